@@ -197,7 +197,11 @@ def frame(rng: Random, files: Files) -> Any:
         table.setdefault(name, [1] * rows)[rng.randrange(rows)] = odd(rng, files)
     if rng.random() < 0.2:
         table.pop(rng.choice(list(table)))
-    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()}).infer_objects()
+    objects = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()})
+    try:
+        return objects.infer_objects()
+    except UnicodeEncodeError:
+        return objects
 
 
 def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:

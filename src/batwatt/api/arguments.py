@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import operator
 import re
@@ -122,15 +123,15 @@ def flag(name: str, value: Any) -> bool:
 
 def text(name: str, value: Any) -> str:
     """A text."""
-    if isinstance(value, str) and _is_text(value):
+    if isinstance(value, str) and _is_text(value, "strict"):
         return str(value)
     raise wrong(name, "a text", value)
 
 
-def _is_text(value: str) -> bool:
+def _is_text(value: str, errors: str = "surrogateescape") -> bool:
     """Whether a text can be written: halves of surrogate pairs cannot, but for bytes of a name of a file."""
     try:
-        value.encode("utf-8", "surrogateescape")
+        value.encode("utf-8", errors)
     except UnicodeEncodeError:
         return False
     return True
@@ -157,6 +158,18 @@ def window_of(name: str, window: Any) -> Window | None:
         return Window(begin_s, end_s)
     except (TypeError, ValueError, ArithmeticError) as error:
         raise InputError(name, f"is not (begin, end) in s ({error})", "write for instance (0, 86400)") from None
+
+
+def path_or_json(name: str, value: Any) -> Any:
+    """A path, or a dict as JSON has it, with numbers of numpy as Python's."""
+    if not isinstance(value, Mapping):
+        return path_or(name, value, dict)
+    try:
+        content = json.dumps(dict(value), ensure_ascii=False, default=plain)
+        content.encode("utf-8")
+    except (TypeError, ValueError, RecursionError):
+        raise InputError(name, "is not a dict as JSON has it", "give texts, numbers, lists and dicts") from None
+    return json.loads(content)
 
 
 # several values -------------------------------------------------------------------------------------------------------

@@ -308,6 +308,8 @@ def _check_case(label: Any, case: Any) -> None:
         raise InputError(where, f"must be a Case, got {type(case).__name__}", 'write Case("varcap", {...})')
     if not isinstance(case.scheduler, str | type):
         raise wrong(f"{where}: scheduler", "a name or a class", case.scheduler, "an instance runs once only")
+    if case.options is None:
+        raise wrong(f"{where}: options", "a dict with names as keys", None, "give for instance {}")
     options_of(f"{where}: options", case.options)
     if not (isinstance(case.limit, str) and case.limit in LIMITS):
         raise InputError(where, f"limit {shown(case.limit)} is not known", f"use {', '.join(LIMITS)}")

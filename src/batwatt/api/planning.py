@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from batwatt.api.arguments import (
@@ -13,6 +14,7 @@ from batwatt.api.arguments import (
     hosts_of,
     optional,
     path_or,
+    path_or_json,
     positive,
     real,
     seed_of,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from batwatt.systems.checkpoint.sequence import Method
 
 
-@checked(min_yield=real, refill=flag, method=text)
+@checked(instance=path_or_json, min_yield=real, refill=flag, method=text)
 def plan_checkpoints(
     instance: PathLike | Mapping[str, Any], *, method: Method = "dp", min_yield: float = 0.0, refill: bool = False
 ) -> dict[str, Any]:
@@ -51,8 +53,8 @@ def plan_checkpoints(
     from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
 
-    where: Any = "instance" if isinstance(instance, Mapping) else path_or("instance", instance, dict)
-    given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(where)
+    where = "instance" if isinstance(instance, Mapping) else Path(instance)
+    given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(where))
     return plan_json(plan_instance(given, where, method, min_yield, refill=refill), given.names)
 
 
@@ -113,7 +115,7 @@ def plan_carbon(
         )
     name = "job"
     if isinstance(job, Mapping):
-        model = model_of(dict(job), "job")
+        model = model_of(path_or_json("job", job), "job")
     elif isinstance(job, PhaseModel):
         model = job
     else:
