@@ -146,9 +146,12 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words that are shown as they are: no tags, no emphasis."""
-    escaped = text.replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([*_\[\]])", lambda found: f"\\{found[1]}", escaped)
+    """Words that are shown as they are, outside of code: no tags, no emphasis, no attributes in braces."""
+    parts = re.split("(`[^`]*`)", text)
+    parts[::2] = [
+        re.sub(r"([*_\[\]{}])", r"\\\1", words.replace("<", "&lt;").replace(">", "&gt;")) for words in parts[::2]
+    ]
+    return "".join(parts)
 
 
 def cli() -> str:

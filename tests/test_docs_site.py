@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 import re
@@ -20,6 +21,7 @@ pytest.importorskip("mkdocs", reason="no MkDocs: pip install 'batwatt[docs]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
+MKDOCS = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +70,17 @@ def test_bounds_and_choices_are_those_of_the_models(hooks):
     assert error.startswith("| `forecast_error` | number &gt;= 0 and &lt;= 10 |")
     (estimate,) = [row for row in rows if "`work_estimate`" in row]
     assert "| `walltime`, `learned`, `exact` |" in estimate
+
+
+def test_what_an_option_is_survives_the_markdown_of_the_site(hooks):
+    """Braces at the end of a cell are attributes to `attr_list`, unless they are escaped."""
+    markdown = pytest.importorskip("markdown")
+    extensions = [name for name in ("tables", "attr_list", "md_in_html") if f"- {name}" in MKDOCS]
+    page_html = markdown.markdown(page(hooks, "reference/schedulers.md"), extensions=extensions)
+    shown = html.unescape(re.sub(r"<[^>]+>", "", page_html))
+    for _, scheduler in our_schedulers():
+        for field in scheduler.Options.model_fields.values():
+            assert f"\n{field.description.replace('`', '')}\n" in shown
 
 
 def test_every_part_is_shown(hooks):
@@ -119,7 +132,7 @@ def test_every_page_is_in_the_navigation(hooks):
         """Reads the tags of MkDocs as nothing."""
 
     Loader.add_multi_constructor("", lambda *_: None)
-    nav = json.dumps(yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)["nav"])
+    nav = json.dumps(yaml.load(MKDOCS, Loader)["nav"])
     pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     pages = [name for name in pages if name.count("/") < 2]
     assert [name for name in pages if f'"{name}"' not in nav] == []
