@@ -50,7 +50,7 @@ wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without e
 	cd build && clean/bin/python -c 'from batwatt import _kernels; print("kernels compiled for", *_kernels.DIGESTS)'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
-	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install 'batwatt\[report\]'"
+	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[report\]'"
 
 compiled: wheel  ## the tests of the engine and the laws, on that wheel's compiled modules
 	build/clean/bin/pip install --quiet --disable-pip-version-check 'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100'

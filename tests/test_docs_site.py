@@ -17,7 +17,7 @@ from batwatt.results.metrics import METRICS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.registry import describe
 
-pytest.importorskip("mkdocs", reason="no MkDocs: pip install 'batwatt[docs]'")
+pytest.importorskip("mkdocs", reason="no MkDocs: pip install -e '.[docs]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

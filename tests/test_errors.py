@@ -64,7 +64,8 @@ def test_a_library_that_is_not_installed_is_asked_for_in_one_line():
     with pytest.raises(InputError) as caught, extra("report"):
         import no_such_library.part  # noqa: F401
     assert str(caught.value) == (
-        "batwatt[report]: the library 'no_such_library' is not installed; pip install 'batwatt[report]'"
+        "batwatt[report]: the library 'no_such_library' is not installed; "
+        "pip install -e '.[report]' in the clone of batwatt"
     )
     # so that who tries an import, and can do without, goes on
     assert isinstance(caught.value, ImportError) and caught.value.exit_code == 2

@@ -12,10 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from batwatt.schedulers import powercap  # noqa: F401  # registers its parts
 from test_readme import ROOT, check_command, options_of
 
 from batwatt import __version__
 from batwatt.cli.serve import DEFAULT_ENDPOINT
+from batwatt.errors import to_install
 from batwatt.scheduling.options import EnvelopeOptions, parse_options
 from batwatt.scheduling.registry import make
 
@@ -242,3 +244,20 @@ def test_licence_is_whole():
 
 def test_changelog_has_this_version():
     assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_what_is_said_to_install_can_be_installed():
+    """No index has batwatt: a command names an extra of the clone, and one that setup.cfg has."""
+    extras = re.findall(r"^(\w+) =$", (ROOT / "setup.cfg").read_text().partition("extras_require")[2], re.M)
+    folders = [ROOT / name for name in ("src", "schedulers", "docs", "experiments", "tests", "docker")]
+    paths = [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(path for folder in folders for path in folder.rglob("*.*")),
+    ]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".yaml", ".ipynb")]
+    commands = [command for text in texts for command in re.findall(r"pip install ([^`\n]*)", text)]
+    assert [command for command in commands if re.match("['\"]?batwatt", command)] == []
+    named = {name for command in commands for name in re.findall(r"\.\[(\w+)\]", command)}
+    assert {"all", "docs"} <= named <= set(extras)
+    assert to_install("report") == "pip install -e '.[report]' in the clone of batwatt"

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from batwatt.errors import to_install
+
 SOURCES = ("*_kernel.py", "target_tables.py")
 """The modules with what is compiled."""
 FORM = "BATWATT_KERNELS"
@@ -86,7 +88,6 @@ def _njit() -> Any:
         else:
             return njit
     logging.getLogger(__name__).warning(
-        "planners are not compiled, and slow: pip install 'batwatt[jit]', or install batwatt again where there is a C "
-        "compiler"
+        "planners are not compiled, and slow: %s, or install it again where there is a C compiler", to_install("jit")
     )
     return None

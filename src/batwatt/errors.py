@@ -98,7 +98,12 @@ def extra(name: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         problem = f"the library {str(error.name).partition('.')[0]!r} is not installed"
-        raise MissingExtraError(f"batwatt[{name}]", problem, f"pip install 'batwatt[{name}]'") from None
+        raise MissingExtraError(f"batwatt[{name}]", problem, to_install(name)) from None
+
+
+def to_install(name: str) -> str:
+    """The command that installs an extra. No package index has batwatt."""
+    return f"pip install -e '.[{name}]' in the clone of batwatt"
 
 
 class UnsupportedError(InputError):

@@ -171,7 +171,7 @@ def test_the_extra_is_missing(small, monkeypatch):
     small.declare()
     monkeypatch.setitem(sys.modules, "distributed", None)
     ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", "tcp://127.0.0.1:9")
-    assert ended.code == 2 and "pip install 'batwatt[dask]'" in ended.line
+    assert ended.code == 2 and "pip install -e '.[dask]'" in ended.line
 
 
 def test_workers_that_dask_jobqueue_starts(small):

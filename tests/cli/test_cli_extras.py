@@ -33,7 +33,10 @@ def test_an_extra_is_asked_for(words, extra, tmp_path):
     ended = batwatt(*words, *prefix)
     assert ended.returncode == 2 and not list(tmp_path.iterdir())
     [line] = ended.stderr.splitlines()
-    assert line.startswith(f"batwatt: batwatt[{extra}]: the library ") and f"pip install 'batwatt[{extra}]'" in line
+    assert (
+        line.startswith(f"batwatt: batwatt[{extra}]: the library ")
+        and f"pip install -e '.[{extra}]' in the clone" in line
+    )
 
 
 def test_a_run_and_its_picture_need_no_extra(tmp_path):
@@ -53,4 +56,4 @@ def test_planners_are_slow_but_not_wrong_without_a_compiled_form(tmp_path, monke
     run = ("run", "-w", str(jobs), *machines, *scheduler, "-e", str(tmp_path / "run"))
     ended = batwatt(*run, without=(*OPTIONAL, "numba"))
     assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.count("pip install 'batwatt[jit]'") == 1
+    assert ended.stderr.count("pip install -e '.[jit]' in the clone") == 1

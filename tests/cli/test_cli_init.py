@@ -111,7 +111,7 @@ def run(house, line: str) -> Done:
         done = house.batwatt(*shlex.split(line)[1:])
     except MissingExtraError as error:
         pytest.skip(str(error))
-    if done.code == 2 and "pip install 'batwatt[" in done.err:
+    if done.code == 2 and "pip install -e '.[" in done.err:
         pytest.skip(done.err.strip())
     assert done.code == 0, (line, done.err)
     return done

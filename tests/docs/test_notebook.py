@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="no notebooks: pip install 'batwatt[docs]'")
-nbclient = pytest.importorskip("nbclient", reason="no notebooks: pip install 'batwatt[docs]'")
-pytest.importorskip("ipykernel", reason="no notebooks: pip install 'batwatt[docs]'")
+nbformat = pytest.importorskip("nbformat", reason="no notebooks: pip install -e '.[docs]'")
+nbclient = pytest.importorskip("nbclient", reason="no notebooks: pip install -e '.[docs]'")
+pytest.importorskip("ipykernel", reason="no notebooks: pip install -e '.[docs]'")
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs" / "tutorials" / "notebook.ipynb"

@@ -14,7 +14,7 @@ from gym_cases import FALLS, ONES, STATE, THREE, platform
 
 pytest.importorskip("gymnasium")
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, to_install
 from batwatt.gym import BatwattEnv
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
@@ -149,4 +149,4 @@ def test_without_gymnasium_one_line_says_what_to_install():
     code = (
         "import sys; sys.modules['gymnasium'] = None\ntry:\n    import batwatt.gym\nexcept ImportError as e: print(e)"
     )
-    assert python(code) == "batwatt[gym]: the library 'gymnasium' is not installed; pip install 'batwatt[gym]'"
+    assert python(code) == f"batwatt[gym]: the library 'gymnasium' is not installed; {to_install('gym')}"

@@ -128,7 +128,7 @@ def test_bad_tables(tmp_path: Path, name: str, content: bytes | None, said: str)
 def test_without_pyarrow(tmp_path: Path, monkeypatch):
     parquet, csv = written(FDATA, tmp_path, "jobs.parquet"), written(FDATA, tmp_path, "jobs.csv")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'batwatt\[campaign\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[campaign\]' in the clone"):
         read_trace(parquet)
     assert len(read_trace(csv)) == 2
 

@@ -12,7 +12,7 @@ import typer
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import CarbonText, LogChoice, MachineChoice, PriceText
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table
-from batwatt.errors import InputError, printable
+from batwatt.errors import InputError, printable, to_install
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,7 @@ def compare_systems_of(
         note(f"not run: {printable(label)}: {why}")
     page = export.with_name(f"{export.name}.html")
     if not page.exists():
-        note(f"no page {printable(page)}, which needs more libraries: pip install 'batwatt[report]'")
+        note(f"no page {printable(page)}, which needs more libraries: {to_install('report')}")
     ends = (*((".html",) if page.exists() else ()), "_comparison.csv", "_jobs.csv", *(("_groups.csv",) if by else ()))
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 
