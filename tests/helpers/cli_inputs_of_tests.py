@@ -29,6 +29,17 @@ BROKEN_SCHEDULERS: dict[str, tuple[str | None, int, tuple[str, ...]]] = {
     "syntax": ("class Syntax(:\n", 2, ("syntax.py: cannot be loaded: SyntaxError", "line 1")),
     "importer": ("import no_such_module\n", 2, ("No module named 'no_such_module'", "importer.py:1")),
     "leaver": ("import sys\nsys.exit(0)\n", 2, ("leaver.py: cannot be loaded: SystemExit",)),
+    "base": ("raise BaseException('x')\n", 2, ("base.py: cannot be loaded: BaseException: x", "base.py:1")),
+    "mute": (
+        "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\n\n\nraise Mute\n",
+        2,
+        ("mute.py: cannot be loaded: Mute (",),
+    ),
+    "basic": (
+        scheduler("Basic", "raise BaseException('of its own')"),
+        1,
+        ("'basic' raised BaseException: of its own",),
+    ),
     "noclass": ("x = 1\n", 2, ("defines no class Noclass",)),
     "stranger": ("class Stranger:\n    pass\n", 2, ("Stranger is no scheduler",)),
     "ctor": (

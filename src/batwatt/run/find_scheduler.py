@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import get_annotations
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 import batwatt
@@ -26,6 +26,7 @@ from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
 OURS = ("platform", "envelope", "capacity", "until_s", "switch")
 """Options that a run gives to a scheduler of ours by itself."""
+_WIRE = "batwatt.engine.wire"
 SHIFT = "shift"
 """The option by which a run holds jobs (`batwatt.systems.carbon.holding`)."""
 
@@ -112,9 +113,9 @@ def scheduler_class(name: Any) -> type[Any]:
     Raises InputError.
     """
     if not isinstance(name, str):
-        kind = name if isinstance(name, type) else type(name)
-        if not hasattr(kind, "onNoMoreEvents"):
-            problem = f"{kind.__name__} is no scheduler"
+        kind = _scheduler_of(name) or _scheduler_of(type(name))
+        if kind is None:
+            problem = f"{(name if isinstance(name, type) else type(name)).__name__} is no scheduler"
             raise InputError("scheduler", problem, "give a name, a class derived from BatsimScheduler, or an instance")
         return kind
     ours = our_names()
@@ -165,19 +166,38 @@ def _module_of(path: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        del sys.modules[spec.name]
         raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "mend the file") from error
     return module
 
 
 def _from_file(path: Path) -> type[Any]:
     module, wanted = _module_of(path), class_name(path.stem)
-    found = getattr(module, wanted, None)
-    if not isinstance(found, type):
+    found = vars(module).get(wanted)
+    if not isinstance(found, type | FunctionType):
         raise InputError(path, f"defines no class {wanted}", "pybatsim derives the class from the file's name")
-    if not hasattr(found, "onNoMoreEvents"):
+    try:
+        scheduler = _scheduler_of(found)
+    except Exception as error:
+        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "mend the file") from error
+    if scheduler is None:
         raise InputError(path, f"{wanted} is no scheduler", "derive it from batsim.batsim.BatsimScheduler")
-    return found
+    return scheduler
+
+
+def _scheduler_of(thing: Any) -> type[Any] | None:
+    """The scheduler that a class, or a function of pybatsim's high-level API, stands for; None if it is none."""
+    if isinstance(thing, type) and callable(getattr(thing, "onNoMoreEvents", None)):
+        return thing
+    if isinstance(thing, FunctionType) or (isinstance(thing, type) and callable(getattr(thing, "schedule", None))):
+        # it takes a while to be loaded
+        from batwatt.engine.high_level import low_level
+
+        return low_level(thing)
+    return None
 
 
 def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
@@ -186,19 +206,27 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
     A part that is not registered has the name of its class. Raises InputError.
     """
     module = _module_of(path)
+    try:
+        found = _described(module)
+    except Exception as error:
+        raise InputError(path, f"cannot be described: {_line_of(error, str(path))}", "mend the file") from error
+    if not found:
+        raise InputError(path, "defines no scheduler, order, backfilling or response", "see docs/howto/batsim.md")
+    return found
+
+
+def _described(module: ModuleType) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
     registered = {id(part): (kind, name) for kind in KINDS for name, part in parts_of(kind)}
     for name, thing in vars(module).items():
         kind, known = registered.get(id(thing), (None, name))
         if getattr(thing, "__module__", None) != module.__name__ or not (kind or isinstance(thing, type)):
             continue
-        kind = "scheduler" if hasattr(thing, "onNoMoreEvents") else kind or kind_of(thing)
+        kind = "scheduler" if isinstance(thing, type) and _scheduler_of(thing) else kind or kind_of(thing)
         if kind is not None:
             found.setdefault(kind, []).append((known, first_line(thing)))
             if isinstance(thing, type) and issubclass(thing, Scheduler):
                 found.setdefault("option", []).extend(_options_of(thing))
-    if not found:
-        raise InputError(path, "defines no scheduler, order, backfilling or response", "see docs/howto/batsim.md")
     return found
 
 
@@ -228,18 +256,25 @@ def has_own_shift(scheduler: Any, found: type[Any]) -> bool:
 def blaming(name: str, scheduler: Any) -> Iterator[None]:
     """SchedulerError, which says what, where and when, for what a scheduler raises that is not meant for the user.
 
-    `scheduler`: the scheduler while it runs, or its class before.
+    `scheduler`: the scheduler while it runs, or its class before. What our own code raises is not its author's fault.
     """
     kind = scheduler if isinstance(scheduler, type) else type(scheduler)
     try:
         yield
-    except (BatwattError, OSError) as error:
+    except (BatwattError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         # an OSError of our own concerns an output; one of the scheduler's is among what it raised
-        if isinstance(error, BatwattError) or not (_culprit(error) or _within(error, kind)):
+        known = isinstance(error, OSError) or is_ours(kind) or _is_receiving(error)
+        if known and not (_culprit(error) or (not is_ours(kind) and _within(error, kind))):
             raise
         raise _blame(name, scheduler, error) from error
-    except (Exception, SystemExit) as error:
-        raise _blame(name, scheduler, error) from error
+
+
+def _is_receiving(error: BaseException) -> bool:
+    """Whether it happened in the reading of a message."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(frame.f_code.co_name == "message" and frame.f_globals.get("__name__") == _WIRE for frame in frames)
 
 
 def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
@@ -279,7 +314,10 @@ def _within(error: BaseException, scheduler: type[Any]) -> str | None:
 def _line_of(error: BaseException, file: str | None) -> str:
     """An exception in one line: type, text, and the innermost place in `file` (or anywhere) where it happened."""
     what = "SystemExit" if isinstance(error, SystemExit) else type(error).__name__
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if frame.filename == file] or frames[-1:]
     line = f"{what}: {text}" if text else what

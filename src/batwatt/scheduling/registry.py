@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import logging
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -35,8 +36,11 @@ GROUP = "batwatt.parts"
 """Entry points of distributions that bring parts."""
 Part = TypeVar("Part")
 
+LOGGER = logging.getLogger(__name__)
+
 _parts: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-_aliases: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
+_names: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
+"""Kind -> every name and alias in small letters -> the name."""
 
 
 def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
@@ -44,15 +48,19 @@ def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
 
     if kind not in KINDS:
         raise ValueError(f"no kind of part {kind!r}; known: {', '.join(KINDS)}")
+    for text in (name, *aliases):
+        if not (isinstance(text, str) and text.strip() and text.isprintable()):
+            raise ValueError(f"{kind}: a name must be a printable text, got {text!r}")
 
     def remember(part: Part) -> Part:
-        taken = _parts[kind].get(name)
-        # a file may be imported again
-        if taken is not None and _place(taken) != _place(part):
-            raise ValueError(f"{kind} {name!r} is already {'.'.join(_place(taken))}")
-        _parts[kind][name] = part
-        _aliases[kind].update(dict.fromkeys(aliases, name))
+        for text in (name, *aliases):
+            taken = _named(kind, text)
+            # a file may be imported again
+            if taken is not None and _place(taken) != _place(part):
+                raise ValueError(f"{kind} {text!r} is already {'.'.join(_place(taken))}")
         part.name = name  # type: ignore[attr-defined]
+        _parts[kind][name] = part
+        _names[kind].update({text.lower(): name for text in (*aliases, name)})
         return part
 
     return remember
@@ -62,15 +70,17 @@ def _place(part: Any) -> tuple[str, str]:
     return part.__module__, part.__qualname__
 
 
+def _named(kind: str, name: str) -> Any:
+    return _parts[kind].get(_names[kind].get(name.lower(), ""))
+
+
 def find(kind: str, name: str) -> Any:
     """The part of that name or alias, as it was registered. Raises InputError."""
-    known = _parts[kind]
-    plain = name.lower()
-    if _aliases[kind].get(plain, plain) not in known:
+    if _named(kind, name) is None:
         load_distributed()
-    part = known.get(_aliases[kind].get(plain, plain))
+    part = _named(kind, name)
     if part is None:
-        raise UnknownNameError(f"option {kind!r}", kind, name, known, "See `batwatt policies`.")
+        raise UnknownNameError(f"option {kind!r}", kind, name, _parts[kind], "See `batwatt policies`.")
     return part
 
 
@@ -94,20 +104,26 @@ def make(kind: str, choice: object) -> Any:
         raise InputError(f"option {kind!r}", f"{choice!r} is not a name", "see `batwatt policies`")
     part = find(kind, choice)
     try:
-        return part(**parameters)
+        made = part(**parameters)
     except (TypeError, ValueError) as error:
         raise InputError(f"option {kind!r}", f"{choice}: {error}") from None
+    if not callable(getattr(made, _METHODS[kind], None)):
+        raise InputError(f"option {kind!r}", f"{choice} has no method {_METHODS[kind]}()", "see docs/howto/parts.md")
+    return made
 
 
 @cache
 def load_distributed() -> None:
-    """Import the parts that installed distributions bring. Raises InputError if one cannot be loaded."""
+    """Import the parts that installed distributions bring; of one that cannot be loaded a warning tells."""
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             entry.load()
-        except Exception as error:
-            problem = f"{entry.value} cannot be loaded: {type(error).__name__}: {error}"
-            raise InputError(f"parts of {entry.dist.name if entry.dist else entry.name}", problem, "mend it") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            owner = entry.dist.name if entry.dist else entry.name
+            what = f"{type(error).__name__}: {error}"
+            LOGGER.warning("parts of %s: %s cannot be loaded: %s; mend or remove it", owner, entry.value, what)
 
 
 def names(kind: str) -> list[str]:
@@ -130,7 +146,8 @@ def describe() -> Iterator[tuple[str, str, str, str]]:
     load_distributed()
     for kind in KINDS:
         for name in names(kind):
-            aliases = ", ".join(sorted(alias for alias, target in _aliases[kind].items() if target == name))
+            also = sorted(alias for alias, target in _names[kind].items() if target == name and alias != name.lower())
+            aliases = ", ".join(also)
             yield kind, name, aliases, first_line(_parts[kind][name])
 
 

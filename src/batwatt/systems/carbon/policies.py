@@ -96,8 +96,9 @@ def carbon_policy(name: str, **properties: bool) -> Callable[[Choose], Choose]:
     """Decorator: make a function known as the policy `name`; `properties` as in `ShiftPolicy`."""
 
     def remember(choose: Choose) -> Choose:
-        POLICIES[name] = ShiftPolicy(name, choose, **properties)
-        return register("policy", name)(choose)
+        registered = register("policy", name)(choose)
+        POLICIES[name.lower().replace("_", "-")] = ShiftPolicy(name, choose, **properties)
+        return registered
 
     return remember
 

@@ -1,0 +1,86 @@
+"""Names of parts, and parts of distributions that go wrong."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+
+import pytest
+from batwatt.schedulers.powercap import Powercap  # registers its parts
+
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.scheduling import registry
+from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.registry import describe, find, load_distributed, make, register
+
+
+@pytest.fixture(autouse=True)
+def unchanged(monkeypatch):
+    """What a test registers is not there for the next one."""
+    for table in ("_parts", "_names"):
+        monkeypatch.setattr(registry, table, {kind: dict(named) for kind, named in getattr(registry, table).items()})
+    load_distributed.cache_clear()
+    yield
+    load_distributed.cache_clear()
+
+
+@pytest.mark.parametrize("names", [(None,), ("",), (" ",), (5,), ("a\n",), ("a", None), (["a"],)])
+def test_a_name_is_a_text(names):
+    with pytest.raises(ValueError, match="order: a name must be a printable text"):
+        register("order", *names)
+
+
+@pytest.mark.parametrize("names", [("fcfs",), ("FCFS",), ("mine", "fcfs"), ("mine", "Slowdown")])
+def test_nobody_takes_a_name_of_another_part(names):
+    """As an alias it would have replaced the order that `-o` names."""
+    with pytest.raises(ValueError, match=r"is already batwatt\.scheduling\.orders"):
+        register("order", *names)(type("Mine", (Fcfs,), {}))
+    assert isinstance(make("order", "fcfs"), Fcfs) and find("order", "fcfs") is not None
+
+
+def test_a_name_with_capitals_can_be_chosen():
+    part = register("order", "MyOrder", "Ours")(type("MyOrder", (Fcfs,), {}))
+    assert {find("order", name) for name in ("MyOrder", "myorder", "ours", "OURS")} == {part}
+    assert [row[1:3] for row in describe() if row[1] == "MyOrder"] == [("MyOrder", "ours")]
+
+
+def test_a_part_without_the_method_of_its_kind_is_refused():
+    register("order", "nothing")(type("Nothing", (), {}))
+    with pytest.raises(InputError, match=r"^option 'order': nothing has no method key\(\)"):
+        Powercap({"order": "nothing"})
+
+
+class Entry:
+    """An entry point of an installed distribution."""
+
+    dist = None
+
+    def __init__(self, name: str, error: BaseException | None) -> None:
+        self.name = name
+        self.value = f"{name}.parts"
+        self.error = error
+
+    def load(self) -> None:
+        if self.error is not None:
+            raise self.error
+        register("order", self.name)(type("Theirs", (Fcfs,), {"__doc__": "Of a distribution."}))
+
+
+@pytest.mark.parametrize("error", [ImportError("no b"), ValueError("x\ny"), BaseException("x"), SystemExit(3)])
+def test_one_broken_distribution_does_not_take_the_others_down(monkeypatch, caplog, error):
+    entries = [Entry("broken", error), Entry("sound", None)]
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: entries)
+    with caplog.at_level(logging.WARNING):
+        names = [name for kind, name, _, _ in describe() if kind == "order"]
+    assert "sound" in names and "fcfs" in names
+    (warning,) = caplog.messages
+    told = f"parts of broken: broken.parts cannot be loaded: {type(error).__name__}: {error}; mend or remove it"
+    assert warning == told
+    with pytest.raises(UnknownNameError):
+        find("order", "theirs")
+
+
+def test_who_interrupts_is_obeyed(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [Entry("slow", KeyboardInterrupt())])
+    with pytest.raises(KeyboardInterrupt):
+        load_distributed()
