@@ -5,15 +5,23 @@ from __future__ import annotations
 import importlib.util
 import json
 import sysconfig
+import threading
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+import zmq
+from batsim.batsim import Batsim
+from batsim.tools.launcher import instanciate_scheduler
+from builders import job, workload_of
 from golden import assert_same_files, engine_of, rows_of, scenarios
 
-from batwatt.engine.embedded import simulate
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import serve, simulate
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import HostSet
 from batwatt.results.writers import write_record
+from batwatt.run.find_scheduler import SchedulerError, blaming, describe_file, make_scheduler
 
 CLASSES = {"easyBackfill": "EasyBackfill", "fillerSched": "FillerSched"}
 
@@ -64,3 +72,69 @@ def test_run_of_the_real_batsim(folder, tmp_path):
     record = simulate(engine, scheduler)
     write_record(record, tmp_path / "out")
     assert_same_files(tmp_path / "out", folder)
+
+
+# the high-level API ---------------------------------------------------------------------------------------------------
+
+HIGH_LEVEL = ("schedFcfs", "schedFiller", "schedEasySjfBackfill")
+JOBS = [(4, 100, 200), (8, 50, 60), (2, 500, 600), (8, 100, 120), (1, 40, 50), (3, 300, 300), (2, 20, 30), (16, 5, 9)]
+
+
+def jobs_at(first_s):
+    rows = [job(i, first_s + 7.0 * i, width, run, walltime) for i, (width, run, walltime) in enumerate(JOBS)]
+    return workload_of(*rows, nb_res=16)
+
+
+def rows_of_run(scheduler, first_s, start):
+    engine = Engine(machines_platform(MachineSpec(16, 1)), [jobs_at(first_s)])
+    record = start(engine, scheduler)
+    return [(row.job_id, row.starting_time, row.finish_time, row.allocated_resources) for row in record.jobs]
+
+
+def over_pybatsim(engine, scheduler):
+    """With pybatsim's own `bs` on the wire."""
+    with zmq.Context() as context, context.socket(zmq.REP) as probe:
+        endpoint = f"tcp://127.0.0.1:{probe.bind_to_random_port('tcp://127.0.0.1')}"
+    theirs = threading.Thread(target=lambda: Batsim(scheduler, endpoint, timeout=20_000).start())
+    theirs.start()
+    record = serve(engine, endpoint, patience_s=20)
+    theirs.join(20)
+    return record
+
+
+@pytest.mark.parametrize("name", HIGH_LEVEL)
+def test_high_level_schedulers_are_as_over_the_wire(name, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    ours = rows_of_run(make_scheduler(name, {}), 1.0, simulate)
+    assert not list(tmp_path.iterdir()) and capfd.readouterr() == ("", "")
+    path = Path(sysconfig.get_paths()["purelib"]) / "schedulers" / f"{name}.py"
+    theirs = instanciate_scheduler(str(path), {})
+    assert ours == rows_of_run(theirs, 1.0, over_pybatsim)
+    assert len(ours) == len(JOBS)
+
+
+@pytest.mark.parametrize("name", HIGH_LEVEL)
+def test_a_high_level_scheduler_starts_a_job_at_0(name):
+    """Where pybatsim's own assertion fails: the schedule is that of jobs 1 s later."""
+    early, late = (rows_of_run(make_scheduler(name, {}), first_s, simulate) for first_s in (0.0, 1.0))
+    assert early == [(name, start - 1.0, finish - 1.0, hosts) for name, start, finish, hosts in late]
+
+
+def test_a_high_level_scheduler_of_a_file(tmp_path):
+    path = tmp_path / "oneByOne.py"
+    path.write_text(
+        "from batsim.sched import Scheduler\n"
+        "from batsim.sched.algorithms.filling import filler_sched\n"
+        "from batsim.sched.algorithms.utils import consecutive_resources_filter as near\n\n\n"
+        'class OneByOne(Scheduler):\n    """First come, first served."""\n\n'
+        "    def schedule(self):\n"
+        "        filler_sched(self, resources_filter=near, abort_on_first_nonfitting=True)\n"
+    )
+    assert describe_file(path) == {"scheduler": [("OneByOne", "First come, first served.")]}
+    ours = rows_of_run(make_scheduler(str(path), {}), 0.0, simulate)
+    assert ours == rows_of_run(make_scheduler("schedFcfs", {}), 0.0, simulate)
+    path.write_text(path.read_text().replace("filler_sched(self", "no_such_function(self"))
+    with pytest.raises(SchedulerError, match=r"'oneByOne' raised NameError.*oneByOne.py:10, in schedule"):
+        scheduler = make_scheduler(str(path), {})
+        with blaming(str(path), scheduler):
+            rows_of_run(scheduler, 0.0, simulate)
