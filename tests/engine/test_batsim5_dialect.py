@@ -205,3 +205,99 @@ def test_workloads_there_and_back():
     back = to_batsim4(found, "x")
     assert back["profiles"] == {name: profiles[name] for name in found["profiles"]}
     assert back["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "memory": 4}]
+
+
+# hostile Batsims ------------------------------------------------------------------------------------------------------
+
+
+def begun(dialect, **host):
+    """A Batsim 5 with one host has begun."""
+    one = {
+        "id": 0,
+        "name": "h",
+        "pstate": 0,
+        "pstate_count": 1,
+        "properties": [],
+        "zone_properties": [],
+        "core_count": 1,
+    }
+    begins = {"host_number": 1, "computation_host_number": 1, "computation_hosts": [one | host], "workloads": []}
+    return dialect.message(message5(0, ("SimulationBegins", begins)))
+
+
+def message5(now, *events):
+    stamped = [{"timestamp": now, "event_type": f"{kind}Event", "event": data} for kind, data in events]
+    return json.dumps({"now": now, "events": stamped})
+
+
+def external(text):
+    return "ExternalEventOccurred", {
+        "id": "ee0!0", "external_event_type": "GenericExternalEvent", "external_event": {"data": text},
+    }  # fmt: skip
+
+
+JOB = {"resource_request": 1, "profile_id": "w0!p"}
+BAD = {
+    "now": (("RequestedCall", {"call_me_later_id": 5}), "must be a text"),
+    "job": (("JobSubmitted", {"job_id": "w0!1", "job": {**JOB, "resource_request": "x"}}), "must be a number"),
+    "hosts": (("JobSubmitted", {"job_id": "w0!1", "job": {**JOB, "resource_request": 0}}), "requests no host"),
+    "name": (("JobSubmitted", {"job_id": "1", "job": JOB}), "not WORKLOAD!NAME"),
+    "time": (("JobSubmitted", {"job_id": "w0!1", "job": JOB, "submission_time": 1e999}), "must be finite"),
+    "huge": (("JobSubmitted", {"job_id": "w0!1", "job": {**JOB, "walltime": 10**400}}), "must be finite"),
+    "state": (("JobCompleted", {"job_id": "w0!1", "state": "HAPPY"}), "unknown enum value"),
+    "host": (("HostsTurnedOnOff", {"host_ids": "0-5", "state": 0}), "names host 5, and the hosts are 0-0"),
+    "set": (("HostsPStateChanged", {"host_ids": "all", "pstate": 0}), "names hosts that are none"),
+    "probe": (("ProbeDataEmitted", {"probe_id": "x", "data_type": "VectorialProbeData", "data": {"data": [1.0]}}),
+              "none of ours"),
+    "away": (external('{"type": "machine_unavailable", "resources": "0-5"}'), "names host 5"),
+    "nowhere": (external('{"type": "machine_unavailable"}'), "no text 'resources'"),
+    "killed": (("JobsKilled", {"job_ids": [], "progresses": [{"job_id": "w0!1", "wrapper": {}}]}), "kill_progress"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("event, why", BAD.values(), ids=BAD)
+def test_what_no_batsim_sends_is_its_fault(event, why):
+    """Not that of the scheduler, which would be told values that it cannot compute with."""
+    dialect = Dialect(EngineConfig())
+    begun(dialect)
+    with pytest.raises(ProtocolError, match=why):
+        dialect.message(message5(1, event))
+
+
+@pytest.mark.parametrize(
+    "host", [{"id": 1}, {"properties": [{"key": "sleep_pstates", "value": "0:1"}]}, {"name": None}]
+)
+def test_hosts_that_no_batsim_has(host):
+    with pytest.raises(ProtocolError):
+        begun(Dialect(EngineConfig()), **host)
+
+
+@pytest.mark.parametrize("now", [-1, 0.5, 1e24, 1e400, float("nan")])
+def test_times_do_not_go_back_nor_too_far(now):
+    dialect = Dialect(EngineConfig())
+    begun(dialect)
+    dialect.message(message5(1))
+    with pytest.raises(ProtocolError, match="cannot be understood"):
+        dialect.message(message5(now))
+
+
+def test_fields_of_another_version_are_no_error():
+    dialect = Dialect(EngineConfig())
+    begun(dialect, cores=5)
+    (event,) = dialect.message(message5(1, ("RequestedCall", {"call_me_later_id": "c", "of_rc9": 1}))).events
+    assert event.time == 1.0
+
+
+def test_a_machine_goes_by_either_of_its_names():
+    dialect = Dialect(EngineConfig())
+    begun(dialect)
+    for name in ("machine_unavailable", "event_machine_unavailable"):
+        (event,) = dialect.message(message5(1, external(json.dumps({"type": name, "resources": "0,0"})))).events
+        assert (event.kind, event.data["resources"]) == ("event_machine_unavailable", "0")
+
+
+def test_an_event_of_a_user_does_not_end_the_workload():
+    dialect = Dialect(EngineConfig())
+    begun(dialect)
+    (event,) = dialect.message(message5(1, external('{"type": "no_more_static_job_to_submit"}'))).events
+    assert event.kind == "generic"

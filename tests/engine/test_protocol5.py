@@ -74,6 +74,8 @@ def test_order_of_fields_quoted_numbers_and_left_out_times_are_fine():
         (b'{"now":0,"events":[],"x":1}', "unknown field: x"),
         (b'{"now":[],"events":[]}', "must be a number"),
         (b'{"now":1e999,"events":[]}', "never comes"),
+        (b'{"now":' + b"9" * 400 + b',"events":[]}', "never comes"),
+        (b'{"now":"' + b"[" * 9000 + b'","events":[]}', "must be a number"),
         (b'{"now":0,"events":[{"event_type":"QueryEvent","event":{}}]}', "unknown enum value"),
         (frame(0, ("CallMeLater", {**CALL, "when": {"time": 2.0}})), "cannot be assigned to an integer"),
         (frame(0, ("CallMeLater", {**CALL, "when": {"time": -2}})), "does not fit"),

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from batwatt.checks import shown
 from batwatt.engine import events as ev
+from batwatt.engine.kernel import TOO_LATE_S
 from batwatt.errors import ProtocolError
 from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.inputs.workloads.batsim_numbers import batsim_float
-from batwatt.model.hostset import HostSet, from_text
+from batwatt.model.hostset import HostSet, from_text, to_text
 
 LONGEST_NUMBER = 30
+_STATE = re.compile(r"\d{1,9}", re.ASCII)
 _SIZES = {"EXECUTE_JOB": (2, 3), "KILL_JOB": (1, 1), "REJECT_JOB": (1, 1), "CALL_ME_LATER": (1, 1), "QUERY": (1, 1),
           "SET_RESOURCE_STATE": (2, 2), "SET_JOB_METADATA": (2, 2)}  # fmt: skip
 _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -53,7 +56,7 @@ _RECEIVED: dict[str, dict[str, type | tuple[type, ...]]] = {
 }  # fmt: skip
 """The events that Batsim sends, with the fields that are read."""
 _JOB = {"subtime": (int, float), "res": int, "profile": str}
-_HOST = {"id": int, "name": str}
+_HOST = {"id": int, "name": str, "properties": dict}
 _HOST_EVENTS = ("RESOURCE_STATE_CHANGED", "ADD_RESOURCES", "REMOVE_RESOURCES")
 _AVAILABILITY = ("event_machine_unavailable", "event_machine_available")
 _CONFIG = dict.fromkeys(("redis-enabled", "profiles-forwarded-on-submission", "dynamic-jobs-enabled",
@@ -92,6 +95,11 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def _time(value: Any) -> bool:
+    """Whether it is a number of s that Batsim can tell of."""
+    return _number(value) and abs(value) < TOO_LATE_S
+
+
 def check_answer(answer: Any) -> dict[str, Any]:
     """The answer if its structure is what Batsim accepts; ProtocolError names the field that is not."""
     if not isinstance(answer, dict) or not _number(answer.get("now")) or not isinstance(answer.get("events"), list):
@@ -121,10 +129,10 @@ def check_answer(answer: Any) -> dict[str, Any]:
 
 def check_message(message: Any) -> dict[str, Any]:
     """A message of Batsim if it is one; ProtocolError names what is not."""
-    if not isinstance(message, dict) or not _number(message.get("now")) or not isinstance(message.get("events"), list):
+    if not isinstance(message, dict) or not _time(message.get("now")) or not isinstance(message.get("events"), list):
         raise ProtocolError("a message of Batsim must be an object with a number 'now' and an array 'events'")
     for index, event in enumerate(message["events"]):
-        if not isinstance(event, dict) or not isinstance(event.get("type"), str) or not _number(event.get("timestamp")):
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str) or not _time(event.get("timestamp")):
             raise ProtocolError(f"event {index} of Batsim's message lacks its type or timestamp")
         kind, data = event["type"], event.setdefault("data", {})
         where = f"event {index} ({kind}) of Batsim's message"
@@ -132,6 +140,9 @@ def check_message(message: Any) -> dict[str, Any]:
             raise ProtocolError(f"{where}: 'data' must be an object")
         _need(data, _RECEIVED.get(kind, {}), where)
         if kind == "JOB_SUBMITTED":
+            workload, _, name = data["job_id"].partition("!")
+            if not (workload and name):
+                raise ProtocolError(f"{where}: the id {shown(data['job_id'])} is not WORKLOAD!NAME")
             _check_job(data["job"], f"{where}: job")
         elif kind == "SIMULATION_BEGINS":
             _check_begins(data, where)
@@ -141,15 +152,17 @@ def check_message(message: Any) -> dict[str, Any]:
             raise ProtocolError(f"{where}: 'consumed_energy' is not a finite number")
         if kind in _HOST_EVENTS or (kind == "NOTIFY" and data["type"] in _AVAILABILITY):
             try:
-                from_text(data["resources"])
+                data["resources"] = to_text(from_text(data["resources"]))
             except (KeyError, ValueError, AttributeError, TypeError):
                 raise ProtocolError(f"{where}: 'resources' are no hosts: {shown(data.get('resources'))}") from None
+        if kind == "RESOURCE_STATE_CHANGED" and not _STATE.fullmatch(data["state"]):
+            raise ProtocolError(f"{where}: 'state' is no p-state: {shown(data['state'])}")
     return message
 
 
 def _check_job(job: dict[str, Any], where: str) -> None:
     _need(job, _JOB, where)
-    if not (_number(job["subtime"]) and _number(job.get("walltime", -1)) and 0 < job["res"] <= MAX_INT):
+    if not (_time(job["subtime"]) and _time(job.get("walltime", -1)) and 0 < job["res"] <= MAX_INT):
         raise ProtocolError(f"{where}: 'subtime' and 'walltime' must be finite numbers, 'res' within 1..{MAX_INT}")
 
 
@@ -159,9 +172,12 @@ def _check_begins(data: dict[str, Any], where: str) -> None:
         for host in data[name]:
             if not isinstance(host, dict):
                 raise ProtocolError(f"{where}: {name!r} must hold objects")
+            host.setdefault("properties", {})
             _need(host, _HOST, f"{where}: {name!r}")
+            if not all(isinstance(text, str) for text in host["properties"].values()):
+                raise ProtocolError(f"{where}: the properties of host {shown(host['name'])} are not all texts")
     ids = [host["id"] for host in data["compute_resources"]]
-    if ids != list(range(len(ids))) or len(ids) != data["nb_compute_resources"]:
+    if ids != list(range(len(ids))) or len(ids) != data["nb_compute_resources"] or not ids:
         raise ProtocolError(f"{where}: the ids of 'compute_resources' are not 0..nb_compute_resources-1")
     for profiles in data["profiles"].values():
         if not (isinstance(profiles, dict) and all(isinstance(profile, dict) for profile in profiles.values())):

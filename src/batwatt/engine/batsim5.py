@@ -21,6 +21,7 @@ Sharing of hosts, messages to jobs and I/O jobs: Batsim 5 always allows the firs
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,13 +29,15 @@ from batwatt._version import __version__
 from batwatt.checks import shown
 from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
+from batwatt.engine.kernel import TOO_LATE_S
 from batwatt.engine.protocol5.events import CODES, NOTICES, Features
+from batwatt.engine.protocol5.schema import read_message
 from batwatt.engine.requests import Requests
 from batwatt.errors import IllegalDecisionError, ProtocolError
 from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
 from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
 from batwatt.model import hostset
-from batwatt.model.platform import SLEEP_STATES, sleeps_of
+from batwatt.model.platform import SLEEP_STATES, Sleep, sleeps_of
 from batwatt.model.workload import JOB_FIELDS
 
 VERSION = "1.0.0"
@@ -92,15 +95,13 @@ class Dialect:
 
     def message(self, text: str) -> ev.Message:
         """What a text of Batsim says. Raises ProtocolError."""
-        try:
-            data = json.loads(text.rstrip("\0"))
-            self._sent_now = float(data["now"])
-            self._now = round(self._sent_now, 6)
-            events = [event for one in data["events"] for event in self._events(one)]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise ProtocolError(f"a message of Batsim 5 cannot be understood ({what[:80]}): {shown(text)}") from None
-        return ev.Message(self._now, events)
+        message = read_message(text)
+        if not self._sent_now <= message["now"] < TOO_LATE_S:
+            problem = f"now={message['now']:g} is before {self._sent_now:g} or too late"
+            raise ProtocolError(f"a message of Batsim 5 cannot be understood ({problem})")
+        self._sent_now = message["now"]
+        self._now = round(self._sent_now, 6)
+        return ev.Message(self._now, [event for one in message["events"] for event in self._events(one)])
 
     def _events(self, one: Mapping[str, Any]) -> Iterator[ev.Event]:
         kind, data = one["event_type"], one["event"]
@@ -119,30 +120,62 @@ class Dialect:
                 found = {each["job_id"]: self._progress(each["wrapper"]) for each in data["progresses"]}
                 yield ev.JobKilled(time, data["job_ids"], found)
             case "HostsPStateChangedEvent":
-                yield from self._arrived(hostset.from_text(data["host_ids"]), data["pstate"])
+                yield from self._arrived(self._hosts(data["host_ids"]), data["pstate"])
             case "HostsTurnedOnOffEvent":
-                yield from self._arrived(hostset.from_text(data["host_ids"]), data["state"])
+                yield from self._arrived(self._hosts(data["host_ids"]), data["state"])
             case _ if kind in END_NOTICES:
                 yield ev.Notified(time, END_NOTICES[kind], {"type": END_NOTICES[kind]})
             case "ExternalEventOccurredEvent":
-                yield _external(time, data["external_event"]["data"])
+                yield self._external(time, data["external_event"]["data"])
             case "ProbeDataEmittedEvent":
+                if data["data_type"] != "AggregatedProbeData":
+                    raise ProtocolError(
+                        f"Batsim 5 sent data of the probe {shown(data['probe_id'])}, which is none of ours"
+                    )
                 yield ev.Answer(time, data["data"]["data"])
             case "SimulationBeginsEvent":
                 yield ev.SimulationBegins(time, self._begins(data))
             case "SimulationEndsEvent":
                 yield ev.SimulationEnds(time)
             case _:
-                raise ProtocolError(f"Batsim 5 sent an event of unknown type {shown(kind)}")
+                raise ProtocolError(f"a message of Batsim 5 cannot be understood (an event of the type {shown(kind)})")
+
+    def _hosts(self, text: str) -> int:
+        """The hosts that a text of Batsim names."""
+        try:
+            mask = hostset.from_text(text)
+        except ValueError as error:
+            raise ProtocolError(f"Batsim 5 names hosts that are none: {error}") from None
+        if mask >> len(self._states):
+            last = len(self._states) - 1
+            raise ProtocolError(f"Batsim 5 names host {mask.bit_length() - 1}, and the hosts are 0-{last}")
+        return mask
+
+    def _external(self, time: float, text: str) -> ev.Notified:
+        """A user's event: an object is as Batsim 4 would have sent it, another text is the data of a `generic` one."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError):
+            data = text
+        if not (isinstance(data, dict) and isinstance(data.get("type"), str)):
+            return ev.Notified(time, "generic", {"type": "generic", "data": data})
+        kind = data["type"].removeprefix("event_")
+        if kind not in MACHINES:
+            return ev.Notified(time, "generic" if data["type"] in NOTICES else data["type"], data)
+        hosts = data.get("resources")
+        if not isinstance(hosts, str):
+            raise ProtocolError(f"an external event {kind} has no text 'resources', got {shown(hosts)}")
+        return ev.Notified(time, f"event_{kind}", {**data, "resources": hostset.to_text(self._hosts(hosts))})
 
     def _begins(self, data: Mapping[str, Any]) -> dict[str, Any]:
         hosts = data["computation_hosts"]
+        if [host["id"] for host in hosts] != list(range(data["computation_host_number"])) or not hosts:
+            raise ProtocolError("the ids of computation_hosts in SimulationBegins are not 0..computation_host_number-1")
         self._states = [host["pstate"] for host in hosts]
         described = [_host(host) for host in hosts]
-        sleeps = [sleeps_of(host["properties"].get(SLEEP_STATES, "")) for host in described]
-        self._sleeps = [frozenset(each.sleep for each in those) for those in sleeps]
+        self._sleeps = [_sleeps_of(host, each["pstate_count"]) for host, each in zip(described, hosts, strict=True)]
         profiles: dict[str, dict[str, Any]] = {}
-        for each in data.get("profiles", ()):
+        for each in data["profiles"] or ():
             workload, _, name = each["id"].partition("!")
             profiles.setdefault(workload, {})[name] = self._profile(each)
         return {
@@ -153,15 +186,18 @@ class Dialect:
             "allow_storage_sharing": True,
             "config": self.config.payload(),
             "compute_resources": described,
-            "storage_resources": [_host(host) for host in data["storage_hosts"]],
-            "workloads": {load["name"]: load["filename"] for load in data["workloads"]},
+            "storage_resources": [_host(host) for host in data["storage_hosts"] or ()],
+            "workloads": {load["name"]: load["filename"] for load in data["workloads"] or ()},
             "profiles": profiles,
         }
 
     def _submitted(self, time: float, data: Mapping[str, Any]) -> ev.JobSubmitted:
         job_id, job = data["job_id"], data["job"]
-        workload = job_id.partition("!")[0]
-        walltime = job.get("walltime")
+        workload, _, name = job_id.partition("!")
+        if not (workload and name) or "!" in name or not job["resource_request"]:
+            problem = "its id is not WORKLOAD!NAME, or it requests no host"
+            raise ProtocolError(f"Batsim 5 submitted the job {shown(job_id)}: {problem}")
+        walltime = job["walltime"]
         raw = {
             "id": job_id,
             "subtime": round(data["submission_time"], 6),
@@ -170,10 +206,11 @@ class Dialect:
             "profile": job["profile_id"].removeprefix(f"{workload}!"),
         }
         profile = self._profile(data["profile"]) if data.get("profile") else None
-        return ev.JobSubmitted(time, job_id, merged_extra(raw, job.get("extra_data", "")), profile)
+        return ev.JobSubmitted(time, job_id, merged_extra(raw, job["extra_data"]), profile)
 
     def _profile(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        found = profile_of(data)
+        own = {field: value for field, value in data["profile"].items() if value is not None}
+        found = profile_of({**data, "profile": own})
         if found["type"] == "composed":
             self._lengths[data["id"]] = len(found["seq"])
         return found
@@ -321,21 +358,26 @@ def _host(host: Mapping[str, Any]) -> dict[str, Any]:
         "id": host["id"],
         "name": host["name"],
         "state": "idle",
-        "properties": {pair["key"]: pair["value"] for pair in host["properties"]},
-        "zone_properties": {pair["key"]: pair["value"] for pair in host["zone_properties"]},
+        "properties": {pair["key"]: pair["value"] for pair in host["properties"] or ()},
+        "zone_properties": {pair["key"]: pair["value"] for pair in host["zone_properties"] or ()},
     }
 
 
-def _external(time: float, text: str) -> ev.Notified:
-    """A user's event: an object is as Batsim 4 would have sent it, another text is the data of a `generic` one."""
+def _sleeps_of(host: Mapping[str, Any], pstates: int) -> frozenset[int]:
+    """The sleep p-states of a host."""
+    text = host["properties"].get(SLEEP_STATES, "")
     try:
-        data = json.loads(text)
+        sleeps = sleeps_of(text)
     except ValueError:
-        data = text
-    if not (isinstance(data, dict) and isinstance(data.get("type"), str)):
-        return ev.Notified(time, "generic", {"type": "generic", "data": data})
-    kind = data["type"]
-    return ev.Notified(time, f"event_{kind}" if kind in MACHINES else kind, data)
+        sleeps = (Sleep(-1, -1, -1),)
+    if any(
+        not 0 <= state < (pstates or math.inf)
+        for each in sleeps
+        for state in (each.sleep, each.switch_off, each.switch_on)
+    ):
+        problem = f"{SLEEP_STATES} {shown(text)} are none of its {pstates} p-states, sleep:off:on"
+        raise ProtocolError(f"Batsim 5's host {shown(host['name'])}: {problem}")
+    return frozenset(each.sleep for each in sleeps)
 
 
 def _execution(decision: ev.ExecuteJob) -> dict[str, Any]:

@@ -17,7 +17,6 @@ State = Job.State
 _STATES: Final[dict[str, Any]] = {state.name: state for state in State}
 # looking up a member of an enumeration costs as much as a call
 _GOOD: Final[Any] = State.COMPLETED_SUCCESSFULLY
-_UNKNOWN: Final[Any] = State.UNKNOWN
 _RUNNING: Final[Any] = State.RUNNING
 # a copy of it takes a third of the time of pybatsim's constructor
 _SUBMITTED_JOB: Final[dict[str, Any]] = {**vars(ArrivedJob("", 0.0, -1, 1, "", {})), "job_state": State.SUBMITTED}
@@ -76,6 +75,7 @@ class BsCore:
         self.ack_of_dynamic_jobs = False
         self.forward_unknown_events = False
         self._current_time = 0.0
+        self._message_now = 0.0
         self._decisions: list[ev.Decision] = []
         self._late = False
         self._ended = False
@@ -116,6 +116,7 @@ class BsCore:
     def start_jobs(self, jobs: Iterable[Any], res: Mapping[str, Iterable[Any]]) -> None:
         """Start jobs on lists of host ids by job id (deprecated by pybatsim)."""
         for job in jobs:
+            self.jobs[job.id].state = _RUNNING
             self._decisions.append(ev.ExecuteJob(self._current_time, job.id, ProcSet(*res[job.id])))
             self.nb_jobs_scheduled += 1
 
@@ -216,7 +217,9 @@ class BsCore:
         return self._handle(self.link.message(), False)
 
     def _handle(self, message: ev.Message, initialise: bool) -> bool:
-        self._current_time = message.now
+        if message.now < self._message_now:
+            raise _wrong(f"its now={message.now} is before that of the last one, {self._message_now}")
+        self._current_time = self._message_now = message.now
         decisions: list[ev.Decision] = []
         self._decisions = decisions
         scheduler = self.scheduler
@@ -224,6 +227,8 @@ class BsCore:
             scheduler.onBeforeEvents()
         self._ended = False
         for event in message.events:
+            if self._ended:
+                raise _wrong("the simulation ends before its last event")
             _take(self, event)
             if initialise:
                 # Batsim 5 may send jobs with the begin of the simulation
@@ -254,6 +259,8 @@ def _take(bs: BsCore, event: ev.Event) -> None:
     elif isinstance(event, ev.ResourceStateChanged):
         for interval in event.resources.split(" "):
             low, _, high = interval.partition("-")
+            if int(high or low) >= bs.nb_compute_resources:
+                raise _wrong(f"hosts {event.resources} are not among 0-{bs.nb_compute_resources - 1}")
             scheduler.onMachinePStateChanged((int(low), int(high or low)), event.state)
     elif isinstance(event, ev.JobKilled):
         # a job that ended before it could be killed has no progress and was announced as complete
@@ -275,17 +282,28 @@ def _take(bs: BsCore, event: ev.Event) -> None:
     elif isinstance(event, ev.FromJobMessage):
         scheduler.onJobMessage(event.time, _job(bs, event.job_id), event.message)
     elif isinstance(event, ev.ResourcesOffered):
-        hosts = ProcSet.from_str(event.resources)
+        hosts = _hosts(bs, event.resources)
         if event.added:
             scheduler.onAddResources(hosts)
         else:
             scheduler.onRemoveResources(hosts)
 
 
+def _wrong(why: str) -> ProtocolError:
+    return ProtocolError(f"a message of Batsim cannot be understood ({why})")
+
+
+def _hosts(bs: BsCore, text: str) -> Any:
+    hosts = ProcSet.from_str(text)
+    if hosts.max >= bs.nb_compute_resources:
+        raise _wrong(f"hosts {text} are not among 0-{bs.nb_compute_resources - 1}")
+    return hosts
+
+
 def _job(bs: BsCore, job_id: str) -> Any:
     job = bs.jobs.get(job_id)
     if job is None:
-        raise ProtocolError(f"a message of Batsim cannot be understood (there is no job {job_id!r})")
+        raise _wrong(f"there is no job {job_id!r}")
     return job
 
 
@@ -335,8 +353,9 @@ def _submitted(bs: BsCore, event: ev.JobSubmitted) -> Any:
     known = bs.jobs.get(job_id)
     if known is not None:
         # the acknowledgement of a job that the scheduler registered
-        if known.job_state == State.IN_SUBMISSON:
-            bs.nb_jobs_in_submission -= 1
+        if known.job_state is not State.IN_SUBMISSON:
+            raise _wrong(f"the job {job_id!r} is submitted twice")
+        bs.nb_jobs_in_submission -= 1
         job.metadata = known.metadata
         bs.nb_jobs_submitted_from_scheduler += 1
     else:
@@ -347,8 +366,12 @@ def _submitted(bs: BsCore, event: ev.JobSubmitted) -> Any:
 
 def _completed(bs: BsCore, event: ev.JobCompleted) -> Any:
     job = _job(bs, event.job_id)
+    if job.finish_time is not None or job.__dict__.get("state") is not _RUNNING:
+        raise _wrong(f"the job {event.job_id!r} ends and does not run")
     job.finish_time = event.time
-    state = _STATES.get(event.state, _UNKNOWN)
+    state = _STATES.get(event.state)
+    if state is None:
+        raise _wrong(f"the job {event.job_id!r} ends in the state {event.state!r}")
     job.job_state = state
     job.return_code = event.return_code
     if state is _GOOD:
@@ -372,9 +395,9 @@ def _notified(bs: BsCore, event: ev.Notified) -> None:
         bs.no_more_external_events = True
         scheduler.onNoMoreExternalEvents()
     elif kind == "event_machine_unavailable":
-        scheduler.onNotifyEventMachineUnavailable(ProcSet.from_str(event.data["resources"]))
+        scheduler.onNotifyEventMachineUnavailable(_hosts(bs, event.data["resources"]))
     elif kind == "event_machine_available":
-        scheduler.onNotifyEventMachineAvailable(ProcSet.from_str(event.data["resources"]))
+        scheduler.onNotifyEventMachineAvailable(_hosts(bs, event.data["resources"]))
     elif bs.forward_unknown_events:
         scheduler.onNotifyGenericEvent(event.data)
     else:

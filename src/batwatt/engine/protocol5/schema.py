@@ -1,7 +1,8 @@
-"""The tables of Batsim 5's protocol that a scheduler sends, and the strict reading of their JSON.
+"""The tables of Batsim 5's protocol, and the strict reading of their JSON.
 
 As flatbuffers reads it by its schema: an unknown field, a missing one that is required, a word that an enumeration does
-not have, a negative or a floating-point number for a count are errors; numbers may be quoted.
+not have, a negative or a floating-point number for a count are errors; numbers may be quoted. What Batsim sends may
+have fields of other versions, and all its numbers are finite.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from batwatt.checks import shown
-from batwatt.errors import IllegalDecisionError
+from batwatt.errors import IllegalDecisionError, ProtocolError
 
 MAX_U64 = 2**64 - 1
 _ENUMS = {
@@ -22,6 +23,7 @@ _ENUMS = {
     "Metrics": "Power NetworkLoad ComputationLoad NormalizedNetworkLoad NormalizedComputationLoad",
     "Cumulative": "Sum Minimum Maximum",
     "Comparison": "GreaterThan GreaterThanOrEqual LessThan LessThanOrEqual",
+    "State": "COMPLETED_SUCCESSFULLY COMPLETED_FAILED COMPLETED_WALLTIME_REACHED COMPLETED_KILLED REJECTED",
 }
 _TABLES = """
 Message now:f64 events:[Stamped]
@@ -85,7 +87,30 @@ StopProbeEvent probe_id:str!
 TriggerProbeEvent probe_id:str! force_data_emission:bool
 ResetProbeEvent probe_id:str! new_value:f64
 ForceSimulationStopEvent
+SimulationBeginsEvent host_number:u32 computation_host_number:u32 computation_hosts:[Host]! storage_host_number:u32 \
+storage_hosts:[Host] workloads:[Load] profiles:[ProfileAndId]
+Host id:u32 name:str! pstate:u32 pstate_count:u32 properties:[Property] zone_properties:[Property] core_count:u32
+Property key:str! value:str!
+Load name:str! filename:str!
 SimulationEndsEvent
+JobSubmittedEvent job_id:str! job:Job! submission_time:f64 profile:ProfileAndId
+JobCompletedEvent job_id:str! state:State return_code:u32
+JobsKilledEvent job_ids:[str]! progresses:[KilledJob]!
+KilledJob job_id:str! wrapper:KillProgressWrapper!
+KillProgressWrapper kill_progress:KillProgress|!
+KillProgressAtomicProfile profile_id:str! progress:f64
+KillProgressSequentialProfile profile_id:str! current_repetition:u32 current_task_index:u32 \
+current_task_progress:KillProgressWrapper!
+RequestedCallEvent call_me_later_id:str! last_periodic_call:bool
+AllStaticJobsHaveBeenSubmittedEvent
+AllStaticExternalEventsHaveBeenInjectedEvent
+ExternalEventOccurredEvent id:str! external_event:ExternalEvent|!
+GenericExternalEvent data:str!
+HostsPStateChangedEvent host_ids:str! pstate:u32
+HostsTurnedOnOffEvent host_ids:str! state:u32
+ProbeDataEmittedEvent probe_id:str! data:ProbeData|!
+AggregatedProbeData data:f64
+VectorialProbeData data:[f64]!
 """
 _UNIONS = {
     "Placement": "PredefinedExecutorPlacementStrategyWrapper CustomExecutorToHostMapping",
@@ -98,6 +123,9 @@ _UNIONS = {
     "Aggregation": "NoResourcesAggregation Sum ArithmeticMean QuantileFunction",
     "TemporalAggregation": "NoTemporalAggregation ExponentialMovingAverage SlidingWindowOperation",
     "Filtering": "NoFiltering ThresholdFilteringFunction",
+    "KillProgress": "KillProgressAtomicProfile KillProgressSequentialProfile",
+    "ExternalEvent": "GenericExternalEvent",
+    "ProbeData": "AggregatedProbeData VectorialProbeData",
 }
 
 
@@ -122,7 +150,7 @@ class _Field(NamedTuple):
 _ZEROS = {"f64": 0.0, "u32": 0, "u64": 0, "bool": False}
 TABLES = {name: [_Field.of(text) for text in fields] for name, *fields in map(str.split, _TABLES.strip().splitlines())}
 UNIONS = {
-    "Event": [name for name in TABLES if name.endswith("Event")],
+    "Event": [name for name in TABLES if name.endswith("Event") and name != "GenericExternalEvent"],
     "Profile": [name for name in TABLES if name.endswith("Profile")],
     **{name: words.split() for name, words in _UNIONS.items()},
 }
@@ -134,7 +162,7 @@ def wrong(where: str, why: str) -> IllegalDecisionError:
 
 
 def read(frame: bytes) -> dict[str, Any]:
-    """The message in a frame, with all fields of each table; raises IllegalDecisionError where Batsim 5 aborts."""
+    """The answer in a frame, with all fields of each table; raises IllegalDecisionError where Batsim 5 aborts."""
     try:
         text = frame.partition(b"\0")[0].decode("utf-8")
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
@@ -150,6 +178,18 @@ def read(frame: bytes) -> dict[str, Any]:
     return message
 
 
+def read_message(text: str) -> dict[str, Any]:
+    """The message of Batsim in a text, with all fields of each table. Raises ProtocolError."""
+    try:
+        message = _table("Message", json.loads(text.rstrip("\0")), "the message", lenient=True)
+        if message["events"] is None:
+            raise wrong("the message", "it has no 'events'")
+    except (ValueError, RecursionError, IllegalDecisionError) as error:
+        why = f"{error.decision}: {error.why}" if isinstance(error, IllegalDecisionError) else error
+        raise ProtocolError(f"a message of Batsim 5 cannot be understood ({why}); it began {shown(text)}") from None
+    return message
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -161,26 +201,26 @@ def _constant(word: str) -> float:
     return float(word.replace("Infinity", "inf"))
 
 
-def _table(name: str, value: Any, where: str) -> dict[str, Any]:
+def _table(name: str, value: Any, where: str, lenient: bool = False) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(where, f"{name} must be an object, got {shown(value)}")
     found: dict[str, Any] = {}
     for field in TABLES[name]:
         given = value.get(field.name)
         if field.union:
-            found[f"{field.name}_type"], given = _union(field, value, where)
+            found[f"{field.name}_type"], given = _union(field, value, where, lenient)
         elif given is not None:
-            given = _value(field.kind, given, f"{where}: {field.name}")
+            given = _value(field.kind, given, f"{where}: {field.name}", lenient)
         if given is None and field.required:
             raise wrong(where, f"required field is missing: {field.name} in {name}")
         found[field.name] = field.default if given is None else given
     unknown = [key for key in value if key not in found]
-    if unknown:
+    if unknown and not lenient:
         raise wrong(where, f"unknown field: {unknown[0][:60]}")
     return found
 
 
-def _union(field: _Field, value: dict[str, Any], where: str) -> tuple[str | None, Any]:
+def _union(field: _Field, value: dict[str, Any], where: str, lenient: bool) -> tuple[str | None, Any]:
     kind, given = value.get(f"{field.name}_type"), value.get(field.name)
     if kind is None or kind == "NONE" or given is None:
         return None, None
@@ -188,16 +228,16 @@ def _union(field: _Field, value: dict[str, Any], where: str) -> tuple[str | None
         raise wrong(where, f"unknown enum value: {shown(kind)} of {field.name}_type")
     if field.kind == "Event":
         where = f"{where}: {kind}"
-    return kind, _table(kind, given, where)
+    return kind, _table(kind, given, where, lenient)
 
 
-def _value(kind: str, given: Any, where: str) -> Any:
+def _value(kind: str, given: Any, where: str, lenient: bool) -> Any:
     if kind.startswith("["):
         if not isinstance(given, list):
             raise wrong(where, f"must be a list, got {shown(given)}")
-        return [_value(kind[1:-1], item, f"{where}[{index}]") for index, item in enumerate(given)]
+        return [_value(kind[1:-1], item, f"{where}[{index}]", lenient) for index, item in enumerate(given)]
     if kind in TABLES:
-        return _table(kind, given, where)
+        return _table(kind, given, where, lenient)
     if kind in _ENUMS:
         if given not in _ENUMS[kind].split():
             raise wrong(where, f"unknown enum value: {shown(given)}")
@@ -206,14 +246,17 @@ def _value(kind: str, given: Any, where: str) -> Any:
         if not isinstance(given, str):
             raise wrong(where, f"must be a text, got {shown(given)}")
         return given
-    return _number(kind, given, where)
+    number = _number(kind, given, where)
+    if lenient and not math.isfinite(number):
+        raise wrong(where, f"must be finite, got {number}")
+    return number
 
 
 def _number(kind: str, given: Any, where: str) -> float | int | bool:
     if isinstance(given, str):
         try:
             given = json.loads(given, parse_constant=_constant)
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
     if not isinstance(given, int | float):
         raise wrong(where, f"must be a number, got {shown(given)}")
@@ -221,7 +264,7 @@ def _number(kind: str, given: Any, where: str) -> float | int | bool:
         try:
             return float(given)
         except OverflowError:
-            return math.copysign(math.inf, given)
+            return math.inf if given > 0 else -math.inf
     if isinstance(given, float):
         raise wrong(where, f"a float constant ({given!r}) cannot be assigned to an integer")
     if kind == "bool":
