@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 
 import pytest
@@ -15,7 +16,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve
 from batwatt.engine.events import Message, Reply
 from batwatt.engine.wire import SchedulerSocket
-from batwatt.errors import BatwattError, ProtocolError
+from batwatt.errors import BatwattError, PeerError, ProtocolError
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
@@ -75,6 +76,15 @@ MESSAGES = FRAMES | {
     "resources without end": answer("NOTIFY", '{"type":"event_machine_available","resources":"0-"}'),
     "resources of 5000 digits": answer("RESOURCE_STATE_CHANGED", json.dumps({"resources": "9" * 5000, "state": "0"})),
     "killed numbers": answer("JOB_KILLED", '{"job_ids":[1],"job_progress":{}}'),
+    "a job without a workload": answer("JOB_SUBMITTED", '{"job_id":"1","job":{"subtime":1,"res":1,"profile":"d"}}'),
+    "a job that never was": answer("JOB_COMPLETED", '{"job_id":"w0!9","job_state":"COMPLETED_FAILED","return_code":1}'),
+    "a host that never was": answer("RESOURCE_STATE_CHANGED", '{"resources":"7","state":"0"}'),
+    "no p-state": answer("RESOURCE_STATE_CHANGED", '{"resources":"0","state":"off"}'),
+    "a host that never was, gone": answer("NOTIFY", '{"type":"event_machine_unavailable","resources":"0-7"}'),
+    "after time": answer("REQUESTED_CALL", "{}", "1e25"),
+    "before the begin": answer("REQUESTED_CALL", "{}", "-1"),
+    "an end, and more": '{"now":1,"events":[{"timestamp":1,"type":"SIMULATION_ENDS","data":{}},'
+    '{"timestamp":1,"type":"REQUESTED_CALL","data":{}}]}',
     "energy in words": answer("ANSWER", '{"consumed_energy":"much"}'),
 }
 
@@ -114,6 +124,16 @@ def begins(**change: object) -> str:
     return write_message(message)
 
 
+def test_a_job_is_submitted_and_ends_once():
+    """What else it is told would be an error of the scheduler's, which knows no such job."""
+    ended = answer("JOB_COMPLETED", '{"job_id":"w0!1","job_state":"COMPLETED_SUCCESSFULLY","return_code":0}', "5")
+    for frames in ([submitted(), submitted()], [ended], [submitted(), ended, ended]):
+        link = Messages([begins(), *frames])
+        link.reply = lambda reply: None
+        with pytest.raises(ProtocolError, match="cannot be understood"):
+            link.run()
+
+
 class Messages:
     """A link that tells these."""
 
@@ -137,6 +157,8 @@ class Messages:
         {"nb_compute_resources": int(HUGE)},
         {"compute_resources": [{"id": 1, "name": "a"}, {"id": 0, "name": "b"}]},
         {"compute_resources": [3, 4]},
+        {"compute_resources": [], "nb_compute_resources": 0},
+        {"compute_resources": [{"id": 0, "name": "a", "properties": {"x": 1}}, {"id": 1, "name": "b"}]},
         {"storage_resources": [3]},
         {"profiles": {"w0": [1]}},
         {"profiles": {"w0": {"d": 1}}},
@@ -156,18 +178,18 @@ MULTIPART = {"two frames": [b"{}", b"{}"], "not UTF-8": [b"\xff\xfe"], "empty": 
 
 def speak(kind: int, frames: list[bytes], endpoint: str | None, found: list[str], ready: threading.Event) -> None:
     """The peer: a scheduler (REP) that answers once, or a Batsim (REQ) that says one thing."""
-    with zmq.Context() as context, context.socket(kind) as socket:
-        socket.setsockopt(zmq.LINGER, 0)
+    with zmq.Context() as context, context.socket(kind) as side:
+        side.setsockopt(zmq.LINGER, 0)
         if kind == zmq.REP:
-            found.append(f"tcp://127.0.0.1:{socket.bind_to_random_port('tcp://127.0.0.1')}")
+            found.append(f"tcp://127.0.0.1:{side.bind_to_random_port('tcp://127.0.0.1')}")
             ready.set()
-            assert socket.poll(10_000)
-            socket.recv()
+            assert side.poll(10_000)
+            side.recv()
         else:
-            socket.connect(endpoint)
-        socket.send_multipart(frames)
+            side.connect(endpoint)
+        side.send_multipart(frames)
         ready.wait(10)
-        socket.poll(100)
+        side.poll(100)
 
 
 @pytest.mark.parametrize("frames", MULTIPART.values(), ids=MULTIPART)
@@ -184,14 +206,24 @@ def test_frames_to_the_engine(frames):
     assert ("frames; a message is one" in text) == (len(frames) > 1)
 
 
+def test_bytes_that_are_no_frames_do_not_hold_the_scheduler_up():
+    """Such as of a port scan: a socket says that something came, and has nothing when it is read."""
+    with SchedulerSocket("tcp://127.0.0.1:*", patience_s=1) as link:
+        knock = socket.create_connection(("127.0.0.1", int(link.endpoint.rpartition(":")[2])))
+        # a peer of an old protocol: an identity, and a message of one frame, without the delimiter of a request
+        knock.sendall(b"\x01\x00\x02\x00x")
+        with knock, pytest.raises(PeerError, match="silent for 1 s"):
+            link.begin()
+
+
 @pytest.mark.parametrize("frames", [*MULTIPART.values(), [b'{"now":0,"events":[]}']], ids=[*MULTIPART, "no begin"])
 def test_frames_to_the_scheduler(frames):
     done = threading.Event()
-    with SchedulerSocket("tcp://127.0.0.1:*", patience_s=10) as socket:
-        peer = threading.Thread(target=speak, args=(zmq.REQ, frames, socket.endpoint, [], done))
+    with SchedulerSocket("tcp://127.0.0.1:*", patience_s=10) as link:
+        peer = threading.Thread(target=speak, args=(zmq.REQ, frames, link.endpoint, [], done))
         peer.start()
         with pytest.raises(ProtocolError) as error:
-            Bs(EnvelopeScheduler({"response": "none"}), socket).start()
+            Bs(EnvelopeScheduler({"response": "none"}), link).start()
         done.set()
         peer.join(10)
     one_line(error.value)

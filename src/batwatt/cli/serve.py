@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from batwatt.checks import shown
 from batwatt.cli.batsim import Batsim5Options, Features, FirstHosts, Switches
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
@@ -104,12 +105,22 @@ def serve_command(
             init = link.begin()
             if made is None or (init and init.strip()):
                 brought = read_options(init, INIT) if init and init.strip() else {}
-                scheduler = brought.pop("scheduler", scheduler)
+                scheduler = _named(brought.pop("scheduler", scheduler), scheduler)
                 made = make_scheduler(scheduler, {**chosen, **brought})
             if init is not None:
                 link.greet(features.dialect(made))
             with blaming(scheduler, made):
                 Bs(made, link).start()
+
+
+def _named(theirs: object, ours: str) -> str:
+    """The scheduler that the other side names: it may have no file of this machine run but the one named here."""
+    from batwatt.run.find_scheduler import is_file_name
+
+    if theirs != ours and not (isinstance(theirs, str) and not is_file_name(theirs)):
+        problem = f"scheduler must be a name, got {shown(theirs)}"
+        raise InputError(INIT, problem, "name one of `batwatt policies`, or give the file to `batwatt serve -s`")
+    return str(theirs)
 
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:

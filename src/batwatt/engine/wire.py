@@ -10,6 +10,7 @@ import math
 import struct
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Self
 
 import zmq
@@ -83,6 +84,13 @@ class _Socket:
                 self._talking = True
         return self._talking and not self._peers
 
+    def _frames(self, timeout_ms: int) -> list[bytes] | None:
+        """What has come within a time; None if nothing, or what is no message: a socket drops that when it is read."""
+        if self._socket.poll(timeout_ms):
+            with suppress(zmq.Again):
+                return self._socket.recv_multipart(zmq.NOBLOCK)
+        return None
+
     def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> bytes:
         """The next frame.
 
@@ -91,9 +99,9 @@ class _Socket:
         """
         limit = math.inf if patience_s is None else time.monotonic() + patience_s
         left_s: float | None = None
-        while not self._socket.poll(POLL_MS):
+        while (frames := self._frames(POLL_MS)) is None:
             death, left = alive(), self._left()
-            if (death or left) and self._socket.poll(0):
+            if (death or left) and (frames := self._frames(0)) is not None:
                 break
             if death:
                 raise PeerError(death)
@@ -104,7 +112,7 @@ class _Socket:
             if now_s > limit:
                 never = "" if self._talking else f" and never connected{f' to {self.endpoint}' if self._bind else ''}"
                 raise PeerError(f"{who} has been silent for {patience_s:g} s{never}")
-        frame, *others = self._socket.recv_multipart()
+        frame, *others = frames
         # on the side that listens, whoever just knocks (a readiness check) is not yet the other side
         self._talking = True
         if others:
