@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import struct
 import threading
 
 import pytest
@@ -105,6 +106,36 @@ def test_what_makes_batsim_5_abort_is_one_line(house, endpoint):
     line = done.err.splitlines()[-1]
     assert (done.code, house.left, len(heard)) == (1, [], 3)
     assert line == "batwatt: illegal decision KillJobs w0!1: the job was never started"
+
+
+@pytest.mark.parametrize(("energy", "code"), [((), 2), (("--energy",), 2), (("--no-energy",), 1)])
+def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code):
+    """Batsim 5 with --energy-host: «Found 1 energetic profiles for 2 pstates»; before the scheduler is asked."""
+    platform = house.platform("n1", "n2")
+    text = platform.read_text().replace('speed="2e11f"', 'speed="2e11f, 1e11f"')
+    platform.write_text(text)
+    words = ("-p", platform, "-s", "tcp://127.0.0.1:9", "-e", f"{house.folder}/out/", "--timeout", 0.2)
+    done = house.batwatt("engine", "--protocol", 5, *words, *energy)
+    assert done.code == code, done.err
+    refused = (
+        f"batwatt: {platform}: host 'n1': wattage_per_state has 1 entries for 2 p-states; give one power per p-state"
+    )
+    assert done.err.startswith(refused) == (code == 2)
+
+
+def test_a_batsim_5_may_name_a_scheduler_but_no_file(house, endpoint):
+    """Its text would have a file of this machine run."""
+    trace = house.folder / "ran"
+    evil = house.write("evil.py", f"open({str(trace)!r}, 'w')\n")
+    server = house.start("serve", "--socket", endpoint, "--timeout", 10)
+    init = json.dumps({"scheduler": str(evil)}).encode()
+    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
+        batsim.setsockopt(zmq.LINGER, 0)
+        batsim.connect(endpoint)
+        batsim.send(struct.pack("<I", len(init)) + init)
+        served = house.end(server)
+    assert served.code == 2 and not trace.exists()
+    assert "the text that Batsim has for its scheduler: scheduler must be a name" in served.err
 
 
 @pytest.mark.parametrize(

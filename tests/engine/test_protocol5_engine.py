@@ -103,19 +103,89 @@ def test_a_sequence_over_another_workload_needs_profile_reuse(tmp_path):
         reported(engine)
 
 
-def test_a_sequence_whose_part_is_gone_gets_no_more_jobs(tmp_path):
-    # registered while its part has a job; when that has ended, the part is gone
+def sequence_of(name, *parts):
+    return {"id": name, "profile_type": "SequentialCompositionProfile", "profile": {"profile_ids": list(parts)}}
+
+
+def test_a_sequence_over_another_workload_aborts_also_where_its_part_has_other_jobs(tmp_path):
+    """`Profiles::remove_profile` looks for the parts of a sequence in the workload of the sequence."""
+    loads = [workload(tmp_path, {"subtime": 0, "profile": "nap"}, name=name) for name in ("w0", "w1")]
+    engine = Engine5(PLATFORM, loads, [], Features(), energy=False)
+    reported(engine)
+    job = {"resource_request": 1, "profile_id": "w0!s"}
+    more = (
+        ("RegisterProfile", {"profile": sequence_of("w0!s", "w1!nap")}),
+        ("RegisterJob", {"job_id": "w0!1", "job": job}),
+    )
+    engine.reply(read_reply(frame(0, *more, execute("w0!1", "0"))))
+    assert reported(engine)[0] == 0.0
+    engine.reply(read_reply(frame(0)))
+    with pytest.raises(IllegalDecisionError, match=r"'w1!nap' is of another workload.*ask for profile_reuse"):
+        reported(engine)
+
+
+def test_the_parts_of_a_registered_sequence_have_full_ids(tmp_path):
+    """The message says `profile_ids` as they are looked up: map::at aborts for one without a workload."""
+    engine = Engine5(PLATFORM, [workload(tmp_path, {"subtime": 0, "profile": "nap"})], [], Features(), energy=False)
+    reported(engine)
+    with pytest.raises(IllegalDecisionError, match="the profile 'nap' does not exist"):
+        engine.reply(read_reply(frame(0, ("RegisterProfile", {"profile": sequence_of("w0!s", "nap")}))))
+
+
+def test_a_profile_goes_with_the_first_of_its_jobs(tmp_path):
+    """`Jobs::delete_job` removes it whichever other jobs have it: those run on."""
+    load = workload(tmp_path, {"subtime": 0, "profile": "nap"}, {"subtime": 5, "profile": "nap"})
+    engine = Engine5(PLATFORM, [load], [], Features(dynamic_registration=True), energy=False)
+    reported(engine)
+    engine.reply(read_reply(frame(0)))
+    reported(engine)
+    engine.reply(read_reply(frame(0, execute("w0!0", "0"))))
+    reported(engine)
+    engine.reply(read_reply(frame(5, execute("w0!1", "1"))))
+    assert reported(engine) == (5.0, [("AllStaticJobsHaveBeenSubmitted", {})])
+    engine.reply(read_reply(frame(5)))
+    assert reported(engine)[0] == 10.0
+    engine.reply(read_reply(frame(10)))
+    now, [(name, ended)] = reported(engine)
+    assert (now, name, ended["state"]) == (15.0, "JobCompleted", "COMPLETED_SUCCESSFULLY")
+    job = {"resource_request": 1, "profile_id": "nap"}
+    with pytest.raises(IllegalDecisionError, match="'w0!nap' existed some time ago"):
+        engine.reply(read_reply(frame(15, ("RegisterJob", {"job_id": "w0!2", "job": job}))))
+
+
+def test_a_sequence_keeps_parts_that_are_gone(tmp_path):
+    # registered while its part has a job; when that has ended, no job has the part, but the sequence still does
     load = workload(tmp_path, {"subtime": 0, "profile": "nap"})
     engine = Engine5(PLATFORM, [load], [], Features(dynamic_registration=True), energy=False)
     reported(engine)
-    sequence = {"id": "w0!s", "profile_type": "SequentialCompositionProfile", "profile": {"profile_ids": ["w0!nap"]}}
-    engine.reply(read_reply(frame(0, ("RegisterProfile", {"profile": sequence}))))
+    engine.reply(read_reply(frame(0, ("RegisterProfile", {"profile": sequence_of("w0!s", "w0!nap")}))))
     reported(engine)
     engine.reply(read_reply(frame(0, execute("w0!0", "0"))))
     assert reported(engine)[0] == 10.0
     job = {"resource_request": 1, "profile_id": "s"}
-    with pytest.raises(IllegalDecisionError, match="'w0!nap' existed some time ago"):
-        engine.reply(read_reply(frame(10, ("RegisterJob", {"job_id": "w0!1", "job": job}))))
+    more = ("RegisterJob", {"job_id": "w0!1", "job": job}), execute("w0!1", "0"), ("FinishRegistration", {})
+    engine.reply(read_reply(frame(10, *more)))
+    assert reported(engine)[0] == 20.0
+
+
+def test_calls_without_end_before_a_late_answer_are_refused(tmp_path):
+    """Each second one, and an answer at 1e9 s: they would fill the memory."""
+    engine = Engine5(PLATFORM, [workload(tmp_path, {"subtime": 0, "profile": "nap"})], [], Features(), energy=False)
+    reported(engine)
+    when = {"period": 1, "mode_type": "Infinite", "mode": {}}
+    call = ("CallMeLater", {"call_me_later_id": "c", "when_type": "Periodic", "when": when})
+    with pytest.raises(IllegalDecisionError, match="CallMeLater 'c': more than 100000 calls"):
+        engine.reply(read_reply(b'{"now":1e9,' + frame(0, call).partition(b",")[2]))
+
+
+@pytest.mark.parametrize("now", [1e13, 1e300])
+def test_a_call_where_times_have_no_milliseconds_is_refused(tmp_path, now):
+    engine = Engine5(PLATFORM, [workload(tmp_path, {"subtime": 0, "profile": "nap"})], [], Features(), energy=False)
+    reported(engine)
+    when = {"period": 1, "mode_type": "Infinite", "mode": {}}
+    call = ("CallMeLater", {"call_me_later_id": "c", "when_type": "Periodic", "when": when})
+    with pytest.raises(IllegalDecisionError, match="a time in ms has no exact number"):
+        engine.reply(read_reply(frame(now, call)))
 
 
 def test_a_task_without_executors_is_refused(tmp_path):

@@ -48,7 +48,7 @@ def run_engine5(spec: Batsim5Spec, endpoint: str, ready: Callable[[], None] = la
 
     loads = [read_workload5(path, f"w{index}") for index, path in enumerate(spec.workloads)]
     events = [read_events5(path, f"ee{index}") for index, path in enumerate(spec.events)]
-    everything, storage = read_platform5(spec.platform, spec.hosts.master, spec.roles)
+    everything, storage = read_platform5(spec.platform, spec.hosts.master, spec.roles, spec.energy)
     platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
     for ignored in platform.not_simulated:
         LOGGER.warning("%s: the embedded engine ignores %s", platform.source, ignored)

@@ -102,6 +102,7 @@ class Engine5(Engine):
             message.events += self._pending
             self._pending = []
         self._last_reported_s = message.now
+        self.periodic.unsent = 0
         return message
 
     def _report(self, event: Any) -> None:

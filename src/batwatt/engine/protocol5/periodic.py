@@ -13,6 +13,10 @@ from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 
 SHORTEST_CALL_S = 1e-5
+MOST_UNSENT = 100_000
+"""Calls and probes that may wait for one message."""
+LAST_S = 2.0**53 / 1000.0
+"""From this time on a number in s does not tell ms apart."""
 Report = Callable[[Called | ProbeData], None]
 
 
@@ -47,6 +51,8 @@ class Periodic:
         self._report = report
         self._triggers: dict[tuple[bool, str], _Trigger] = {}
         self._ticket = -1
+        self.unsent = 0
+        """Calls and probes since the last message."""
 
     # calls --------------------------------------------------------------------------------------------------------
 
@@ -112,6 +118,8 @@ class Periodic:
     def _add(self, probes: bool, what: str, name: str, period: Period, probe: CreateProbe | None) -> None:
         if (probes, name) in self._triggers:
             raise IllegalDecisionError(what, "its id is already in use")
+        if not self._kernel.clock < LAST_S:
+            raise IllegalDecisionError(what, f"at {self._kernel.clock:g} s a time in ms has no exact number")
         for other in self._triggers.values():
             short, long = sorted((other.period_ms, period.period_ms))
             if long % short:
@@ -140,6 +148,10 @@ class Periodic:
             if trigger.next_ms > now_ms:
                 continue
             trigger.next_ms += trigger.period_ms
+            self.unsent += 1
+            if self.unsent > MOST_UNSENT:
+                why = f"more than {MOST_UNSENT} calls and probes come before the now of the scheduler's answer"
+                raise IllegalDecisionError(trigger.what, f"{why}; answer an earlier one, or stop calls first")
             if trigger.probe is not None:
                 self._measure(trigger, trigger.probe)
             else:

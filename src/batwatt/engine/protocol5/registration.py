@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from batwatt.engine.catalogue import Catalogue
@@ -17,7 +16,11 @@ from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
 
 
 class Registry(Catalogue):
-    """`known`: the profiles by their ids (`w0!delay`). Unless profiles are to be reused one goes with its last job."""
+    """`known`: the profiles by their ids (`w0!delay`) that jobs use or can use.
+
+    Unless profiles are to be reused, the end of the first job of a profile makes it and its parts unknown to Batsim
+    (`_forgotten`), whichever jobs have them, too: those jobs run, but no further one can be registered with them.
+    """
 
     def __init__(self, workloads: Sequence[Workload]) -> None:
         super().__init__((), EngineConfig())
@@ -26,7 +29,6 @@ class Registry(Catalogue):
         self._workloads: set[str] = set()
         self._jobs: set[str] = set()
         self._forgotten: set[str] = set()
-        self._users: Counter[str] = Counter()
         self._features = Features()
         self._unused = False
         for load in workloads:
@@ -35,10 +37,12 @@ class Registry(Catalogue):
             self._workloads.add(load.name)
             for job in load.jobs:
                 self._jobs.add(job.id)
-                self._use(job.profile, 1)
-            unused = [name for name in load.raw_profiles if name not in self._users]
-            self._unused |= bool(unused)
-            self._forget(unused)
+            used = {part for name in {job.profile for job in load.jobs} for part in parts_of(name, load.profiles)}
+            for name in load.raw_profiles.keys() - used:
+                self._unused = True
+                self._forgotten.add(name)
+                self.known.pop(name, None)
+                self.tables.pop(name, None)
 
     def ask(self, features: Features) -> None:
         """Do as the scheduler's hello asks."""
@@ -48,35 +52,26 @@ class Registry(Catalogue):
             why = "Batsim crashes if a workload has a profile that none of its jobs uses"
             raise IllegalDecisionError("EDCHello forward_profiles_on_simulation_begins", why)
 
-    def _use(self, name: str, jobs: int) -> list[str]:
-        """Count users of a profile and of its parts, which it returns."""
-        parts = parts_of(name, self.known)
-        for part in parts:
-            self._users[part] += jobs
-        return parts
-
-    def _forget(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._forgotten.add(name)
-            self.known.pop(name, None)
-            self.tables.pop(name, None)
-
     def raw(self, job: Job) -> Mapping[str, Any]:
         """The profile of a job as messages have it."""
         return self.tables[job.profile]
 
     def collect(self, job: Job) -> None:
-        """A job is forgotten, and with it what no other job uses."""
-        if self._features.profile_reuse:
+        """A job is forgotten, and with it its profile."""
+        if not self._features.profile_reuse:
+            self._give_up(job.profile)
+
+    def _give_up(self, name: str) -> None:
+        """Make a profile unknown to Batsim, its parts first; IllegalDecisionError where that aborts Batsim."""
+        if name in self._forgotten:
             return
-        unused = [part for part in self._use(job.profile, -1) if not self._users[part] > 0]
-        if job.profile in unused:
-            home = job.profile.partition("!")[0]
-            away = next((part for part in unused if part.partition("!")[0] != home), None)
-            if away is not None:
-                why = f"its part {away!r} is of another workload, which Batsim cannot forget; ask for profile_reuse"
-                raise IllegalDecisionError(f"RegisterProfile {job.profile}", why)
-        self._forget(unused)
+        profile = self.known[name]
+        for part in profile.sequence if isinstance(profile, Composed) else ():
+            if part.partition("!")[0] != name.partition("!")[0]:
+                why = f"its part {part!r} is of another workload, which Batsim cannot forget; ask for profile_reuse"
+                raise IllegalDecisionError(f"RegisterProfile {name}", why)
+            self._give_up(part)
+        self._forgotten.add(name)
 
     def settle(self) -> None:
         """Batsim 5 forgets at once."""
@@ -96,7 +91,7 @@ class Registry(Catalogue):
         except InputError as error:
             raise IllegalDecisionError(what, str(error).removeprefix(f"{what}: ")) from None
         if isinstance(profile, Composed):
-            for part in profile.sequence:
+            for part in decision.table["profile_ids"]:
                 self._check(what, part)
         if mark:
             self._workloads.add(workload)
@@ -121,13 +116,11 @@ class Registry(Catalogue):
         if name in self._jobs:
             raise IllegalDecisionError(what, "a job of that id exists already")
         profile_id = full_profile_id(table["profile_id"], workload)
-        for part in parts_of(profile_id, self.known):
-            self._check(what, part)
+        self._check(what, profile_id)
         profile, width = self.known[profile_id], table["resource_request"]
         if isinstance(profile, Parallel) and profile.flops is not None and len(profile.flops) != width:
             problem = f"its resource_request {width} does not match the {len(profile.flops)} of profile {profile_id!r}"
             raise IllegalDecisionError(what, problem)
         self._workloads.add(workload)
         self._jobs.add(name)
-        self._use(profile_id, 1)
         return job_of(name, now, width, profile_id, table["walltime"], table["extra_data"] or "", table["rigid"])

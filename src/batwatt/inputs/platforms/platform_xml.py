@@ -73,10 +73,13 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
     return platform
 
 
-def read_platform5(path: Path | str, master: str, roles: Mapping[str, str]) -> tuple[Platform, tuple[Host, ...]]:
+def read_platform5(
+    path: Path | str, master: str, roles: Mapping[str, str], energy: bool | None = None
+) -> tuple[Platform, tuple[Host, ...]]:
     """The compute hosts as Batsim 5 numbers them, by name with digits as numbers, and the storage hosts alike.
 
-    `roles` are added to those of the file. Raises InputError.
+    `roles` are added to those of the file. Raises InputError; also, as Batsim 5 does with `--energy-host`, for a host
+    that has not one power per p-state, unless `energy` is False.
     """
     nodes, latencies = _read_nodes(path)
     for name, role in roles.items():
@@ -84,7 +87,7 @@ def read_platform5(path: Path | str, master: str, roles: Mapping[str, str]) -> t
         if node is None:
             raise InputError(f"-r {name} {role}", f"{path} has no host of that name", "name one of its hosts")
         node.properties["role"] = role
-    platform = _platform(path, nodes, latencies, master, _by_number)
+    platform = _platform(path, nodes, latencies, master, _by_number, energy is not False)
     reader = _HostReader(path)
     disks = sorted((node for node in nodes if _is_storage(node)), key=_by_number)
     return platform, tuple(reader.host(index, node) for index, node in enumerate(disks))
@@ -100,7 +103,12 @@ def _by_number(node: _Node) -> list[tuple[int, str]]:
 
 
 def _platform(
-    path: Path | str, nodes: list[_Node], latencies: list[str], master: str, order: Callable[[_Node], Any]
+    path: Path | str,
+    nodes: list[_Node],
+    latencies: list[str],
+    master: str,
+    order: Callable[[_Node], Any],
+    strict_power: bool = False,
 ) -> Platform:
     seen: dict[str, int] = {}
     for node in nodes:
@@ -115,6 +123,9 @@ def _platform(
     ordered = sorted(compute, key=order)
     hosts = tuple(reader.host(index, node) for index, node in enumerate(ordered))
     useless = [host for host in hosts if host.no_power]
+    if useless and strict_power:
+        problem = f"host {useless[0].name!r}: {useless[0].no_power}"
+        raise InputError(path, problem, "give one power per p-state, or leave out energy (--no-energy)")
     if useless:
         text = "%s: no energy is accounted for: %d of %d hosts have not one power per p-state (host %r: %s)"
         _log.warning(text, path, len(useless), len(hosts), useless[0].name, useless[0].no_power)
