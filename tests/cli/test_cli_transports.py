@@ -72,7 +72,10 @@ def test_an_envelope_as_events_of_a_batsim(house, dark, batsim):
     assert json.loads(five.read_text().splitlines()[1]) == {
         "timestamp": 100, "type": "generic", "data": json.dumps(row),
     }  # fmt: skip
-    assert "has events already" in house.batwatt("events", events).line
+    # and back, which Batsim 4 needs: it would pass them on unread
+    assert house.batwatt("events", five).out == house.batwatt("events", dark).out
+    refused = house.run("--events", five, "--forward-unknown-events", workload=load, to="c")
+    assert refused.code == 2 and "the event at 0 s is for Batsim 5" in refused.err
     assert "'batsim3' is not known" in house.batwatt("events", events, "--to", "batsim3").line
 
 

@@ -292,4 +292,4 @@ def test_machines_do_not_become_unavailable_otherwise(house, name):
     words = ["-w", house.write("jobs.csv", SECONDS), "--machines", 8, "--cores", 4, "-s", name, "--capacity", WALK]
     done = house.batwatt("run", *words, "--events", events, "-e", house.out / "events")
     assert done.code == 2
-    assert "--events: a machine becomes unavailable; the capacity says which machines are there" in done.err
+    assert "--events: a machine becomes unavailable; --capacity says which machines are there" in done.err

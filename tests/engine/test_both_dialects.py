@@ -12,6 +12,7 @@ from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.schedulers.powercap import Powercap
+from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
 from batwatt.schedulers.varcap import Varcap
 from builders import envelope, job, machine, workload_of
@@ -28,10 +29,12 @@ from batwatt.engine.embedded import simulate
 from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.events import JSON_FLAG
 from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
+from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.workloads.batprotocol import to_batsim5
-from batwatt.inputs.workloads.batsim5_json import read_workload5
+from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
 from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.events import batsim5_events, parse_events
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import constant
 from batwatt.model.series import Series
@@ -39,6 +42,10 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 
 MS = 1e-3
+AWAY = """
+{"timestamp": 5, "type": "machine_unavailable", "resources": "0-1"}
+{"timestamp": 50, "type": "machine_available", "resources": "0-1"}
+"""
 
 
 class Link5:
@@ -54,7 +61,7 @@ class Link5:
         self.engine.reply(read_reply(self.dialect.reply(reply).encode()))
 
 
-def under_5(scheduler, platform, workload, folder, energy):
+def under_5(scheduler, platform, workload, folder, energy, events=()):
     """The record of a run under Batsim 5's protocol."""
     jobs = [{**row.raw, "id": row.name} for row in workload.jobs]
     data = {"nb_res": len(platform), "jobs": jobs, "profiles": dict(workload.raw_profiles)}
@@ -63,15 +70,19 @@ def under_5(scheduler, platform, workload, folder, energy):
     dynamic = getattr(scheduler, "needs_dynamic_jobs", False)
     dialect = Dialect(EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic, forward_unknown_events=True))
     features = read_hello(JSON_FLAG.to_bytes(4, "little") + dialect.hello().encode())
-    engine = Engine5(platform, [read_workload5(path, "w0")], [], features, energy=energy)
+    files = []
+    if events:
+        (folder / "events5.txt").write_text("".join(f"{line}\n" for line in batsim5_events(events)))
+        files = [read_events5(folder / "events5.txt", "ee0")]
+    engine = Engine5(platform, [read_workload5(path, "w0")], files, features, energy=energy)
     Bs(scheduler, Link5(dialect, engine)).start()
     return engine.close()
 
 
-def under_4(scheduler, platform, workload, energy):
+def under_4(scheduler, platform, workload, energy, events=()):
     dynamic = getattr(scheduler, "needs_dynamic_jobs", False)
     config = EngineConfig(energy=energy, compute_sharing=True, dynamic_jobs=dynamic, profile_reuse=dynamic)
-    return simulate(Engine(platform, [workload], config), scheduler)
+    return simulate(Engine(platform, [workload], config, events), scheduler)
 
 
 def schedule(record):
@@ -206,3 +217,38 @@ def test_carbon(tmp_path, policy, given, hourly):
     signal = SignalIntegral.regular(hourly * 4)
     make = lambda: Carbon({"signal": signal, "policy": policy, "deadline_h": 12.0})  # noqa: E731
     check(make, machines_platform(owner), parse_workload(data, "w0", "test"), tmp_path)
+
+
+# machines that go -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: Powercap({"response": "none"}), lambda: Replay({})], ids=["powercap", "replay"]
+)
+def test_machines_that_go_by_external_events(tmp_path, make):
+    """Two hosts are away from 5 to 50 s: the job that runs on them goes on, the next one of two hosts waits."""
+    platform, jobs = machine(2, 1), workload_of(job(0, 0.0, 2, 10.0), job(1, 6.0, 2, 10.0), nb_res=2)
+    events = parse_events(AWAY, "events.txt")
+    four = under_4(make(), platform, jobs, False, events)
+    five = under_5(make(), platform, jobs, tmp_path, False, events)
+    for record in (four, five):
+        assert [(row.starting_time, row.finish_time) for row in record.jobs] == [(0.0, 10.0), (50.0, 60.0)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Varcap({"capacity": CAPACITY}),
+        lambda: Riskaware({"capacity": CAPACITY}),
+        lambda: Checkpoint({"capacity": CAPACITY, "checkpoint_s": 10.0}),
+        lambda: Carbon({"signal": SignalIntegral.regular([1.0] * 48), "policy": "immediate"}),
+    ],
+    ids=["varcap", "riskaware", "checkpoint", "carbon"],
+)
+def test_who_does_not_follow_such_events_says_so(tmp_path, make):
+    platform, jobs = machine(4, 1), workload_of(job(0, 0.0, 1, 100.0), nb_res=4)
+    events = parse_events(AWAY, "events.txt")
+    for run in (lambda: under_4(make(), platform, jobs, True, events),
+                lambda: under_5(make(), platform, jobs, tmp_path, True, events)):  # fmt: skip
+        with pytest.raises(InputError, match=r"^--events: a machine becomes unavailable; --capacity says which"):
+            run()

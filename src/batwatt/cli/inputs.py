@@ -190,12 +190,12 @@ def _convert_table(path: Path, format: str, output: Path | None, table: TableOpt
 def events(
     source: Annotated[
         Path,
-        typer.Argument(help="CSV with columns time_s,power_w; with --to batsim5 also a file of Batsim 4's events."),
+        typer.Argument(help="CSV with columns time_s,power_w; or a file of events, of either Batsim."),
     ],
     output: Output = None,
     to: ToBatsim = "batsim4",
 ) -> None:
-    """Write an envelope as Batsim external events, for --events with --forward-unknown-events; or events for Batsim 5.
+    """Write an envelope as external events (--events, --forward-unknown-events), or events for the other Batsim.
 
     [bold]Example:[/]
     batwatt events power_profiles/profile3.csv -o events.txt
@@ -203,13 +203,12 @@ def events(
     """
     from batwatt.inputs.series.series_csv import read_series
     from batwatt.inputs.workloads.batsim_json import read_text
-    from batwatt.inputs.workloads.events import batsim5_events, envelope_events, parse_events
+    from batwatt.inputs.workloads.events import batsim4_events, batsim5_events, envelope_events, parse_events
 
     _check_batsim(to)
     if read_text(source).lstrip().startswith("{"):
-        if to == "batsim4":
-            raise InputError(source, "has events already", "give an envelope (CSV), or --to batsim5")
-        lines = batsim5_events(parse_events(read_text(source), source))
+        turn = batsim5_events if to == "batsim5" else batsim4_events
+        lines = turn(parse_events(read_text(source), source))
     else:
         lines = envelope_events(read_series(source))
         if to == "batsim5":

@@ -18,7 +18,7 @@ from batwatt.engine.launch import batsim_command, batsim_version, drive
 from batwatt.errors import InputError, PeerError
 from batwatt.files import write_text
 from batwatt.inputs.workloads.batprotocol import converted_file
-from batwatt.inputs.workloads.events import batsim5_events, read_events
+from batwatt.inputs.workloads.events import batsim5_events, read_events, refuse_batsim5_events
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import Platform
 from batwatt.results.writers import file_of
@@ -54,6 +54,8 @@ class Apart:
             self._batsim5(binary)
             return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}
         spec, hosts = self.spec, self.spec.hosts.batsim_args()
+        if spec.events is not None:
+            refuse_batsim5_events(read_events(spec.events, forward_unknown=True), spec.events)
         assert isinstance(spec.platform, Path)
         args = [*self.config.batsim_args(), *hosts, "--disable-schedule-tracing", *spec.batsim_args]
         command = batsim_command(binary, spec.platform, spec.workloads, str(self.prefix), spec.events, args)

@@ -17,7 +17,7 @@ from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.delays_to_flops import has_delay
-from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.events import read_events, refuse_batsim5_events
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
@@ -86,6 +86,8 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     events: Sequence[Any] = ()
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
+        if spec.engine != "batsim":
+            refuse_batsim5_events(events, spec.events)
         reported = _envelope_of(events, spec.events)
         if spec.options.get("envelope") == EVENTS and reported is None:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")

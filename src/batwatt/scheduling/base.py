@@ -88,5 +88,16 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def onRequestedCall(self) -> None:
         """A step may begin; `onNoMoreEvents` looks at the time."""
 
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Raise InputError: jobs would be planned on hosts that are away."""
+        hint = "--capacity says which machines are there; powercap, jobpower and replay follow such events"
+        raise InputError("--events", "a machine becomes unavailable", hint)
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Ignore it: all hosts are available from the beginning."""
+
+    def onNotifyGenericEvent(self, event_data: Any) -> None:
+        """Ignore it: it is for another scheduler."""
+
     def onReportEnergyConsumed(self, consumed_energy: float) -> None:
         """Not asked for."""

@@ -148,17 +148,6 @@ class CapacityScheduler(Scheduler[Settings]):
                 self.call(now_s)
         self.lifecycle.close(self.finished())
 
-    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Refused."""
-        raise InputError("--events", "a machine becomes unavailable", "the capacity says which machines are there")
-
-    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Refused."""
-        raise InputError("--events", "a machine becomes available", "the capacity says which machines are there")
-
-    def onNotifyGenericEvent(self, event_data: Any) -> None:
-        """Somebody else's."""
-
     # machines and steps -----------------------------------------------------------------------------------------
 
     def switch(self) -> None:

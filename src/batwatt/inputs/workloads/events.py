@@ -78,6 +78,31 @@ def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
         yield json.dumps(raw)
 
 
+def batsim4_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
+    """Lines of an events file for Batsim 4: what the data of `generic` events say is an event of its own."""
+    for event in events:
+        yield json.dumps({"timestamp": event.raw["timestamp"], **(_data_of(event) or event.raw)})
+
+
+def refuse_batsim5_events(events: Iterable[ExternalEvent], path: object) -> None:
+    """Raise InputError if an event is `generic` with data that are an event, which no Batsim 4 looks into."""
+    for event in events:
+        data = _data_of(event)
+        if data is not None:
+            problem = f"the event at {event.time_s:g} s is for Batsim 5: its data are a {shown(data['type'])} event"
+            raise InputError(path, problem, "turn the file into one for Batsim 4: batwatt events FILE --to batsim4")
+
+
+def _data_of(event: ExternalEvent) -> dict[str, Any] | None:
+    """The event in the data of one for Batsim 5."""
+    text = event.raw.get("data")
+    try:
+        data = json.loads(text) if event.raw["type"] == "generic" and isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        data = None
+    return data if isinstance(data, dict) and isinstance(data.get("type"), str) else None
+
+
 def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> ExternalEvent:
     if not isinstance(raw, dict):
         raise InputError(place, "an event must be a JSON object", _EXAMPLE)
