@@ -307,3 +307,15 @@ def test_the_hand_edited_export_of_a_german_excel(read):
     assert "no column of times among: von, Preis [EUR/MWh], bis, BZN|DE-LU; name it with time_column=" in read.refused(
         two
     )
+
+
+def test_a_time_of_day_in_a_column_of_its_own(read):
+    """As of SMARD's older downloads: not the last hour for the whole day."""
+    rows = "".join(f"15.01.2024;{hour:02}:00;{hour + 1:02}:00;39,{hour:02}\n" for hour in range(24))
+    said = read.refused("Datum;Anfang;Ende;Deutschland [€/MWh]\n" + rows, "price")
+    assert said == "24 rows have 1 times; write date and time of day into one column, and name it time"
+    newer = "".join(
+        f"15.01.2024 {hour:02}:00;15.01.2024 {hour + 1:02}:00;{'-' if hour == 3 else '39,5'}\n" for hour in range(6)
+    )
+    signal = read("Datum von;Datum bis;Deutschland [€/MWh] Originalauflösungen\n" + newer, "price", tz="Europe/Berlin")
+    assert signal.series.values == pytest.approx([0.0395] * 6) and signal.begin == "2024-01-14T23:00Z"

@@ -204,3 +204,9 @@ def test_a_second_line_of_header(read):
     text = "variable,pressure,wind_speed\nheight,0,10\n2010-01-01 00:00:00+01:00,98405.7,5.3\n"
     with pytest.raises(InputError, match=r"s.txt: line 2: is a second line of header: height, 0, 10; name each column"):
         read(text)
+
+
+def test_energy_of_a_meter_is_no_power(read):
+    said = read.refused(hours("consumption (kWh)", 1, 2), "power")
+    assert said.endswith("is of energy, not of power; divide it by the hours of a row, and name it in kW")
+    assert "unit 'kWh' is not known" in read.refused(hours("consumption", 1, 2), "power", unit="kWh")

@@ -101,6 +101,9 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
         notes.append("rows sorted by time")
     times, values = times[order], values[order]
     last_of_time = np.append(np.diff(times) > 0.0, True)
+    if 2 * np.count_nonzero(last_of_time) < len(times):
+        problem = f"{len(times)} rows have {np.count_nonzero(last_of_time)} times"
+        raise InputError(file.path, problem, "write date and time of day into one column, and name it time")
     if not last_of_time.all():
         notes.append(f"{np.count_nonzero(~last_of_time)} rows of a time that comes again left out")
     rows = Rows(times[last_of_time], values[last_of_time], columns.dated)
@@ -314,7 +317,10 @@ def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
     for found in kinds:
         if file.wanted is not None and found is not None and not _is_wanted(found, file):
             problem = f"column {column!r} is of {found}, not of {file.wanted}"
-            raise InputError(file.path, problem, f"name a column of {file.wanted}, or take another file")
+            hint = f"name a column of {file.wanted}, or take another file"
+            if found == "energy" and file.wanted == "power":
+                hint = "divide it by the hours of a row, and name it in kW"
+            raise InputError(file.path, problem, hint)
 
 
 def _declared(file: SignalFile) -> Unit | None:
