@@ -115,7 +115,7 @@ def test_a_gap_beyond_the_deadline_does_not_matter(house):
         (["--deadline", "nan"], "'nan' is not a date"),
         (["--deadline", "36000", "--slot-s", "0"], "--slot-s: must be > 0, got 0"),
         (["--deadline", "36000", "--slot-s", "nan"], "--slot-s"),
-        (["--deadline", "36000", "--slot-s", "1e-5"], "states"),
+        (["--deadline", "36000", "--slot-s", "1e-5"], "more than 20000000 in 36000 s"),
         (["--deadline", "36000", "--max-starts", "0"], "--max-starts"),
         (["--deadline", "36000", "--cpus", "0"], "--cpus"),
         (["--deadline", "36000", "--method", "lp"], "no method 'lp'"),

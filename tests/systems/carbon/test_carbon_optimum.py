@@ -194,7 +194,7 @@ class TestByHand:
     def test_too_many_states_make_slots_longer(self):
         model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.01, 200.0),))
         found = plan(model, SignalIntegral.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
-        assert found.slot_s == 1.0
+        assert found.slot_s == 2.0
         assert found.rounded
 
     def test_checkpoints_within_slots(self):

@@ -23,6 +23,8 @@ from batwatt.units import J_PER_KWH, PRECISION_S
 
 MOST_CELLS = 1_000_000_000
 """More states are not computed: the slots become longer, or the user is asked to make them so."""
+ROUGH_CELLS = 100_000_000
+"""Where the slot that fits makes too many states, one that makes so few is taken: seconds, not half a minute."""
 _MICRO = 1_000_000
 _SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 2.0, 5.0))
 
@@ -294,7 +296,8 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int,
         slots, startup, work = _counts(model, window_s, slot_s)
         if startup + work > slots:
             break
-        if slots <= MOST_SLOTS and _cells(slots, startup, work, layers) <= most_cells:
+        most = most_cells if slot_s == fitting_s else min(most_cells, ROUGH_CELLS)
+        if slots <= MOST_SLOTS and _cells(slots, startup, work, layers) <= most:
             return slot_s
     problem = f"the window of {window_s:g} s has too many slots, and no longer slots fit the job"
     raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")
