@@ -200,6 +200,13 @@ def test_a_column_without_values_is_named_as_the_file_has_it(read):
         assert said == f"no value in column {name!r}; choose another with column="
 
 
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_header_longer_than_a_cell_may_be(read, separator):
+    header = separator.join(["time", "carbon_intensity", "x" * 200_000])
+    said = read.refused(f"{header}\n" + separator.join(["2024-01-01", "5", "1"]) + "\n")
+    assert said.startswith("is not CSV (field larger than field limit (131072))")
+
+
 def test_a_second_line_of_header(read):
     text = "variable,pressure,wind_speed\nheight,0,10\n2010-01-01 00:00:00+01:00,98405.7,5.3\n"
     with pytest.raises(InputError, match=r"s.txt: line 2: is a second line of header: height, 0, 10; name each column"):

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 from batwatt.campaign.spec import CampaignName, checked_grid
 from batwatt.campaign.yaml_model import Declared, wrong
 from batwatt.errors import InputError
+from batwatt.inputs.workloads.phase_jobs import MOST_PHASES
 from batwatt.model.phases import Array, Phase, PhaseModel
 from batwatt.units import HOUR_S
 
@@ -117,6 +118,9 @@ class PlanStudy(Declared):
     def _complete(self) -> PlanStudy:
         if (self.deadline_h is None) == (self.wait_h is None):
             raise wrong("must have one of `deadline_h` and `wait_h`")
+        for name, pattern in self.patterns.items():
+            if not max(self.length_h) * 60.0 / (pattern.high_min + pattern.low_min) * 2.0 < MOST_PHASES:
+                raise wrong(f"patterns.{name} has more than {MOST_PHASES} phases in {max(self.length_h):g} h")
         lists = ("length_h", "startup_s", "startup_w", "deadline_h", "wait_h")
         checked_grid({name: getattr(self, name) for name in lists if getattr(self, name)})
         return self

@@ -15,6 +15,7 @@ from batwatt.inputs.series.series_csv import MORE_FIELDS, row_too_long
 from batwatt.inputs.series.signal_json import json_table
 from batwatt.inputs.series.signal_times import looks_like_date
 from batwatt.inputs.series.signal_xml import xml_table
+from batwatt.inputs.traces.trace import csv_rows
 from batwatt.inputs.workloads.batsim_json import read_text
 
 _HINT = "the first line must name the columns"
@@ -68,7 +69,8 @@ def _csv_table(text: str, path: Path) -> pd.DataFrame:
     if frame.empty:
         raise InputError(path, "has no rows below a header", _HINT)
     # pandas renames columns of the same name
-    names = next(csv.reader([header], delimiter=separator)) if len(separator) == 1 else header.split()
+    plain = csv.reader([header], delimiter=separator) if len(separator) == 1 else iter([header.split()])
+    names = next(csv_rows(plain, path, _HINT), [])
     if len(names) != len(frame.columns):
         names = list(frame.columns)
     frame.columns = pd.Index([name.strip() or f"column {number}" for number, name in enumerate(names, start=1)])

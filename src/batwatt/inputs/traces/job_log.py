@@ -201,7 +201,9 @@ def date_s(text: str, zone: tzinfo = UTC) -> float:
         return float(text)
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp()
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+        # in UTC it may lie before the year 1
+        return moment.astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         return math.nan
 
