@@ -8,7 +8,12 @@ from typing import Any, Final
 
 HOUR_S: Final = 3600.0
 DAY_S: Final = 24.0 * HOUR_S
+YEAR_S: Final = 365.2425 * DAY_S
 J_PER_KWH: Final = 3.6e6
+SINCE_1970_S: Final = 4e8
+"""Times in s that begin later, 12 years after 0 s, are dates: seconds since 1970."""
+LATEST_S: Final = 1e11
+"""Times in s that are later, 3,000 years after 0 s, are taken for milliseconds since 1970, of which these are 1973."""
 
 PRECISION_S: Final = 1e-9
 """Times in s that differ by less are one time: SimGrid's timing precision, and more than sums of times are wrong by."""

@@ -49,18 +49,22 @@ def test_from_raw_files_to_the_answer(site):
 
 
 def test_what_readers_left_out_is_on_the_page(site):
-    """The warnings of the command line, of the jobs and of the power; none where nothing is left out."""
+    """The warnings of the command line, of the jobs and of the power; none where nothing is left out or has a date."""
     cases = ("-c", "mine=varcap", "-j", 1)
-    heading = "Left out of the inputs, or filled in"
-    assert compare(site, *cases).err == "" and heading not in (site.out / "cmp.html").read_text()
+    heading = "Of the inputs: times and dates, what is left out or filled in"
+    done = compare(site, *cases, envelope="constant:90")
+    assert done.err == "" and heading not in (site.out / "cmp.html").read_text()
     site.write("jobs.csv", TRACE + "99,0,1,a\n")
     site.write("solar.csv", SOLAR.replace("T00:00Z,0.00", "T00:00Z,-0.01"))
     done = compare(site, *cases)
     page = (site.out / "cmp.html").read_text()
     jobs = f"{site.folder}/jobs.csv: 1 of 26 jobs are skipped, their length or width is 0 or unknown"
     power = f"{site.folder}/solar.csv: 1 values below 0 (to -0.01) taken as 0"
-    assert [f"WARNING: {line}" in done.err and f"<li>{line}</li>" in page for line in (jobs, power)] == [True, True]
-    assert compare(site, *cases, "--quiet").err == "" and page.split("<main")[1].count("<li>/") == 2
+    clock = f"0 s is 2024-07-01T00:00Z, the first row of {site.folder}/solar.csv; "
+    clock += f"without dates, from 0 s on: {site.folder}/jobs.csv"
+    lines = (jobs, power, clock)
+    assert [f"WARNING: {line}" in done.err and f"<li>{line}</li>" in page for line in lines] == [True] * 3
+    assert compare(site, *cases, "--quiet").err == "" and page.split("<main")[1].count("<li>") == 3
 
 
 def test_groups(site):
@@ -113,7 +117,7 @@ def test_signals(site):
     ],
 )
 def test_bad_input(site, args, line):
-    done = compare(site, *args, "-j", 1)
+    done = compare(site, *args, "-j", 1, envelope="constant:90")
     assert done.code == 2 and line in done.line and site.left == []
 
 

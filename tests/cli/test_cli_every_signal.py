@@ -24,8 +24,8 @@ def site(house):
     draw = random.Random(5)
     rows, time_s = [], 0.0
     for _ in range(40):
-        time_s += draw.expovariate(1 / 400)
         rows.append(f"{time_s:.3f},{draw.uniform(100, 4000):.2f},{draw.randint(1, 3)}\n")
+        time_s += draw.expovariate(1 / 400)
     house.jobs = house.write("jobs.csv", "arrival_time,length,cpus\n" + "".join(rows))
     dates = [f"2024-07-01T{hour:02d}:00Z" for hour in range(24)]
     carbon = "".join(f"{date},{value}\n" for date, value in zip(dates, DAY * 2, strict=True))

@@ -98,12 +98,12 @@ def test_bad_options(house, args, said):
 
 
 def test_options_for_other_workloads(house):
-    done = house.batwatt("run", "--machines", 4, "-e", house.out / "a", "-w", house.workload(), "--tz", "Europe/Paris")
-    assert done.code == 2 and "--fields, --width, --tz, --begin: are for job logs" in done.line
+    done = house.batwatt("run", "--machines", 4, "-e", house.out / "a", "-w", house.workload(), "--width", "nodes")
+    assert done.code == 2 and "--fields, --width: are for job logs" in done.line
     done = house.batwatt("convert", house.workload(), "--to", "batsim5", "--width", "nodes")
     assert done.code == 2 and "leave the other options out" in done.line
-    done = house.batwatt("convert", house.write("x.swf", ""), "--begin", "2024-01-01")
-    assert done.code == 2 and "width, fields, tz and begin are for sacct, PM100 and F-DATA" in done.line
+    done = house.batwatt("convert", house.write("x.swf", ""), "--width", "nodes")
+    assert done.code == 2 and "width and fields are for sacct, PM100 and F-DATA" in done.line
 
 
 @pytest.mark.parametrize("id", ['a"b', "1,2", '"', "a\\b'c;d"])

@@ -194,13 +194,6 @@ def test_with_one_speed_and_no_envelope_jobs_are_delays(house):
 
 
 def test_late_submissions_are_told_to_be_milliseconds(four):
-    jobs = [{"id": "a", "subtime": 1_700_000_000_000, "res": 1, "profile": "nap"}]
-    four.write("late.json", json.dumps({"nb_res": 4, "jobs": jobs, "profiles": {"nap": {"type": "delay", "delay": 6}}}))
-    envelope = ("--envelope", four.folder / "half.csv")
-    done = four.run(*envelope, *NONE, platform=four.xml, workload=four.folder / "late.json")
-    line, error = done.err.splitlines()
-    assert "a job is submitted at 1700000000000 s: milliseconds since 1970? then divide all times by 1000" in line
-    assert done.code == 2 and "ends at 1.7e+12 s at the earliest, 53870.9 years on" in error
     four.write("late.csv", "arrival_time,length,cpus\n1700000000000,6000,1\n")
     done = four.run(*NONE, platform=four.xml, workload=four.folder / "late.csv")
     assert done.code == 2 and "53871 years on; divide all its times by 1000 if they are milliseconds" in done.line

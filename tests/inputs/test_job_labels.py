@@ -31,9 +31,10 @@ def test_columns_of_a_csv(tmp_path: Path):
     path = written(tmp_path, CSV, "jobs.csv")
     ann, bob = window_workload(read_trace(path, "h"), None, None, 8).jobs
     labels = {"user": "ann", "group": "physics", "queue": "long"}
-    own = {"id": "w0!1", "subtime": 3600, "res": 4, "profile": "d1800"}
-    assert ann.raw == {**own, "power_w": 812.5, "start_s": 5400, **labels}
-    assert bob.raw == {"id": "w0!2", "subtime": 7200, "res": 2, "profile": "d3600", "user": "bob", "queue": "short"}
+    # the first submission, at 1 h, is 0 s
+    own = {"id": "w0!1", "subtime": 0, "res": 4, "profile": "d1800"}
+    assert ann.raw == {**own, "power_w": 812.5, "start_s": 1800, **labels}
+    assert bob.raw == {"id": "w0!2", "subtime": 3600, "res": 2, "profile": "d3600", "user": "bob", "queue": "short"}
 
 
 def test_converted_with_its_clock_from_the_first_submission(tmp_path: Path):
@@ -48,10 +49,10 @@ def test_swf(tmp_path: Path):
     lines = f"1 5 7 {rest} 3 1 -1 2 9 -1 -1\n2 6 -1 {rest} -1 -1 -1 -1 0 -1 -1\n3 9 0 {rest} 3 -1 -1 -1 -1 -1 -1\n"
     path = written(tmp_path, lines, "a.swf")
     expected = [
-        {"start_s": 12.0, "user": "3", "group": "1", "queue": "2"},
+        {"start_s": 7.0, "user": "3", "group": "1", "queue": "2"},
         # no wait, so no start; no queue, so the partition
         {"queue": "0"},
-        {"start_s": 9.0, "user": "3"},
+        {"start_s": 4.0, "user": "3"},
     ]
     assert [dict(job.extra) for job in read_trace(path)] == expected
     shifted = [job.get("start_s") for job in convert_file(path).workload["jobs"]]

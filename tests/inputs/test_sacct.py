@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import convert_file, format_of, read_trace
-from batwatt.inputs.traces.job_log import LogOptions, duration_s
-from batwatt.inputs.traces.sacct import read_sacct
+from batwatt.inputs.traces.job_log import USUAL, LogOptions, duration_s
 
 ROOT = Path(__file__).resolve().parents[2]
 ODDITIES = ROOT / "tests" / "data" / "oddities.sacct"
@@ -29,14 +28,19 @@ def written(folder: Path, text: str, name: str = "dump.sacct") -> Path:
     return path
 
 
+def jobs_in(path: Path, options: LogOptions = USUAL):
+    return read_trace(path, log=options)
+
+
 def test_oddities(caplog):
     with caplog.at_level(logging.WARNING):
-        jobs = read_sacct(ODDITIES)
+        jobs = jobs_in(ODDITIES)
     assert [record.getMessage() for record in caplog.records] == [
         f"{ODDITIES}: 8 jobs; 7 of 15 lines of jobs are left out: 1 malformed, 1 pending, 1 running, "
-        "1 without a run time, 1 never ran, 1 without a width, 1 listed twice"
+        "1 without a run time, 1 never ran, 1 without a width, 1 listed twice",
+        # the submission of 103
+        f"{ODDITIES}: 0 s is 2024-03-01T09:59:50Z, the first submission",
     ]
-    # 0 s is 09:59:50, the submission of 103
     assert [(job.id, job.submit_s, job.run_s, job.cpus, job.requested_s) for job in jobs] == [
         ("101", 10, 3600, 4, 93784),
         ("102", 20, 3600, 8, 7200),
@@ -68,7 +72,7 @@ def test_oddities(caplog):
 
 def test_nodes_instead_of_cpus():
     # 109 has one, but no CPU
-    assert [job.cpus for job in read_sacct(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
+    assert [job.cpus for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
 HEAD = "JobID|Submit|Start|End|Elapsed|NCPUS"
@@ -94,7 +98,7 @@ LINE = "7|2024-07-01T12:00:00|2024-07-01T12:10:00|2024-07-01T13:10:00|01:00:00|2
     ],
 )
 def test_which_field_counts(tmp_path: Path, head: str, line: str, submit_start_run_cpus):
-    [job] = read_sacct(written(tmp_path, f"{head}\n{line}\n"))
+    [job] = jobs_in(written(tmp_path, f"{head}\n{line}\n"))
     assert (job.submit_s, job.extra.get("start_s"), job.run_s, job.cpus) == submit_start_run_cpus
 
 
@@ -102,19 +106,19 @@ def test_time_zones_and_begin(tmp_path: Path):
     # in Berlin 02:30 comes twice on that day, first in summer time: 00:30 UTC; 03:30 is 02:30 UTC
     dump = written(tmp_path, f"{HEAD}\n1|2024-10-27T02:30:00|2024-10-27T03:30:00|x|00:10|1\n")
     berlin = LogOptions(tz="Europe/Berlin")
-    assert read_sacct(dump)[0].extra["start_s"] == 3600
-    assert read_sacct(dump, berlin)[0].extra["start_s"] == 7200
+    assert jobs_in(dump)[0].extra["start_s"] == 3600
+    assert jobs_in(dump, berlin)[0].extra["start_s"] == 7200
     begun = LogOptions(tz="Europe/Berlin", begin="2024-10-27")
-    assert (read_sacct(dump, begun)[0].submit_s, read_sacct(dump, begun)[0].extra["start_s"]) == (9000, 16200)
+    assert (jobs_in(dump, begun)[0].submit_s, jobs_in(dump, begun)[0].extra["start_s"]) == (9000, 16200)
     utc = LogOptions(begin="2024-10-27T02:00:00Z")
-    assert read_sacct(dump, utc)[0].submit_s == 1800
+    assert jobs_in(dump, utc)[0].submit_s == 1800
 
 
 def test_submitted_before_the_beginning(caplog):
-    jobs = read_sacct(ODDITIES, LogOptions(begin="2024-03-01T10:00:10"))
-    assert [(job.id, job.submit_s) for job in jobs] == [("102", 0), ("105", 10)]
-    # 101 twice, both of 103 and of 104, and the first run of 105
-    assert "7 submitted before 2024-03-01T10:00:10" in caplog.text
+    jobs = jobs_in(ODDITIES, LogOptions(begin="2024-03-01T10:00:10"))
+    assert [(job.id, job.submit_s) for job in jobs] == [("102", 0), ("105-2", 10)]
+    # 101, both of 103 and of 104, and the first run of 105
+    assert "6 of 8 jobs are left out, submitted before 2024-03-01T10:00:10" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,8 @@ def test_submitted_before_the_beginning(caplog):
         ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is no known time zone"),
         ({"tz": "Europe/Atlantis", "begin": "2024-01-01"}, "tz 'Europe/Atlantis' is no known time zone"),
         ({"begin": "tomorrow"}, "begin 'tomorrow' is not a date"),
-        ({"begin": 5}, "begin must be a text, got 5"),
+        ({"begin": -5}, "begin '-5' is not a date"),
+        ({"begin": [5]}, "begin must be a text, got list"),
         ({"tz": 5}, "tz must be a text, got 5"),
         ({"fields": 5}, "fields must be names, got 5"),
         ({"width": "gpus"}, "no value of width 'gpus'"),
@@ -137,7 +142,7 @@ def test_bad_options(options, said):
 def test_steps_apart_from_their_jobs(tmp_path: Path):
     head = "JobID|Submit|ElapsedRaw|NCPUS|ConsumedEnergy"
     lines = ["8.0||5|1|2K", "8.1||5|1|1.5K", "7|2024-07-01T12:00:00|10|1|", "8|2024-07-01T12:00:00|10|1|", "7.0|||1|30"]
-    jobs = read_sacct(written(tmp_path, "\n".join([head, *lines]) + "\n"))
+    jobs = jobs_in(written(tmp_path, "\n".join([head, *lines]) + "\n"))
     assert [(job.id, job.extra["power_w"]) for job in jobs] == [("7", 3), ("8", 200)]
 
 
@@ -147,7 +152,7 @@ def test_joined_dumps(tmp_path: Path):
     # the name that a later run would have is taken
     taken = LINE.replace("7|", "7-2|", 1)
     path = written(tmp_path, "\n".join([HEAD, LINE, HEAD, other, LINE, again, taken, ""]))
-    assert [job.id for job in read_sacct(path)] == ["7", "8", "7-3", "7-2"]
+    assert [job.id for job in jobs_in(path)] == ["7", "8", "7-3", "7-2"]
 
 
 def test_converted_from_its_beginning(tmp_path: Path):
@@ -194,13 +199,13 @@ def test_without_a_header(tmp_path: Path):
 )
 def test_bad_dumps(tmp_path: Path, text: str, said: str):
     with pytest.raises(InputError) as caught:
-        read_sacct(written(tmp_path, text))
+        jobs_in(written(tmp_path, text))
     assert said in str(caught.value) and str(tmp_path / "dump.sacct") in str(caught.value)
 
 
 def test_options_of_logs_are_for_logs(tmp_path: Path):
     path = written(tmp_path, "arrival_time,length,cpus\n0,1,1\n", "jobs.csv")
-    with pytest.raises(InputError, match="width, fields, tz and begin are for sacct"):
+    with pytest.raises(InputError, match="width and fields are for sacct"):
         read_trace(path, log=LogOptions(width="nodes"))
 
 
@@ -238,7 +243,7 @@ def test_durations_as_slurm_writes_them(seconds: int):
 def test_units_of_memory(tmp_path: Path, text: str, memory_gb: float | None):
     # as convert_num_unit2 of Slurm writes them: steps of 1024 from MB, a number alone with its flag "raw"
     head, line = f"{HEAD}|NNodes|ReqMem", "7|2024-07-01T12:00:00|2024-07-01T12:10:00|Unknown|01:00:00|4|2"
-    [job] = read_sacct(written(tmp_path, f"{head}\n{line}|{text}\n"))
+    [job] = jobs_in(written(tmp_path, f"{head}\n{line}|{text}\n"))
     expected = None if memory_gb is None else round(memory_gb, 6)
     assert job.extra.get("memory") == expected
 
@@ -249,7 +254,7 @@ def test_memory_in_bytes_is_refused(tmp_path: Path, text: str, field: str):
     cell = text if field == "ReqMem" else f"cpu=2,mem={text},node=1"
     path = written(tmp_path, f"{HEAD}|{field}\n{LINE}|{cell}\n")
     with pytest.raises(InputError, match=rf"memory {text} without a unit is in MB for Slurm.*bytes / 1024 and K"):
-        read_sacct(path)
+        jobs_in(path)
 
 
 @pytest.mark.parametrize(
@@ -266,15 +271,15 @@ def test_memory_in_bytes_is_refused(tmp_path: Path, text: str, field: str):
 def test_odd_digits_and_sizes(tmp_path: Path, caplog, cells: str, said: str):
     path = written(tmp_path, f"JobID|Submit|Elapsed|NCPUS\n7|{cells}|2\n")
     with caplog.at_level(logging.WARNING), pytest.raises(InputError) as caught:
-        read_sacct(path)
+        jobs_in(path)
     assert said in f"{caplog.text} {caught.value}"
 
 
 def test_parts_make_no_difference(monkeypatch):
-    whole = list(read_sacct(ODDITIES))
+    whole = list(jobs_in(ODDITIES))
     for rows in (1, 2, 3):
         monkeypatch.setattr("batwatt.inputs.traces.sacct.ROWS", rows)
-        assert list(read_sacct(ODDITIES)) == whole
+        assert list(jobs_in(ODDITIES)) == whole
 
 
 def test_read_by_the_api():

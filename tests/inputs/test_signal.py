@@ -137,11 +137,18 @@ def test_times_in_seconds_are_those_of_the_simulation(read):
     assert read("time_s,x\n3600,1\n7200,3\n", begin="1800", days=0.1).series.times_s == (0.0, 5400.0)
 
 
-def test_seconds_since_1970_are_not_those_of_the_simulation(read):
+def test_seconds_since_1970_are_dates(read):
     text = "timestamp,x\n1719792000,1\n1719795600,3\n"
-    with pytest.raises(InputError, match=r"its times begin at 1719792000 s, far from 0 s .* from=1719792000"):
-        read(text)
-    assert read(text, begin="1719792000").series.times_s == (0.0, 3600.0)
+    signal = read(text)
+    assert (signal.series.times_s, signal.begin) == ((0.0, 3600.0), "2024-07-01T00:00Z")
+    for begin in ("1719795600", "2024-07-01T01:00", "2024-07-01T03:00+02:00"):
+        assert read(text, begin=begin).series.values == (3.0,)
+
+
+@pytest.mark.parametrize("text", ["1719792000000", "2024070113"])
+def test_other_large_numbers_are_no_times(read, text):
+    with pytest.raises(InputError, match=f"its times begin at {text}, which is neither s of a run nor s since 1970"):
+        read(f"timestamp,x\n{text},1\n")
 
 
 # time zones ---------------------------------------------------------------------------------------------------------
@@ -220,7 +227,7 @@ def test_a_mistyped_year_is_no_gap(read):
     with pytest.raises(InputError) as caught:
         read(text)
     missing = "3.15567e+09 rows are missing at a step of 1 s"
-    gap = "(largest gap: 2024-01-01T00:00Z to 2124-01-01T00:00Z)"
+    gap = "(largest gap: 2024-01-01T00:00:01Z to 2124-01-01T00:00:02Z)"
     assert missing in str(caught.value) and f"{gap}; correct the dates" in str(caught.value)
 
 

@@ -15,9 +15,10 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,7 +48,11 @@ from batwatt.api.simulation import (
 )
 from batwatt.checks import shown
 from batwatt.errors import BatwattError, InputError
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.model import workload as workloads
+from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
@@ -57,6 +62,7 @@ from batwatt.results.compared import MEASURES, CaseFacts
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
+from batwatt.run.clock import clock_of, tell
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.inputs import capacity_of, envelope_of, signal_of
 from batwatt.scheduling.base import Scheduler
@@ -143,6 +149,7 @@ def compare_systems(
     capacity: SeriesLike | None = None,
     carbon: SignalLike | None = None,
     price: SignalLike | None = None,
+    begin: str | None = None,
     seeds: Sequence[int] = (0,),
     workers: int = 1,
     lenient: Collection[str] | None = None,
@@ -160,6 +167,7 @@ def compare_systems(
         carbon: Carbon intensity in g/kWh, as for `simulate`; the scheduler `carbon` is left out of presets without it
             and a price.
         price: Price per kWh, likewise.
+        begin: Date of 0 s, as for `simulate`.
         seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
         workers: Processes.
         lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
@@ -175,22 +183,24 @@ def compare_systems(
     if isinstance(cases, str):
         cases = PRESETS[cases]
         lenient = cases if lenient is None else lenient
-    given, hosts = platform_and_spec(platform)
-    workload = workload_given(workload)
-    if not isinstance(workload, workloads.Workload):
-        workload = Workload.read(workload)
-    last_s = workload.last_submission_s
-    power = MachinePower.of(hosts)
-    with collected_remarks() as remarks:
-        cap = _cap(power, hosts, envelope, capacity, last_s)
-        signals = {
-            "carbon_g": signal_of(cast(Any, carbon), last_s),
-            "cost": signal_of(cast(Any, price), last_s),
-        }
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     seeded = {label for label, case in cases.items() if _draws(case)}
     tasks = [(label, seed) for label in cases for seed in (seeds if label in seeded else seeds[:1])]
+    given, hosts = platform_and_spec(platform)
+    workload, log = workload_given(workload), LogOptions(begin=begin)
+    if not isinstance(workload, workloads.Workload):
+        workload, log = Workload.read(workload, begin=begin), USUAL
+    power = MachinePower.of(hosts)
+    with collected_remarks() as remarks:
+        series = envelope_or(envelope), capacity_or(capacity)
+        by: Any = carbon, price
+        clock = clock_of([workload], log.date("begin"), (*series, *by))
+        workload = workload if clock is None else replace(workload, begin=clock.date)
+        cap = _cap(power, hosts, *series, workload.last_submission_s, clock)
+        read_signals = (signal_of(one, workload.last_submission_s, clock) for one in by)
+        signals = dict(zip(("carbon_g", "cost"), read_signals, strict=True))
+        tell(clock)
     tell_before_work()
     report = progress or (lambda ended, total: None)
     work = _Work(given, workload, cap, power, signals, cases, seeded, each)
@@ -260,7 +270,8 @@ class _Work:
         options = dict(case.options)
         if label in self.seeded:
             options["seed"] = seed
-        followed = self.cap
+        # on its clock already: there is nothing to say about it
+        followed = replace(self.cap, source="")
         if case.limit == "none":
             followed = Series((0.0,), (self.power.machines * self.power.full_w,), self.cap.name, "no limit")
         elif case.limit == "mean":
@@ -285,15 +296,19 @@ class _Work:
 
 
 def _cap(
-    power: MachinePower, hosts: Platform, envelope: SeriesLike | None, capacity: SeriesLike | None, last_s: float
+    power: MachinePower,
+    hosts: Platform,
+    envelope: Path | EnvelopeSpec | Series | None,
+    capacity: Path | CapacitySpec | Series | None,
+    last_s: float,
+    clock: Clock | None,
 ) -> Series:
     """The power that is compared with: an envelope, what a capacity may draw, or the less of both. InputError."""
     caps = []
-    power_w, machines = envelope_or(envelope), capacity_or(capacity)
-    if power_w is not None:
-        caps.append(envelope_of(power_w, hosts, last_s))
-    if machines is not None:
-        caps.append(power.drawn_by(capacity_of(machines, power.machines, last_s)))
+    if envelope is not None:
+        caps.append(envelope_of(envelope, hosts, last_s, clock))
+    if capacity is not None:
+        caps.append(power.drawn_by(capacity_of(capacity, power.machines, last_s, clock)))
     if not caps:
         raise InputError("envelope, capacity", "are missing", "give one of them")
     return reduce(least_of, caps)

@@ -38,6 +38,7 @@ from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
+from batwatt.model.clock import date_text
 from batwatt.model.series import MAX_ROWS
 from batwatt.remarks import collected_remarks
 from batwatt.run.inputs import is_trace, windowed
@@ -125,19 +126,23 @@ class Workload(Shown, workloads.Workload):
         """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet; .gz, too), by its name.
 
         Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
-        (default: as many as its widest job needs). Of sacct, PM100 and F-DATA also width, fields, tz, begin, as in
-        `batwatt.inputs.traces.job_log.LogOptions`. Raises InputError.
+        (default: as many as its widest job needs). `begin` is the date of 0 s, in the time zone `tz` if it has no
+        offset; of a trace without dates also a number of s of its times; by default the first submission of a trace. Of
+        sacct, PM100 and F-DATA also width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`. Raises
+        InputError.
         """
-        file = Path(path)
+        file, options = Path(path), LogOptions(**log)
         if is_trace(file):
             with collected_remarks() as remarks:
-                found = windowed(file, cast(Any, window), hosts or 1, unit, LogOptions(**log))
+                found = windowed(file, cast(Any, window), hosts or 1, unit, options)
             widest = max(job.hosts for job in found.jobs)
             found = replace(found, nb_res=hosts or widest, remarks=tuple(remarks))
-        elif window is not None or SECONDS[unit] != 1.0 or log:
-            raise InputError(file, "is a Batsim workload, in s", f"leave out {', '.join(['window', 'unit', *log])}")
+        elif window is not None or SECONDS[unit] != 1.0 or options.of_log:
+            raise InputError(file, "is a Batsim workload, in s", "leave out window, unit, width, fields")
         else:
             found = read_workload(file)
+            date_s = options.date(file)
+            found = found if date_s is None else replace(found, begin=date_text(date_s))
         read: Self = _of(cls, found)
         return read
 
@@ -193,6 +198,7 @@ class Workload(Shown, workloads.Workload):
         return {
             "source": self.source,
             "jobs": len(self.jobs),
+            **({"0 s": self.begin} if self.begin else {}),
             "last submission": f"{self.last_submission_s:g} s",
             "widest": f"{widest} hosts",
             "profiles": len(self.profiles),
@@ -261,7 +267,7 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
     from batwatt.model.signal import Signal
     from batwatt.model.signal_integral import SignalIntegral
 
-    given = options_for("read_signal", SignalFile, "path", "ratios")("", options)
+    given = options_for("read_signal", SignalFile, "path", "ratios", "run_clock", "repeats")("", options)
     described = str(path)
     envelope = parse_envelope(described)
     if envelope is not None:

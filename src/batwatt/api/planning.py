@@ -91,7 +91,7 @@ def plan_carbon(
         signal: Carbon intensity in g/kWh, as `carbon` of `simulate`. Times are s from its first row.
         deadline_s: When it must have finished.
         start_s: When it may start.
-        price: Price per kWh, likewise.
+        price: Price per kWh, likewise; if both have dates, from the date at which the signal begins.
         carbon_weight: Weight of a g of carbon.
         price_weight: Weight of a unit of money.
         slot_s: Times are multiples of this, in s. Default: chosen by the planner.
@@ -103,7 +103,9 @@ def plan_carbon(
     Returns:
         What `batwatt carbon plan` prints: emissions, energy, cost, and segments with times in s.
     """
+    from batwatt.inputs.series.on_clock import on_clock
     from batwatt.inputs.workloads.phase_jobs import model_of, read_model
+    from batwatt.model.clock import Clock, date_s_of
     from batwatt.model.phases import PhaseModel
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 
@@ -123,6 +125,8 @@ def plan_carbon(
         model, name = read_model(path), path.stem
     carbon = _integral("carbon", "signal", signal, deadline_s)
     cost = None if price is None else _integral("price", "price", price, deadline_s)
+    if cost is not None and carbon.begin:
+        cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
     asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, cpus)
     return plan_job(name, model, carbon, cost, weights, asked).content
 

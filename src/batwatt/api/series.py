@@ -15,10 +15,12 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec, parse_signal
 from batwatt.inputs.series.signal_units import UNSTATED, factor_to, unit_in
+from batwatt.model.clock import date_text
 from batwatt.model.phases import Array
-from batwatt.model.series import DEFAULT_STEP_S, SINCE_1970_S, Series
+from batwatt.model.series import DEFAULT_STEP_S, Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.run.inputs import capacity_named, envelope_named
+from batwatt.units import SINCE_1970_S
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,5 +118,5 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
     if not (np.diff(times) > 0.0).all() or not np.isfinite(times).all():
         raise InputError(name, "has times that do not increase", "sort the series, and drop times that come again")
     if isinstance(index, pd.DatetimeIndex):
-        begin, times = f"{stamps[0]:%Y-%m-%dT%H:%MZ}", times - times[0]
+        begin, times = date_text(times[0]), times - times[0]
     return times, series.to_numpy(dtype=np.float64), begin

@@ -34,6 +34,7 @@ from batwatt.errors import InputError
 from batwatt.files import is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
@@ -112,6 +113,7 @@ def simulate(
     carbon: SignalLike | None = None,
     price: SignalLike | None = None,
     window: WindowLike | None = None,
+    begin: str | None = None,
     seed: int | None = None,
     events: PathLike | None = None,
     engine: str = "embedded",
@@ -138,6 +140,8 @@ def simulate(
             run is measured by it.
         price: Price of energy, likewise; without a unit per kWh.
         window: Begin and end in s of what is measured, and of what is taken of a trace.
+        begin: Date of 0 s, as 2024-07-01T13:00Z; of a trace without dates also a number of s of its times. Default: the
+            first submission of a trace; its date, else that of the first row of the series by date.
         seed: Of the scheduler, if it has an option `seed`.
         events: Batsim's external events.
         engine: `embedded` or `nominal` (riskaware only).
@@ -186,6 +190,7 @@ def simulate(
         capacity=capacity_or(capacity),
         window=cut,
         length_unit=unit,
+        log=LogOptions(begin=begin),
         long_s=long_s,
         hosts=HostChoice(),
         carbon=signal_or("carbon", carbon),

@@ -256,7 +256,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             if is_trace(workload.path):
                 # what is generated is as it should be, and long
                 if workload.text is None:
-                    windowed(workload.path, workload.window, 1, workload.length_unit)
+                    windowed(workload.path, workload.window, 1, workload.length_unit, workload.log)
             else:
                 # kept for the runs
                 cached_workload(workload.path, simulate=cell.engine != "batsim")

@@ -46,7 +46,7 @@ CODE = (
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     *("systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
-    *(f"run/{name}.py" for name in ("find_scheduler", "inputs", "nominal", "resolve", "run", "spec")),
+    *(f"run/{name}.py" for name in ("clock", "find_scheduler", "inputs", "nominal", "resolve", "run", "spec")),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
@@ -117,6 +117,7 @@ class Cell:
             **{name: file.sha256 if (file := getattr(self, name)) else None for name in optional},
             "window": [window.begin_s, window.end_s] if window else None,
             "length_unit": self.workload.length_unit[0],
+            "begin": [self.workload.log.begin, self.workload.log.tz],
             "depends": sorted(file.sha256 for file in self.depends),
             "scheduler": Path(self.scheduler).stem if self.scheduler_file else self.scheduler,
             "options": self.run_options,

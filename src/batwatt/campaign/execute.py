@@ -85,6 +85,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
         capacity=cell.capacity.spec if isinstance(cell.capacity, GeneratedCapacity) else _path_of(cell.capacity),
         window=cell.workload.window,
         length_unit=cell.workload.length_unit,
+        log=cell.workload.log,
         hosts=cell.platform.hosts,
         plugins=loaded_plugins(),
     )

@@ -20,9 +20,13 @@ from batwatt.files import is_file, is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
+from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.window import Window
 from batwatt.run.inputs import is_trace
+
+OWN_ZERO = LogOptions(begin="0")
+"""Traces that are generated begin at 0 s, whenever their first job is submitted."""
 
 
 class MissingFileError(InputError):
@@ -37,12 +41,13 @@ class MissingFileError(InputError):
 class WorkloadFile(InputFile):
     """A workload: a trace may be cut to a window, and have a reference that says how long jobs are.
 
-    `length_unit` is that of the times of a CSV trace.
+    `length_unit` is that of the times of a CSV trace, `log` says which time of it is 0 s.
     """
 
     window: Window | None = None
     reference: InputFile | None = None
     length_unit: TimeUnit = "s"
+    log: LogOptions = USUAL
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,8 @@ class Sources:
                 raise InputError(where, problem, hint)
         reference = self.file(entry.reference, where) if entry.reference else None
         unit = entry.length_unit or "s"
-        more = {"window": _window(entry), "reference": reference, "length_unit": unit}
+        log = _made(where, LogOptions, begin=entry.begin, tz=entry.tz or USUAL.tz)
+        more = {"window": _window(entry), "reference": reference, "length_unit": unit, "log": log}
         return [_as(WorkloadFile, file, **more) for file in found]
 
     def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[WorkloadFile]:
@@ -186,7 +192,8 @@ class Sources:
             if entry.window and not entry.window[0] < getattr(params, "end_s", math.inf):
                 problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
                 raise InputError(where, problem, "move the window")
-            found.append(_as(WorkloadFile, file, window=_window(entry), reference=reference))
+            log = OWN_ZERO if is_trace(file.path) else USUAL
+            found.append(_as(WorkloadFile, file, window=_window(entry), reference=reference, log=log))
         return found
 
     def _of_seeds(

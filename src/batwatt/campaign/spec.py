@@ -122,6 +122,8 @@ class Workloads(_Files):
     name: str | None = None
     window: WINDOW | None = None
     length_unit: TimeUnit | None = None
+    begin: str | int | float | None = None
+    tz: str | None = None
     reference: str | None = None
     reference_seed: Seed | None = None
 
@@ -129,7 +131,7 @@ class Workloads(_Files):
     def _one_kind(self) -> Workloads:
         allowed: dict[str, tuple[str, ...]] = {
             "files": (),
-            "trace": ("window", "reference", "length_unit"),
+            "trace": ("window", "reference", "length_unit", "begin", "tz"),
             "google_like": ("seeds", "name"),
             "pmbs": ("seeds", "window", "reference_seed"),
             "varcap": ("seeds", "name", "window", "grid"),
@@ -144,7 +146,7 @@ class Workloads(_Files):
                 raise wrong(f"`{kind}` needs `seeds`")
             _parameters(kind, getattr(self, kind))
             _parameters(kind, self.grid or {})
-        for name in ("seeds", "name", "window", "reference", "reference_seed", "length_unit", "grid"):
+        for name in ("seeds", "name", "window", "reference", "reference_seed", "length_unit", "begin", "tz", "grid"):
             if getattr(self, name) is not None and name not in allowed[kind]:
                 raise wrong(f"`{name}` does not go with `{kind}`")
         for name in self.grid or {}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -67,10 +68,15 @@ def account_command(
       --signal power_profiles/carbon/carbon-hourly.csv
     """
     from batwatt.inputs.workloads.batsim_json import read_workload
+    from batwatt.model.clock import Clock
+    from batwatt.report.saved_runs import begin_of
     from batwatt.systems.carbon.account import account
     from batwatt.systems.carbon.files import read_integral
 
     file = signal.file
+    begin_s = begin_of(prefix)
+    if begin_s is not None and file.begin is None:
+        file = replace(file, run_clock=Clock(begin_s))
     integral = read_integral(file)
     paid = price.integral(file, integral)
     found = account(prefix, integral, None if workload is None else read_workload(workload), price=paid)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.inputs import read_options
-from batwatt.cli.options import CarbonText, LogChoice, MachineChoice, PriceText
+from batwatt.cli.options import CarbonText, MachineChoice, PriceText
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table
 from batwatt.errors import InputError, printable, to_install
 
@@ -94,7 +94,6 @@ class SystemsOptions:
             "window": machines.window,
             "long": machines.long,
             "length-unit": machines.length_unit != "seconds",
-            "fields, --width, --tz, --begin": machines.log != LogChoice(),
         }
         for name, value in given.items():
             if value:

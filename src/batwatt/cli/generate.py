@@ -256,7 +256,7 @@ def generate_slice(
     if not machines > 0.0:
         raise InputError("--machines", f"must be > 0, got {machines:g}", "leave it out to prune nothing")
     most = machines * cores * (end - begin)
-    jobs = slice_of(read_trace(trace), begin, end, core_s=most, shorter_s=shorter, seed=seed, source=trace)
+    jobs = slice_of(read_trace(trace, window=True), begin, end, core_s=most, shorter_s=shorter, seed=seed, source=trace)
     write_output(to_riskaware(jobs), output)
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ENGINE = "Engine"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """What `--length-unit` may be."""
-_log = partial(typer.Option, rich_help_panel="Job logs (sacct, PM100, F-DATA)")
+_log = partial(typer.Option, rich_help_panel="Traces of jobs")
 _machines = partial(typer.Option, rich_help_panel="Machines")
 PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
 _jobs: Any = typer.Option(
@@ -127,7 +127,7 @@ Timeout = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class LogChoice:
-    """How a log of a batch system is read."""
+    """How a trace of jobs is read, and which time is 0 s."""
 
     fields: Annotated[
         str | None,
@@ -135,9 +135,11 @@ class LogChoice:
             "--fields", help="Of sacct without a header: JobID,User,..., or @FILE that has it.", show_default="line 1"
         ),
     ] = None
-    width: Annotated[str, _log("--width", help="What of a job is a host: cpus or nodes.")] = "cpus"
+    width: Annotated[str, _log("--width", help="Of sacct, PM100, F-DATA: cpus or nodes are hosts.")] = "cpus"
     tz: Annotated[str, _log("--tz", help="Time zone of dates without an offset.")] = "UTC"
-    begin: Annotated[str | None, _log("--begin", help="Date of 0 s.", show_default="the first submission")] = None
+    begin: Annotated[
+        str | None, _log("--begin", help="Date of 0 s; or s of its times.", show_default="the first submission")
+    ] = None
 
     @property
     def options(self) -> LogOptions:

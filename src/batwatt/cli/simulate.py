@@ -250,6 +250,7 @@ def compare_command(
             more_workloads=tuple(workload[1:]),
             hosts=hosts.choice,
             plugins=tuple(plugin or ()),
+            log=systems.machines.log.options,
         )
         specs.append((label.strip(), spec))
     for _, spec in specs:

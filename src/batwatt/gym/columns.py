@@ -97,8 +97,8 @@ def _slowdowns(simulation: Simulation) -> Floats:
 
 
 _COLUMNS = (
-    Observation("time_of_day_s", "s", "time since midnight, if 0 s is midnight", DAY_S, True,
-                lambda s: s.now_s % DAY_S),
+    Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
+                lambda s: ((s.inputs.clock.date_s if s.inputs.clock else 0.0) + s.now_s) % DAY_S),
     Observation("free_hosts", "hosts", "hosts without a job", "hosts", True, lambda s: float(s.free.bit_count())),
     Observation("room_hosts", "hosts", "hosts that can be given to jobs now, under the limit", "hosts", True,
                 lambda s: float(s.room)),

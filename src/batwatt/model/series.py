@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 DEFAULT_STEP_S = 300.0
@@ -18,8 +18,6 @@ MAX_STEPS = 2_000_000
 """More steps than this are not generated: they take long, and most likely the step is a typing error."""
 LARGEST = 1e15
 """Bound of times in s and of values."""
-SINCE_1970_S = 1e9
-"""Times in s that begin above this are taken for those since 1970, not since a simulation began."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,8 @@ class Series:
     name: str = "value"
     source: str = "<memory>"
     unit: str = ""
+    begin: str = field(default="", compare=False)
+    """The date of 0 s in UTC, if it is known."""
 
     def __post_init__(self) -> None:
         if not self.times_s or len(self.times_s) != len(self.values):

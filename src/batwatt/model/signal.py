@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
+from batwatt.model.clock import date_s_of, date_text
 from batwatt.model.series import LARGEST, MAX_ROWS, MAX_STEPS, Series
 
 
@@ -52,6 +53,34 @@ class Signal:
         values = np.diff(integral) / np.diff(edges)
         series = replace(self.series, times_s=tuple(times.tolist()), values=tuple(values.tolist()))
         return replace(self, series=series)
+
+    def since(self, time_s: float) -> Signal:
+        """The same signal with this time of it as 0 s, < `end_s`; before its first row that one holds."""
+        if time_s == 0.0:
+            return self
+        times = np.asarray(self.series.times_s) - time_s
+        first = max(int(np.searchsorted(times, 0.0, side="right")) - 1, 0)
+        times = np.round(times[first:], 6)
+        times[0] = 0.0
+        series = replace(self.series, times_s=tuple(times.tolist()), values=self.series.values[first:])
+        begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
+        return replace(self, series=series, end_s=round(self.end_s - time_s, 6), begin=begin)
+
+    def turned(self, time_s: float) -> Signal:
+        """The same signal, that goes on before 0 s and after its end as it was, with this time of it as 0 s."""
+        at_s = time_s % self.end_s
+        if at_s == 0.0:
+            return self
+        later = self.since(at_s)
+        times = np.asarray(self.series.times_s)
+        kept = times < at_s
+        series = replace(
+            self.series,
+            times_s=(*later.series.times_s, *np.round(times[kept] + later.end_s, 6).tolist()),
+            values=(*later.series.values, *np.asarray(self.series.values)[kept].tolist()),
+        )
+        begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
+        return replace(self, series=series, begin=begin)
 
     def repeated(self, end_s: float) -> Signal:
         """The same signal again and again until `end_s`; as it is if it is no shorter. Raises InputError."""

@@ -40,7 +40,8 @@ class SignalIntegral:
     @property
     def series(self) -> Series:
         """The values as a series, whose last value holds for ever."""
-        return Series(tuple(self.edges_s[:-1].tolist()), tuple(self.values.tolist()), "value", self.source, self.unit)
+        edges_s, values = tuple(self.edges_s[:-1].tolist()), tuple(self.values.tolist())
+        return Series(edges_s, values, "value", self.source, self.unit, self.begin)
 
     @property
     def currency(self) -> str:

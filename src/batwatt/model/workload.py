@@ -149,6 +149,8 @@ class Workload:
     recorded: bool = field(default=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), compare=False)
     """What its reader left out."""
+    begin: str = field(default="", compare=False)
+    """The date of 0 s in UTC, if it is known."""
 
     @cached_property
     def last_submission_s(self) -> float:
@@ -174,4 +176,5 @@ def merged(workloads: Sequence[Workload]) -> Workload:
         raw_profiles={f"{load.name}!{name}": raw for load in workloads for name, raw in load.raw_profiles.items()},
         nb_res=max(load.nb_res for load in workloads),
         source=", ".join(load.source for load in workloads),
+        begin=workloads[0].begin,
     )

@@ -13,6 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms import host_choice
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.model.clock import date_s_of
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.results import read
@@ -25,6 +26,14 @@ def _metadata(prefix: Path) -> Any:
         return json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+
+
+def begin_of(prefix: Path) -> float | None:
+    """The date of 0 s of a run, in s since 1970; None if it is not known."""
+    try:
+        return date_s_of(_metadata(prefix)["begin"])
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _input(metadata: Any, name: str) -> Path | None:

@@ -19,16 +19,17 @@ from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec, parse_envelope
+from batwatt.inputs.series.on_clock import on_clock, series_on_clock
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.inputs.traces.convert import SUFFIXES, read_trace
 from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with_flops
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
-from batwatt.inputs.traces.trace import LATEST_S
 from batwatt.inputs.traces.window import window_json, window_workload
 from batwatt.inputs.workloads.batsim_json import load_json, parsed_workload, read_bytes, read_text, read_workload
 from batwatt.inputs.workloads.google_like import to_text
+from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform, machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
@@ -36,9 +37,10 @@ from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.results.work import run_times_s
 from batwatt.results.writers import file_of
+from batwatt.run.clock import clock_of, tell
 from batwatt.run.find_scheduler import is_ours
 from batwatt.run.spec import RunSpec
-from batwatt.units import DAY_S
+from batwatt.units import DAY_S, YEAR_S
 
 _log = logging.getLogger(__name__)
 BEYOND_S = 30 * DAY_S
@@ -67,6 +69,8 @@ class RunInputs:
     others: tuple[Workload, ...] = ()
     carbon: SignalIntegral | None = None
     price: SignalIntegral | None = None
+    clock: Clock | None = None
+    """The date of 0 s, if anything says it."""
 
     @property
     def signals(self) -> dict[str, SignalIntegral]:
@@ -110,32 +114,31 @@ def load_inputs(spec: RunSpec, envelope: str | Path | Series | EnvelopeSpec | No
         _log.warning("%s: the embedded engine ignores %s", platform.source, ignored)
     machines = machines_of(platform)
     cores = max(machines.values())
+    begin_s = None
     if isinstance(spec.workload, Path) and is_trace(spec.workload):
         read = cached_trace if ours else windowed
         loads = [read(spec.workload, spec.window, len(platform), spec.length_unit, spec.log)]
     elif SECONDS[spec.length_unit] != 1.0:
         raise InputError("--length-unit", "is for traces of jobs: Batsim's JSON is in s", "leave it out")
-    elif spec.log != USUAL:
-        problem = "are for job logs, not for Batsim's JSON"
-        raise InputError("--fields, --width, --tz, --begin", problem, "leave them out")
+    elif spec.log.of_log:
+        raise InputError("--fields, --width", "are for job logs, not for Batsim's JSON", "leave them out")
     else:
-        for load in loads:
-            if load.last_submission_s > LATEST_S:
-                text = "%s: a job is submitted at %.15g s: milliseconds since 1970? then divide all times by 1000"
-                _log.warning(text, load.source, load.last_submission_s)
+        begin_s = spec.log.date(loads[0].source)
     workload, *others = loads
     last_s = max(load.last_submission_s for load in loads)
+    power = Path(envelope) if isinstance(envelope, str) else envelope
+    clock = clock_of(loads, begin_s, (power, spec.capacity, spec.carbon, spec.price))
     if envelope is not None or spec.capacity is not None:
         for load in loads:
             _check_ends(load, platform.fastest_flops)
-    capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s)
-    series = None if envelope is None else envelope_of(envelope, platform, last_s)
+    capacity = None if spec.capacity is None else capacity_of(spec.capacity, len(machines), last_s, clock)
+    series = None if power is None else envelope_of(power, platform, last_s, clock)
     speed_flops = reference_flops(spec, platform)
     simulated = () if speed_flops is None else tuple(workload_with_flops(load, speed_flops) for load in loads)
-    carbon, price = (signal_of(given, last_s) for given in (spec.carbon, spec.price))
-    return RunInputs(
-        platform, workload, series, capacity, cores, spec.window, spec.long_s, simulated, tuple(others), carbon, price
-    )
+    carbon, price = (signal_of(given, last_s, clock) for given in (spec.carbon, spec.price))
+    tell(clock)
+    figures = (cores, spec.window, spec.long_s, simulated, tuple(others), carbon, price, clock)
+    return RunInputs(platform, workload, series, capacity, *figures)
 
 
 def _check_ends(load: Workload, speed_flops: float) -> None:
@@ -146,7 +149,7 @@ def _check_ends(load: Workload, speed_flops: float) -> None:
     late = np.flatnonzero(ends_s > LATEST_END_S)
     if len(late):
         job, end_s = load.jobs[late[0]], float(ends_s[late[0]])
-        problem = f"ends at {end_s:.6g} s at the earliest, {end_s / 31_556_952:.6g} years on"
+        problem = f"ends at {end_s:.6g} s at the earliest, {end_s / YEAR_S:.6g} years on"
         raise InputError(f"{load.source}: job {job.name!r}", problem, "correct its times or its profile")
 
 
@@ -178,12 +181,14 @@ def unshared(workload: Workload) -> Workload:
     )
 
 
-def capacity_of(given: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0) -> Series:
+def capacity_of(
+    given: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
+) -> Series:
     """The machines alive out of `machines`, given, read or generated until long after the jobs. Raises InputError."""
     if isinstance(given, Series):
-        return checked_capacity(given, machines, "capacity")
+        return checked_capacity(series_on_clock(given, clock), machines, "capacity")
     if isinstance(given, CapacitySpec):
-        return given.series(machines, 2.0 * last_submission_s + BEYOND_S)
+        return given.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(given, machines)
 
 
@@ -195,20 +200,30 @@ def envelope_named(text: str | Path) -> Path | EnvelopeSpec:
 
 
 def envelope_of(
-    given: str | Path | EnvelopeSpec | Series, platform: Platform, last_submission_s: float = 0.0
+    given: Path | EnvelopeSpec | Series,
+    platform: Platform,
+    last_submission_s: float = 0.0,
+    clock: Clock | None = None,
 ) -> Series:
     """The power cap in W, given, read or generated until long after the jobs. Raises InputError."""
     if isinstance(given, Series):
-        return given
+        return series_on_clock(given, clock)
     if isinstance(given, EnvelopeSpec):
-        return given.series(2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None)
+        return given.on(clock).series(
+            2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None
+        )
     return read_series(given)
 
 
-def signal_of(given: SignalSpec | SignalIntegral | None, last_submission_s: float) -> SignalIntegral | None:
+def signal_of(
+    given: SignalSpec | SignalIntegral | None, last_submission_s: float, clock: Clock | None = None
+) -> SignalIntegral | None:
     """A carbon or price signal, given or read, that is known at the last submission. Raises InputError."""
     end_s = 2.0 * last_submission_s + BEYOND_S
-    found = given.integral(end_s) if isinstance(given, SignalSpec) else given and given.until(end_s)
+    if isinstance(given, SignalSpec):
+        found: SignalIntegral | None = given.on(clock).integral(end_s)
+    else:
+        found = given and on_clock(given, clock).until(end_s)
     if found is not None and not found.end_s > last_submission_s:
         problem = f"the signal ends at {found.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
         raise InputError(found.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
@@ -239,7 +254,8 @@ def with_files(spec: RunSpec, hosts: int, prefix: Path) -> RunSpec:
     speed_flops = reference_flops(spec, platform_of(spec.platform, spec.hosts))
     for number, path in enumerate(spec.workloads):
         if is_trace(path):
-            data = window_json(read_trace(path, spec.length_unit, spec.log), *_bounds(spec.window), hosts, path)
+            jobs = read_trace(path, spec.length_unit, spec.log, window=spec.window is not None)
+            data = window_json(jobs, *_bounds(spec.window), hosts, path)
         elif speed_flops is not None:
             data = load_json(read_text(path), path)
         else:
@@ -272,7 +288,8 @@ def machines_of(platform: Platform) -> dict[str, int]:
 
 def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL) -> Workload:
     """The workload that a trace with times in `unit`, cut to a window, is for so many hosts. Raises InputError."""
-    return window_workload(read_trace(trace, unit, log), *_bounds(window), hosts, source=trace)
+    jobs = read_trace(trace, unit, log, window=window is not None)
+    return window_workload(jobs, *_bounds(window), hosts, source=trace)
 
 
 def cached_trace(

@@ -18,6 +18,7 @@ from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
+from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
@@ -28,7 +29,12 @@ from batwatt.systems.powercap.envelope import EVENTS
 
 
 def write_metadata(
-    prefix: Path, spec: RunSpec, config: EngineConfig, elapsed_s: float, about: Mapping[str, Any] | None = None
+    prefix: Path,
+    spec: RunSpec,
+    config: EngineConfig,
+    clock: Clock | None,
+    elapsed_s: float,
+    about: Mapping[str, Any] | None = None,
 ) -> None:
     """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took.
 
@@ -70,6 +76,7 @@ def write_metadata(
         "hosts": asdict(spec.hosts),
         "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
         "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
+        "begin": None if clock is None else clock.date,
         "length_unit": spec.length_unit,
         "job_log": asdict(spec.log),
         "long_s": spec.long_s,

@@ -16,10 +16,14 @@ from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.series.on_clock import read_on_clock
+from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.traces.delays_to_flops import has_delay
 from batwatt.inputs.workloads.events import read_events, refuse_batsim5_events
+from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
 from batwatt.remarks import remark
@@ -67,6 +71,8 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     if isinstance(spec.envelope, EnvelopeSpec):
         options.setdefault("envelope", inputs.envelope)
     inputs = _with_views(spec, found, inputs, options)
+    if inputs.clock is not None and {"begin", "days", "signal"} <= follows.keys() and "begin" not in options:
+        _read_signals(options, inputs.clock)
     for name, signal in (("signal", inputs.carbon), ("price", inputs.price)):
         if signal is not None and name in follows:
             if name in spec.options:
@@ -93,6 +99,16 @@ def resolve(spec: RunSpec) -> ResolvedRun:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
     return ResolvedRun(spec, inputs, scheduler, config, events, held)
+
+
+def _read_signals(options: dict[str, Any], clock: Clock) -> None:
+    """Read the signals that options name as files, on the clock of the run. Raises InputError."""
+    wanted: dict[str, Wanted] = {"signal": "carbon", "price": "price"}
+    files = {name: given for name in wanted if isinstance(given := options.get(name), str | Path) and given}
+    days = options.pop("days", None) if files else None
+    for name, given in files.items():
+        file = SignalFile(Path(given), days=days, wanted=wanted[name], run_clock=clock)
+        options[name] = SignalIntegral.of(read_on_clock(file))
 
 
 def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:

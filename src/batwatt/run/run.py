@@ -112,7 +112,8 @@ class Outcome:
         write_record(self.record, prefix)
         _write_generated(prefix, self.resolved)
         self.figures.write(prefix)
-        write_metadata(prefix, self.resolved.spec, self.resolved.config, self.elapsed_s + time.perf_counter() - began)
+        resolved, elapsed_s = self.resolved, self.elapsed_s + time.perf_counter() - began
+        write_metadata(prefix, resolved.spec, resolved.config, resolved.inputs.clock, elapsed_s)
 
 
 @seldom_collected()
@@ -188,7 +189,8 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
     about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
     _write_generated(inner, resolved)
     figures = write_results(inner, inputs)
-    write_metadata(inner, resolved.spec, resolved.config, time.perf_counter() - began, about)
+    elapsed_s = time.perf_counter() - began
+    write_metadata(inner, resolved.spec, resolved.config, inputs.clock, elapsed_s, about)
     return figures
 
 

@@ -15,10 +15,12 @@ from batwatt.checks import Between, Parameters, shown
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
+from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, Keys, ParsedSpec, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.series.signal_units import UNSTATED
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
+from batwatt.model.clock import Clock
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 
@@ -52,13 +54,6 @@ class Varied(Parameters, Source, where=_WHERE):
         return Signal(series, max(end_s, series.times_s[-1] + self.variation.period_s))
 
 
-def _signal_of(file: SignalFile) -> Signal:
-    # pandas is loaded only where a file by date is read
-    from batwatt.inputs.series.signal_csv import read_signal
-
-    return read_signal(file)
-
-
 @dataclass(frozen=True)
 class UnderBudget(Source):
     """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
@@ -68,12 +63,12 @@ class UnderBudget(Source):
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """What the rule buys."""
-        signal = _signal_of(self.file)
+        signal = read_on_clock(self.file)
         return replace(signal, series=self.rule.capacity(signal))
 
     def signal(self) -> Signal | None:
         """The signal of the file."""
-        return _signal_of(self.file)
+        return read_on_clock(self.file)
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class Traced(Source):
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """The column, as fractions."""
-        found = _signal_of(replace(self.file, wanted="any"))
+        found = read_on_clock(replace(self.file, wanted="any"))
         if found.series.unit not in (UNSTATED, FRACTION):
             problem = f"column {found.series.name!r} is in {found.series.unit}, not machines or fractions of them"
             raise InputError(self.file.path, problem, "name another with column=")
@@ -146,9 +141,20 @@ class CapacitySpec(Parameters, where=_WHERE):
         found = self.source.signal()
         return None if found is None else self._lasting(found, end_s)
 
+    def on(self, clock: Clock | None) -> CapacitySpec:
+        """The same on the clock of a run."""
+        source = self.source
+        if not isinstance(source, UnderBudget | Traced):
+            return self
+        return replace(self, source=replace(source, file=replace(source.file, run_clock=clock, repeats=self.repeat)))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
+        """What it reads."""
+        return (self.source.file,) if isinstance(self.source, UnderBudget | Traced) else ()
+
     def files(self) -> tuple[Path, ...]:
         """The files that this capacity depends on."""
-        return (self.source.file.path,) if isinstance(self.source, UnderBudget | Traced) else ()
+        return tuple(file.path for file in self.signal_files())
 
     def _lasting(self, signal: Signal, end_s: float) -> Signal:
         return signal.repeated(end_s) if self.repeat else signal

@@ -17,11 +17,13 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
 from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.on_clock import common_date, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_units import POWER_W
 from batwatt.inputs.series.variation import FRACTION
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
+from batwatt.model.clock import Clock
 from batwatt.model.series import LARGEST, MAX_ROWS, Series
 from batwatt.model.signal import Signal, held
 from batwatt.remarks import remark
@@ -44,13 +46,17 @@ class Term(ABC):
     def watts(self, end_s: float, full_w: float | None) -> Signal:
         """Its power in W, over [0, `end_s`[ or over what the source has. Raises InputError."""
 
-    def files(self) -> tuple[Path, ...]:
-        """The files that it depends on."""
+    def on(self, clock: Clock | None) -> Term:
+        """The same on the clock of a run."""
+        return self
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
+        """What it reads."""
         return ()
 
     def length_s(self, full_w: float | None) -> float | None:
         """The length of its source in s, None if that has no end. Raises InputError."""
-        return self.watts(1.0, full_w).end_s if self.files() else None
+        return self.watts(1.0, full_w).end_s if self.signal_files() else None
 
 
 @dataclass(frozen=True)
@@ -79,9 +85,9 @@ class Metered(Parameters, Term, where=_WHERE):
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
         """The column in W."""
-        from batwatt.inputs.series.signal_csv import read_rows, read_signal
+        from batwatt.inputs.series.signal_csv import read_rows
 
-        found = read_signal(self.file)
+        found = read_on_clock(self.file)
         factor = 1.0 if self.peak_w is None else self.peak_w
         if found.series.name == FRACTION and self.peak_w is None:
             problem = "holds fractions, and nothing says of what"
@@ -95,9 +101,13 @@ class Metered(Parameters, Term, where=_WHERE):
             found, self.base_w + self.scale * factor * np.asarray(found.series.values), end_s, self.repeat
         )
 
-    def files(self) -> tuple[Path, ...]:
+    def on(self, clock: Clock | None) -> Term:
+        """The same on the clock of a run."""
+        return replace(self, file=replace(self.file, run_clock=clock, repeats=self.repeat))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
         """The file."""
-        return (self.file.path,)
+        return (self.file,)
 
 
 @dataclass(frozen=True)
@@ -109,17 +119,19 @@ class Traced(Parameters, Term, where=_WHERE):
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
         """The column in W."""
-        from batwatt.inputs.series.signal_csv import read_signal
-
-        found = read_signal(self.file)
+        found = read_on_clock(self.file)
         values = np.asarray(found.series.values)
         if found.series.name == FRACTION:
             values = values * _needed(full_w, self.file.path)
         return _with_values(found, values, end_s, self.repeat)
 
-    def files(self) -> tuple[Path, ...]:
+    def on(self, clock: Clock | None) -> Term:
+        """The same on the clock of a run."""
+        return replace(self, file=replace(self.file, run_clock=clock, repeats=self.repeat))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
         """The file."""
-        return (self.file.path,)
+        return (self.file,)
 
 
 @dataclass(frozen=True)
@@ -134,9 +146,13 @@ class Share(Term):
         values = _needed(full_w, self.capacity) * np.asarray(found.series.values)
         return _with_values(found, values, end_s, self.capacity.repeat)
 
-    def files(self) -> tuple[Path, ...]:
+    def on(self, clock: Clock | None) -> Term:
+        """The same on the clock of a run."""
+        return replace(self, capacity=self.capacity.on(clock))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
         """The files of the capacity."""
-        return self.capacity.files()
+        return self.capacity.signal_files()
 
 
 @dataclass(frozen=True)
@@ -187,10 +203,7 @@ class EnvelopeSpec:
     def supply(self, end_s: float, full_w: float | None = None) -> Series:
         """The sum of the terms, without the battery; what is below 0 is 0. Raises InputError."""
         with _shown(self.text):
-            found = [term.watts(end_s, full_w) for term in self.terms]
-        begins = {signal.begin for signal in found if signal.begin}
-        if len(begins) > 1:
-            remark(_log, "%s: its terms begin at %s", self.text, " and ".join(sorted(begins)))
+            found = [term.watts(end_s, full_w) for term in self._of_one_clock()]
         times = np.unique(np.concatenate([signal.series.times_s for signal in found]))
         times = times[times < end_s]
         values = np.sum([held(signal.series, times) for signal in found], axis=0)
@@ -202,12 +215,26 @@ class EnvelopeSpec:
     def length_s(self, full_w: float | None = None) -> float | None:
         """The length of the longest of its files in s, None if it has none. Raises InputError."""
         with _shown(self.text):
-            lengths = [term.length_s(full_w) for term in self.terms]
+            lengths = [term.length_s(full_w) for term in self._of_one_clock()]
         return max((length for length in lengths if length is not None), default=None)
+
+    def on(self, clock: Clock | None) -> EnvelopeSpec:
+        """The same on the clock of a run."""
+        return replace(self, terms=tuple(term.on(clock) for term in self.terms))
+
+    def _of_one_clock(self) -> tuple[Term, ...]:
+        """The terms on one clock: that of the run or, if there is none, one by their own dates."""
+        files = self.signal_files()
+        date = common_date(files) if len(files) > 1 and not any(file.run_clock for file in files) else None
+        return self.terms if date is None else self.on(Clock(*date)).terms
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
+        """What it reads."""
+        return tuple(file for term in self.terms for file in term.signal_files())
 
     def files(self) -> tuple[Path, ...]:
         """The files that this envelope depends on."""
-        return tuple(dict.fromkeys(path for term in self.terms for path in term.files()))
+        return tuple(dict.fromkeys(file.path for file in self.signal_files()))
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def keys_of(model: type[Any], *without: str) -> dict[str, str]:
     return {renamed.get(name, name.removesuffix("_s")): name for name in names}
 
 
-FILE_KEYS = keys_of(SignalFile, "path", "wanted", "ratios")
+FILE_KEYS = keys_of(SignalFile, "path", "wanted", "ratios", "run_clock", "repeats")
 """The keys that say what is read of a file."""
 
 

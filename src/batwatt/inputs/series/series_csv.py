@@ -12,6 +12,7 @@ from batwatt.errors import InputError
 from batwatt.files import SMALL
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import LARGEST, Series
+from batwatt.units import SINCE_1970_S, YEAR_S
 
 MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
 """What to do about a line of more fields than there are columns."""
@@ -70,6 +71,9 @@ def _series_in(text: str, path: Path | str, column: str) -> Series:
         raise InputError(f"{path}: line {reader.line_num}", f"is not CSV ({error})", wanted) from None
     if not times:
         raise InputError(path, "has a header but no rows", "add at least one row")
+    if times[0] >= SINCE_1970_S:
+        problem = f"its times begin at {times[0]:.15g} s, {times[0] / YEAR_S:.0f} years after 0 s"
+        raise InputError(path, problem, f"are they dates? then write power:{path} or trace:{path}, which read dates")
     return Series(
         tuple(times), tuple(values), column, str(path), {"power_w": "W", "machines": "machines"}.get(column, "")
     )

@@ -31,7 +31,7 @@ from batwatt.inputs.series.signal_units import (
 )
 from batwatt.inputs.series.signal_xml import duration_s
 from batwatt.inputs.series.variation import FRACTION
-from batwatt.model.series import LARGEST, SINCE_1970_S, Series
+from batwatt.model.series import LARGEST, Series
 from batwatt.model.signal import Signal
 from batwatt.remarks import collect
 from batwatt.units import DAY_S, HOUR_S
@@ -396,9 +396,6 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     begin = first if rows.dated else 0.0
     if file.begin is not None:
         begin = moment(file.begin, rows.dated, file)
-    elif first - begin >= SINCE_1970_S:
-        problem = f"its times begin at {first:.10g} s, far from 0 s of the run"
-        raise InputError(file.path, problem, f"say where the run begins, as in from={first:.10g}")
     if not rows.dated:
         # the first value holds before its row
         first = min(first, 0.0)

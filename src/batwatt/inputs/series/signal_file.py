@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from batwatt.checks import Between, Parameters, time_zone
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_gaps import Gaps
+from batwatt.model.clock import Clock
 from batwatt.units import HOUR_S
 
 LONGEST_DAYS = 36_525.0
@@ -60,6 +61,10 @@ class SignalFile(Parameters, where=_WHERE):
     dates: Dates | None = None
     resolution: str | None = None
     ratios: bool = False
+    run_clock: Clock | None = None
+    """Of the run, on which dates count (`on_clock`)."""
+    repeats: bool = False
+    """Whether it begins again after its end, on a clock also before its first row."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
+from batwatt.model.clock import date_text
 from batwatt.model.series import MAX_ROWS
 from batwatt.units import DAY_S, HOUR_S
 
@@ -76,8 +77,7 @@ class Rows:
         """A time for people."""
         if not self.dated:
             return f"{time_s:g} s"
-        # pandas' dates with parts of a second end in 2262
-        return f"{np.datetime_as_string(np.datetime64(math.floor(time_s), 's'), unit='m')}Z"
+        return date_text(time_s)
 
 
 def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, list[str]]:

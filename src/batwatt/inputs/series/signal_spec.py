@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from batwatt.checks import Parameters
 from batwatt.errors import InputError
+from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.model.clock import Clock
 from batwatt.model.signal_integral import SignalIntegral
 
 SignalKind = Literal["carbon", "price"]
@@ -28,15 +30,17 @@ class SignalSpec(Parameters, where="signal"):
     def __str__(self) -> str:
         return self.text or str(self.file.path)
 
+    def on(self, clock: Clock | None) -> SignalSpec:
+        """The same on the clock of a run."""
+        return replace(self, file=replace(self.file, run_clock=clock, repeats=self.repeat))
+
     def integral(self, end_s: float) -> SignalIntegral:
         """The signal, until `end_s` if it repeats. Raises InputError."""
         return self.read().until(end_s)
 
     def read(self) -> SignalIntegral:
         """The signal once. Raises InputError."""
-        from batwatt.inputs.series.signal_csv import read_signal
-
-        return SignalIntegral.of(read_signal(self.file), repeat=self.repeat)
+        return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat)
 
 
 _KEYS = keys_of(SignalSpec, "file", "text")

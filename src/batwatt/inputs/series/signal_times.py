@@ -14,7 +14,7 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_file import Dates, SignalFile
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 
 _NAMES = (
     TIME, "datetime (utc)", "datetime", "time", "timestamp", "date", "mtu", "utc_timestamp", "point_time", "oootime",
@@ -31,6 +31,8 @@ _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
 """Times of PVGIS, in UTC, as in `20230401:0010`."""
 _MARK = r"\s*\(([A-Z]{3,4})\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
+_DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:[01]\d|2[0-3])"
+"""Dates such as 2024070113, which are no s since 1970."""
 _YEAR = r"(?:1[89]|2[01])\d\d"
 """Years that dates may have: others are typing errors, and some are beyond what pandas can count in ns."""
 _PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
@@ -60,7 +62,11 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
     texts = cells.str.strip()
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
     if np.isfinite(numbers).all():
-        return numbers, False, []
+        first = float(numbers.min())
+        if not first < LATEST_S or texts.str.fullmatch(_DIGITS).all():
+            problem = f"its times begin at {first:.15g}, which is neither s of a run nor s since 1970"
+            raise InputError(file.path, problem, "write 2024-07-01T13:00Z; divide milliseconds since 1970 by 1000")
+        return numbers, first >= SINCE_1970_S, []
     notes: list[str] = []
     begins = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
     stamps, offset, marks = _labels(begins, texts, file, notes)
@@ -204,6 +210,8 @@ def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> 
 
 def moment(text: str, dated: bool, file: SignalFile) -> float:
     """A date in s since 1970, or a number of s of a file without dates. Raises InputError."""
+    if dated and text.isdigit() and SINCE_1970_S <= float(text) < LATEST_S:
+        return float(text)
     if not dated:
         return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")
     try:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
+
+import numpy as np
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
@@ -17,11 +19,13 @@ from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.sacct import is_sacct, read_sacct
-from batwatt.inputs.traces.swf import swf_trace_jobs
-from batwatt.inputs.traces.trace import TraceJob, no_milliseconds
+from batwatt.inputs.traces.swf import swf_origin_s, swf_trace_jobs
+from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
+from batwatt.inputs.traces.zero import from_zero, zero_of
 from batwatt.model.workload import JOB_FIELDS, START_S
 from batwatt.remarks import remark
+from batwatt.units import microseconds
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
@@ -155,7 +159,6 @@ def to_batsim(
     if not known:
         hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
         raise InputError(where, "no job to convert", hint)
-    no_milliseconds(max(job.submit_s for job in known), where)
     if begin_s is None:
         begin_s = min(job.submit_s for job in known)
     seen: set[str] = set()
@@ -203,31 +206,41 @@ def convert_file(
 ) -> Conversion:
     """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
 
-    `log` is for sacct and tables of jobs, `options` are those of `WorkloadOptions`. Raises InputError with the file and
-    the line.
+    `log` says which time is 0 s (`zero_of`), `options` are those of `WorkloadOptions`. Raises InputError with the file
+    and the line.
     """
     format = format or _format(path, log)
-    jobs = _jobs_of(path, format, unit, log)
-    # a log has its own 0 s, which may be earlier than the first submission
-    return to_batsim(jobs, where=path, begin_s=0.0 if format in LOGS else None, **options)
+    jobs = list(_jobs_of(path, format, unit, log))
+    submits_s = np.array([microseconds(job.submit_s) for job in jobs if job.run_s > 0.0 and job.cpus > 0])
+    if len(submits_s):
+        zero_s, _ = zero_of(submits_s, _origin_of(path, format), log, path)
+        options["begin_s"] = zero_s
+        jobs = [job for job in jobs if not job.submit_s < zero_s]
+    return to_batsim(jobs, where=path, **options)
 
 
-def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL) -> TraceTable:
+def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, *, window: bool = False) -> TraceTable:
     """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
 
-    The others are skipped, with one warning of how many they are. `unit` and `log` as for `convert_file`. Raises
-    InputError.
+    The others are skipped, with one warning of how many they are. `unit` and `log` as for `convert_file`; plain times
+    stay as they are if jobs of a `window` are wanted. Raises InputError.
     """
     format = _format(path, log)
-    table = read_jobs_table(path, unit) if format == "csv" and log == USUAL else None
+    table = read_jobs_table(path, unit) if format == "csv" and not log.of_log else None
     if table is None:
         table = TraceTable.of(_jobs_of(path, format, unit, log, fields=False), path)
     jobs = table.rows((table.run_s > 0.0) & (table.cpus >= 1))
-    no_milliseconds(float(jobs.submit_s.max(initial=0.0)), path)
     if len(jobs) < len(table):
         text = "%s: %d of %d jobs are skipped, their length or width is 0 or unknown"
         remark(_log, text, path, len(table) - len(jobs), len(table))
-    return jobs
+    if not len(jobs):
+        return jobs
+    return from_zero(replace(jobs, origin_s=_origin_of(path, format)), log, path, window=window)
+
+
+def _origin_of(path: Path | str, format: Format) -> float | None:
+    """The date of 0 s of a file's own times, in s since 1970, as far as its format says it."""
+    return 0.0 if format in LOGS else swf_origin_s(path) if format == "swf" else None
 
 
 def _format(path: Path | str, log: LogOptions) -> Format:
@@ -245,9 +258,8 @@ def _jobs_of(
         raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
     if format in LOGS:
         return (read_sacct if format == "sacct" else read_job_table)(path, log)
-    if log != USUAL:
-        hint = "leave out the options of job logs"
-        raise InputError(path, "width, fields, tz and begin are for sacct, PM100 and F-DATA", hint)
+    if log.of_log:
+        raise InputError(path, "width and fields are for sacct, PM100 and F-DATA", "leave them out")
     if format == "txt":
         return read_riskaware(path) if fields else read_table(path)
     return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)

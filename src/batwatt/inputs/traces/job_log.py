@@ -16,11 +16,10 @@ import numpy.typing as npt
 
 from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import no_milliseconds
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import remark
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import DAY_S, HOUR_S, LATEST_S
 
 Mask = npt.NDArray[np.bool_]
 Width = Literal["cpus", "nodes"]
@@ -34,11 +33,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LogOptions(Parameters, where="job log"):
-    """How a log of a batch system is read (sacct, PM100, F-DATA).
+    """How a trace of jobs is read, and which time of it is 0 s of a run.
 
-    A host of the platform is a CPU of a job or, with `width` "nodes", one of its nodes. `fields` are the names of the
-    columns of a sacct dump without a header, also as a text with commas. Dates without an offset are in the time zone
-    `tz`. The date `begin` is 0 s (None: the first submission); jobs submitted before it are left out.
+    Of a batch system's log (sacct, PM100, F-DATA) a host of the platform is a CPU of a job or, with `width` "nodes",
+    one of its nodes; `fields` are the names of the columns of a sacct dump without a header, also as a text with
+    commas. Dates without an offset are in the time zone `tz`. `begin` is 0 s (None: the first submission), a date, or
+    a number of s where times are no dates; jobs submitted before it are left out.
 
     Raises InputError.
     """
@@ -49,9 +49,9 @@ class LogOptions(Parameters, where="job log"):
     begin: str | None = None
 
     def __post_init__(self) -> None:
-        # a date or a time zone of Python's has the form of a text
+        # a date, a number of s or a time zone of Python's has the form of a text
         for name, value in (("tz", self.tz), ("begin", self.begin)):
-            if isinstance(value, date | tzinfo):
+            if isinstance(value, date | tzinfo) or (name == "begin" and type(value) in (int, float)):
                 object.__setattr__(self, name, str(value))
         super().__post_init__()
         names = self.fields.split(",") if isinstance(self.fields, str) else self.fields
@@ -59,13 +59,28 @@ class LogOptions(Parameters, where="job log"):
             raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
         object.__setattr__(self, "fields", tuple(name.strip() for name in names))
         zone = self.zone
-        if self.begin is not None and not math.isfinite(date_s(self.begin, zone)):
-            raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
+        if self.begin is not None and not (math.isfinite(date_s(self.begin, zone)) or number(self.begin) < LATEST_S):
+            hint = "write 2024-07-01T13:00 or ...T13:00Z; or s of a trace without dates"
+            raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", hint)
 
     @property
     def zone(self) -> tzinfo:
         """The time zone. Raises InputError."""
         return time_zone(self.WHERE, "tz", self.tz)
+
+    @property
+    def of_log(self) -> bool:
+        """Whether it says what only a batch system's log has."""
+        return bool(self.fields) or self.width != "cpus"
+
+    def date(self, where: object) -> float | None:
+        """The date that `begin` says, in s since 1970. InputError if it says something else."""
+        if self.begin is None:
+            return None
+        date = date_s(self.begin, self.zone)
+        if math.isnan(date):
+            raise InputError(where, f"begin {self.begin!r} is no date", "write 2024-07-01T13:00 or ...T13:00Z")
+        return date
 
 
 USUAL = LogOptions()
@@ -95,15 +110,14 @@ class LogColumns:
         return cls(**whole, needs=needs, labels=labels)
 
 
-def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
-    """The jobs that ran, from the first submission or `begin` on; one warning says how many lines are left out and why.
+def jobs_of(found: LogColumns, rejected: Counter[str], path: Path | str) -> TraceTable:
+    """The jobs that ran, their times as dates; one warning says how many lines are left out and why.
 
     `rejected` counts the lines that were left out before. A job that is there twice with one start is one job; with
     several it was requeued, and its later runs, in the order of the log, are called `12-2`, `12-3`. A job that started
     before its submission, by another clock, started at it. Raises InputError.
     """
     known = found.ids != ""
-    begin_s = date_s(options.begin, options.zone) if options.begin is not None else -math.inf
     pending, running = _in_states(found.states)
     reasons = [
         ("without an id", known),
@@ -113,7 +127,6 @@ def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path
         ("never ran", found.run_s > 0.0),
         ("without a width", found.cpus >= 1.0),
         ("without a submission", np.isfinite(found.submit_s)),
-        (f"submitted before {options.begin}", found.submit_s >= begin_s),
     ]
     kept = np.ones(len(known), dtype=np.bool_)
     for reason, good in reasons:
@@ -127,21 +140,19 @@ def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path
     if not len(rows):
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
     submit_s, run_s = found.submit_s[rows], found.run_s[rows]
-    no_milliseconds(float(submit_s.max()), path)
-    zero_s = float(submit_s.min()) if options.begin is None else begin_s
-    _log.info("%s: 0 s is %s", path, datetime.fromtimestamp(zero_s, UTC).isoformat())
     with np.errstate(invalid="ignore"):
-        start_s = np.maximum(found.start_s[rows], submit_s) - zero_s
+        start_s = np.maximum(found.start_s[rows], submit_s)
         power_w = found.energy_j[rows] / run_s
     needs = {name: column[rows] for name, column in found.needs.items()}
     needs |= {START_S: start_s, POWER_W: power_w}
     return TraceTable(
         np.array(ids, dtype=object),
-        np.round(submit_s - zero_s, 6),
+        np.round(submit_s, 6),
         np.round(run_s, 6),
         found.cpus[rows],
         {name: np.round(column, 6) for name, column in needs.items() if not np.isnan(column).all()},
         labels={name: column[rows] for name, column in found.labels.items() if (column[rows] != "").any()},
+        origin_s=0.0,
     )
 
 

@@ -13,6 +13,7 @@ from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.model.series import LARGEST
 from batwatt.model.workload import LABELS, MEMORY, START_S
 from batwatt.remarks import remark
+from batwatt.units import LATEST_S, SINCE_1970_S
 
 _KB_PER_GB = 2.0**20
 _log = logging.getLogger(__name__)
@@ -27,6 +28,21 @@ SwfJob = namedtuple(
 """The 18 fields of one SWF line, in their order; times in s, memory in KB per processor, -1 is unknown."""
 
 _WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
+
+
+def swf_origin_s(path: Path | str) -> float | None:
+    """The date of 0 s of an SWF file in s since 1970, as its header says it (UnixStartTime); None if it does not."""
+    with open_text(path) as stream:
+        for line in stream:
+            if line.strip() and not line.lstrip().startswith(";"):
+                break
+            name, _, value = line.lstrip("; \t").partition(":")
+            if name.strip().lower() == "unixstarttime":
+                try:
+                    return found if SINCE_1970_S <= (found := float(value)) <= LATEST_S else None
+                except ValueError:
+                    return None
+    return None
 
 
 def iter_swf(path: Path | str) -> Iterator[SwfJob]:

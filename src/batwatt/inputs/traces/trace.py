@@ -13,9 +13,7 @@ from typing import IO
 
 from batwatt.errors import InputError
 from batwatt.files import readable
-
-LATEST_S = 1e11
-"""Submissions after that many s, 3,000 years, are taken for milliseconds since 1970, of which these are 1973."""
+from batwatt.units import LATEST_S, YEAR_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class TraceJob:
 def no_milliseconds(last_s: float, where: object) -> None:
     """InputError if the last submission of a trace, in s, is so late that it must be another unit."""
     if last_s > LATEST_S:
-        problem = f"a job is submitted at {last_s:.15g} s, {last_s / 31_556_952:.0f} years on"
+        problem = f"a job is submitted at {last_s:.15g} s, {last_s / YEAR_S:.0f} years on"
         raise InputError(where, problem, "divide all its times by 1000 if they are milliseconds since 1970")
 
 

@@ -66,6 +66,8 @@ class TraceTable(Sequence[TraceJob]):
     depends: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By id, the ids of the jobs that must complete first."""
     labels: Mapping[str, Texts] = field(default_factory=dict)
+    origin_s: float | None = None
+    """The date of 0 s of its times, in s since 1970, where they have one."""
 
     @classmethod
     def of(cls, jobs: Iterable[TraceJob], source: object) -> TraceTable:

@@ -14,6 +14,7 @@ from batwatt.inputs.traces.dependencies import within
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.workloads.batsim_json import MAX_INT, full_id
+from batwatt.model.clock import date_text
 from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, Job, Workload
 from batwatt.units import number_text
 
@@ -91,6 +92,7 @@ def window_workload(
         nb_res=nb_res,
         source=str(source),
         recorded=True,
+        begin="" if table.origin_s is None else date_text(table.origin_s),
     )
 
 

@@ -16,6 +16,7 @@ from batwatt.inputs.traces.jobs_csv import TimeUnit, iter_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.batsim_json import load_strict, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
+from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 MOST_S = 1e9
 """Longer phases and jobs (more than 30 years) are refused: a mistake."""
@@ -121,6 +122,9 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
     jobs, left_out, differing = [], 0, []
     for row in iter_jobs_csv(path, unit):
         where = f"{path}: job {row.id}"
+        if not row.submit_s < SINCE_1970_S:
+            problem = f"arrives at {number_text(row.submit_s)} s, {row.submit_s / YEAR_S:.0f} years after 0 s"
+            raise InputError(where, problem, "is it a date? then give seconds after the signal's 0 s (--begin)")
         if row.cpus <= 0 or (row.run_s <= 0.0 and _kind(row) == "constant"):
             left_out += 1
             continue

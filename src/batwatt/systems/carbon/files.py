@@ -14,6 +14,7 @@ import numpy as np
 from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.files import whole_set, write_json
+from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_csv import moment, read_rows, read_signal
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.phases import constant
@@ -31,7 +32,7 @@ def read_integral(file: SignalFile, until: float | str | None = None) -> SignalI
     Gaps beyond `until` do not matter; whoever needs more than there is says so. Raises InputError.
     """
     if until is None:
-        return SignalIntegral.of(read_signal(file))
+        return SignalIntegral.of(read_on_clock(file))
     try:
         part = replace(file, end=until) if isinstance(until, str) else replace(file, days=_days(until))
         return SignalIntegral.of(read_signal(part))

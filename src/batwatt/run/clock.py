@@ -1,0 +1,111 @@
+"""The one clock of a run: which date is 0 s for its jobs, its power, its carbon and its price."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from batwatt.errors import InputError
+from batwatt.inputs.series.capacity_spec import CapacitySpec
+from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.series.on_clock import common_date
+from batwatt.inputs.series.signal_spec import SignalSpec
+from batwatt.model.clock import Clock, date_s_of, date_text
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.workload import Delay, Job, Workload
+from batwatt.remarks import remark
+from batwatt.units import SINCE_1970_S, YEAR_S, number_text
+
+_log = logging.getLogger(__name__)
+SeriesGiven = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Series | SignalIntegral | None
+
+
+def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[SeriesGiven]) -> Clock | None:
+    """The clock of a run of these jobs by these series; None if nothing has a date.
+
+    Its 0 s is that of the jobs if they have dates, else the date `begin_s` (s since 1970), else that of the series. Its
+    line says what has no date beside what has one. Raises InputError, also for jobs whose times are dates.
+    """
+    for load in loads:
+        _check_seconds(load)
+    jobs = loads[0]
+    date: tuple[float, str] | None = None
+    if jobs.begin:
+        date = (date_s_of(jobs.begin), f"that of {jobs.source}")
+        if begin_s is not None and begin_s != date[0]:
+            problem = f"is {date_text(begin_s)}, but 0 s of {jobs.source} is {jobs.begin}"
+            raise InputError("begin", problem, "leave it out, or give it where the jobs are read")
+    elif begin_s is not None:
+        date = (begin_s, "as begin says")
+    else:
+        date = _date_of(series)
+    if date is None:
+        return None
+    spans = [_span(load) for load in loads if load.jobs] or [(0.0, 0.0, 0.0)]
+    firsts_s, lasts_s, ends_s = zip(*spans, strict=True)
+    undated = [*(() if jobs.begin else [jobs.source]), *filter(None, map(_undated, series))]
+    line = "" if jobs.begin and not undated else f"0 s is {date_text(date[0])}, {date[1]}"
+    line += f"; without dates, from 0 s on: {', '.join(undated)}" if undated else ""
+    return Clock(*date, min(firsts_s), max(lasts_s), max(ends_s), line)
+
+
+def tell(clock: Clock | None) -> None:
+    """Say what there is to say about a clock, once all is read."""
+    if clock is not None and clock.line:
+        remark(_log, "%s", clock.line)
+
+
+def _date_of(series: Iterable[SeriesGiven]) -> tuple[float, str] | None:
+    files = [
+        file
+        for one in series
+        if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec)
+        for file in ((one.file,) if isinstance(one, SignalSpec) else one.signal_files())
+    ]
+    date = common_date(files)
+    read = [one for one in series if isinstance(one, SignalIntegral | Series) and one.begin]
+    if date is not None and any(file.begin is not None for file in files):
+        return date
+    dates = [(date_s_of(one.begin), f"the first row of {one.source}") for one in read]
+    return max([*dates, *([] if date is None else [date])], key=lambda known: known[0], default=None)
+
+
+def _undated(one: SeriesGiven) -> str | None:
+    """What of a series has no date, as text."""
+    if isinstance(one, Path):
+        return str(one)
+    if isinstance(one, Series | SignalIntegral):
+        return None if one.begin or len(one.values) == 1 else one.source
+    if one is None:
+        return None
+    files = (one.file,) if isinstance(one, SignalSpec) else one.signal_files()
+    if not files:
+        return None if str(one).startswith("constant:") else str(one)
+    plain = [str(file.path) for file in files if common_date([file]) is None]
+    return ", ".join(plain) or None
+
+
+def _check_seconds(load: Workload) -> None:
+    """InputError for submissions that are dates, of a workload that is no trace: nothing says where it begins."""
+    if load.jobs and load.last_submission_s >= SINCE_1970_S:
+        first_s = min(job.submit_time_s for job in load.jobs)
+        years = load.last_submission_s / YEAR_S
+        problem = f"a job is submitted at {number_text(load.last_submission_s)} s, {years:.0f} years after 0 s"
+        hint = f"are its times dates? then subtract the first submission, {number_text(first_s)} s, from all of them"
+        if first_s < SINCE_1970_S:
+            hint = f"another job is submitted at {number_text(first_s)} s: leave out what is of another clock"
+        raise InputError(load.source, problem, hint)
+
+
+def _span(load: Workload) -> tuple[float, float, float]:
+    """When the first and the last job is submitted, and when the last one ends if all begin at once, in s."""
+    first_s = min(job.submit_time_s for job in load.jobs)
+    return first_s, load.last_submission_s, max(job.submit_time_s + _length_s(load, job) for job in load.jobs)
+
+
+def _length_s(load: Workload, job: Job) -> float:
+    """How long a job runs at most, in s, as far as that is known without hosts."""
+    profile = load.profiles.get(job.profile)
+    return profile.duration_s if isinstance(profile, Delay) else job.walltime_s or 0.0

@@ -1,0 +1,176 @@
+"""Which time of a trace of jobs is 0 s of a run: one rule for all formats, by hand."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+import batwatt as bw
+from batwatt.errors import InputError
+from batwatt.inputs.traces.convert import convert_file, read_trace
+from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.model.clock import date_s_of, date_text
+
+JULY_S = 1719792000
+"""2024-07-01T00:00Z."""
+HEAD = "; Version: 2.2\n; UnixStartTime: 1719792000\n; TimeZoneString: Europe/Prague\n"
+
+
+def swf(*submits: float) -> str:
+    return "".join(f"{i} {time} 5 100 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n" for i, time in enumerate(submits, 1))
+
+
+def table(*submits: float, length: float = 100) -> str:
+    return "arrival_time,length,cpus\n" + "".join(f"{time},{length},1\n" for time in submits)
+
+
+def text(*submits: float) -> str:
+    return "".join(f"{i} {time} 100 1\n" for i, time in enumerate(submits, 1))
+
+
+def sacct(*dates: str) -> str:
+    return "JobID|Submit|Elapsed|NCPUS\n" + "".join(f"{i}|{date}|00:01:40|1\n" for i, date in enumerate(dates, 1))
+
+
+DATED = {
+    "a.swf": swf(JULY_S, JULY_S + 50),
+    "header.swf": HEAD + swf(0, 50),
+    "a.csv": table(JULY_S, JULY_S + 50),
+    "a.txt": text(JULY_S, JULY_S + 50),
+    "a.sacct": sacct("2024-07-01T00:00:00Z", "2024-07-01T02:00:50+02:00"),
+}
+PLAIN = {"a.swf": swf(700, 750), "a.csv": table(700, 750), "a.txt": text(700, 750)}
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    def write(name: str, content: str) -> Path:
+        path = tmp_path / name
+        path.write_text(content)
+        return path
+
+    return write
+
+
+def zero(path: Path, *, window: bool = False, **log) -> tuple[list[float], str]:
+    found = read_trace(path, log=LogOptions(**log), window=window)
+    return found.submit_s.tolist(), "" if found.origin_s is None else date_text(found.origin_s)
+
+
+@pytest.mark.parametrize("name", DATED)
+def test_dates_are_seconds_after_the_first_submission(written, name, caplog):
+    path = written(name, DATED[name])
+    assert zero(path) == ([0, 50], "2024-07-01T00:00Z")
+    assert caplog.messages == [f"{path}: 0 s is 2024-07-01T00:00Z, the first submission"]
+    assert [job["subtime"] for job in convert_file(path).workload["jobs"]] == [0, 50]
+    # a window is in seconds after that, too
+    assert zero(path, window=True) == ([0, 50], "2024-07-01T00:00Z")
+    load = bw.Workload.read(path, window=(20, 90))
+    assert [(job.submit_time_s, job.raw.get("release_s")) for job in load.jobs] == [(20, 0), (50, None)]
+    assert load.begin == "2024-07-01T00:00Z"
+
+
+@pytest.mark.parametrize("name", DATED)
+def test_a_date_that_is_told(written, name, caplog):
+    path = written(name, DATED[name])
+    assert zero(path, begin="2024-07-01T01:59", tz="Europe/Berlin") == ([60, 110], "2024-06-30T23:59Z")
+    assert "0 s is 2024-06-30T23:59Z, " in caplog.text and "as begin says" in caplog.text
+    assert zero(path, begin="2024-07-01T00:00:20Z") == ([30], "2024-07-01T00:00:20Z")
+    assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
+    converted = convert_file(path, log=LogOptions(begin=str(JULY_S - 9))).workload["jobs"]
+    assert [job["subtime"] for job in converted] == [9, 59]
+    with pytest.raises(InputError, match="no job is submitted at 2024-07-02 or later"):
+        read_trace(path, log=LogOptions(begin="2024-07-02"))
+
+
+@pytest.mark.parametrize("name", DATED.keys() - {"header.swf"})
+def test_seconds_are_no_date(written, name):
+    with pytest.raises(InputError, match="begin '0' is no date"):
+        read_trace(written(name, DATED[name]), log=LogOptions(begin="0"))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_without_dates(written, name, caplog):
+    path = written(name, PLAIN[name])
+    assert zero(path) == ([0, 50], "")
+    assert caplog.messages == [f"{path}: 0 s is 700 s of its times, the first submission"]
+    assert [job["subtime"] for job in convert_file(path).workload["jobs"]] == [0, 50]
+    caplog.clear()
+    # the papers' windows are in the trace's own seconds
+    assert zero(path, begin="0") == zero(path, window=True) == ([700, 750], "")
+    assert not caplog.messages
+    assert zero(path, begin="600") == ([100, 150], "")
+    assert zero(path, begin="2024-07-01") == ([0, 50], "2024-07-01T00:00Z")
+    # its own 0 s, 700 s earlier, is that date
+    assert zero(path, begin="2024-07-01", window=True) == ([700, 750], "2024-07-01T00:00Z")
+
+
+def test_the_header_of_swf(written, caplog):
+    path = written("a.swf", HEAD + swf(604800, 604850))
+    assert zero(path) == ([0, 50], "2024-07-08T00:00Z")
+    assert caplog.messages == [f"{path}: 0 s is 2024-07-08T00:00Z, 604800 s of its times, the first submission"]
+    assert zero(path, begin="0") == zero(path, window=True) == ([604800, 604850], "2024-07-01T00:00Z")
+    assert zero(path, begin="2024-07-08T02:00", tz="Europe/Prague") == ([0, 50], "2024-07-08T00:00Z")
+    # times that are dates need no header, one that knows no date states none
+    assert zero(written("b.swf", HEAD + swf(JULY_S + 9))) == ([0], "2024-07-01T00:00:09Z")
+    assert zero(written("c.swf", "; UnixStartTime: -1\n" + swf(9))) == ([0], "")
+
+
+def test_starts_move_along_and_hours_are_dates(written):
+    path = written("a.csv", f"arrival_time,length,cpus,start\n{JULY_S / 3600},1,1,{JULY_S / 3600 + 2}\n")
+    table = read_trace(path, "h")
+    assert (table.submit_s[0], table[0].extra["start_s"]) == (0, 7200)
+
+
+@pytest.mark.parametrize("times", [(0, JULY_S), (JULY_S, 0, JULY_S + 50), (JULY_S, JULY_S + 5e8)])
+def test_times_of_two_clocks(written, times):
+    for path in (written("a.csv", table(*times)), written("a.swf", swf(*map(int, times)))):
+        for read in (read_trace, convert_file):
+            with pytest.raises(InputError, match=r"years after 0 s .*: times of two clocks"):
+                read(path)
+
+
+def test_a_date_of_1970_among_others(written):
+    path = written("a.sacct", sacct("1970-01-01T00:00:00", "2024-07-01T00:00:00"))
+    with pytest.raises(InputError, match=r"a job is submitted at 2024-07-01T00:00Z, 54 years .* \(1970-01-01T00:00Z\)"):
+        read_trace(path)
+    assert zero(path, begin="2024-06-30") == ([86400], "2024-06-30T00:00Z")
+
+
+@pytest.mark.parametrize("name", DATED)
+def test_two_jobs_of_100_s(written, name):
+    # two machines of 10 W until the second job has ended, 50 s after the first began
+    run = bw.simulate(bw.Platform.machines(2), written(name, DATED[name]), options={"response": "none"})
+    assert (run.metrics["energy_j"], run.metrics["makespan_s"]) == (2 * 10 * 150, 150)
+
+
+@pytest.mark.parametrize(
+    "times,said", [((JULY_S, JULY_S + 9), "subtract the first"), ((3, JULY_S), "submitted at 3 s")]
+)
+def test_json_has_seconds(written, times, said):
+    jobs = [{"id": str(i), "subtime": time, "res": 1, "profile": "p"} for i, time in enumerate(times)]
+    content = {"nb_res": 1, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 5}}}
+    path = written("a.json", json.dumps(content))
+    with pytest.raises(InputError, match=f"years after 0 s.*{said}"):
+        bw.simulate(bw.Platform.machines(1), path)
+    frame = bw.Workload.read(path).frame().assign(length_s=5.0)
+    with pytest.raises(InputError, match=f"years after 0 s.*{said}"):
+        bw.simulate(bw.Platform.machines(1), bw.Workload.from_frame(frame))
+
+
+@pytest.mark.parametrize("date_s", [0, -1.5, JULY_S, JULY_S + 61, JULY_S + 0.25, JULY_S + 59.999999, 1e11, -5e9])
+def test_dates_as_text(date_s):
+    assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
+
+
+def test_dates_are_as_short_as_they_are_exact():
+    found = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
+    assert found == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]
+
+
+@pytest.fixture(autouse=True)
+def _warnings(caplog):
+    caplog.set_level(logging.WARNING)

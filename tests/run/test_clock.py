@@ -1,0 +1,303 @@
+"""One clock of a run: values of series by date hold at their dates, by hand; what has no overlap is refused."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import batwatt as bw
+from batwatt.api.series import capacity_or, envelope_or
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.inputs.series.signal_spec import parse_signal
+from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.model.series import Series
+from batwatt.model.signal import Signal
+from batwatt.run.inputs import RunInputs, _kept, load_inputs
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+
+JOBS = "JobID|Submit|Elapsed|NCPUS\n1|2024-09-03T21:36:00|01:00:00|1\n2|2024-09-04T01:00:00|01:00:00|1\n"
+BEGIN = "2024-09-03T21:36Z"
+
+
+def hours(begin: str, count: int, column: str) -> str:
+    """A row an hour: the hour of the day that it says."""
+    first = datetime.fromisoformat(begin)
+    dates = [first + timedelta(hours=hour) for hour in range(count)]
+    return f"time,{column}\n" + "".join(f"{date.isoformat(timespec='minutes')},{date.hour}\n" for date in dates)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    # what is kept of an earlier test says nothing again
+    _kept.cache_clear()
+    caplog.set_level(logging.WARNING)
+    jobs = [{"id": str(i), "subtime": i * 3600, "res": 1, "profile": "p"} for i in range(3)]
+    plain = {"nb_res": 1, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 60}}}
+    files = {
+        "night.sacct": JOBS,
+        "plain.json": json.dumps(plain),
+        "sun.csv": hours("2024-09-03", 72, "power_w"),
+        "late.csv": hours("2024-09-03T22:00", 72, "power_w"),
+        "short.csv": hours("2024-09-03", 24, "power_w"),
+        "june.csv": hours("2024-06-03", 48, "power_w"),
+        "june-carbon.csv": hours("2024-06-03", 48, "carbon intensity (g/kWh)"),
+        "odd.csv": hours("2024-06-03", 36, "power_w"),
+        "carbon.csv": hours("2024-09-03", 72, "carbon intensity (g/kWh)"),
+        "price.csv": hours("2024-09-03T06:00", 72, "price (EUR/kWh)"),
+        "plain.csv": "time_s,power_w\n0,7\n3600,8\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def inputs_of(workload: str, log: Mapping[str, str] | None = None, **series: str) -> RunInputs:
+    given = {
+        "envelope": envelope_or(series.get("envelope")),
+        "capacity": capacity_or(series.get("capacity")),
+        **{name: parse_signal(name, series[name]) for name in ("carbon", "price") if name in series},
+    }
+    spec = RunSpec(MachineSpec(20, 1), Path(workload), log=LogOptions(**(log or {})), **given)
+    return load_inputs(spec, spec.envelope)
+
+
+def at(series: Series | None, *times_s: float) -> list[float]:
+    assert series is not None
+    return [series.at(time_s) for time_s in times_s]
+
+
+# jobs with dates ----------------------------------------------------------------------------------------------------
+
+
+def test_the_sun_of_the_evening(caplog):
+    inputs = inputs_of("night.sacct", envelope="power:sun.csv")
+    # 22:00 is 24 minutes after 0 s
+    assert at(inputs.envelope, 0, 1439, 1440, 1440 + 2 * 3600) == [21, 21, 22, 0]
+    assert inputs.clock.date == BEGIN
+    assert caplog.messages == [f"night.sacct: 0 s is {BEGIN}, the first submission"]
+
+
+def test_a_date_that_is_told():
+    inputs = inputs_of("night.sacct", {"begin": "2024-09-03T12:00"}, envelope="power:sun.csv")
+    assert at(inputs.envelope, 0, 3599, 3600) == [12, 12, 13]
+
+
+def test_two_time_zones():
+    """21:36 in Berlin is 15:36 in New York."""
+    zones = {"tz": "Europe/Berlin"}
+    inputs = inputs_of("night.sacct", zones, envelope="power:sun.csv,tz=America/New_York")
+    assert inputs.clock.date == "2024-09-03T19:36Z"
+    assert at(inputs.envelope, 0, 1439, 1440) == [15, 15, 16]
+
+
+def test_everything_has_one_clock():
+    inputs = inputs_of(
+        "night.sacct",
+        envelope="power:sun.csv + power:late.csv,scale=100 + constant:1000",
+        capacity="stranded:price.csv,threshold=21",
+        carbon="carbon.csv",
+        price="price.csv,tz=UTC",
+    )
+    assert at(inputs.envelope, 0, 1440, 5040) == [1000 + 21 + 2200, 1000 + 22 + 2200, 1000 + 23 + 2300]
+    assert at(inputs.capacity, 0, 1440, 5040 + 3600) == [20, 0, 20]
+    for signal in (inputs.carbon, inputs.price):
+        assert signal.at([0, 1439, 1440]).tolist() == [21, 21, 22] and signal.begin == BEGIN
+    # until midnight of the third day, and six hours more
+    assert inputs.carbon.end_s == (50 * 60 + 24) * 60 and inputs.price.end_s == inputs.carbon.end_s + 6 * 3600
+
+
+def test_no_overlap():
+    said = r"june.csv: its rows go from 2024-06-03T00:00Z to 2024-06-05T00:00Z, jobs are submitted from "
+    said += r"2024-09-03T21:36Z to 2024-09-04T01:00Z; .*from=.*repeat=yes.*--begin"
+    with pytest.raises(InputError, match=said):
+        inputs_of("night.sacct", envelope="power:june.csv")
+    Path("june.csv").write_text(hours("2024-06-03", 48, "x"))
+    for given in (
+        {"envelope": "trace:june.csv,unit=W"},
+        {"capacity": "price:june.csv,unit=EUR/kWh"},
+        {"carbon": "june.csv,unit=g/kWh"},
+    ):
+        with pytest.raises(InputError, match=said):
+            inputs_of("night.sacct", **given)
+
+
+def test_a_series_that_begins_after_the_last_job():
+    Path("one.sacct").write_text(JOBS.rpartition("2|")[0])
+    inputs_of("one.sacct", envelope="power:late.csv")
+    Path("later.csv").write_text(hours("2024-09-03T22:36", 5, "power_w"))
+    # the only job ends when it begins
+    with pytest.raises(InputError, match="its rows go from 2024-09-03T22:36Z"):
+        inputs_of("one.sacct", envelope="power:later.csv")
+
+
+@pytest.mark.parametrize(
+    "file,rows,held,values",
+    [
+        ("late.csv", "2024-09-03T22:00Z to 2024-09-06T22:00Z", "the first", [22, 22, 23]),
+        ("short.csv", "2024-09-03T00:00Z to 2024-09-04T00:00Z", "the last", [21, 22, 23]),
+    ],
+)
+def test_partial_overlap(caplog, file, rows, held, values):
+    inputs = inputs_of("night.sacct", envelope=f"power:{file}")
+    assert at(inputs.envelope, 0, 1440, 5040) == values
+    said = f"{file}: its rows go from {rows}, jobs are submitted from 2024-09-03T21:36Z to 2024-09-04T01:00Z: "
+    assert caplog.messages[1] == f"{said}{held} holds where there is none"
+
+
+def test_what_repeats_keeps_the_hour_of_the_day(caplog):
+    inputs = inputs_of("night.sacct", envelope="power:june.csv,repeat=yes", carbon="june-carbon.csv,repeat=yes")
+    week_s = 7 * 86400
+    assert at(inputs.envelope, 0, 1440, 5040, 5040 + 3600, week_s, week_s + 1440) == [21, 22, 23, 0, 21, 22]
+    assert inputs.carbon.at([0, 1440, week_s]).tolist() == [21, 22, 21]
+    # 92 days later, 46 times two days
+    assert "june.csv: its 2024-06-03T21:36Z stands for 2024-09-03T21:36Z, which is 0 s; it repeats every 2 days" in (
+        caplog.text
+    )
+    # also before its first row
+    Path("autumn.csv").write_text(hours("2024-10-03", 24, "power_w"))
+    inputs = inputs_of("night.sacct", envelope="power:autumn.csv,repeat=yes")
+    assert at(inputs.envelope, 0, 1440, 5040 + 3600) == [21, 22, 0]
+
+
+def test_a_part_that_repeats(caplog):
+    inputs = inputs_of("night.sacct", envelope="power:june.csv,days=1,repeat=yes")
+    assert at(inputs.envelope, 0, 1440, 86400) == [21, 22, 21]
+    # 1.5 days, 61 times and 17.6 h before: 09:36 of the second day would be 33.6 h
+    inputs = inputs_of("night.sacct", envelope="power:odd.csv,repeat=yes")
+    assert at(inputs.envelope, 0, 1440) == [9, 10]
+    assert "it repeats every 1.5 days, which moves its time of day: give to= or days=" in caplog.text
+
+
+def test_a_part_from_0_s():
+    inputs = inputs_of("night.sacct", carbon="carbon.csv,days=1")
+    assert (inputs.carbon.at(0), inputs.carbon.end_s) == (21, 86400)
+
+
+def test_from_overrides_the_clock(caplog):
+    inputs = inputs_of("night.sacct", envelope="power:june.csv,from=2024-06-03T10:00", carbon="carbon.csv")
+    assert at(inputs.envelope, 0, 3600) == [10, 11]
+    assert inputs.carbon.at(0) == 21
+    assert caplog.messages[1:] == [f"june.csv: its 2024-06-03T10:00Z stands for {BEGIN}, which is 0 s"]
+    caplog.clear()
+    inputs_of("night.sacct", envelope="power:sun.csv,from=2024-09-03T21:36")
+    assert not caplog.messages
+
+
+def test_what_has_no_date_is_said(caplog):
+    walk = "walk:range=0.4,mean=0.7,seed=1"
+    inputs = inputs_of("night.sacct", envelope="power:plain.csv + constant:20", capacity=walk, carbon="carbon.csv")
+    assert at(inputs.envelope, 0, 3600) == [27, 28]
+    assert caplog.messages[-1] == f"0 s is {BEGIN}, that of night.sacct; without dates, from 0 s on: plain.csv, {walk}"
+
+
+# jobs without dates -------------------------------------------------------------------------------------------------
+
+
+def test_the_latest_first_row(caplog):
+    inputs = inputs_of("plain.json", carbon="carbon.csv", price="price.csv")
+    assert inputs.carbon.at([0, 3600]).tolist() == inputs.price.at([0, 3600]).tolist() == [6, 7]
+    said = "0 s is 2024-09-03T06:00Z, the first row of price.csv; without dates, from 0 s on: plain.json"
+    assert caplog.messages == [said]
+
+
+def test_the_first_that_is_told():
+    inputs = inputs_of(
+        "plain.json", envelope="power:sun.csv", carbon="carbon.csv,from=2024-09-03T09:00", price="price.csv"
+    )
+    assert (at(inputs.envelope, 0), inputs.carbon.at(0), inputs.price.at(0)) == ([9], 9, 9)
+
+
+def test_a_date_for_jobs_that_have_none(caplog):
+    log = {"begin": "2024-09-03T14:00", "tz": "Europe/Berlin"}
+    inputs = inputs_of("plain.json", log, carbon="carbon.csv")
+    assert (inputs.carbon.at(0), inputs.clock.date) == (12, "2024-09-03T12:00Z")
+    with pytest.raises(InputError, match="begin '5' is no date"):
+        inputs_of("plain.json", {"begin": "5"})
+
+
+def test_terms_of_an_envelope_alone():
+    series = envelope_or("power:sun.csv + power:late.csv").series(7200.0)
+    assert at(series, 0, 3600) == [44, 46]
+
+
+def test_nothing_has_a_date(caplog):
+    inputs = inputs_of("plain.json", envelope="power:plain.csv")
+    assert inputs.clock is None and not caplog.messages
+
+
+# the API, and files -------------------------------------------------------------------------------------------------
+
+
+def simulated(workload, scheduler="powercap", **given) -> RunInputs:
+    """The inputs of a run by the API."""
+    return bw.simulate(bw.Platform.machines(2), workload, scheduler, **given)._inputs
+
+
+def test_signals_and_jobs_as_objects():
+    jobs = bw.Workload.read("night.sacct")
+    assert jobs.begin == BEGIN
+    signal = bw.read_signal("carbon.csv")
+    found = simulated(jobs, carbon=signal, price="price.csv")
+    assert found.carbon.at([0, 1440]).tolist() == found.price.at([0, 1440]).tolist() == [21, 22]
+    with pytest.raises(InputError, match="its rows go from 2024-06-03T00:00Z"):
+        bw.simulate(bw.Platform.machines(2), jobs, carbon=bw.read_signal("june-carbon.csv"))
+    with pytest.raises(InputError, match=f"begin: is 2024-09-03T00:00Z, but 0 s of night.sacct is {BEGIN}"):
+        bw.simulate(bw.Platform.machines(2), jobs, begin="2024-09-03")
+    plain = simulated("plain.json", carbon=signal, begin="2024-09-03T05:00")
+    assert plain.carbon.at(0) == 5
+
+
+def test_a_comparison_has_one_clock():
+    cases = {"a": bw.Case("powercap", {"response": "none"})}
+    found = bw.compare_systems(
+        bw.Platform.machines(2), "night.sacct", "power:sun.csv,scale=10", cases, carbon="carbon.csv"
+    )
+    assert at(found.envelope, 0, 1440) == [210, 220]
+    # two machines of 10 W: 24 min at 21 g/kWh, the hours of 22, 23, 0 and 1, and of job 2 nothing after 02:00
+    carbon_g = 0.02 * (0.4 * 21 + 22 + 23 + 0 + 1)
+    assert found.table["carbon_g"].tolist() == [pytest.approx(carbon_g)]
+
+
+@pytest.mark.parametrize("days", [{}, {"days": 1}])
+def test_the_signal_of_an_option(days):
+    """The greenest hour is midnight, 144 minutes after 0 s."""
+    options = {"policy": "oracle", "wait_h": [12], "signal": "carbon.csv", "max_starts": 1, **days}
+    found = bw.simulate(bw.Platform.machines(2), "night.sacct", "carbon", options=options)
+    assert found.jobs["starting_time_s"].tolist()[0] == pytest.approx(144 * 60, abs=1)
+
+
+def test_metadata_have_the_date(folder):
+    spec = RunSpec(MachineSpec(2, 1), Path("night.sacct"), options={"response": "none"}, prefix=folder / "x")
+    run(spec)
+    assert json.loads((folder / "x_metadata.json").read_text())["begin"] == BEGIN
+
+
+@pytest.mark.parametrize("name", ["dates.csv", "dates.txt"])
+def test_series_of_seconds_are_no_dates(name):
+    Path(name).write_text("time_s,power_w\n1719792000,7\n")
+    with pytest.raises(InputError, match=r"its times begin at 1719792000 s, 54 years .*power:dates"):
+        inputs_of("plain.json", envelope=name)
+
+
+# signals ------------------------------------------------------------------------------------------------------------
+
+
+def test_signals_that_move():
+    signal = Signal(Series((0.0, 10.0, 30.0), (1.0, 2.0, 3.0)), 40.0, "2024-07-01T00:00Z")
+    later = signal.since(15.0)
+    assert (later.series.times_s, later.series.values, later.end_s) == ((0, 15), (2, 3), 25)
+    assert later.begin == "2024-07-01T00:00:15Z"
+    earlier = signal.since(-5.0)
+    assert (earlier.series.times_s, earlier.series.values, earlier.end_s) == ((0, 15, 35), (1, 2, 3), 45)
+    for turns in (-1, 0, 3):
+        turned = signal.turned(15.0 + 40.0 * turns)
+        assert (turned.series.times_s, turned.series.values, turned.end_s) == ((0, 15, 25, 35), (2, 3, 1, 2), 40)
+    assert signal.turned(10.0).series == Series((0.0, 20.0, 30.0), (2.0, 3.0, 1.0))
