@@ -44,6 +44,7 @@ def row(label: str, workload: str = "w0", **given: Any) -> dict[str, Any]:
     if given.get("status") != "failed":
         found |= {metric.name: 0 for metric in METRICS}
         found |= {"mean_slowdown": 1.0, "mean_run_time_stretch": 1.0, "mean_full_speed_slowdown": 1.0}
+        found |= {"mean_bounded_slowdown": None}
         found |= {"finished_work_fraction": 1.0, "jobs_total": 10, "makespan_s": 3600.0}
     return found | given
 

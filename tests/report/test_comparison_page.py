@@ -14,6 +14,7 @@ from tables_of_tests import HOSTILE, check_plots, plots_of, visible, words
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
+from batwatt.report.comparison.data import IF_ANY
 from batwatt.report.comparison.figures import front_figure, power_figure
 from batwatt.report.comparison.page import comparison_page, write_comparison_page
 from batwatt.report.comparison.tables import cases_table, groups_tables
@@ -130,8 +131,11 @@ def test_the_order_of_the_page():
     assert all(
         measure.meaning in text.replace("&#39;", "'")
         for measure in MEASURES
-        if measure.name not in ("carbon_g", "cost")
+        if measure.name not in ("carbon_g", "cost", *IF_ANY)
     )
+    ended = words(comparison_page(compared([one | dict.fromkeys(IF_ANY, 1) for one in ROWS])))
+    assert all((measure.meaning in ended, measure.meaning in text) == (True, False) for measure in MEASURES
+               if measure.name in IF_ANY)  # fmt: skip
     assert "cost of the energy of all hosts, at the price" not in text
     assert "cost of the energy of all hosts, at the price" in words(
         comparison_page(compared([one | {"cost": 1.0} for one in ROWS]))
@@ -170,8 +174,8 @@ def test_who_suffers():
     table = groups_tables(compared([row("free"), row("a")], jobs))[0]
     assert [(head.text, head.meaning) for head in table.headings] == [("1 host", "1 job"), ("2 to 4 hosts", "2 jobs")]
     narrow, wide = dict(table.rows)["a"]
-    assert narrow.text == "+1.00 h" and narrow.more == ("slowdown at full speed +1.00",) and narrow.shade == 1.0
-    assert wide.text == "±0 h" and wide.more == ("slowdown at full speed ±0", "50 % unfinished") and wide.shade == 0.0
+    assert narrow.text == "+1.00 h" and narrow.more == ("at full speed +1.00",) and narrow.shade == 1.0
+    assert wide.text == "±0 h" and wide.more == ("at full speed ±0", "50 % unfinished") and wide.shade == 0.0
     assert "added, of the 1 job that finish in “free”, too: ±0 s" in wide.tip
     # the reference's own
     assert dict(table.rows)["free"][1].text == "30.0 s"

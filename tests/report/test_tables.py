@@ -61,6 +61,16 @@ def test_what_speeds_cost_stands_behind_the_slowdown(tmp_path):
     assert added[0] in shown["study-slowed"] and added[0] not in shown["study-own"]
 
 
+def test_the_bounded_slowdown_stands_behind_the_slowdown(tmp_path):
+    """Means of 2 and 4; a table of an older version has none."""
+    rows = [TWO[0] | {"mean_bounded_slowdown": 2.0}, TWO[1] | {"mean_bounded_slowdown": 4.0}, *TWO[2:]]
+    grid, *_ = table(tmp_path / "new", rows)
+    names = [column.name for column in grid.columns]
+    assert names[names.index("mean_slowdown") + 1] == "mean_bounded_slowdown"
+    assert line(grid)["mean_bounded_slowdown"] == 3.0
+    assert "mean_bounded_slowdown" not in [column.name for column in table(tmp_path / "old", TWO)[0].columns]
+
+
 def test_unproven_optimum_is_labelled_so(tmp_path):
     grid, *_ = table(tmp_path, [*TWO[:3], TWO[3] | {"proven_optimal": False, "gap": 0.25}])
     found = line(grid)

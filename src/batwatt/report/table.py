@@ -79,8 +79,11 @@ FURTHER = (*COMPARED, WORK)
 
 
 def with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
-    """The measures, and how much longer jobs ran than at full speed behind the slowdown, if they did in some run."""
-    more = (RUN_TIME, FULL_SPEED) if frame[RUN_TIME.name].map(runs_at_other_speeds).any() else ()
+    """The measures; behind the slowdown those of full speed if jobs ran slower, and the bounded one in `SHOWN`."""
+    bounded = measures is SHOWN and frame[BOUNDED.name].notna().any()
+    more: tuple[Measure, ...] = (BOUNDED,) if bounded else ()
+    if frame[RUN_TIME.name].map(runs_at_other_speeds).any():
+        more += (RUN_TIME, FULL_SPEED)
     return tuple(shown for measure in measures for shown in (measure, *(more if measure is SLOWDOWN else ())))
 
 

@@ -24,6 +24,8 @@ ENOUGH = 0.95
 """Cases are rated that finish at least this share of the jobs that the best of those within the envelope finishes."""
 ROUNDING = 1e-9
 """Relative: a smaller standard error is none."""
+IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
+"""Counts that have a column only if some case has one."""
 BY_NAME = {measure.name: measure for measure in MEASURES}
 FINISHED, SLOWDOWN, WAIT, WORK = (
     BY_NAME[name] for name in ("jobs_finished", "mean_full_speed_slowdown", "mean_wait_s", "finished_work_fraction")
@@ -84,9 +86,12 @@ class ComparedSystems:
 
     @cached_property
     def measures(self) -> list[ComparedMeasure]:
-        """The measures that are known of some case."""
-        found = measures_in(self.currency)
-        return [one for one in found if one.name in self.summary and self.summary[one.name].notna().any()]
+        """The measures that are known of some case, without counts of `IF_ANY` that are all 0."""
+        known = [one for one in measures_in(self.currency) if one.name in self.summary]
+        return [
+            one for one in known
+            if (self.summary[one.name] > 0 if one.name in IF_ANY else self.summary[one.name].notna()).any()
+        ]  # fmt: skip
 
     @cached_property
     def groupings(self) -> list[str]:

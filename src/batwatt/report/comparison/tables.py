@@ -130,7 +130,7 @@ def _group_cell(data: ComparedSystems, by: str, row: Any, largest: float, unit: 
             row["full_speed_slowdown_more"], sign=True)  # fmt: skip
         key = more
     if math.isfinite(key):
-        lines.append(f"slowdown at full speed {slowdown}")
+        lines.append(f"at full speed {slowdown}")
     if lost > 0.0:
         lines.append(f"{percent(lost)} unfinished")
     tip = [
