@@ -218,6 +218,9 @@ def test_aliases_of_aliases():
     assert found == f"c.yaml: line 6: has more than {MAX_VALUES} values, aliases written out; correct the YAML"
     merged = "options: {a: &a {x: 1}}\n" + "b: &b {<<: *b}\n"
     assert "contains itself" in yaml_error(merged)
+    assert yaml_error('a: 1\nb: {"\\udfff x": 2}') == (
+        r"c.yaml: line 2: holds half of a surrogate pair (\ud...); correct the YAML"
+    )
     assert yaml_error("options: &o [*o]") == "c.yaml: line 1: contains itself; correct the YAML"
 
 

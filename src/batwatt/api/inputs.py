@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 PathLike = str | Path
 WindowLike = tuple[float, float]
 """Begin and end in s."""
-_NOT_PLAIN = re.compile('[,"\r\n\0]')
 JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
 """Columns that `Workload.from_frame` needs."""
 

@@ -99,11 +99,15 @@ def parse_declared(text: str, where: object, model: type[Model]) -> Model:
 
 
 def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
-    """The number of values in a node once all aliases are written out; ConstructorError if it has too many or no end.
+    """The number of values in a node once all aliases are written out; ConstructorError if it has too many or no end,
+    or a text that no file can hold.
 
     `sizes` are those of the nodes counted so far, 0 while one is being counted.
     """
     if not isinstance(node, yaml.CollectionNode):
+        if node is not None and any("\ud800" <= character <= "\udfff" for character in node.value):
+            problem = "holds half of a surrogate pair (\\ud...)"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
         return 1
     if node not in sizes:
         sizes[node] = 0
