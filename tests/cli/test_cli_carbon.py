@@ -141,6 +141,11 @@ def test_bad_prices_of_a_plan(house):
     assert "are both 0" in plan(house, "--deadline", 14400, *weights).line
     unknown = plan(house, "--deadline", 14400, "--price", house.write("u.csv", "datetime,price\n2024-07-01,160.98\n"))
     assert unknown.code == 2 and "u.csv: column 'price' (values to 160.98) states no unit; write unit=" in unknown.line
+    # as it says
+    price = hourly(house, [1000, 9000] * 12, "m.csv", "price")
+    words = ["--deadline", 14400, "--carbon-weight", 0, "--price-weight", 1]
+    assert content(plan(house, *words, "--price", f"{price},unit=EUR/MWh"))["cost"] == 2
+    assert "repeat= is for runs; take a longer" in plan(house, *words, "--price", f"{price},repeat=yes").line
 
 
 def test_dates_need_a_signal_with_dates(house):

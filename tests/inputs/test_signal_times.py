@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pytest
 from examples import examples
 from hypothesis import assume, given
@@ -319,3 +320,36 @@ def test_a_time_of_day_in_a_column_of_its_own(read):
     )
     signal = read("Datum von;Datum bis;Deutschland [€/MWh] Originalauflösungen\n" + newer, "price", tz="Europe/Berlin")
     assert signal.series.values == pytest.approx([0.0395] * 6) and signal.begin == "2024-01-14T23:00Z"
+
+
+@examples(20)
+@given(
+    week=st.integers(0, 52 * 8),
+    blocks=st.lists(st.tuples(st.sampled_from((15, 30, 60)), st.integers(3, 40)), min_size=1, max_size=4),
+    labelled=st.booleans(),
+)
+def test_any_steps_of_any_week_hold_to_the_next_row(tmp_path_factory, week, blocks, labelled):
+    """As pandas fills forward, with labels as ENTSO-E marks them around a change of clocks, and without."""
+    clock, form = ZoneInfo("Europe/Brussels"), "%d/%m/%Y %H:%M:%S"
+    # a day before a change of clocks, in some of the weeks
+    at, rows = datetime(2018, 1, 6, tzinfo=UTC) + timedelta(weeks=week), []
+    for minutes, count in blocks:
+        for _ in range(count):
+            rows.append((at, at + timedelta(minutes=minutes)))
+            at = rows[-1][1]
+
+    def shown(time: datetime) -> str:
+        local = time.astimezone(clock)
+        near = {(time + timedelta(hours=hours)).astimezone(clock).utcoffset() for hours in (-1, 0, 1)}
+        return local.strftime(form) + (f" ({local.tzname()})" if len(near) > 1 else "")
+
+    lines = [
+        f'"{shown(begin)} - {shown(end)}","BZN|BE","Without Sequence",{number},,\n' if labelled else
+        f"{begin:%Y-%m-%dT%H:%MZ},{number}\n" for number, (begin, end) in enumerate(rows)
+    ]  # fmt: skip
+    path = tmp_path_factory.mktemp("steps") / "s.csv"
+    path.write_text((NEW if labelled else "time,price (EUR/MWh)\n") + "".join(lines), encoding="utf-8")
+    series = read_signal(SignalFile(path)).series
+    expected = pd.Series(range(len(rows)), [begin for begin, _ in rows]).resample("15min").ffill()
+    assert [series.at(900.0 * k) for k in range(len(expected))] == expected.tolist()
+    assert len(series) == len(rows)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -16,6 +16,7 @@ from batwatt.errors import InputError
 
 if TYPE_CHECKING:
     from batwatt.inputs.series.signal_file import SignalFile
+    from batwatt.inputs.series.signal_spec import SignalKind
     from batwatt.model.phases import ShiftJob
     from batwatt.model.signal_integral import SignalIntegral
     from batwatt.systems.carbon.costs import MachinePrices
@@ -58,7 +59,7 @@ LwaConstraint = Annotated[
 class SignalOptions:
     """The carbon signal."""
 
-    signal: Annotated[Path, _signal("--signal", help="Carbon intensity, g/kWh (CSV with dates or time_s).")]
+    signal: Annotated[Path, _signal("--signal", help="Carbon intensity: a file, then keys if needed.")]
     begin: Annotated[str | None, _signal("--begin", help="Date of 0 s.", show_default="the first row")] = None
     zone: Annotated[str | None, _signal("--zone", help="Zone, if the file has several.")] = None
     column: Annotated[str | None, _signal("--column", help="Its column.", show_default="by its name")] = None
@@ -68,19 +69,19 @@ class SignalOptions:
     @property
     def file(self) -> SignalFile:
         """The column that these options tell of. Raises InputError."""
-        from batwatt.inputs.series.signal_file import Kind, SignalFile
+        from batwatt.inputs.series.signal_file import Kind
 
         kind = one_of("--kind", "kind of emissions", self.kind, get_args(Kind))
-        return SignalFile(
-            self.signal, column=self.column, kind=kind, zone=self.zone, tz=self.tz, begin=self.begin, wanted="carbon"
-        )
+        options = {"column": self.column, "zone": self.zone, "begin": self.begin}
+        options |= {"kind": kind if kind != "lifecycle" else None, "tz": self.tz if self.tz != "UTC" else None}
+        return _file_of("carbon", self.signal, **options)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PriceOptions:
     """The price of energy, if it has one. Raises InputError."""
 
-    price: Annotated[Path | None, _price("--price", help="Price of energy, per kWh (CSV).")] = None
+    price: Annotated[Path | None, _price("--price", help="Price of energy: a file, then keys if needed.")] = None
     price_column: Annotated[str | None, _price("--price-column", help="Its column.", show_default="by its name")] = None
 
     def __post_init__(self) -> None:
@@ -91,14 +92,22 @@ class PriceOptions:
         self, signal: SignalFile, carbon: SignalIntegral, until: float | str | None = None
     ) -> SignalIntegral | None:
         """The price from the date at which the carbon signal begins. Raises InputError."""
-        from batwatt.inputs.series.signal_file import SignalFile
         from batwatt.systems.carbon.files import read_integral
 
         if self.price is None:
             return None
-        begin = carbon.begin or signal.begin
-        file = SignalFile(self.price, column=self.price_column, tz=signal.tz, begin=begin, wanted="price")
-        return read_integral(file, until)
+        begin, tz = carbon.begin or signal.begin, signal.tz if signal.tz != "UTC" else None
+        return read_integral(_file_of("price", self.price, column=self.price_column, tz=tz, begin=begin), until)
+
+
+def _file_of(wanted: SignalKind, text: Path, **options: Any) -> SignalFile:
+    """The file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`, and the options. Raises InputError."""
+    from batwatt.inputs.series.signal_spec import parse_signal
+
+    spec = parse_signal(wanted, text)
+    if spec.repeat:
+        raise InputError(spec.text, "repeat= is for runs", "take a longer file")
+    return replace(spec.file, **{name: value for name, value in options.items() if value is not None})
 
 
 @dataclass(frozen=True, kw_only=True)
