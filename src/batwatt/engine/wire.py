@@ -218,7 +218,10 @@ class EngineSocket5(EngineSocket):
 
     def hello(self, init: str) -> Features:
         """Send the init text; what the scheduler asks for."""
-        data = init.encode("utf-8", "surrogateescape")
+        try:
+            data = init.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise InputError("the text for the scheduler", "has half a character", "write it as UTF-8") from None
         return protocol5.read_hello(self._answer(LENGTH.pack(len(data)) + data))
 
     def ask(self, message: Message) -> Reply:

@@ -265,10 +265,19 @@ def blaming(name: str, scheduler: Any) -> Iterator[None]:
         raise
     except BaseException as error:
         # an OSError of our own concerns an output; one of the scheduler's is among what it raised
-        known = isinstance(error, OSError) or is_ours(kind) or _is_receiving(error)
+        known = isinstance(error, OSError) or (is_ours(kind) and not _others_parts(scheduler)) or _is_receiving(error)
         if known and not (_culprit(error) or (not is_ours(kind) and _within(error, kind))):
             raise
         raise _blame(name, scheduler, error) from error
+
+
+def _others_parts(scheduler: Any) -> list[str]:
+    """The parts of a scheduler (of a class: all parts) that are not of this project: what they return may be wrong."""
+    if isinstance(scheduler, type):
+        kinds = [part for kind in KINDS for _, part in parts_of(kind) if isinstance(part, type)]
+    else:
+        kinds = [type(part) for part in vars(scheduler).values()]
+    return [f"{kind_of(kind)} {kind.__name__}" for kind in kinds if kind.__module__[:8] != "batwatt." and kind_of(kind)]
 
 
 def _is_receiving(error: BaseException) -> bool:
@@ -282,6 +291,8 @@ def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
     who = f"the scheduler {Path(name).stem!r}"
     frame = _culprit(error)
     owner = type(frame.f_locals["self"]) if frame is not None and "self" in frame.f_locals else None
+    if owner is None and is_ours(kind) and (others := _others_parts(scheduler)):
+        who = f"{', '.join(others)} of {who}"
     if owner is not None and not issubclass(kind, owner):
         who = f"{kind_of(owner) or 'class'} {owner.__name__} of {who}"
     place = frame.f_code.co_filename if frame is not None else _within(error, kind)
