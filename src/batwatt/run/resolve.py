@@ -27,7 +27,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
 from batwatt.remarks import remark
-from batwatt.run.find_scheduler import SHIFT, has_own_shift, load_plugins, make_scheduler, scheduler_class
+from batwatt.run.find_scheduler import SHIFT, blaming, has_own_shift, load_plugins, make_scheduler, scheduler_class
 from batwatt.run.inputs import RunInputs, capacity_named, is_trace, load_inputs
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -85,10 +85,12 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     else:
         _check_instance(spec, found)
         scheduler = spec.scheduler
-    _remark_delays(inputs, scheduler)
+    with blaming(spec.scheduler_name, scheduler):
+        # it says what it needs
+        _remark_delays(inputs, scheduler)
+        config = _config_for(spec, scheduler, platform)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
     held = _held(spec, inputs, None if has_own_shift(spec.scheduler, found) else shift)
-    config = _config_for(spec, scheduler, platform)
     events: Sequence[Any] = ()
     if spec.events is not None:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
