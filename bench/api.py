@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from batwatt.schedulers.powercap import Powercap
-
 import batwatt as bw
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate
+from batwatt.schedulers.powercap import Powercap
 
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {"order": "slowdown", "backfilling": "easy", "response": "hfld"}

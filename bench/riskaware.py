@@ -17,8 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from batwatt.schedulers.riskaware import Riskaware
-
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, simulate
@@ -27,6 +25,7 @@ from batwatt.model.window import Window
 from batwatt.run.inputs import windowed
 from batwatt.run.run import run
 from batwatt.run.spec import EngineName, RunSpec
+from batwatt.schedulers.riskaware import Riskaware
 from batwatt.systems.riskaware.nominal import simulate_nominal
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "experiments"))

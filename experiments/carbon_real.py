@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from batwatt.schedulers.carbon import Carbon
 from varcap_tables import markdown
 
 from batwatt.engine.config import EngineConfig
@@ -26,6 +25,7 @@ from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.writers import write_record
+from batwatt.schedulers.carbon import Carbon
 from batwatt.systems.carbon.account import RunCarbon, account
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.files import read_integral

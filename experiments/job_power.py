@@ -23,7 +23,6 @@ from typing import Any
 import doc_pages
 import numpy as np
 import pandas as pd
-from batwatt.schedulers.jobpower import Jobpower
 from igsc22_tables import markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -41,6 +40,7 @@ from batwatt.model.workload import Workload
 from batwatt.results import style
 from batwatt.results.job_power import job_power_figures
 from batwatt.results.run_data import RunData
+from batwatt.schedulers.jobpower import Jobpower
 from batwatt.units import HOUR_S, J_PER_KWH
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from batwatt.schedulers.carbon import Carbon  # type: ignore[import-not-found]  # this folder, installed
-from batwatt.schedulers.powercap import Powercap  # type: ignore[import-not-found]  # this folder, installed
-from batwatt.schedulers.varcap import Varcap  # type: ignore[import-not-found]  # this folder, installed
 from pydantic import Field
 
 from batwatt.errors import InputError
@@ -16,6 +13,9 @@ from batwatt.inputs.workloads.phase_workload import NotForPhasesError, reported_
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.schedulers.carbon import Carbon
+from batwatt.schedulers.powercap import Powercap
+from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.capacity import MachineOptions, machines_fed
 from batwatt.scheduling.options import WAIT_H, WaitHours

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from batwatt.schedulers import powercap  # noqa: F401  # registers its parts
 from test_readme import ROOT, check_command, options_of
 
 from batwatt import __version__
 from batwatt.cli.serve import DEFAULT_ENDPOINT
 from batwatt.errors import to_install
+from batwatt.schedulers import powercap  # noqa: F401  # registers its parts
 from batwatt.scheduling.options import EnvelopeOptions, parse_options
 from batwatt.scheduling.registry import make
 
@@ -261,3 +261,37 @@ def test_what_is_said_to_install_can_be_installed():
     named = {name for command in commands for name in re.findall(r"\.\[(\w+)\]", command)}
     assert {"all", "docs"} <= named <= set(extras)
     assert to_install("report") == "pip install -e '.[report]' in the clone of batwatt"
+
+
+# type hints of an editable installation -------------------------------------------------------------------------------
+
+
+def test_one_folder_holds_all_packages():
+    """Then an editable installation is a path, which type checkers follow; of several it is an import hook."""
+    import configparser
+
+    options = configparser.ConfigParser()
+    options.read(ROOT / "setup.cfg")
+    assert options["options"]["package_dir"].split() == ["=", "src"]
+    for package in options["options"]["packages"].split():
+        assert (ROOT / "src" / package.replace(".", "/") / "__init__.py").is_file(), package
+    assert (ROOT / "src" / "batwatt" / "schedulers").resolve() == ROOT / "schedulers"
+
+
+def test_type_checkers_see_the_api_and_the_schedulers(tmp_path):
+    pytest.importorskip("mypy")
+    user = tmp_path / "user.py"
+    user.write_text(
+        "import batwatt as bw\nfrom batwatt.schedulers.powercap import Powercap\n"
+        "reveal_type(Powercap)\nbw.simulate('p.xml', 'w.json', long_s='9')\nbw.Workload.read('w.json', hosts='4')\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", str(user)]
+    environment = os.environ | {"MYPYPATH": str(ROOT / "src")}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    lines = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+    assert lines[0].startswith("note: Revealed type is") and "batwatt.schedulers.powercap.Powercap" in lines[0]
+    wrong = [line for line in lines if line.startswith("error")]
+    assert [line.partition("has incompatible")[0] for line in wrong] == [
+        'error: Argument "long_s" to "simulate" ',
+        'error: Argument "hosts" to "read" of "Workload" ',
+    ]

@@ -8,13 +8,6 @@ import math
 from dataclasses import replace
 
 import pytest
-from batwatt.schedulers.carbon import Carbon
-from batwatt.schedulers.checkpoint import Checkpoint
-from batwatt.schedulers.jobpower import Jobpower
-from batwatt.schedulers.powercap import Powercap
-from batwatt.schedulers.replay import Replay
-from batwatt.schedulers.riskaware import Riskaware
-from batwatt.schedulers.varcap import Varcap
 from builders import envelope, job, machine, workload_of
 from drawing import drawing, jobs_of, plain
 from hypothesis import HealthCheck, given, settings
@@ -39,6 +32,13 @@ from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.schedulers.carbon import Carbon
+from batwatt.schedulers.checkpoint import Checkpoint
+from batwatt.schedulers.jobpower import Jobpower
+from batwatt.schedulers.powercap import Powercap
+from batwatt.schedulers.replay import Replay
+from batwatt.schedulers.riskaware import Riskaware
+from batwatt.schedulers.varcap import Varcap
 from batwatt.systems.carbon.execution import ShiftJob
 
 MS = 1e-3

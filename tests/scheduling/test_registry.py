@@ -6,9 +6,9 @@ import importlib.metadata
 import logging
 
 import pytest
-from batwatt.schedulers.powercap import Powercap  # registers its parts
 
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.schedulers.powercap import Powercap  # registers its parts
 from batwatt.scheduling import registry
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.registry import describe, find, load_distributed, make, register

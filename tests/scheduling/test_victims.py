@@ -7,9 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from batwatt.schedulers.adaptive import Adaptive
-from batwatt.schedulers.checkpoint import Checkpoint
-from batwatt.schedulers.varcap import Varcap
 from builders import envelope, job, machine, simulated, workload_of
 from examples import examples
 from hypothesis import given
@@ -27,6 +24,9 @@ from batwatt.inputs.workloads.batsim_json import read_workload
 from batwatt.model.workload import OVERHEAD
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of
+from batwatt.schedulers.adaptive import Adaptive
+from batwatt.schedulers.checkpoint import Checkpoint
+from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.registry import parts_of
 from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
