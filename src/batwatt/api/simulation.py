@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -283,7 +284,8 @@ def sweep(
         raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
     backend = Backend(Backend.jobs if workers is None else workers, dask)
     carry_out(campaign, backend, only, progress or (lambda ended, failed, total, left: None))
-    return pd.read_parquet(campaign.store.folder / "table.parquet")
+    # pyarrow does not open all paths
+    return pd.read_parquet(io.BytesIO((campaign.store.folder / "table.parquet").read_bytes()))
 
 
 def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:

@@ -77,10 +77,10 @@ def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> 
             raise UnknownNameError("options", "option", name, known, "See `batwatt policies SCHEDULER`.")
     for kind in KINDS:
         choice = options.get(kind)
-        if choice == "" or (isinstance(choice, dict) and "name" not in choice):
+        if (isinstance(choice, str) and not choice) or (isinstance(choice, dict) and "name" not in choice):
             raise InputError(f"option {kind!r}", f"{shown_json(choice)} is not {_wanted(model, kind)}")
     for name in ("envelope", "platform", "capacity", "reference"):
-        if options.get(name) == "":
+        if isinstance(options.get(name), str) and not options[name]:
             raise InputError(f"option {name!r}", '"" is not a file', "leave it out or name one")
 
     def error_of(error: Mapping[str, Any]) -> InputError:
