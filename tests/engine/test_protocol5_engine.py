@@ -14,7 +14,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.events import Execute, Features, Place
 from batwatt.engine.protocol5.text import read_reply, write_message
-from batwatt.errors import DeadlockError, IllegalDecisionError
+from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 
@@ -178,14 +178,20 @@ def test_calls_without_end_before_a_late_answer_are_refused(tmp_path):
         engine.reply(read_reply(b'{"now":1e9,' + frame(0, call).partition(b",")[2]))
 
 
-@pytest.mark.parametrize("now", [1e13, 1e300])
-def test_a_call_where_times_have_no_milliseconds_is_refused(tmp_path, now):
+def test_an_answer_at_the_end_of_time_is_refused(tmp_path):
+    engine = Engine5(PLATFORM, [workload(tmp_path, {"subtime": 0, "profile": "nap"})], [], Features(), energy=False)
+    reported(engine)
+    with pytest.raises(ProtocolError, match=r"cannot tell of 1e\+300 s"):
+        engine.reply(read_reply(frame(1e300)))
+
+
+def test_a_call_where_times_have_no_milliseconds_is_refused(tmp_path):
     engine = Engine5(PLATFORM, [workload(tmp_path, {"subtime": 0, "profile": "nap"})], [], Features(), energy=False)
     reported(engine)
     when = {"period": 1, "mode_type": "Infinite", "mode": {}}
     call = ("CallMeLater", {"call_me_later_id": "c", "when_type": "Periodic", "when": when})
     with pytest.raises(IllegalDecisionError, match="a time in ms has no exact number"):
-        engine.reply(read_reply(frame(now, call)))
+        engine.reply(read_reply(frame(1e13, call)))
 
 
 def test_a_task_without_executors_is_refused(tmp_path):

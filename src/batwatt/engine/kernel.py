@@ -26,10 +26,10 @@ SOLVE: Final = 5
 LATE: Final = 6
 
 
-def _reported(clock: float) -> float:
+def _reported(clock: float, exact: bool) -> float:
     if clock >= TOO_LATE_S:
         raise ProtocolError(f"Batsim cannot tell of {clock:g} s: a time is less than {TOO_LATE_S:g} s")
-    return microseconds(clock)
+    return clock if exact else microseconds(clock)
 
 
 class Kernel:
@@ -100,8 +100,8 @@ class Kernel:
                 continue
             if moment > self.clock:
                 self.clock = moment if moment < date else date
-                self.date = self.clock if self._exact else _reported(self.clock)
+                self.date = _reported(self.clock, self._exact)
             handler(payload)
         if date > self.clock:
             self.clock = date
-            self.date = date if self._exact else _reported(date)
+            self.date = _reported(date, self._exact)
