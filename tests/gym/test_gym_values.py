@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from builders import job, workload_of
@@ -48,6 +50,13 @@ def test_values_of_all_columns_by_hand():
         "job_fits": [0.0, 1.0],
     }
     assert set(values) == set(OBSERVATIONS)
+
+
+def test_the_time_of_day_is_that_of_the_clock():
+    env = BatwattEnv(platform(), replace(THREE, begin="2024-07-01T21:36Z"), queue=2, observation=("time_of_day_s",))
+    env.reset()
+    env.step(0)
+    assert env.values()["time_of_day_s"] == 21 * 3600 + 36 * 60 + 10
 
 
 def test_how_values_are_scaled():

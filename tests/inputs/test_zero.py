@@ -166,6 +166,18 @@ def test_dates_as_text(date_s):
     assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
 
 
+@pytest.mark.parametrize("begin", ["x", "", "99999999999999", "2024-13-01", 5, float("nan"), 10**400, True])
+def test_what_is_no_date(written, begin):
+    with pytest.raises(InputError, match="begin"):
+        read_trace(written("a.sacct", DATED["a.sacct"]), log=LogOptions(begin=begin))
+    with pytest.raises(InputError, match="begin"):
+        date_s_of(begin)
+
+
+def test_a_date_without_an_offset_is_in_utc():
+    assert date_s_of("2024-07-01") == date_s_of("2024-07-01T02:00+02:00") == JULY_S
+
+
 def test_dates_are_as_short_as_they_are_exact():
     found = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
     assert found == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 import numpy as np
+
+from batwatt.checks import shown
+from batwatt.errors import InputError
 
 
 def date_text(date_s: float) -> str:
@@ -20,8 +23,12 @@ def date_text(date_s: float) -> str:
 
 
 def date_s_of(text: str) -> float:
-    """A date of `date_text` in s since 1970."""
-    return datetime.fromisoformat(text).timestamp()
+    """A date in s since 1970, in UTC if it has no offset. Raises InputError."""
+    try:
+        date = datetime.fromisoformat(text)
+        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        raise InputError("begin", f"{shown(text)} is not a date", "write 2024-07-01T13:00Z") from None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def begin_of(prefix: Path) -> float | None:
     """The date of 0 s of a run, in s since 1970; None if it is not known."""
     try:
         return date_s_of(_metadata(prefix)["begin"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, InputError):
         return None
 
 

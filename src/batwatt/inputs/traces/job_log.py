@@ -59,7 +59,7 @@ class LogOptions(Parameters, where="job log"):
             raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
         object.__setattr__(self, "fields", tuple(name.strip() for name in names))
         zone = self.zone
-        if self.begin is not None and not (math.isfinite(date_s(self.begin, zone)) or number(self.begin) < LATEST_S):
+        if self.begin is not None and not (abs(date_s(self.begin, zone)) < LATEST_S or number(self.begin) < LATEST_S):
             hint = "write 2024-07-01T13:00 or ...T13:00Z; or s of a trace without dates"
             raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", hint)
 
