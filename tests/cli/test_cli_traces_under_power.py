@@ -126,6 +126,7 @@ def test_several_workloads_become_work_on_both_engines(four):
 def test_jobs_of_a_trace_may_stay_delays(four):
     done = run(four, "j.csv", "--envelope", four.folder / "half.csv", *IDSB, "--no-delays-to-flops")
     assert four.metrics()["makespan_s"] == 36_000 and "j.csv: 4 of 4 jobs are delays" in done.err
+    assert json.loads(four.file("x_metadata.json"))["delays_to_flops"] is False
 
 
 @pytest.mark.parametrize("who", ["adaptive", "varcap", "riskaware", "checkpoint", "jobpower", "powercap"])

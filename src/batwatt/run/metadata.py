@@ -80,6 +80,7 @@ def write_metadata(
         "length_unit": spec.length_unit,
         "job_log": asdict(spec.log),
         "long_s": spec.long_s,
+        "delays_to_flops": spec.delays_to_flops,
         "seed": spec.options.get("seed"),
         "versions": {
             "python": python_platform.python_version(),
