@@ -53,8 +53,6 @@ class Cluster(ABC):
         """The hosts of jobs whose end is not reported."""
         self._end_s: dict[int, float] = {}
         """When jobs that run are to end."""
-        self._late_s: dict[int, float] = {}
-        """When jobs were to end whose end is not reported."""
 
     @abstractmethod
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
@@ -93,17 +91,7 @@ class Cluster(ABC):
     def settle(self, now_s: float) -> None:
         """Jobs that were to end by now are over, even if that is not reported yet."""
         for number in [number for number, end_s in self._end_s.items() if end_s <= now_s + LAG_S]:
-            self._late_s[number] = self._end_s[number]
             self.over(number)
-
-    def awaits(self, now_s: float) -> bool:
-        """Whether the end of a job is to be reported at this time, which nobody kills."""
-        return any(end_s >= now_s - LAG_S for end_s in self._late_s.values())
-
-    def kill(self, number: int) -> None:
-        """A job is killed, and over."""
-        self.over(number)
-        self._late_s.pop(number, None)
 
     def over(self, number: int) -> None:
         """A job is over by its plan."""
@@ -113,7 +101,6 @@ class Cluster(ABC):
     def give_back(self, number: int, mask: int) -> None:
         """A job does not need its hosts any more."""
         self.over(number)
-        self._late_s.pop(number, None)
         self._occupied &= ~mask
 
     @abstractmethod

@@ -57,6 +57,12 @@ class SuspendableJob:
     pieces: list[tuple[float, float]] = field(default_factory=list)
     """(s, W) of what is left of the segment, the next last."""
     dying: bool = False
+    until_s: float = 0.0
+    """When the segment that runs is to end."""
+
+    def goes_on(self, now_s: float) -> bool:
+        """Whether a segment ends now of itself, and another one follows."""
+        return not (self.ends or self.dying) and abs(self.until_s - now_s) < _SOON_S / 2
 
     @property
     def next_segment(self) -> Segment:
@@ -184,14 +190,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if self.settings.replan_h is None:
             return
         every_s = HOUR_S * self.settings.replan_h
-        turn = math.floor((now_s + _SOON_S) / every_s)
+        before, self._turn = self._turn, math.floor((now_s + _SOON_S) / every_s)
         # messages may be late; at other times nobody waited when it was time
-        late = now_s - turn * every_s > LAG_S
-        # what a job leaves that ends now waits, too
-        if not late and self.cluster.awaits(now_s):
-            return
-        before, self._turn = self._turn, turn
-        if turn == before or late:
+        if self._turn == before or now_s - self._turn * every_s > LAG_S:
             return
         now_s = self._turn * every_s
         self.shared.integral = self.forecast.at(now_s)
@@ -282,9 +283,11 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
                 continue  # it took less than its walltime, by which it was planned
             self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
             self.lifecycle.kill([shifted])
-            self.cluster.kill(shifted.number)
+            self.cluster.over(shifted.number)
         self.cluster.settle(now_s)
         self.shared.calendar.forget(now_s)
+        if self.settings.replan_h and any(shifted.goes_on(now_s) for shifted in self.lifecycle.states.values()):
+            return  # its end comes in another message of this time, and what is left of it is planned anew, too
         self._plan_anew(now_s)
         changes_s = self.cluster.follow(now_s)
         self._start_due(now_s)
@@ -318,6 +321,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             shifted.hosts = self.cluster.take(shifted.number, shifted.job, cpus, segment.machines)
             if shifted.hosts:
                 late_s = now_s - segment.begin_s
+                shifted.until_s = now_s + segment.end_s - segment.begin_s
                 self.cluster.runs_until(shifted.number, segment.end_s + (late_s if late_s > LAG_S else 0.0))
                 self._run_segment(shifted, now_s)
             elif self.cluster.waits(shifted.number) or self.cluster.may_start(cpus, segment.machines):
