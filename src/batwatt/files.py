@@ -47,8 +47,13 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
             handle = _opened_pipe(path) if path.is_fifo() else os.open(path, os.O_WRONLY)
             stream = os.fdopen(handle, mode, **text)  # type: ignore[call-overload]
     if stream is not None:
-        with stream:
-            yield stream
+        try:
+            with stream:
+                yield stream
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(path, f"cannot be written ({error.strerror})", "choose another place") from None
         return
     with _folders(path.parent, path):
         with _unwritable(path):

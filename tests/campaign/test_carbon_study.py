@@ -189,6 +189,11 @@ def test_arrivals():
         ({"wait_h": [1]}, {}, "studies.one: must have one of `deadline_h` and `wait_h`"),
         ({"length_h": [2, 2]}, {}, "'length_h' must be a list of different values, got 2.0, 2.0"),
         ({"length_h": [1, 1e15]}, {}, "studies.one: patterns.even has more than 100000 phases in 1e+15 h"),
+        (
+            {"patterns": {"x": {"high_w": 2, "high_min": 60, "low_w": 1, "low_min": 1e-20}}},
+            {},
+            "carbon study: a phase of 6e-19 s vanishes at 3600 s; give longer phases",
+        ),
         ({"length_h": [0]}, {}, "line 15: studies.one.length_h[0]: input should be greater than 0, got 0"),
         ({"length_h": [True]}, {}, "studies.one.length_h[0]: input should be a valid number, got true"),
         ({"startup_w": [float("nan")]}, {}, "startup_w[0]: input should be a"),

@@ -157,6 +157,11 @@ def test_an_output_that_is_a_device_stays_one(house):
     os.close(master)
 
 
+def test_an_output_that_is_a_full_device(house):
+    done = house.batwatt("generate", "walk", "--end", "3600", "-o", "/dev/full")
+    assert (done.code, done.out) == (2, "") and "/dev/full: cannot be written (No space left on device)" in done.line
+
+
 @pytest.mark.parametrize("where", ["", ".", "..", "folder"])
 def test_an_output_that_is_a_folder(house, where, monkeypatch):
     (house.folder / "folder").mkdir()

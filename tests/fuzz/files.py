@@ -219,7 +219,7 @@ def command(*words: str) -> Reader:
     """A command in which `{}` is the file."""
 
     def called(path: Path) -> object:
-        line = [word.format(path) if "{}" in word else word for word in words]
+        line = [word.replace("{}", str(path)) for word in words]
         line = [str(path.parent / "out" / "x") if word == "OUT" else word for word in line]
         try:
             with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):

@@ -173,6 +173,14 @@ def test_refusals(tmp_path: Path, event, said, rows, monkeypatch):
     assert str(caught.value).startswith(f"{path} {said}")
 
 
+def test_cells_beyond_the_header_are_no_index(tmp_path: Path):
+    path = as_csv(tmp_path)
+    good = pd.concat(borg_jobs(path, notes=Counter()))
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], *(f"{line},,7" for line in lines[1:])]))
+    assert pd.concat(borg_jobs(path, notes=Counter())).equals(good)
+
+
 def test_other_refusals(tmp_path: Path):
     path = tmp_path / "x.csv"
     path.write_text("time,type\n0,SUBMIT\n")

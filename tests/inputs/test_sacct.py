@@ -261,6 +261,7 @@ def test_memory_in_bytes_is_refused(tmp_path: Path, text: str, field: str):
     "cells,said",
     [
         ("²²²²²²²²²|01:00:00", "1 without a submission"),
+        ("-001-01-01T00:00:00|01:00:00", "1 without a submission"),
         ("0001-01-01T00:00:00+05:00|01:00:00", "1 without a submission"),
         ("2024-07-01T12:00:00|" + "1" * 400 + "-00:00:00", "1 without a run time"),
         ("2024-07-01T12:00:00|" + "1" * 5000, "1 without a run time"),

@@ -77,6 +77,9 @@ class Pattern(Declared):
         while begin_s < length_s:
             lasts_s = MINUTE_S * (self.high_min if high else self.low_min)
             end_s = min(begin_s + lasts_s, length_s)
+            if not end_s > begin_s:
+                problem = f"a phase of {lasts_s:g} s vanishes at {begin_s:g} s"
+                raise InputError("carbon study", problem, "give longer phases or shorter jobs")
             yield Phase("high" if high else "low", end_s - begin_s, self.high_w if high else self.low_w)
             begin_s, high = end_s, not high
 

@@ -45,6 +45,8 @@ def chunks(
     read = {name: types[aliases.get(name, name)] for name in names or first if aliases.get(name, name) in types}
     options |= {
         "usecols": list(read),
+        # else the first cells of rows that are too long become an index
+        "index_col": False,
         "keep_default_na": False,
         "na_values": _UNKNOWN,
         "encoding_errors": "replace",

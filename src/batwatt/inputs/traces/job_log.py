@@ -28,6 +28,7 @@ _PENDING = frozenset({"PENDING", "PD", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _RUNNING = frozenset({"RUNNING", "R", "SUSPENDED", "S", "STOPPED", "COMPLETING", "CG", "CONFIGURING", "CF"})
 _NO_DATES = frozenset({"", "Unknown", "None", "N/A"})
 _PLAIN_DATE = len("2024-07-01T13:00:00")
+_YEAR_1_S = datetime.min.replace(tzinfo=UTC).timestamp()
 _log = logging.getLogger(__name__)
 
 
@@ -126,7 +127,7 @@ def jobs_of(found: LogColumns, rejected: Counter[str], path: Path | str) -> Trac
         ("without a run time", ~np.isnan(found.run_s)),
         ("never ran", found.run_s > 0.0),
         ("without a width", found.cpus >= 1.0),
-        ("without a submission", np.isfinite(found.submit_s)),
+        ("without a submission", np.isfinite(found.submit_s) & (found.submit_s >= _YEAR_1_S)),
     ]
     kept = np.ones(len(known), dtype=np.bool_)
     for reason, good in reasons:

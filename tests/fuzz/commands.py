@@ -1,0 +1,86 @@
+"""Commands with other words: values of options, options of other commands, odd numbers, texts and paths."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from random import Random
+
+from .files import ROOT, command, flat
+from .mutate import TEXTS
+
+INPUTS = {
+    "p.xml": "platforms/small.xml",
+    "w.json": "workloads/small.json",
+    "e.csv": "power_profiles/small.csv",
+    "s.csv": "power_profiles/carbon/carbon-hourly.csv",
+    "j.csv": "workloads/carbon/jobs.csv",
+    "m.json": "workloads/carbon/job.json",
+    "d.json": "experiments/periods/period.json",
+    "l.sacct": "workloads/site/jobs.sacct",
+    "sun.csv": "power_profiles/site/solar.csv",
+}
+"""Name in the folder of an input -> the file that is copied: changed words may name it as an output."""
+COMMANDS = [
+    line.split()
+    for line in """
+run -p p.xml -w w.json --envelope e.csv -s powercap -o {"response":"hfld","order":"slowdown"} -e x
+run -p p.xml -w w.json --envelope constant:500 -s adaptive -o {"objective":"goodput"} -e x
+run -w w.json --machines 4 --cores 1 --capacity walk:range=0.6,mean=0.7,period=600,seed=1 -s varcap -e x
+run -w l.sacct --machines 8 --cores 8 --window 0:90000 -s replay --tz Europe/Berlin --begin 2024-07-01 --width cpus -e x
+run -p p.xml -w w.json --carbon s.csv -s powercap -o {"response":"none","shift":"oracle"} -e x
+compare -p p.xml -w w.json --envelope e.csv -c a=powercap -c b=varcap --seeds 1 -e x
+convert l.sacct --width cpus --tz UTC -o x.json
+convert w.json --to batsim5 -o x.json
+events e.csv -o x.txt
+characterise carbon:s.csv,budget=0.7
+characterise e.csv
+generate walk --end 3600 --seed 1 -o x.csv
+generate envelope power:sun.csv,peak_w=1000 -o x.csv
+generate workload --jobs-per-hour 10 --hours 2 --seed 3 -o x.json
+policies varcap
+checkpoint plan d.json --method dp
+carbon plan m.json --signal s.csv --start 0 --deadline 86400 --cpus 1 --max-starts 3
+carbon run --policy oracle --jobs j.csv --signal s.csv --deadline 48 -e x
+carbon jobs -n 20 --seed 1 -o x.csv
+init x
+""".strip().splitlines()
+]
+NUMBERS = ("0", "-1", "1e-9", "1e9", "1e308", "1e400", "nan", "inf", "9" * 400, "2147483648", "0.5", "1_0", "²", "")
+PATHS = (
+    "/dev/zero",
+    "/dev/null",
+    "/",
+    ".",
+    "..",
+    "no/such",
+    "x" * 300,
+    "pipe",
+    "folder",
+    "/dev/full",
+    "/proc/self/mem",
+)
+
+
+def attempt(rng: Random, folder: Path) -> None:
+    """One command with a few words changed, in a folder of its own."""
+    place = folder / "a" / "b"
+    (place / "folder").mkdir(parents=True)
+    for name, source in INPUTS.items():
+        shutil.copyfile(ROOT / source, place / name)
+    os.chdir(place)
+    os.mkfifo("pipe")
+    words = list(rng.choice(COMMANDS))
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        number, kind = rng.randrange(1, len(words) + 1), rng.randrange(8)
+        if kind == 0:
+            words.insert(number, rng.choice(rng.choice(COMMANDS)))
+        elif kind == 1 and number < len(words):
+            del words[number]
+        elif number < len(words):
+            odd = (NUMBERS, TEXTS, PATHS, rng.choice(COMMANDS))[kind % 4]
+            changed = flat(rng, words[number].encode("utf-8", "replace")).decode("utf-8", "surrogateescape")
+            word = rng.choice((rng.choice(odd), changed))
+            words[number] = word.replace("\0", "") if len(word) < 100_000 else word[:100_000].replace("\0", "")
+    command(*words)(place / "unused")
