@@ -59,7 +59,8 @@ def test_a_suspended_job_by_hand():
 
 
 def test_by_price_alone():
-    found = shift(machines(1), jobs((0.0, 3600.0, 1)), signal=None, price=SIGNAL)
+    price = SignalIntegral.regular([value / 1000.0 for value in HOURS] * 60)
+    found = shift(machines(1), jobs((0.0, 3600.0, 1)), signal=None, price=price)
     assert starts(found) == pytest.approx([14_400.0], abs=1e-5)
 
 
