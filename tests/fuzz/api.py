@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,13 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
         ),
         "optimum": (bw.optimum, {**run, "envelope": cap, "time_limit_s": None, "effort": 1, "seed": 0, "progress": None}),  # noqa: E501
     }  # fmt: skip
+
+
+def prepare() -> None:
+    """Compile the kernels of the optimum, as its first call in a fresh clone does."""
+    with TemporaryDirectory() as folder:
+        called, given = calls(Files(Path(folder)))["optimum"]
+        called(**given)
 
 
 def attempt(rng: Random, folder: Path) -> None:
