@@ -81,7 +81,7 @@ def test_all_jobs_wider_than_the_platform(house, response):
     done = house.run("--envelope", house.envelope, "-o", json.dumps({"response": response}), workload=workload)
     assert done.code == 0 and set(states(house).values()) == {"REJECTED"}
     told = "WARNING: 3 jobs can never run, wider than the platform of 4 hosts: rejected (first: w0!0)"
-    assert done.err.splitlines()[0] == told
+    assert told in done.err.splitlines()
 
 
 PAIRS = [

@@ -76,7 +76,7 @@ def test_of_a_frame_and_back():
         for job in workload.jobs
     ] == [{"user": "ann", "group": "7", "power_w": 90.5}, {"start_s": 6}]
     shown = workload.frame()
-    assert list(shown.columns)[5:] == ["length_s", "user", "group", "power_w", "start_s"]
+    assert list(shown.columns)[5:] == ["length_s", "power_w", "user", "group", "start_s"]
     assert shown["user"].tolist() == ["ann", ""] and shown["start_s"].tolist()[1] == 6
     assert list(bw.Workload.from_frame(pd.DataFrame(columns)).frame().columns)[5:] == ["length_s"]
 

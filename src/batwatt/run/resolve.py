@@ -87,7 +87,6 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         scheduler = spec.scheduler
     with blaming(spec.scheduler_name, scheduler):
         # it says what it needs
-        _remark_delays(inputs, scheduler)
         config = _config_for(spec, scheduler, platform)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
     held = _held(spec, inputs, None if has_own_shift(spec.scheduler, found) else shift)
@@ -100,6 +99,9 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         if spec.options.get("envelope") == EVENTS and reported is None:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
+    # after all that may be refused: a refusal is one line
+    with blaming(spec.scheduler_name, scheduler):
+        _remark_delays(inputs, scheduler)
     return ResolvedRun(spec, inputs, scheduler, config, events, held)
 
 
