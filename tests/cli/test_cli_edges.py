@@ -6,9 +6,9 @@ import csv
 import itertools
 import json
 
-import batwatt.schedulers.powercap  # noqa: F401  # registers its responses
 import pytest
 
+import batwatt.schedulers.powercap  # noqa: F401  # registers its responses
 from batwatt.scheduling.registry import names
 
 RESPONSES = names("response")
