@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batwatt.schedulers.riskaware import Riskaware
 from builders import envelope, job, machine, workload_of
 from examples import examples
 from hypothesis import assume, given
@@ -25,6 +24,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.errors import DeadlockError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
+from batwatt.schedulers.riskaware import Riskaware
 from batwatt.scheduling import fleet_kernel
 from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel

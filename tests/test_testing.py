@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import batwatt.schedulers.powercap
 import batwatt.schedulers.riskaware
 import batwatt.schedulers.varcap  # noqa: F401  (they register all parts)
-import pytest
-
 from batwatt.errors import BatwattError
 from batwatt.scheduling.registry import names
 from batwatt.testing import SYSTEMS, LawError, check_part

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from batsim.batsim import BatsimScheduler
-from batwatt.schedulers.powercap import Powercap
 from cli_house import ROOT, SMALL
 from procset import ProcSet
 
@@ -23,6 +22,7 @@ from batwatt.model.phases import constant
 from batwatt.results.columns import FILES
 from batwatt.results.read import jobs as read_jobs
 from batwatt.run.find_scheduler import our_names
+from batwatt.schedulers.powercap import Powercap
 from batwatt.systems.carbon.execution import ShiftJob
 
 GOOGLE, PROFILE = ROOT / "workloads" / "google-288-00.json", ROOT / "power_profiles" / "profile3.csv"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from batwatt.schedulers.checkpoint import Checkpoint
 from builders import workload_of
 
 from batwatt.engine.config import EngineConfig
@@ -13,6 +12,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
+from batwatt.schedulers.checkpoint import Checkpoint
 
 ID, CORES, STATE, START, END, HOSTS, META = 0, 4, 7, 8, 10, 14, 16
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from batwatt.schedulers.jobpower import Jobpower
-
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
@@ -16,6 +14,7 @@ from batwatt.model.record import Record
 from batwatt.model.workload import Workload
 from batwatt.results.job_power import JobPowerFigures, job_power_figures
 from batwatt.results.run_data import RunData
+from batwatt.schedulers.jobpower import Jobpower
 
 IDLE_W, FULL_W = 100.0, 300.0
 

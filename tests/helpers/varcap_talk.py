@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from batwatt.schedulers.varcap import Varcap
 from builders import workload_of
 from plain_varcap import PlainJob, Ran, Rules, plain_runs
 
@@ -13,6 +12,7 @@ from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 from batwatt.model.workload import MIGRATED
+from batwatt.schedulers.varcap import Varcap
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
 SIGN = {"completed": "", "killed": "x", "migrated": ">"}

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from batwatt.schedulers.carbon import Carbon
 from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -26,6 +25,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.writers import write_record
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
+from batwatt.schedulers.carbon import Carbon
 from batwatt.systems.carbon.account import account
 from batwatt.systems.carbon.execution import ShiftJob
 

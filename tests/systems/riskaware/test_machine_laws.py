@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
 from examples import examples
 from hypothesis import HealthCheck, given
@@ -20,6 +19,7 @@ from batwatt.model.hostset import from_text, ids
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.results.writers import write_record
+from batwatt.schedulers.riskaware import Riskaware
 from batwatt.systems.riskaware.strategy import MachinePlanner
 
 STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from batwatt.schedulers.riskaware import Riskaware
 from builders import job, workload_of
 from links import Race
 
@@ -16,6 +15,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.engine.events import KillJob, RegisterJob
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
+from batwatt.schedulers.riskaware import Riskaware
 from batwatt.systems.riskaware import target_kernel
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 import pytest
-from batwatt.schedulers.riskaware import Riskaware
 from builders import job, machine, workload_of
 from examples import examples
 from hypothesis import HealthCheck, given, seed, settings
@@ -18,6 +17,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.results.writers import write_record
+from batwatt.schedulers.riskaware import Riskaware
 from batwatt.systems.riskaware.nominal import simulate_nominal
 
 STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")

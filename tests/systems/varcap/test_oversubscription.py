@@ -8,7 +8,6 @@ import shutil
 
 import numpy as np
 import pytest
-from batwatt.schedulers.oversubscribed import Oversubscribed
 from builders import workload_of
 from examples import examples
 from hypothesis import HealthCheck, example, given
@@ -25,6 +24,7 @@ from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.results.writers import write_record
+from batwatt.schedulers.oversubscribed import Oversubscribed
 from batwatt.systems.varcap.oversubscription import Shares, common_level
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16

@@ -6,7 +6,6 @@ import itertools
 
 import pandas as pd
 import pytest
-from batwatt.schedulers.jobpower import Jobpower
 from builders import envelope, starts
 from cli_house import SMALL
 from drawing import FULL_W, IDLE_W, carried_out, drawing, figures_of, jobs_of, plain
@@ -22,6 +21,7 @@ from batwatt.model.hostset import from_text
 from batwatt.results.job_power import job_power_trace
 from batwatt.results.power import compare
 from batwatt.results.run_data import RunData
+from batwatt.schedulers.jobpower import Jobpower
 from batwatt.scheduling.registry import names
 
 # 4 hosts draw 400 W when idle: 250 W are left for jobs
