@@ -77,6 +77,32 @@ def test_a_suspended_job_is_planned_anew(monkeypatch, replan_h, starts):
     assert found.metrics["jobs_finished"] == 1 and found.metrics["killed_power"] == 0
 
 
+@pytest.mark.parametrize("switch", [True, False])
+def test_what_is_left_of_a_segment_that_ends_now_is_planned_anew(monkeypatch, switch):
+    """Hours 0, 2 and 5 of a job of three, by the forecast at 0 h; at 3 h the fourth is the best, so it goes on there.
+
+    At 1 h nothing is better, at 2 h hour 4 is (60 g instead of 92 g). Machines that switch at once, which takes a
+    microsecond, do as those that never do.
+    """
+    first = [90.0, 400.0, 91.0, 400.0, 400.0, 92.0, 400.0, 400.0, 400.0, 400.0]
+    later, truth = [*first[:4], 60.0, *first[5:]], [*first[:3], 50.0, 60.0, *first[5:]]
+    forecasts = Issued({0: first, 2: later, 3: truth})
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    load = jobs((0.0, 3 * HOUR, 1))
+    found = shift(machines(1), load, None, policy="suspend-resume", wait_h=[4], replan_h=1.0, switch=switch)
+    assert starts_h(found) == pytest.approx([0.0, 2.0, 3.0], abs=1e-6)
+
+
+def test_what_is_left_of_the_first_segment_is_planned_anew_at_its_end(monkeypatch):
+    """Hours 0 and 3 of a job of two, by the forecast at 0 h; at 1 h the second is the best: it goes on at once."""
+    truth = [90.0, 50.0, 400.0, 91.0, 400.0, 400.0, 400.0, 400.0]
+    forecasts = Issued({0: [90.0, 400.0, *truth[2:]], 1: truth})
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    load = jobs((0.0, 2 * HOUR, 1))
+    found = shift(machines(1), load, None, policy="suspend-resume", wait_h=[4], replan_h=1.0)
+    assert starts_h(found) == pytest.approx([0.0, 1.0], abs=1e-6)
+
+
 def test_who_is_planned_anew_leaves_room_for_who_runs(monkeypatch):
     """One host. Job 0 runs from 0 h to 2 h; job 1 waits for the sixth hour until the second proves to be the best."""
     forecasts = Issued(
@@ -239,6 +265,22 @@ def test_laws(rows, hosts, policy, error, replan_h, switching):
     bounded = [plan.job for plan in plans.values()]
     dues = [first[name] for name in plans]
     assert least_carbon(bounded, dues, hosts, signal) <= emitted * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_microsecond_changes_no_plan(seed):
+    """Machines that switch at once, which takes a microsecond, run jobs when those do that never switch."""
+    rng = np.random.default_rng(seed)
+    load = jobs(*sorted((900.0 * rng.integers(0, 96), 1800.0 * rng.integers(1, 9), rng.choice([1, 1, 2, 4]))
+                        for _ in range(24)))  # fmt: skip
+    signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, 100).round())
+    options = {"policy": "phase-aware", "wait_h": [24.0], "slot_s": 900.0, "forecast_error": 0.06, "replan_h": 1.0}
+    ran = []
+    for switch in (True, False):
+        rows = shift(machines(8), load, signal, switch=switch, **options).jobs
+        rows = rows[["job_id", "starting_time_s", "finish_time_s"]].round(3)
+        ran.append(sorted(rows.itertuples(index=False, name=None)))
+    assert len(ran[0]) > 24 and ran[0] == ran[1]
 
 
 def bw_hosts(text):

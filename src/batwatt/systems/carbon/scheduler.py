@@ -61,8 +61,8 @@ class SuspendableJob:
     """When the segment that runs is to end."""
 
     def goes_on(self, now_s: float) -> bool:
-        """Whether a segment ends now of itself, and another one follows."""
-        return not (self.ends or self.dying) and abs(self.until_s - now_s) < _SOON_S / 2
+        """Whether a segment that runs ends now, but for what starts and messages are late, and another one follows."""
+        return not self.ends and abs(self.until_s - now_s) < LAG_S / 2
 
     @property
     def next_segment(self) -> Segment:
@@ -107,6 +107,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
         self._count = 0
+        self._every_s = HOUR_S * (self.settings.replan_h or math.inf)
+        """The time between two plannings."""
         self._turn = 0
         """How often it has been time to plan anew."""
         self._lengths = {True: (0.0, 0), False: (0.0, 0)}
@@ -187,14 +189,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _plan_anew(self, now_s: float) -> None:
         """Plan what waits anew, in the order of arrival; who must have started by now stays where it is."""
-        if self.settings.replan_h is None:
-            return
-        every_s = HOUR_S * self.settings.replan_h
-        before, self._turn = self._turn, math.floor((now_s + _SOON_S) / every_s)
-        # messages may be late; at other times nobody waited when it was time
-        if self._turn == before or now_s - self._turn * every_s > LAG_S:
-            return
-        now_s = self._turn * every_s
         self.shared.integral = self.forecast.at(now_s)
         earliest_s = self.cluster.earliest_s(now_s)
         waiting, jobs = [], []
@@ -286,17 +280,23 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self.cluster.over(shifted.number)
         self.cluster.settle(now_s)
         self.shared.calendar.forget(now_s)
-        if self.settings.replan_h and any(shifted.goes_on(now_s) for shifted in self.lifecycle.states.values()):
-            return  # its end comes in another message of this time, and what is left of it is planned anew, too
-        self._plan_anew(now_s)
+        turn = math.floor((now_s + _SOON_S) / self._every_s)
+        # messages may be late; at other times nobody waited when it was time
+        if turn > self._turn and now_s - turn * self._every_s <= LAG_S:
+            if any(shifted.goes_on(now_s) for shifted in self.lifecycle.states.values()):
+                # what is left of it is planned anew, too, once its end is reported
+                if self._stops:
+                    self.lifecycle.wake_at(self._stops[0][0], now_s + _SOON_S)
+                return
+            self._turn = turn
+            self._plan_anew(turn * self._every_s)
         changes_s = self.cluster.follow(now_s)
         self._start_due(now_s)
         for due in (self._stops, self._starts):
             if due:
                 self.lifecycle.wake_at(due[0][0], now_s + _SOON_S)
-        if self._starts and self.settings.replan_h:
-            every_s = HOUR_S * self.settings.replan_h
-            self.lifecycle.wake_at((math.floor((now_s + _SOON_S) / every_s) + 1) * every_s, now_s + _SOON_S)
+        if self._starts:
+            self.lifecycle.wake_at((turn + 1) * self._every_s, now_s + _SOON_S)
         if not self.lifecycle.finished:
             self.lifecycle.wake_at(changes_s, now_s + _SOON_S)
         self.lifecycle.close(self.lifecycle.finished)
