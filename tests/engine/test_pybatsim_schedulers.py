@@ -12,12 +12,16 @@ from typing import ClassVar
 import pytest
 import zmq
 from batsim.batsim import Batsim
+from batsim.sched import Scheduler
+from batsim.sched.algorithms.filling import filler_sched
 from batsim.tools.launcher import instanciate_scheduler
 from builders import job, workload_of
 from golden import assert_same_files, engine_of, rows_of, scenarios
 
+import batwatt as bw
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve, simulate
+from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import HostSet
 from batwatt.results.writers import write_record
@@ -118,6 +122,30 @@ def test_a_high_level_scheduler_starts_a_job_at_0(name):
     """Where pybatsim's own assertion fails: the schedule is that of jobs 1 s later."""
     early, late = (rows_of_run(make_scheduler(name, {}), first_s, simulate) for first_s in (0.0, 1.0))
     assert early == [(name, start - 1.0, finish - 1.0, hosts) for name, start, finish, hosts in late]
+
+
+class Filler(Scheduler):
+    """As `schedFiller`."""
+
+    def schedule(self):
+        filler_sched(self)
+
+
+def filler(scheduler):
+    """As `schedFiller`."""
+    filler_sched(scheduler)
+
+
+def test_high_level_schedulers_in_python(tmp_path, monkeypatch):
+    # an instance writes a file of events where it is made
+    monkeypatch.chdir(tmp_path)
+    platform = bw.Platform.machines(16, watts=10)
+    kinds = ("schedFiller", Filler, filler)
+    by_name, *others = (bw.simulate(platform, jobs_at(1.0), kind).jobs for kind in kinds)
+    assert len(by_name) == len(JOBS) and all(jobs.equals(by_name) for jobs in others)
+    assert bw.simulate(platform, jobs_at(1.0), filler).scheduler == "filler"
+    with pytest.raises(InputError, match="Filler is no scheduler"):
+        bw.simulate(platform, jobs_at(1.0), Filler({}))
 
 
 def test_a_high_level_scheduler_of_a_file(tmp_path):

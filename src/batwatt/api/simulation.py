@@ -61,13 +61,7 @@ ProgressLike = Progress | bool | None
 
 def _scheduler(name: str, value: Any) -> Any:
     """A name, a class or an instance; a path becomes a name."""
-    if isinstance(value, str | Path):
-        return str(value)
-    kind = value if isinstance(value, type) else type(value)
-    if not hasattr(kind, "onNoMoreEvents"):
-        problem = f"{kind.__name__} is no scheduler"
-        raise InputError(name, problem, "give a name, a class derived from BatsimScheduler, or an instance")
-    return value
+    return str(value) if isinstance(value, str | Path) else value
 
 
 def _progress(name: str, value: Any) -> Any:

@@ -113,7 +113,8 @@ def scheduler_class(name: Any) -> type[Any]:
     Raises InputError.
     """
     if not isinstance(name, str):
-        kind = _scheduler_of(name) or _scheduler_of(type(name))
+        # one of the high-level API is made of its class only
+        kind = _scheduler_of(name) or (type(name) if hasattr(type(name), "onNoMoreEvents") else None)
         if kind is None:
             problem = f"{(name if isinstance(name, type) else type(name)).__name__} is no scheduler"
             raise InputError("scheduler", problem, "give a name, a class derived from BatsimScheduler, or an instance")

@@ -80,11 +80,11 @@ def resolve(spec: RunSpec) -> ResolvedRun:
             options[name] = signal
     if "long_s" in _options_of(found):
         options.setdefault("long_s", spec.long_s)
-    if isinstance(spec.scheduler, str | type):
-        scheduler = make_scheduler(spec.scheduler, options, found)
-    else:
+    if isinstance(spec.scheduler, found):
         _check_instance(spec, found)
         scheduler = spec.scheduler
+    else:
+        scheduler = make_scheduler(spec.scheduler, options, found)
     with blaming(spec.scheduler_name, scheduler):
         # it says what it needs
         config = _config_for(spec, scheduler, platform)

@@ -87,7 +87,8 @@ class RunSpec:
         """The scheduler's name, or that of its class."""
         if isinstance(self.scheduler, str):
             return self.scheduler
-        return (self.scheduler if isinstance(self.scheduler, type) else type(self.scheduler)).__name__
+        named = self.scheduler if hasattr(self.scheduler, "__name__") else type(self.scheduler)
+        return str(named.__name__)
 
     def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
         """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
