@@ -82,6 +82,10 @@ def test_a_date_that_is_told(written, name, caplog):
     assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
     converted = convert_file(path, log=LogOptions(begin=str(JULY_S - 9))).workload["jobs"]
     assert [job["subtime"] for job in converted] == [9, 59]
+    caplog.clear()
+    converted = convert_file(path, log=LogOptions(begin="2024-07-01T00:00:20Z")).workload["jobs"]
+    assert [job["subtime"] for job in converted] == [30]
+    assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
     with pytest.raises(InputError, match="no job is submitted at 2024-07-02 or later"):
         read_trace(path, log=LogOptions(begin="2024-07-02"))
 
@@ -90,6 +94,13 @@ def test_a_date_that_is_told(written, name, caplog):
 def test_seconds_are_no_date(written, name):
     with pytest.raises(InputError, match="begin '0' is no date"):
         read_trace(written(name, DATED[name]), log=LogOptions(begin="0"))
+
+
+def test_a_job_without_a_run_time_before_the_first_is_counted(written):
+    path = written("a.csv", "arrival_time,length,cpus\n0,0,1\n5,10,1\n")
+    converted = convert_file(path)
+    assert (converted.kept, converted.skipped_run_time) == (1, 1)
+    assert [job["subtime"] for job in converted.workload["jobs"]] == [0]
 
 
 @pytest.mark.parametrize("name", PLAIN)

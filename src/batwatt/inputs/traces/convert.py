@@ -22,7 +22,7 @@ from batwatt.inputs.traces.sacct import is_sacct, read_sacct
 from batwatt.inputs.traces.swf import swf_origin_s, swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.inputs.traces.zero import from_zero, zero_of
+from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
 from batwatt.model.workload import JOB_FIELDS, START_S
 from batwatt.remarks import remark
 from batwatt.units import microseconds
@@ -215,7 +215,10 @@ def convert_file(
     if len(submits_s):
         zero_s, _ = zero_of(submits_s, _origin_of(path, format), log, path)
         options["begin_s"] = zero_s
-        jobs = [job for job in jobs if not job.submit_s < zero_s]
+        if log.begin is not None:
+            later = [job for job in jobs if not job.submit_s < zero_s]
+            remark_earlier(len(jobs) - len(later), len(jobs), log, path)
+            jobs = later
     return to_batsim(jobs, where=path, **options)
 
 

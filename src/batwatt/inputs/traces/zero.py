@@ -66,9 +66,8 @@ def from_zero(table: TraceTable, options: LogOptions, source: object, *, window:
     """The jobs with times from 0 s of a run, as `zero_of` has it; those submitted before are left out. InputError."""
     zero_s, date = zero_of(table.submit_s, table.origin_s, options, source, window=window)
     later = table.submit_s >= zero_s
-    if options.begin is not None and not later.all():
-        text = "%s: %d of %d jobs are left out, submitted before %s"
-        remark(_log, text, source, int((~later).sum()), len(table), options.begin)
+    if options.begin is not None:
+        remark_earlier(int((~later).sum()), len(table), options, source)
         table = table.rows(later)
     if zero_s != 0.0:
         needs = dict(table.needs)
@@ -77,6 +76,12 @@ def from_zero(table: TraceTable, options: LogOptions, source: object, *, window:
             needs[START_S] = np.round(start_s, 6)
         table = replace(table, submit_s=np.round(table.submit_s - zero_s, 6), needs=needs)
     return replace(table, origin_s=date)
+
+
+def remark_earlier(count: int, total: int, options: LogOptions, source: object) -> None:
+    """Warn of jobs that are left out because they are submitted before `begin`, if there are any."""
+    if count:
+        remark(_log, "%s: %d of %d jobs are left out, submitted before %s", source, count, total, options.begin)
 
 
 def _shown(time_s: float, origin_s: float | None) -> str:
