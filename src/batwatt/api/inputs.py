@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 PathLike = str | Path
 WindowLike = tuple[float, float]
 """Begin and end in s."""
-JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
-"""Columns that `Workload.from_frame` needs."""
 
 
 def _speed(name: str, value: Any) -> float | str:

@@ -42,7 +42,6 @@ BATSIM_COLUMNS = ("id", "submission_time_s", "hosts", "profile", "definition")
 WHOLE_LENGTH = "whole_length_s"
 """Column for the field `length_s` of a job of which a window cut the beginning off."""
 UNNAMED = "a table"
-_AGAIN = "has another definition than before"
 
 
 # a table of a workload ------------------------------------------------------------------------------------------------
@@ -181,9 +180,7 @@ def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source:
     for where, row in rows:
         profile, text = (_text(where, name, row[name]) for name in ("profile", "definition"))
         if texts.setdefault(profile, text) != text:
-            raise InputError(
-                where, f"the profile {profile!r} has another definition than before", "give it another name"
-            )
+            raise _redefined(where, profile)
         if profile not in profiles:
             _define(profiles, profile, load_json(text, f"{where}: definition"), where)
         walltime_s = _number_or_none(where, "walltime_s", row.get("walltime_s"))
@@ -210,7 +207,11 @@ def _define(profiles: dict[str, Any], name: str, definition: Any, where: str) ->
         for part, inner in parts.items():
             _define(profiles, part, inner, where)
     if profiles.setdefault(name, definition) != definition:
-        raise InputError(where, f"the profile {name!r} {_AGAIN}", "give it another name")
+        raise _redefined(where, name)
+
+
+def _redefined(where: str, profile: str) -> InputError:
+    return InputError(where, f"the profile {profile!r} has another definition than before", "give it another name")
 
 
 # cells ----------------------------------------------------------------------------------------------------------------
