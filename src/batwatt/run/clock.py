@@ -62,7 +62,7 @@ def _date_of(series: Iterable[SeriesGiven]) -> tuple[float, str] | None:
         file
         for one in series
         if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec)
-        for file in ((one.file,) if isinstance(one, SignalSpec) else one.signal_files())
+        for file in one.signal_files()
     ]
     date = common_date(files)
     read = [one for one in series if isinstance(one, SignalIntegral | Series) and one.begin]
@@ -80,7 +80,7 @@ def _undated(one: SeriesGiven) -> str | None:
         return None if one.begin or len(one.values) == 1 else one.source
     if one is None:
         return None
-    files = (one.file,) if isinstance(one, SignalSpec) else one.signal_files()
+    files = one.signal_files()
     if not files:
         return None if str(one).startswith("constant:") else str(one)
     plain = [str(file.path) for file in files if common_date([file]) is None]

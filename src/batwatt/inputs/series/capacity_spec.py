@@ -146,7 +146,7 @@ class CapacitySpec(Parameters, where=_WHERE):
         source = self.source
         if not isinstance(source, UnderBudget | Traced):
             return self
-        return replace(self, source=replace(source, file=replace(source.file, run_clock=clock, repeats=self.repeat)))
+        return replace(self, source=replace(source, file=source.file.on(clock, repeats=self.repeat)))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
         """What it reads."""

@@ -103,7 +103,7 @@ class Metered(Parameters, Term, where=_WHERE):
 
     def on(self, clock: Clock | None) -> Term:
         """The same on the clock of a run."""
-        return replace(self, file=replace(self.file, run_clock=clock, repeats=self.repeat))
+        return replace(self, file=self.file.on(clock, repeats=self.repeat))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
         """The file."""
@@ -127,7 +127,7 @@ class Traced(Parameters, Term, where=_WHERE):
 
     def on(self, clock: Clock | None) -> Term:
         """The same on the clock of a run."""
-        return replace(self, file=replace(self.file, run_clock=clock, repeats=self.repeat))
+        return replace(self, file=self.file.on(clock, repeats=self.repeat))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
         """The file."""

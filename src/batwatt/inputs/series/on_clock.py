@@ -27,7 +27,7 @@ def read_on_clock(file: SignalFile) -> Signal:
     # pandas is loaded only where a file by date is read
     from batwatt.inputs.series.signal_csv import read_signal
 
-    clock, plain = file.run_clock, replace(file, run_clock=None, repeats=False)
+    clock, plain = file.run_clock, file.on(None)
     found = read_signal(plain)
     if clock is None or not found.begin:
         return found
@@ -98,7 +98,7 @@ def common_date(files: Iterable[SignalFile]) -> tuple[float, str] | None:
     for file in files:
         from batwatt.inputs.series.signal_csv import read_signal
 
-        begin = read_signal(replace(file, run_clock=None, repeats=False)).begin
+        begin = read_signal(file.on(None)).begin
         if begin and file.begin is not None:
             return date_s_of(begin), f"from= of {file.path}"
         if begin:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Annotated, Literal
@@ -71,6 +71,10 @@ class SignalFile(Parameters, where=_WHERE):
         if self.end is not None and self.days is not None:
             raise InputError(_WHERE, "has both 'to' and 'days'", "give one of them")
         _ = self.clock
+
+    def on(self, clock: Clock | None, *, repeats: bool = False) -> SignalFile:
+        """The same file on the clock of a run."""
+        return replace(self, run_clock=clock, repeats=repeats)
 
     @property
     def clock(self) -> tzinfo:

@@ -32,7 +32,11 @@ class SignalSpec(Parameters, where="signal"):
 
     def on(self, clock: Clock | None) -> SignalSpec:
         """The same on the clock of a run."""
-        return replace(self, file=replace(self.file, run_clock=clock, repeats=self.repeat))
+        return replace(self, file=self.file.on(clock, repeats=self.repeat))
+
+    def signal_files(self) -> tuple[SignalFile, ...]:
+        """What it reads."""
+        return (self.file,)
 
     def integral(self, end_s: float) -> SignalIntegral:
         """The signal, until `end_s` if it repeats. Raises InputError."""
