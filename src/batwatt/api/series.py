@@ -112,9 +112,14 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
         raise InputError(name, "is a series of pandas whose index is no times", "give it dates, or s, as its index")
     else:
         times = index.to_numpy(dtype=np.float64)
-    if not len(series) or not pd.api.types.is_numeric_dtype(series) or not np.isfinite(series).all():
-        row = next((number for number, one in enumerate(pd.to_numeric(series, errors="coerce"), 1) if one != one), 0)
-        raise InputError(name, f"row {row} of the series is no finite number", "fill or drop it, as with dropna()")
+    if not len(series):
+        raise InputError(name, "is a series of pandas without rows", "give at least one")
+    # also of types that have NA, whose sums and tests leave it out
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.complex128, na_value=np.nan)
+    wrong = ~np.isfinite(numbers)
+    if wrong.any() or not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_complex_dtype(series):
+        problem = f"row {int(np.argmax(wrong)) + 1} of the series is no finite number"
+        raise InputError(name, problem, "fill or drop it, as with dropna()")
     if not (np.diff(times) > 0.0).all() or not np.isfinite(times).all():
         raise InputError(name, "has times that do not increase", "sort the series, and drop times that come again")
     if isinstance(index, pd.DatetimeIndex):
