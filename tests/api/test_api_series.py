@@ -80,7 +80,11 @@ def test_carbon_of_pounds(load, files):
         ("carbon", lambda: pd.Series([1.0, np.nan], [0.0, 60.0]), "carbon: row 2 of the series is no finite number"),
         ("carbon", lambda: pd.Series([1, None], [0, 60], dtype="Int64"), "carbon: row 2 of the series is no finite"),
         ("carbon", lambda: pd.Series([1 + 2j, 3], [0, 60]), "carbon: row 1 of the series is no finite number"),
-        ("carbon", lambda: pd.Series([], DATES[:0], dtype=float), "carbon: is a series of pandas without rows; give at least"),
+        (
+            "carbon",
+            lambda: pd.Series([], DATES[:0], dtype=float),
+            "carbon: is a series of pandas without rows; give at least",
+        ),
         ("carbon", lambda: pd.Series([1.0, 2.0], [60.0, 0.0]), "carbon: has times that do not increase; sort the"),
         ("carbon", lambda: pd.Series([1.0, 2.0], [1.7e9, 1.8e9]), "carbon: begins at 1700000000 s, and a run at 0 s"),
         ("carbon", lambda: [1, 2], "carbon: must be a file or a signal, got list; see help(batwatt.read_signal)"),
