@@ -251,6 +251,13 @@ def test_a_table_with_walltimes_or_two_definitions_is_refused():
         bw.Workload.from_frame(frame)
 
 
+def test_a_field_that_no_json_holds_is_refused():
+    frame = bw.Workload.read(GOOGLE).frame()
+    for value in (np.array([1, 2]), pd.Timestamp(0)):
+        with pytest.raises(InputError, match="holds what no JSON can"):
+            bw.Workload.from_frame(frame.assign(note=[value] * len(frame)))
+
+
 def test_a_table_is_a_workload_everywhere(tmp_path):
     load = bw.Workload.read(GOOGLE)
     frame, hosts, cap = load.frame(), bw.Platform.read(GRID), bw.Series((0, 3600), (4000, 3500))

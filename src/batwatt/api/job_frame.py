@@ -191,7 +191,7 @@ def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source:
         for name, value in row.items():
             if isinstance(name, str) and name not in (*JOB_FIELDS, *BATSIM_COLUMNS, "walltime_s") and not _lacks(value):
                 value = _plain(plain(value))
-                if value != "" or name not in LABELS:
+                if name not in LABELS or not isinstance(value, str) or value:
                     job[name] = value
         jobs.append(job)
     try:
