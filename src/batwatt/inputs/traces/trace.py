@@ -13,7 +13,6 @@ from typing import IO
 
 from batwatt.errors import InputError
 from batwatt.files import readable
-from batwatt.units import LATEST_S, YEAR_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +25,6 @@ class TraceJob:
     cpus: int
     requested_s: float | None = None
     extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-
-
-def no_milliseconds(last_s: float, where: object) -> None:
-    """InputError if the last submission of a trace, in s, is so late that it must be another unit."""
-    if last_s > LATEST_S:
-        problem = f"a job is submitted at {last_s:.15g} s, {last_s / YEAR_S:.0f} years on"
-        raise InputError(where, problem, "divide all its times by 1000 if they are milliseconds since 1970")
 
 
 @contextmanager

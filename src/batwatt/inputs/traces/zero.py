@@ -10,12 +10,11 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.inputs.traces.job_log import LogOptions, date_s
-from batwatt.inputs.traces.trace import no_milliseconds
 from batwatt.inputs.traces.trace_table import Column, TraceTable
 from batwatt.model.clock import date_text
 from batwatt.model.workload import START_S
 from batwatt.remarks import remark
-from batwatt.units import SINCE_1970_S, YEAR_S, number_text
+from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)
 _HINT = "correct or leave out such jobs, or say another begin"
@@ -30,7 +29,9 @@ def zero_of(
     of a trace that is cut to a `window` stay as they are. One line tells what is moved. Raises InputError.
     """
     first_s, last_s = float(submits_s.min()), float(submits_s.max())
-    no_milliseconds(last_s, source)
+    if last_s > LATEST_S:
+        problem = f"a job is submitted at {last_s:.15g} s, {last_s / YEAR_S:.0f} years on"
+        raise InputError(source, problem, "divide all its times by 1000 if they are milliseconds since 1970")
     begin = options.begin
     plain = origin_s != 0.0
     if plain and first_s >= SINCE_1970_S:
