@@ -19,6 +19,7 @@ import pandas as pd
 from batwatt.files import whole_file
 from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.report.page import write_report
+from batwatt.report.papers.pmbs23 import RAW
 from batwatt.report.table import read_campaign
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "results"
@@ -32,19 +33,11 @@ NUMBERS = ("means.csv", "claims-numbers.csv")
 """The files with all numbers behind them."""
 SMALL = "small.csv"
 WHERE = ["study", "label", "workload", "capacity"]
-FIGURES = [
-    "goodput",
-    "max_full_speed_slowdown",
-    "mean_full_speed_slowdown",
-    "aborted_volume",
-    "mean_aborted_time_s",
-    "completed_fraction",
-]
 
 
 def rows_of(results: Path) -> pd.DataFrame:
     """Where each run of a campaign stands, and its figures to 6 decimals. Raises InputError."""
-    return read_campaign(results).frame[WHERE + FIGURES].round(6)
+    return read_campaign(results).frame[[*WHERE, *RAW]].round(6)
 
 
 def make(part: Path, small: Path, docs: Path) -> int:

@@ -12,6 +12,7 @@ from cli_house import ROOT
 from batwatt.campaign.campaign import campaign_in
 from batwatt.campaign.spec import Campaign
 from batwatt.campaign.yaml_model import read_declared
+from batwatt.report.papers.pmbs23 import RAW
 
 EXPERIMENTS = ROOT / "experiments"
 sys.path.append(str(EXPERIMENTS))
@@ -47,7 +48,7 @@ def test_pmbs23_small(small, only):
     expected = pd.read_csv(ROOT / "docs" / "results" / "pmbs23" / tables.SMALL, keep_default_na=False)
     expected = expected[expected["study"].isin(studies)]
     assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()
-    for name in tables.FIGURES:
+    for name in RAW:
         assert found[name].tolist() == pytest.approx(expected[name].tolist(), rel=1e-9, abs=1e-6), name
 
 
