@@ -279,7 +279,9 @@ def test_a_reader_that_has_seen_enough():
 )
 def test_streams_that_are_closed_or_full(words, redirected, code, out, err):
     line = f"{sys.executable} -m batwatt {words} {redirected}; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    # as in a shell, where Python holds back what it writes
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=env)
     assert (done.returncode, done.stdout, done.stderr) == (code, out.format(batwatt.__version__), err)
 
 

@@ -189,6 +189,8 @@ def _guarded(command: Callable[[], Any]) -> int:
     except OSError as error:
         if isinstance(error, BrokenPipeError) and error.filename is None:
             return _closed_pipe()
+        if error.filename is None:
+            _drop_stdout()
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _complain(f"{what}; check the path and the disk", error, 1)
     except Exception as error:
@@ -201,9 +203,14 @@ def _guarded(command: Callable[[], Any]) -> int:
 
 
 def _closed_pipe() -> int:
-    """Who reads has seen enough, as `head` has: nothing more can be written there, not even at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Return the code of a reader that has seen enough, as `head` has."""
+    _drop_stdout()
     return 128 + signal.SIGPIPE
+
+
+def _drop_stdout() -> None:
+    """Write nothing more to stdout, not even what Python holds back until it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(text: str, error: BaseException | None, code: int) -> int:
