@@ -241,6 +241,16 @@ def test_the_table_of_a_trace_makes_the_same_trace(tmp_path):
         same(bw.Workload.from_frame(load.frame()), load)
 
 
+def test_the_table_of_a_dated_trace_keeps_the_date(tmp_path):
+    swf = "1 1720000000 0 100 1 -1 -1 1 -1 -1 1 1 1 -1 1 -1 -1 -1\n"
+    (tmp_path / "a.swf").write_text(swf)
+    frame = bw.Workload.read(tmp_path / "a.swf").frame()
+    assert bw.Workload.from_frame(frame).begin == "2024-07-03T09:46:40Z"
+    frame.attrs["begin"] = "soon"
+    with pytest.raises(InputError, match="begin: 'soon' is not a date"):
+        bw.Workload.from_frame(frame)
+
+
 def test_a_table_with_walltimes_or_two_definitions_is_refused():
     table = pd.DataFrame({"submission_time_s": [0], "length_s": [9], "hosts": [1], "walltime_s": [5]})
     with pytest.raises(InputError, match="row 1: a job with a length_s has no walltime_s; call the column estimate_s"):

@@ -15,6 +15,7 @@ from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
 from batwatt.inputs.traces.window import window_workload
 from batwatt.inputs.workloads.batsim_json import load_json, parse_workload
+from batwatt.model.clock import date_s_of
 from batwatt.model.window import Window
 from batwatt.model.workload import (
     DEPENDS,
@@ -69,7 +70,7 @@ def frame_of(workload: Workload) -> pd.DataFrame:
         column = WHOLE_LENGTH if name == LENGTH and workload.recorded else name
         columns[column] = [job.raw.get(name, "" if name in LABELS else nan) for job in jobs]
     frame = pd.DataFrame(columns)
-    frame.attrs = {"nb_res": workload.nb_res, "source": workload.source}
+    frame.attrs = {"nb_res": workload.nb_res, "source": workload.source, "begin": workload.begin}
     return frame
 
 
@@ -118,7 +119,11 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     ]
     widest = max(_width(where, row) for where, row in rows)
     nb_res = hosts or max(_whole_or(frame.attrs.get("nb_res"), 1), widest)
-    return _of_definitions(rows, nb_res, source) if batsim else _of_lengths(rows, window, nb_res, source)
+    begin = frame.attrs.get("begin") or ""
+    if begin:
+        date_s_of(begin)
+    workload = _of_definitions(rows, nb_res, source) if batsim else _of_lengths(rows, window, nb_res, source)
+    return replace(workload, begin=begin)
 
 
 def _of_lengths(rows: list[tuple[str, dict[Any, Any]]], window: Window | None, nb_res: int, source: str) -> Workload:
