@@ -102,6 +102,14 @@ def test_which_field_counts(tmp_path: Path, head: str, line: str, submit_start_r
     assert (job.submit_s, job.extra.get("start_s"), job.run_s, job.cpus) == submit_start_run_cpus
 
 
+@pytest.mark.parametrize("tz,jobs", [("Europe/Berlin", 1), ("UTC", 0), ("Asia/Tokyo", 0)])
+def test_the_hour_that_comes_twice_is_told(tmp_path: Path, caplog, tz: str, jobs: int):
+    rows = [f"{n}|2024-10-27T0{n}:30:00|2024-10-27T05:00:00|x|00:10|1\n" for n in (1, 2, 3)]
+    jobs_in(written(tmp_path, f"{HEAD}\n{''.join(rows)}"), LogOptions(tz=tz))
+    lines = [line for line in caplog.messages if "in an hour that" in line]
+    assert len(lines) == jobs and all(f"1 jobs are submitted in an hour that {tz} has twice" in line for line in lines)
+
+
 def test_time_zones_and_begin(tmp_path: Path):
     # in Berlin 02:30 comes twice on that day, first in summer time: 00:30 UTC; 03:30 is 02:30 UTC
     dump = written(tmp_path, f"{HEAD}\n1|2024-10-27T02:30:00|2024-10-27T03:30:00|x|00:10|1\n")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -111,7 +112,7 @@ class LogColumns:
         return cls(**whole, needs=needs, labels=labels)
 
 
-def jobs_of(found: LogColumns, rejected: Counter[str], path: Path | str) -> TraceTable:
+def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
     """The jobs that ran, their times as dates; one warning says how many lines are left out and why.
 
     `rejected` counts the lines that were left out before. A job that is there twice with one start is one job; with
@@ -141,6 +142,11 @@ def jobs_of(found: LogColumns, rejected: Counter[str], path: Path | str) -> Trac
     if not len(rows):
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
     submit_s, run_s = found.submit_s[rows], found.run_s[rows]
+    hours = (submit_s // HOUR_S).tolist() if options.tz != "UTC" else ()
+    twice = sum(_is_twice(hour, options.zone) for hour in hours)
+    if twice:
+        text = "%s: %d jobs are submitted in an hour that %s has twice; dates without an offset are of the first one"
+        remark(_log, text, path, twice, options.tz)
     with np.errstate(invalid="ignore"):
         start_s = np.maximum(found.start_s[rows], submit_s)
         power_w = found.energy_j[rows] / run_s
@@ -155,6 +161,16 @@ def jobs_of(found: LogColumns, rejected: Counter[str], path: Path | str) -> Trac
         labels={name: column[rows] for name, column in found.labels.items() if (column[rows] != "").any()},
         origin_s=0.0,
     )
+
+
+@lru_cache(maxsize=20_000)
+def _is_twice(hour: float, zone: tzinfo) -> bool:
+    """Whether clocks of a zone show an hour, counted since 1970, twice, as in autumn."""
+    try:
+        moment = datetime.fromtimestamp(hour * HOUR_S, zone)
+    except (ValueError, OverflowError, OSError):
+        return False
+    return moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
 
 
 def _in_states(states: Texts) -> tuple[Mask, Mask]:

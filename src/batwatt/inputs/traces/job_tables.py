@@ -102,7 +102,7 @@ def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     parts = [_columns(part, layout, options, path) for part, layout in _parts(path) if len(part)]
     if not parts:
         raise InputError(path, "has no rows", "give a table with jobs")
-    return jobs_of(LogColumns.joined(parts), Counter(), path)
+    return jobs_of(LogColumns.joined(parts), Counter(), options, path)
 
 
 def _layout_of(names: Any) -> _Layout | None:

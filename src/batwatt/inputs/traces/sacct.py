@@ -79,7 +79,7 @@ def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
         raise InputError(path, "holds no job", "give a dump made with sacct -P")
     found = LogColumns.joined(parts)
     dump.add_energy_of_steps(found)
-    return jobs_of(found, rejected, path)
+    return jobs_of(found, rejected, options, path)
 
 
 def is_sacct(path: Path | str) -> bool:
