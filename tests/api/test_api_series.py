@@ -76,7 +76,7 @@ def test_carbon_of_pounds(load, files):
         ("capacity", lambda: bw.read_signal("sun.csv"), "capacity: is a series in W, not in machines; give numbers"),
         ("price", lambda: bw.Series((0, 60), (160.98, 3)), "price: is a price of up to 160.98 per kWh without a unit"),
         ("price", lambda: pd.Series([1.0, 2.0]), "price: is a series of pandas whose index is no times; give it dates"),
-        ("price", lambda: pd.Series(PRICES, DATES, name="load (MW)"), "price: is a series in mw, which is no unit of"),
+        ("price", lambda: pd.Series(PRICES, DATES, name="load (MW)"), "price: is a series in MW, which is no unit of"),
         ("carbon", lambda: pd.Series([1.0, np.nan], [0.0, 60.0]), "carbon: row 2 of the series is no finite number"),
         ("carbon", lambda: pd.Series([1, None], [0, 60], dtype="Int64"), "carbon: row 2 of the series is no finite"),
         ("carbon", lambda: pd.Series([1 + 2j, 3], [0, 60]), "carbon: row 1 of the series is no finite number"),

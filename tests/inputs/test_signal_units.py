@@ -81,7 +81,7 @@ def test_values_are_converted_where_it_is_said_what_they_are(read):
     assert read.warnings() == []
     # as the file has them where nothing is said: a threshold is in the file's unit
     assert read(hours("Price (EUR/MWh)", 50, -2)).series.values == (50.0, -2.0)
-    assert read(hours("Price (EUR/MWh)", 50, -2), unit="ct/kWh").series.values == pytest.approx((0.5, -0.02))
+    assert read(hours("Preis", 50, -2), unit="ct/kWh").series.values == pytest.approx((0.5, -0.02))
     assert read(hours("power_kw", 1.5, 2), "power").series.values == (1500.0, 2000.0)
     assert read(hours("lbs_co2_per_mwh", 1000, 0), "carbon").series.values == pytest.approx((453.59237, 0.0))
     kept = read(hours("carbon_intensity", 412), "carbon")
@@ -135,10 +135,10 @@ def test_milliwatts_are_no_megawatts(read):
 
 
 def test_values_beyond_all_bounds(read):
-    for more in ({}, {"unit": "MW"}):
+    for name, more in (("power_kw", {}), ("power", {"unit": "MW"})):
         with pytest.raises(InputError) as caught:
-            read(hours("power_kw", 5, 1e308), "power", **more)
-        assert str(caught.value).endswith("row 2: power_kw 1e+308 is more than 1e+15 W; correct the value")
+            read(hours(name, 5, 1e308), "power", **more)
+        assert str(caught.value).endswith(f"row 2: {name} 1e+308 is more than 1e+15 W; correct the value")
 
 
 def test_fractions_of_a_peak(read):
@@ -217,3 +217,45 @@ def test_energy_of_a_meter_is_no_power(read):
     said = read.refused(hours("consumption (kWh)", 1, 2), "power")
     assert said.endswith("is of energy, not of power; divide it by the hours of a row, and name it in kW")
     assert "unit 'kWh' is not known" in read.refused(hours("consumption", 1, 2), "power", unit="kWh")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "unit", "stated"),
+    [
+        ("price (EUR/MWh)", "price", "EUR/kWh", "EUR/MWh"),
+        ("price (EUR/MWh)", "price", "ct/kWh", "EUR/MWh"),
+        ("price (EUR/MWh)", "price", "USD/MWh", "EUR/MWh"),
+        ("price (EUR/MWh)", "price", "money/kWh", "EUR/MWh"),
+        ("price (EUR/MWh)", None, "EUR/kWh", "EUR/MWh"),
+        ("power_kw", "power", "W", "kw"),
+        ("power_kw", "power", "MW", "kw"),
+        ("lbs_co2_per_mwh", "carbon", "g/kWh", "lbs_co2_per_mwh"),
+        ("load (%)", "power", "fraction", "%"),
+    ],
+)
+def test_a_unit_that_contradicts_that_of_the_file_is_refused(read, name, wanted, unit, stated):
+    said = read.refused(hours(name, 50, 60), wanted, unit=unit)
+    hint = "leave out unit=, or rename the column if its unit is wrong"
+    assert said == f"column {name!r} is in {stated} by the file, but in {unit} by unit=; {hint}"
+
+
+def test_a_unit_that_contradicts_a_column_of_units_is_refused(read):
+    text = "time,value,unit\n2024-01-01,50,EUR/MWh\n2024-01-02,60,EUR/MWh\n"
+    said = read.refused(text, "price", unit="EUR/kWh")
+    assert said.startswith("column 'value' is in EUR/MWh by the file, but in EUR/kWh by unit=")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "unit", "value"),
+    [
+        ("price (EUR/MWh)", "price", "€/MWh", 0.05),
+        ("price (EUR/MWh)", "price", "money/MWh", 0.05),
+        ("price_per_mwh", "price", "EUR/MWh", 0.05),
+        ("price (ct/kWh)", "price", "cent/kWh", 0.5),
+        ("kg/MWh", "carbon", "g/kWh", 50.0),
+        ("power_kw", "power", "kW", 5e4),
+        ("load (%)", "power", "%", 0.5),
+    ],
+)
+def test_a_unit_that_says_what_the_file_states_passes(read, name, wanted, unit, value):
+    assert read(hours(name, 50, 60), wanted, unit=unit).series.values[0] == pytest.approx(value)

@@ -321,6 +321,10 @@ def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
             if found == "energy" and file.wanted == "power":
                 hint = "divide it by the hours of a row, and name it in kW"
             raise InputError(file.path, problem, hint)
+    stated = _unit(frame, column)
+    if declared is not None and stated is not None and declared.contradicts(stated):
+        problem = f"column {column!r} is in {stated.text} by the file, but in {declared.text} by unit="
+        raise InputError(file.path, problem, "leave out unit=, or rename the column if its unit is wrong")
 
 
 def _declared(file: SignalFile) -> Unit | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,15 @@ class Unit:
     def converted(self) -> str:
         """The unit of values converted by the factor."""
         return "W" if self.name == POWER_W else self.name or self.text
+
+    def contradicts(self, other: Unit) -> bool:
+        """Whether both are of one kind, but of different factors or currencies; `money` is any currency."""
+        if self.name != other.name:
+            if self.kind != other.kind:
+                return False
+            if "money/kWh" not in (self.name, other.name):
+                return True
+        return not math.isclose(self.factor, other.factor)
 
 
 def _carbon(found: re.Match[str]) -> tuple[float, str]:
@@ -103,7 +113,7 @@ def unit_in(text: str) -> Unit | None:
         # milliwatts, or a slip for MW
         if found is not None and not (kind == "power" and "mW" in text):
             factor, name = convert(found)
-            return Unit(found[0].strip(" _"), kind, factor, name)
+            return Unit(text[slice(*found.span())].strip(" _"), kind, factor, name)
     return None
 
 
