@@ -301,3 +301,72 @@ def test_signals_that_move():
         turned = signal.turned(15.0 + 40.0 * turns)
         assert (turned.series.times_s, turned.series.values, turned.end_s) == ((0, 15, 25, 35), (2, 3, 1, 2), 40)
     assert signal.turned(10.0).series == Series((0.0, 20.0, 30.0), (2.0, 3.0, 1.0))
+
+
+# texts and objects --------------------------------------------------------------------------------------------------
+
+
+def measured(caplog, workload="night.sacct", **given):
+    caplog.clear()
+    _kept.cache_clear()
+    found = bw.simulate(bw.Platform.machines(2), workload, "powercap", **given)
+    return found.metrics, [line for line in caplog.messages if "stands for" in line]
+
+
+@pytest.mark.parametrize(
+    ("keys", "options", "first"),
+    [
+        (",from=2024-06-03T10:00", {"begin": "2024-06-03T10:00"}, 10),
+        (",from=2024-06-03T10:00,days=0.5", {"begin": "2024-06-03T10:00", "days": 0.5}, 10),
+        (",from=2024-06-03T10:00,days=.5,repeat=yes", {"begin": "2024-06-03T10:00", "days": 0.5, "repeat": True}, 10),
+        (",days=1,repeat=yes", {"days": 1, "repeat": True}, 21),
+    ],
+)  # fmt: skip
+def test_a_signal_means_what_its_text_means(caplog, keys, options, first):
+    """Its `from` is 0 s of the run, and the line that says so is one."""
+    text = f"june-carbon.csv{keys}"
+    expected, lines = measured(caplog, carbon=text)
+    for signal in (bw.read_signal(text), bw.read_signal("june-carbon.csv", **options), bw.read_signal(text).series):
+        assert simulated("night.sacct", carbon=signal).carbon.at(0) == first
+        found, said = measured(caplog, carbon=signal)
+        assert found["carbon_g"] == expected["carbon_g"] > 0.0
+        assert said == lines and len(lines) == 1
+    assert f"stands for {BEGIN}, which is 0 s" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "keys", [",from=2024-06-03T10:00", ",from=2024-06-03T10:00,days=0.125,repeat=yes", ",repeat=yes"]
+)
+@pytest.mark.parametrize("workload", ["night.sacct", "plain.json"])
+def test_an_envelope_means_what_its_text_means(caplog, workload, keys):
+    text = f"june.csv{keys}"
+    signal = bw.read_signal(text, wanted="power")
+    path, read = simulated(workload, envelope=f"power:{text}"), simulated(workload, envelope=signal)
+    times_s = [hour * 3600.0 + 1440.0 for hour in range(100)]
+    assert at(read.envelope, 0, *times_s) == at(path.envelope, 0, *times_s)
+    found, said = measured(caplog, workload, envelope=signal)
+    expected, lines = measured(caplog, workload, envelope=f"power:{text}")
+    assert found["unused_j"] == expected["unused_j"] and said == lines
+    # the third time that 3 h begin is 6 h on
+    assert "days" not in keys or at(read.envelope, 0, 3 * 3600, 6 * 3600 + 3600) == [10, 10, 11]
+
+
+def test_a_told_date_of_an_object_is_0_s_of_jobs_without_dates():
+    signal = bw.read_signal("carbon.csv,from=2024-09-03T05:00")
+    found = simulated("plain.json", carbon=signal, price="price.csv")
+    assert (found.clock.date, found.carbon.at(0), found.price.at(7200)) == ("2024-09-03T05:00Z", 5, 7)
+
+
+def test_objects_that_the_date_of_0_s_would_change_are_refused():
+    with pytest.raises(
+        InputError, match=r"carbon.csv.*: was read with days= from 2024-09-03T00:00Z on, and 0 s of the"
+    ):
+        simulated("night.sacct", carbon=bw.read_signal("carbon.csv,days=1"))
+    sun = bw.read_signal("power:sun.csv + constant:20")
+    assert sun.begin == "2024-09-03T00:00Z"
+    assert at(simulated("plain.json", envelope=sun).envelope, 0, 3600) == [20, 21]
+    said = f"power:sun.csv .*: was read from 2024-09-03T00:00Z on, and 0 s of the run is {BEGIN}; give the text itself"
+    with pytest.raises(InputError, match=said):
+        simulated("night.sacct", envelope=sun)
+    with pytest.raises(InputError, match="has no end of its own; give it to simulate, as envelope="):
+        bw.read_signal("power:sun.csv,repeat=yes")

@@ -244,7 +244,7 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
     """Read a signal (carbon, price, power) from all that `--carbon`, `--price` and `--envelope` take.
 
     Values become g/kWh, money per kWh or W by the unit that the file states, or `unit`, and the signal has that `unit`
-    (`?` if none is stated). 0 s is the first row, or `begin`.
+    (`?` if none is stated). 0 s is the first row, or `begin`. A run takes it as its text (docs: formats).
 
     Args:
         path: A file (CSV, JSON, XML; docs: site-power), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
@@ -258,6 +258,7 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
         batwatt.errors.InputError: Bad input.
     """
     from batwatt.inputs.series.envelope_spec import parse_envelope
+    from batwatt.inputs.series.on_clock import common_date
     from batwatt.inputs.series.signal_file import SignalFile
     from batwatt.inputs.series.signal_spec import parse_signal
     from batwatt.model.signal import Signal
@@ -270,9 +271,11 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
         if options or repeat is not None:
             raise InputError("read_signal", "options are for files", f"write them into {described!r}")
         end_s = envelope.length_s()
-        if end_s is None:
+        if end_s is None or any(file.repeats for file in envelope.on(None).signal_files()):
             raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
-        return SignalIntegral.of(Signal(envelope.series(end_s), end_s))
+        date = common_date(envelope.signal_files())
+        begin = "" if date is None else date_text(date[0])
+        return SignalIntegral.of(Signal(envelope.series(end_s), end_s, begin), told="text")
     spec = parse_signal(None, described)
     spec = replace(spec, file=replace(spec.file, **given), repeat=spec.repeat if repeat is None else repeat)
     return spec.read()

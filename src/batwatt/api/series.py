@@ -83,7 +83,7 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
     """
     if isinstance(value, Series):
         times, values = np.array(value.times_s), np.array(value.values)
-        begin, source, unit = "", value.source, value.unit
+        begin, source, unit = value.begin, value.source, value.unit
     elif type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
         times, values, begin = _parts_of_pandas(name, value)
         source, stated = f"the series {value.name!r}", unit_in(str(value.name))
@@ -94,8 +94,11 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
     if not 0.0 <= times[0] < SINCE_1970_S:
         problem = f"begins at {times[0]:.10g} s, and a run at 0 s"
         raise InputError(name, problem, "let its times begin at 0, or give a series of pandas with dates")
+    if isinstance(value, Series) and value.repeat_s:
+        last_s = value.repeat_s - times[-1]
     edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
-    return SignalIntegral(edges, values, begin, source, unit)
+    told = value.told if isinstance(value, Series) else ""
+    return SignalIntegral(edges, values, begin, source, unit, isinstance(value, Series) and value.repeat_s > 0.0, told)
 
 
 def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, str]:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
@@ -18,6 +19,10 @@ MAX_STEPS = 2_000_000
 """More steps than this are not generated: they take long, and most likely the step is a typing error."""
 LARGEST = 1e15
 """Bound of times in s and of values."""
+
+
+Told = Literal["", "from", "days", "text"]
+"""What says which part of its file a series is: `from`, only `days`, or the text of an envelope; empty: its rows."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,9 @@ class Series:
     unit: str = ""
     begin: str = field(default="", compare=False)
     """The date of 0 s in UTC, if it is known."""
+    told: Told = field(default="", compare=False)
+    repeat_s: float = field(default=0.0, compare=False)
+    """A run begins it again and again after this time; 0: it does not."""
 
     def __post_init__(self) -> None:
         if not self.times_s or len(self.times_s) != len(self.values):

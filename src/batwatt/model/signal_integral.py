@@ -10,7 +10,7 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, Steps
-from batwatt.model.series import Series
+from batwatt.model.series import Series, Told
 from batwatt.model.signal import Signal
 from batwatt.units import J_PER_KWH, REPORTED_S
 
@@ -20,7 +20,7 @@ class SignalIntegral:
     """`values[i]` (g/kWh, or money per kWh) holds in [`edges_s[i]`, `edges_s[i + 1]`[; shapes [n + 1], [n].
 
     Edges begin at 0 s and increase strictly; beyond the last nothing is known. `begin`: the date of 0 s in UTC, or "".
-    `unit` as in `Series`. A run begins the signal again and again if it is to `repeat`.
+    `unit` and `told` as in `Series`. A run begins the signal again and again if it is to `repeat`.
     """
 
     edges_s: Array
@@ -29,19 +29,21 @@ class SignalIntegral:
     source: str = "<memory>"
     unit: str = ""
     repeat: bool = False
+    told: Told = ""
 
     @classmethod
-    def of(cls, signal: Signal, *, repeat: bool = False) -> SignalIntegral:
+    def of(cls, signal: Signal, *, repeat: bool = False, told: Told = "") -> SignalIntegral:
         """The integral of a signal."""
         edges = np.array((*signal.series.times_s, signal.end_s))
         series = signal.series
-        return cls(edges, np.array(series.values), signal.begin, series.source, series.unit, repeat)
+        return cls(edges, np.array(series.values), signal.begin, series.source, series.unit, repeat, told)
 
     @property
     def series(self) -> Series:
         """The values as a series, whose last value holds for ever."""
         edges_s, values = tuple(self.edges_s[:-1].tolist()), tuple(self.values.tolist())
-        return Series(edges_s, values, "value", self.source, self.unit, self.begin)
+        repeat_s = self.end_s if self.repeat else 0.0
+        return Series(edges_s, values, "value", self.source, self.unit, self.begin, self.told, repeat_s)
 
     @property
     def currency(self) -> str:

@@ -10,6 +10,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.on_clock import common_date
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.series import Series
@@ -58,18 +59,13 @@ def tell(clock: Clock | None) -> None:
 
 
 def _date_of(series: Iterable[SeriesGiven]) -> tuple[float, str] | None:
-    files = [
-        file
-        for one in series
-        if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec)
-        for file in one.signal_files()
-    ]
-    date = common_date(files)
-    read = [one for one in series if isinstance(one, SignalIntegral | Series) and one.begin]
-    if date is not None and any(file.begin is not None for file in files):
-        return date
-    dates = [(date_s_of(one.begin), f"the first row of {one.source}") for one in read]
-    return max([*dates, *([] if date is None else [date])], key=lambda known: known[0], default=None)
+    dated: list[SignalFile | SignalIntegral | Series] = []
+    for one in series:
+        if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec):
+            dated += one.signal_files()
+        elif isinstance(one, SignalIntegral | Series):
+            dated.append(one)
+    return common_date(dated)
 
 
 def _undated(one: SeriesGiven) -> str | None:

@@ -186,7 +186,8 @@ def capacity_of(
 ) -> Series:
     """The machines alive out of `machines`, given, read or generated until long after the jobs. Raises InputError."""
     if isinstance(given, Series):
-        return checked_capacity(series_on_clock(given, clock), machines, "capacity")
+        end_s = 2.0 * last_submission_s + BEYOND_S
+        return checked_capacity(series_on_clock(given, clock, end_s), machines, "capacity")
     if isinstance(given, CapacitySpec):
         return given.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(given, machines)
@@ -207,7 +208,7 @@ def envelope_of(
 ) -> Series:
     """The power cap in W, given, read or generated until long after the jobs. Raises InputError."""
     if isinstance(given, Series):
-        return series_on_clock(given, clock)
+        return series_on_clock(given, clock, 2.0 * last_submission_s + BEYOND_S)
     if isinstance(given, EnvelopeSpec):
         return given.on(clock).series(
             2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None

@@ -129,8 +129,12 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.events is not None:
         raise InputError("--events", "the optimum knows no events", "leave them out")
-    if isinstance(spec.envelope, EnvelopeSpec):
-        raise InputError("--envelope", "the optimum takes a file", "write one with `batwatt generate envelope`")
+    if isinstance(spec.envelope, EnvelopeSpec) or (isinstance(spec.envelope, Series) and spec.envelope.repeat_s):
+        raise InputError(
+            "--envelope",
+            "the optimum takes a file, or a series that does not repeat",
+            "write one with `batwatt generate envelope`",
+        )
     return budget, spec.envelope if isinstance(spec.envelope, Series) else read_series(spec.envelope)
 
 

@@ -66,10 +66,11 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     inputs = load_inputs(spec, given if known else None)
     platform = inputs.platform
     options = spec.scheduler_options(platform)
-    if isinstance(spec.capacity, CapacitySpec):
+    # on the clock of the run, and until it ends
+    if isinstance(spec.capacity, CapacitySpec) or (spec.capacity and options.get("capacity") is spec.capacity):
         options["capacity"] = inputs.capacity
-    if isinstance(spec.envelope, EnvelopeSpec):
-        options.setdefault("envelope", inputs.envelope)
+    if isinstance(given, EnvelopeSpec | Series) and options.get("envelope", given) is given:
+        options["envelope"] = inputs.envelope
     inputs = _with_views(spec, found, inputs, options)
     if inputs.clock is not None and {"begin", "days", "signal"} <= follows.keys() and "begin" not in options:
         _read_signals(options, inputs.clock)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.clock import Clock, date_s_of, date_text
-from batwatt.model.series import Series
+from batwatt.model.series import Series, Told
 from batwatt.model.signal import Signal
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.remarks import remark
@@ -31,23 +31,12 @@ def read_on_clock(file: SignalFile) -> Signal:
     found = read_signal(plain)
     if clock is None or not found.begin:
         return found
+    if file.begin is not None or file.repeats or file.days is None:
+        told: Told = "" if file.begin is None else "from"
+        return _moved(found, clock, told, file.repeats, file.path)
     begin_s = date_s_of(found.begin)
-    if file.begin is not None:
-        if begin_s != clock.date_s:
-            remark(_log, "%s", f"{file.path}: its {found.begin} stands for {clock.date}, which is 0 s")
-        return replace(found, begin=clock.date)
-    if file.repeats:
-        whole = found.end_s % DAY_S == 0.0
-        if not (whole and begin_s <= clock.date_s + clock.first_s and clock.date_s <= begin_s + found.end_s):
-            at_s = begin_s + (clock.date_s - begin_s) % found.end_s
-            length = f"repeats every {found.end_s / DAY_S:.6g} days"
-            length += "" if whole else ", which moves its time of day: give to= or days="
-            remark(_log, "%s", f"{file.path}: its {date_text(at_s)} stands for {clock.date}, which is 0 s; it {length}")
-        return found.turned(_offset_s(found, clock))
-    if file.days is not None:
-        found = read_signal(replace(plain, days=None))
-    moved = _since(found, clock)
-    return read_signal(replace(plain, begin=clock.date)) if file.days is not None and begin_s <= clock.date_s else moved
+    moved = _since(read_signal(replace(plain, days=None)), clock)
+    return read_signal(replace(plain, begin=clock.date)) if begin_s <= clock.date_s else moved
 
 
 def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
@@ -55,16 +44,44 @@ def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
     if clock is None or not integral.begin or integral.begin == clock.date:
         return integral
     signal = Signal(integral.series, integral.end_s, integral.begin)
-    moved = signal.turned(_offset_s(signal, clock)) if integral.repeat else _since(signal, clock)
+    moved = _moved(signal, clock, integral.told, integral.repeat, integral.source)
     return replace(SignalIntegral.of(moved, repeat=integral.repeat), source=integral.source)
 
 
-def series_on_clock(series: Series, clock: Clock | None) -> Series:
-    """The same for a series, whose last value holds as long as the one before."""
-    if clock is None or not series.begin or series.begin == clock.date:
+def series_on_clock(series: Series, clock: Clock | None, end_s: float) -> Series:
+    """The same for a series, until `end_s` if it repeats; else its last value holds as long as the one before."""
+    dated = clock is not None and series.begin and series.begin != clock.date
+    if not (dated or series.repeat_s):
         return series
-    signal = Signal(series, series.times_s[-1] + series.last_step_s, series.begin)
-    return replace(_since(signal, clock).series, begin=clock.date)
+    signal = Signal(series, series.repeat_s or series.times_s[-1] + series.last_step_s, series.begin)
+    if clock is not None and dated:
+        signal = _moved(signal, clock, series.told, series.repeat_s > 0.0, series.source)
+    signal = signal.repeated(end_s) if series.repeat_s else signal
+    return replace(signal.series, begin=signal.begin, told="", repeat_s=0.0)
+
+
+def _moved(signal: Signal, clock: Clock, told: Told, repeats: bool, source: object) -> Signal:
+    """A signal with a date from 0 s of a run on. Raises InputError."""
+    begin_s = date_s_of(signal.begin)
+    if told == "from":
+        if begin_s != clock.date_s:
+            remark(_log, "%s", f"{source}: its {signal.begin} stands for {clock.date}, which is 0 s")
+        return replace(signal, begin=clock.date)
+    if told == "text":
+        problem = f"was read from {signal.begin} on, and 0 s of the run is {clock.date}"
+        raise InputError(source, problem, "give the text itself to the run, as envelope=")
+    if repeats:
+        whole = signal.end_s % DAY_S == 0.0
+        if not (whole and begin_s <= clock.date_s + clock.first_s and clock.date_s <= begin_s + signal.end_s):
+            at_s = begin_s + (clock.date_s - begin_s) % signal.end_s
+            length = f"repeats every {signal.end_s / DAY_S:.6g} days"
+            length += "" if whole else ", which moves its time of day: give to= or days="
+            remark(_log, "%s", f"{source}: its {date_text(at_s)} stands for {clock.date}, which is 0 s; it {length}")
+        return signal.turned(_offset_s(signal, clock))
+    if told == "days":
+        problem = f"was read with days= from {signal.begin} on, and 0 s of the run is {clock.date}"
+        raise InputError(source, problem, "give the text itself to the run, say its begin, too, or leave out days=")
+    return _since(signal, clock)
 
 
 def _offset_s(signal: Signal, clock: Clock) -> float:
@@ -92,15 +109,18 @@ def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None
         remark(_log, "%s", f"{source}: {rows}, {problem}")
 
 
-def common_date(files: Iterable[SignalFile]) -> tuple[float, str] | None:
-    """The date that is 0 s of files by date, and whose it is: the first `from`, else the latest first row."""
+def common_date(series: Iterable[SignalFile | SignalIntegral | Series]) -> tuple[float, str] | None:
+    """The date that is 0 s of series by date, and whose it is: the first `from`, else the latest first row."""
     dates: list[tuple[float, str]] = []
-    for file in files:
-        from batwatt.inputs.series.signal_csv import read_signal
+    for one in series:
+        if isinstance(one, SignalFile):
+            from batwatt.inputs.series.signal_csv import read_signal
 
-        begin = read_signal(file.on(None)).begin
-        if begin and file.begin is not None:
-            return date_s_of(begin), f"from= of {file.path}"
+            begin, is_told, source = read_signal(one.on(None)).begin, one.begin is not None, str(one.path)
+        else:
+            begin, is_told, source = one.begin, one.told == "from", one.source
+        if begin and is_told:
+            return date_s_of(begin), f"from= of {source}"
         if begin:
-            dates.append((date_s_of(begin), f"the first row of {file.path}"))
+            dates.append((date_s_of(begin), f"the first row of {source}"))
     return max(dates, key=lambda date: date[0], default=None)

@@ -12,6 +12,7 @@ from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.clock import Clock
+from batwatt.model.series import Told
 from batwatt.model.signal_integral import SignalIntegral
 
 SignalKind = Literal["carbon", "price"]
@@ -44,7 +45,8 @@ class SignalSpec(Parameters, where="signal"):
 
     def read(self) -> SignalIntegral:
         """The signal once. Raises InputError."""
-        return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat)
+        told: Told = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
+        return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat, told=told)
 
 
 _KEYS = keys_of(SignalSpec, "file", "text")
