@@ -78,7 +78,7 @@ def test_units_stated_once_are_of_columns_of_their_kind(read):
     assert "states no unit" in read.refused(text.replace("EUR/MWh", "kW"), "price")
     assert "states no unit" in read.refused(json.dumps(watttime("furlongs", "moer")), "carbon")
     odd = watttime("mg/kWh", "carbon_intensity")
-    assert "states no unit" in read.refused(json.dumps(odd), "carbon")
+    assert "unit 'mg/kWh' of column 'carbon_intensity' is not known" in read.refused(json.dumps(odd), "carbon")
 
 
 def test_the_currency_of_entsoe(read):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_units import declared_unit, kind_in, unit_in
+from batwatt.inputs.series.signal_units import declared_unit, kind_in, unit_in, unknown_unit
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_hundredths_and_thousands_of_currencies(name, factor):
 
 def test_milliwatts_are_no_megawatts(read):
     assert unit_in("power (mW)") is None and declared_unit("mW") is None and unit_in("load_mw").factor == 1e6
-    assert "states no unit" in read.refused(hours("power (mW)", 3000), "power")
+    assert "unit 'mW' of column 'power (mW)' is not known" in read.refused(hours("power (mW)", 3000), "power")
 
 
 def test_values_beyond_all_bounds(read):
@@ -259,3 +259,34 @@ def test_a_unit_that_contradicts_a_column_of_units_is_refused(read):
 )
 def test_a_unit_that_says_what_the_file_states_passes(read, name, wanted, unit, value):
     assert read(hours(name, 50, 60), wanted, unit=unit).series.values[0] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "unit", "hint"),
+    [
+        ("tariff c/kWh", "price", "c/kWh", "EUR/MWh or unit=ct/kWh"),
+        ("price (mills/kWh)", "price", "mills/kWh", "EUR/MWh or unit=ct/kWh"),
+        ("price [$/therm]", "price", "$/therm", "EUR/MWh or unit=ct/kWh"),
+        ("carbon_intensity (g/MJ)", "carbon", "g/MJ", "g/kWh or unit=lb/MWh"),
+        ("power (mW)", "power", "mW", "W or unit=kW"),
+        ("power (kVA)", "power", "kVA", "W or unit=kW"),
+    ],
+)
+def test_a_unit_that_is_not_known_is_named(read, name, wanted, unit, hint):
+    said = read.refused(hours(name, 30, 60), wanted)
+    rest = f"write unit={hint}, or the unit into the name of the column"
+    assert said == f"unit {unit!r} of column {name!r} is not known; {rest}"
+
+
+@pytest.mark.parametrize("name", ["price", "Caiso_North", "power W north", "load (PV)", "carbon intensity (Direct)"])
+def test_names_without_an_unknown_unit(name):
+    assert unknown_unit(name) is None
+
+
+@pytest.mark.parametrize("name", ["power (%)", "load_percent"])
+def test_a_share_of_a_peak(read, name):
+    assert read(hours(name, 25, 100), "power", ratios=True).series.values == (0.25, 1.0)
+    said = read.refused(hours(name, 25, 100), "power")
+    assert said == f"column {name!r} is of a share, not of power; write unit=%, and peak_w= for what 100 % stands for"
+    # the charge of a battery and humidity are no power
+    assert "'soc (%)' is of a share, not of power" in read.refused(hours("soc (%)", 25, 100), "power", ratios=True)

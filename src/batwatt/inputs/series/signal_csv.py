@@ -28,6 +28,7 @@ from batwatt.inputs.series.signal_units import (
     declared_unit,
     kind_in,
     unit_in,
+    unknown_unit,
 )
 from batwatt.inputs.series.signal_xml import duration_s
 from batwatt.inputs.series.variation import FRACTION
@@ -311,15 +312,19 @@ def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
     """InputError if a column is of something else than what is wanted, by its name, its unit or the unit declared."""
     declared = _declared(file)
     kinds = [_kind(frame, column)]
+    if declared is not None or (file.wanted == "power" and file.ratios and re.search("power|load", column.lower())):
+        # a share may be one of a peak
+        kinds = [kind for kind in kinds if kind != "a share"]
     if declared is not None:
-        # a share may be declared to be one of a peak
-        kinds = [kind for kind in kinds if kind != "a share"] + [declared.kind]
+        kinds.append(declared.kind)
     for found in kinds:
         if file.wanted is not None and found is not None and not _is_wanted(found, file):
             problem = f"column {column!r} is of {found}, not of {file.wanted}"
             hint = f"name a column of {file.wanted}, or take another file"
             if found == "energy" and file.wanted == "power":
                 hint = "divide it by the hours of a row, and name it in kW"
+            if found == "a share" and file.wanted == "power":
+                hint = "write unit=%, and peak_w= for what 100 % stands for"
             raise InputError(file.path, problem, hint)
     stated = _unit(frame, column)
     if declared is not None and stated is not None and declared.contradicts(stated):
@@ -344,16 +349,20 @@ def _converted(
         return values, column, ""
     unit = declared or _unit(frame, column)
     most = float(np.nanmax(values, initial=0.0))
-    if unit is None and file.wanted == "power" and file.ratios and not most > 1.0:
+    unknown = None if unit else unknown_unit(column) or unknown_unit(frame.attrs.get("unit", ""))
+    if unit is None and unknown is None and file.wanted == "power" and file.ratios and not most > 1.0:
         notes.append(f"column {column!r} states no unit and reaches 1 at most: taken as fractions of a peak")
         unit = Unit("", "a fraction", 1.0, FRACTION)
-    if unit is None and _IN_GRAMS.match(column) and not frame.attrs.get("unit"):
+    if unit is None and unknown is None and _IN_GRAMS.match(column) and not frame.attrs.get("unit"):
         unit = Unit("g/kWh", "carbon", 1.0, "g/kWh")
     if unit is None and file.wanted in UNIT_OF and not file.ratios:
         hint = f"write unit={EXAMPLES[file.wanted]}, or the unit into the name of the column"
         if file.wanted == "power" and not most > 1.0:
             hint = f"write unit={EXAMPLES['power']}, unit=fraction, or peak_w= for what 1 stands for"
-        raise InputError(file.path, f"column {column!r} (values to {most:g}) states no unit", hint)
+        problem = f"column {column!r} (values to {most:g}) states no unit"
+        if unknown is not None:
+            problem = f"unit {unknown!r} of column {column!r} is not known"
+        raise InputError(file.path, problem, hint)
     if file.wanted == "power":
         values = _at_night(values, file, notes)
     if unit is None:

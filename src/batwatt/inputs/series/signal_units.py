@@ -37,6 +37,11 @@ _PRICE = (
     rf"|(?<![a-z])(?P<sign>[€$£¢])|(?:price|cost|tariff)){_PER}{_WH}"
 )
 _POWER = r"(?:(?<![a-z])|(?<=power))(?P<watts>kilo|mega|giga|[kmg]?)w(?:atts?)?(?![a-z])(?!\s*/)"
+_UNKNOWN = re.compile(
+    r"[^\s()\[\]_/]+(?:/|_per_)[kMGT]?(?:[Ww][Hh]|J|therm|BTU)(?![A-Za-z])"
+    r"|(?<![A-Za-z])[A-Za-zµ]?(?:W|VA|var)(?![A-Za-z/])"
+)
+"""What looks like a unit; by it, a unit that is not known differs from none."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,12 @@ def unit_in(text: str) -> Unit | None:
             factor, name = convert(found)
             return Unit(text[slice(*found.span())].strip(" _"), kind, factor, name)
     return None
+
+
+def unknown_unit(text: str) -> str | None:
+    """What looks like a unit in the name of a column, and is none that is known; None if nothing does."""
+    found = None if unit_in(text) else _UNKNOWN.search(text)
+    return None if found is None else found[0]
 
 
 def declared_unit(text: str) -> Unit | None:
