@@ -111,6 +111,8 @@ def test_hosts_of_the_platform(events):
         ({"type": "foo", "timestamp": "7"}, "got '7'"),
         ({"type": "foo", "timestamp": True}, "got True"),
         ({"type": "foo", "timestamp": -1}, "got -1"),
+        ({"type": "foo", "timestamp": 2**64}, "'timestamp' is 1.84467440737096e+19 s, more than 1e+11 s"),
+        ({"type": "foo", "timestamp": 1795477939000}, "'timestamp' is 1795477939000 s, more than 1e+11 s"),
         ('{"type": "foo", "timestamp": 1e999}', "too large"),
         ('{"type": "foo", "timestamp": Infinity}', "is not a number"),
         ('{"type": "foo", "timestamp": 1' + "0" * 400 + "}", "too large"),

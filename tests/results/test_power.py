@@ -195,6 +195,20 @@ def test_steps_are_those_of_the_series(envelope, end_s, shares):
     assert count == 0 or count - 1 in kept
 
 
+@pytest.mark.parametrize(
+    ("envelope", "end_s"),
+    [
+        (Series((7.0,), (60.0,)), 2.0**64),
+        (Series((0.0, 1e-200), (60.0, 80.0)), 10.0),
+        (Series((-1e15 - 0.125, -1e15), (60.0, 80.0)), 10.0),
+        (Series((0.0, 5e-324), (60.0, 80.0)), 1e300),
+    ],
+)
+def test_steps_beyond_counting(envelope, end_s):
+    with pytest.raises(InputError, match="has steps of .* s, which cannot be counted until the end of the run at"):
+        step_bounds(envelope, end_s)
+
+
 @examples(30)
 @given(series, st.lists(st.tuples(st.floats(0.5, 2e4), numbers), min_size=1, max_size=5))
 def test_whole_steps_together_count_as_one_by_one(envelope, spans):

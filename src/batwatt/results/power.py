@@ -25,6 +25,8 @@ SHORTEST_S = 1e-3
 """Shorter intervals have no power of their own: energies are printed to 1e-6 J and times to 1e-6 s."""
 EXCESS_W = 1e-3
 """A power above the cap by no more than this is not a violation."""
+MOST_STEPS = 2.0**52
+"""Larger numbers of steps are not exact in doubles."""
 PRINTED = 1e-6
 """What is printed with 6 decimals may be off by this much between two rows (J or s)."""
 
@@ -223,14 +225,17 @@ def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
 def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> tuple[Floats, Indices, int]:
     """Where steps that `Series.steps(0, end_s)` yields begin, in s; their numbers from 0; and how many there are.
 
-    There may be any number of steps after the last row. Of those only the ones that hold one of `times_s` or `end_s`
-    are among them, and the one after each.
+    There may be up to `MOST_STEPS` steps after the last row. Of those only the ones that hold one of `times_s` or
+    `end_s` are among them, and the one after each. Raises InputError for more steps.
     """
     if not end_s > 0.0:
         return np.empty(0), np.empty(0, np.intp), 0
     rows = np.asarray(series.times_s)
     rows = np.append(0.0, rows[(rows > 0.0) & (rows < end_s)])
     last, step = series.times_s[-1], series.last_step_s
+    if not max(end_s - last, -last) / step <= MOST_STEPS:
+        problem = f"has steps of {step:.15g} s, which cannot be counted until the end of the run at {end_s:.15g} s"
+        raise InputError(series.source, problem, "correct the times of the jobs or events that end so late, or the step")
     first, final = max(1.0, np.floor(-last / step)), np.ceil((end_s - last) / step)
     while last + first * step <= 0.0:
         first += 1.0

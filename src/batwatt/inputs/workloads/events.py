@@ -14,6 +14,7 @@ from batwatt.inputs.workloads.batsim_json import load_json, read_text
 from batwatt.inputs.workloads.batsim_numbers import batsim_float, json_number, wire_floats
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
+from batwatt.units import LATEST_S
 
 _KNOWN = ("machine_available", "machine_unavailable")
 _RANK = {"machine_available": 0, "machine_unavailable": 1, "generic": 2}
@@ -110,6 +111,9 @@ def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) ->
     if time_s is None:
         problem = f"'timestamp' must be a number of seconds >= 0, got {shown(raw.get('timestamp'))}"
         raise InputError(place, problem, _EXAMPLE)
+    if time_s > LATEST_S:
+        problem = f"'timestamp' is {time_s:.15g} s, more than {LATEST_S:.0e} s"
+        raise InputError(place, problem, "give seconds since the beginning of the simulation")
     kind = raw.get("type")
     if not (isinstance(kind, str) and kind):
         raise InputError(place, f"'type' must be a text, got {shown(str(kind))}", _EXAMPLE)
