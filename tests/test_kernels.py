@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import subprocess
 import sys
@@ -20,11 +19,6 @@ from machine_talk import ByHand
 
 from batwatt import compiling
 from batwatt.compiling import SOURCES, sources_digest
-from batwatt.engine.config import EngineConfig
-from batwatt.errors import DeadlockError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
-from batwatt.model.series import Series
-from batwatt.schedulers.riskaware import Riskaware
 from batwatt.scheduling import fleet_kernel
 from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel
@@ -34,10 +28,6 @@ from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.search import Search
 from batwatt.systems.riskaware import (
-    nominal,
-    nominal_engine_kernel,
-    nominal_kernel,
-    nominal_tables_kernel,
     target_kernel,
     target_tables,
     targets,
@@ -48,9 +38,6 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = [
     target_tables,
     target_kernel,
-    nominal_tables_kernel,
-    nominal_engine_kernel,
-    nominal_kernel,
     fleet_kernel,
     knapsack_kernel,
     optimum_kernel,
@@ -170,32 +157,6 @@ def test_target_strategies(forms, rng):
                 planner.advance(now_s, alive if now_s else machines, jobs)
         held = [[array.tobytes() for array in planner._tables] for planner in planners]
         assert held[0] == held[1] == held[2]
-
-
-@examples(60)
-@given(seeds, st.sampled_from(["target-asap", "packed-target-asap", "first-fit-aware"]), st.booleans(), st.booleans())
-def test_runs_without_an_engine(ahead, plain, rng, strategy, switch, ends):
-    """`go` is Python with numba's planner, compiled ahead, and all Python."""
-    machines, cores = int(rng.integers(1, 5)), int(rng.choice([1, 3, 65]))
-    platform = machines_platform(MachineSpec(machines, cores, off_s=5.0, on_s=9.0))
-    columns = np.sort(rng.integers(0, 300, 30)), rng.integers(1, cores + 2, 30), rng.integers(1, 90, 30)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    jobs = [job(i, float(at), wide, float(s), s / 2 if i % 7 == 0 else None) for i, (at, wide, s) in enumerate(rows)]
-    capacity = Series(tuple(40.0 * i for i in range(9)), tuple(float(n) for n in rng.integers(0, machines + 1, 9)))
-    options = {"strategy": strategy, "capacity": capacity, "switch": switch} | ({"until_s": 250.0} if ends else {})
-    held, returned = [], []
-    for go in (nominal_kernel.go, ahead.nominal_kernel_go, plain[nominal_kernel.__name__].go):
-        scheduler, workload = Riskaware(options), workload_of(*jobs, nb_res=machines * cores)
-        one = nominal.NominalRun(platform, workload, scheduler, EngineConfig(energy=True))
-        codes = []
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(nominal, "go", lambda *given, go=go, codes=codes: codes.append(go(*given)) or codes[-1])
-            with contextlib.suppress(DeadlockError):
-                one.go(None)
-        held.append([array.tobytes() for array in (*one.tables, *one.plan)])
-        returned.append(codes)
-    assert returned[0] == returned[1] == returned[2]
-    assert held[0] == held[1] == held[2]
 
 
 @examples(200)

@@ -108,8 +108,6 @@ def test_arguments_of_a_wrong_kind(ask, message):
         ({"seed": 3}, "seed: the scheduler Powercap has no such option"),
         ({"carbon": "no.csv"}, "no.csv: cannot be read"),
         ({"price": 3}, "price: must be a file or a signal, got 3"),
-        ({"engine": "wire"}, "engine: 'wire' does not run in this process"),
-        ({"engine": "nominal"}, "runs the scheduler riskaware only"),
         ({"window": (5, 1)}, r"window: is not \(begin, end\) in s \(end_s must be >= begin_s"),
         ({"scheduler": "replay", "capacity": bw.Series((0,), (2,))}, "the scheduler 'replay' follows no capacity"),
         ({"capacity": bw.Series((0,), (2.5,))}, "capacity: at 0 s: machines must be a whole number, got 2.5"),

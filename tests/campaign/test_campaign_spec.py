@@ -147,7 +147,6 @@ def test_no_two_rows_look_alike(small):
         ("    grid:", "    scheduler: powercup\n    grid:", "no scheduler 'powercup'; did you mean 'powercap'?"),
         ("    grid:", "    scheduler: x.py\n    grid:", "the file 'x.py' is not there"),
         ("    grid:", "    engines: [simgrid]\n    grid:", "engines[0]: input should be 'embedded'"),
-        ("    grid:", "    engines: [nominal]\n    grid:", "runs the scheduler riskaware only, not 'powercap'"),
         ("    grid:", "    seeds: [1.5]\n    grid:", "studies.only.seeds[0]: input should be a valid integer, got 1.5"),
         ("    grid:", "    seeds: [-1]\n    grid:", "seeds[0]: input should be greater than or equal to 0"),
         ("    grid:", "    seeds: [99999999999999999999999]\n    grid:", "should be less than 9223372036854775808"),

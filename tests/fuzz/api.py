@@ -234,7 +234,7 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
             bw.read_signal,
             {"path": at / "nl.csv", "kind": "lifecycle", "tz": "UTC", "gaps": "hold", "max_gap_s": 9.0, **dict.fromkeys(("column", "time_column", "zone", "begin", "end", "days", "period_s", "wanted", "unit", "dates"))},  # noqa: E501
         ),
-        "simulate": (bw.simulate, {**run, "scheduler": "powercap", "options": options, **none, "engine": "embedded", "unit": "s", "long_s": 9.0, "plugins": ()}),  # noqa: E501
+        "simulate": (bw.simulate, {**run, "scheduler": "powercap", "options": options, **none, "unit": "s", "long_s": 9.0, "plugins": ()}),  # noqa: E501
         "simulate envelope": (bw.simulate, {**run, "scheduler": "powercap", "options": options, "envelope": cap}),
         "simulate carbon": (bw.simulate, {**run, "scheduler": "carbon", "carbon": at / "nl.csv", "options": {"policy": "immediate", "slot_s": 60}}),  # noqa: E501
         "compare": (bw.compare, {"cases": {"a": {"scheduler": "powercap"}, "b": {"scheduler": "easyBackfill"}}, **run, "progress": None}),  # noqa: E501

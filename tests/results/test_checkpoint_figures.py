@@ -351,13 +351,12 @@ def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, opti
         assert walltimes == [300.0, 280.0 + cost_s, 280.0 + cost_s]
 
 
-@pytest.mark.parametrize("engine", ["embedded", "nominal"])
-def test_a_window_that_ends_in_a_recovery(tmp_path, engine):
+def test_a_window_that_ends_in_a_recovery(tmp_path):
     path = tmp_path / "w.json"
     path.write_text(json.dumps(JOB_OF_100_S))
     capacity = Series((0.0, 50.0, 60.0), (1.0, 0.0, 1.0))
     options = {"strategy": "first-fit-unaware", "victim": {"name": "migrate", "cost_s": 30}, "until_s": 65.0}
     spec = MachineSpec(1, 1)
-    result = bw.simulate(spec, path, scheduler="riskaware", options=options, capacity=capacity, engine=engine)
+    result = bw.simulate(spec, path, scheduler="riskaware", options=options, capacity=capacity)
     assert result.jobs["metadata"].tolist() == ["migrated", "overhead_s=4.999999"]
     assert result.jobs["requested_time_s"].tolist() == [300.0, 280.0]

@@ -205,7 +205,7 @@ def test_steps_are_those_of_the_series(envelope, end_s, shares):
     ],
 )
 def test_steps_beyond_counting(envelope, end_s):
-    with pytest.raises(InputError, match="has steps of .* s, which cannot be counted until the end of the run at"):
+    with pytest.raises(InputError, match=r"has steps of .* s, which cannot be counted until the end of the run at"):
         step_bounds(envelope, end_s)
 
 

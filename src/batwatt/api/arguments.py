@@ -24,7 +24,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 MOST_WORKERS = 4096
 """More processes than this are refused: a mistake."""
-_OPTION = re.compile(r"--([a-z][a-z-]*)( (?=[A-Z]{3,}|'|embedded|nominal))?")
+_OPTION = re.compile(r"--([a-z][a-z-]*)( (?=[A-Z]{3,}|'|embedded))?")
 _ARGUMENTS = {"export": "prefix", "length_unit": "unit", "no_energy": "energy", "master_host": "master"}
 """Option of the command line -> the argument, where they differ in more than the dashes."""
 

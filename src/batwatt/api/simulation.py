@@ -29,7 +29,6 @@ from batwatt.api.arguments import (
 from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.result import Result
 from batwatt.api.series import capacity_or, envelope_or, signal_or
-from batwatt.checks import shown
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
@@ -43,7 +42,8 @@ from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.run import IN_PROCESS, Progress, perform, resolved_run
+from batwatt.run.resolve import resolve
+from batwatt.run.run import Progress, perform
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 
@@ -111,7 +111,6 @@ def simulate(
     begin: str | None = None,
     seed: int | None = None,
     events: PathLike | None = None,
-    engine: str = "embedded",
     energy: bool | None = None,
     delays_to_flops: bool | None = None,
     unit: TimeUnit = "s",
@@ -139,7 +138,6 @@ def simulate(
             first submission of a trace; its date, else that of the first row of the series by date.
         seed: Of the scheduler, if it has an option `seed`.
         events: Batsim's external events.
-        engine: `embedded` or `nominal` (riskaware only).
         energy: Account for energy. Default: if the platform has watts.
         delays_to_flops: Whether delays run as the work of their time at full speed, which slower hosts take longer
             for. Default: those of traces, if the platform has several speeds or an envelope is given.
@@ -155,9 +153,6 @@ def simulate(
         batwatt.errors.BatwattError: One line that says what is wrong, where, and what to do; a `DeadlockError` if jobs
             wait that nothing will start.
     """
-    if not isinstance(engine, str) or engine not in IN_PROCESS:
-        problem = f"{shown(engine)} does not run in this process"
-        raise InputError("engine", problem, f"use {' or '.join(IN_PROCESS)}, or `batwatt run --engine {engine}`")
     chosen = dict(options or {})
     if seed is not None:
         kind = scheduler_class(scheduler)
@@ -179,7 +174,6 @@ def simulate(
         chosen,
         envelope=envelope_or(envelope),
         events=given_events,
-        engine=engine,  # type: ignore[arg-type]  # checked above
         config=EngineConfig(energy=energy),
         delays_to_flops=delays_to_flops,
         capacity=capacity_or(capacity),
@@ -193,7 +187,7 @@ def simulate(
         plugins=files,
     )
     with _reported(progress, "simulation") as report:
-        outcome = perform(resolved_run(spec), report)
+        outcome = perform(resolve(spec), report)
     if outcome.deadlock is not None:
         raise outcome.deadlock
     result = Result(outcome)

@@ -30,7 +30,6 @@ from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study,
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
 from batwatt.run.metadata import version_of
-from batwatt.run.nominal import SCHEDULER
 from batwatt.run.spec import EngineName
 from batwatt.scheduling.base import Scheduler
 
@@ -46,7 +45,7 @@ CODE = (
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     *("systems/carbon/*.py", "systems/carbon/simulators"),
     *(f"results/{name}.py" for name in _RESULTS),
-    *(f"run/{name}.py" for name in ("clock", "find_scheduler", "inputs", "nominal", "resolve", "run", "spec")),
+    *(f"run/{name}.py" for name in ("clock", "find_scheduler", "inputs", "resolve", "run", "spec")),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
@@ -270,9 +269,6 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         if any(len(set(values)) < len(values) for values in axes):
             raise InputError(place, f"{setting.label!r}: an engine or a seed appears twice", "list each once")
         found = _scheduler(setting, sources, f"{place}: {setting.label!r}")
-        if "nominal" in setting.engines and found.name != SCHEDULER:
-            problem = f"{setting.label!r}: the engine nominal runs the scheduler {SCHEDULER} only, not {found.name!r}"
-            raise InputError(place, problem, "let it have `engines: [embedded]`")
         for platform, workload, envelope, capacity, engine, seed in product(
             platforms, workloads, envelopes, capacities, *axes
         ):

@@ -71,8 +71,7 @@ def run_command(
         str,
         typer.Option(
             "--engine",
-            help="embedded (in process), nominal (the same files without an engine, for riskaware only), wire "
-            "(embedded in two processes) or batsim (a real one).",
+            help="embedded (in process), wire (embedded in two processes) or batsim (a real one).",
             rich_help_panel=ENGINE,
         ),
     ] = "embedded",

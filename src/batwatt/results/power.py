@@ -235,7 +235,7 @@ def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> 
     last, step = series.times_s[-1], series.last_step_s
     if not max(end_s - last, -last) / step <= MOST_STEPS:
         problem = f"has steps of {step:.15g} s, which cannot be counted until the end of the run at {end_s:.15g} s"
-        raise InputError(series.source, problem, "correct the times of the jobs or events that end so late, or the step")
+        raise InputError(series.source, problem, "correct the times of jobs and events, or the step")
     first, final = max(1.0, np.floor(-last / step)), np.ceil((end_s - last) / step)
     while last + first * step <= 0.0:
         first += 1.0

@@ -27,7 +27,8 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results.metrics import Metrics
 from batwatt.results.writers import file_of
-from batwatt.run.run import Outcome, perform, resolved_run, staging
+from batwatt.run.resolve import resolve
+from batwatt.run.run import Outcome, perform, staging
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import Report, SearchBudget, Solution, optimise
 from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, write_plan
@@ -112,7 +113,7 @@ def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOu
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, report)
     plan = name_servers(problem, solution.schedule)
-    replayed = perform(resolved_run(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
+    replayed = perform(resolve(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
     if replayed.deadlock is not None:
         raise replayed.deadlock
     _check(problem, solution, replayed.figures.metrics)

@@ -123,8 +123,6 @@ def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:
     signal = inputs.carbon or inputs.price
     if signal is None:
         raise InputError("option 'shift'", "needs a carbon or price signal", "give --carbon or --price")
-    if spec.engine == "nominal":
-        raise InputError("option 'shift'", "is not for --engine nominal", "use --engine embedded")
     from batwatt.systems.carbon.holding import held_until
 
     return held_until(shift, inputs.measured, signal, inputs.platform.fastest_flops)
@@ -193,8 +191,6 @@ def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
 
 def _keeps_delays(spec: RunSpec, scheduler: type[Scheduler[Any]]) -> bool:
     """Whether the jobs of a trace stay delays: flops would be the same under a capacity, or of unknown length."""
-    if spec.engine == "nominal":
-        return True
     platform = platform_of(spec.platform, spec.hosts)
     states = {host.pstates[host.initial_pstate] for host in platform.hosts}
     if "capacity" in _options_of(scheduler) and platform.one_speed and all(s.idle_w == s.full_w for s in states):

@@ -27,7 +27,6 @@ from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity, write_envelope
 from batwatt.run.metadata import write_metadata
-from batwatt.run.nominal import check_nominal, nominal_record
 from batwatt.run.resolve import ResolvedRun, resolve
 from batwatt.run.spec import RunSpec
 
@@ -41,8 +40,6 @@ LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
 """Called with the time in s and the number of jobs that have ended so far, not oftener than every `PROGRESS_S` s."""
 PROGRESS_S = 0.1
-IN_PROCESS = ("embedded", "nominal")
-"""Engines whose runs leave a record instead of files."""
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
     *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
@@ -123,14 +120,11 @@ def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     deadlock: DeadlockError | None = None
     with blaming(spec.scheduler_name, scheduler):
-        if spec.engine == "nominal":
-            record, deadlock = nominal_record(resolved, progress)
-        else:
-            engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
-            try:
-                record = simulate(engine, scheduler, _watch(resolved, progress))
-            except DeadlockError as error:
-                record, deadlock = engine.close(), error
+        engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
+        try:
+            record = simulate(engine, scheduler, _watch(resolved, progress))
+        except DeadlockError as error:
+            record, deadlock = engine.close(), error
     return Outcome(resolved, record, deadlock, time.perf_counter() - began)
 
 
@@ -142,11 +136,11 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     the disk when this returns, unless they need not be `durable`.
     """
     began = time.perf_counter()
-    resolved = resolved_run(spec)
+    resolved = resolve(spec)
     tell_before_work()
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
-        if spec.engine in IN_PROCESS:
+        if spec.engine == "embedded":
             outcome = perform(resolved, progress)
             outcome.elapsed_s = time.perf_counter() - began
             outcome.write(inner)
@@ -160,13 +154,6 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
         raise deadlock
     warn_if_none_finished(found.metrics, resolved.inputs)
     return found
-
-
-def resolved_run(spec: RunSpec) -> ResolvedRun:
-    """Settle a run, for the engine that it names. Raises InputError."""
-    if spec.engine == "nominal":
-        check_nominal(spec)
-    return resolve(spec)
 
 
 def warn_if_none_finished(metrics: Metrics, inputs: RunInputs) -> None:

@@ -23,7 +23,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload
 
-EngineName = Literal["embedded", "nominal", "wire", "batsim"]
+EngineName = Literal["embedded", "wire", "batsim"]
 
 
 @dataclass(frozen=True)

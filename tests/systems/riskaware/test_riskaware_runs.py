@@ -1,0 +1,96 @@
+"""Runs of the strategies on the embedded engine, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+from builders import job, workload_of
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.series import Series
+from batwatt.schedulers.riskaware import Riskaware
+
+
+def simulated(spec, jobs, options):
+    """The record of a run with energy."""
+    config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True)
+    return simulate(Engine(machines_platform(spec), [jobs], config), Riskaware(options))
+
+
+def test_late_jobs_run_when_no_machine_is_alive_any_more():
+    """A machine boots for 40 of its 50 s: jobs planned there before run later, when no machine is alive any more."""
+    jobs = workload_of(*(job(i, 0.0, 3, 10.0) for i in range(4)), nb_res=12)
+    capacity = Series((0.0, 50.0, 100.0), (0.0, 1.0, 0.0))
+    record = simulated(
+        MachineSpec(4, 3, off_s=15.0, on_s=40.0), jobs, {"capacity": capacity, "strategy": "first-fit-aware"}
+    )
+    assert [row.final_state for row in record.jobs] == ["COMPLETED_SUCCESSFULLY"] * 4
+
+
+def test_a_kill_and_a_switch():
+    """One of two machines of 1 core goes from 50 s to 80 s; job 2 runs there, and starts again when it is back."""
+    jobs = workload_of(job(1, 0.0, 1, 100.0), job(2, 10.0, 1, 60.0), nb_res=2)
+    capacity = Series((0.0, 50.0, 80.0), (2.0, 1.0, 2.0))
+    options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False}
+    record = simulated(MachineSpec(2, 1), jobs, options)
+    # off takes a microsecond, on another one; the second run waits for that
+    on_s = 80.0 + 1e-6
+    assert [(row.job_id, row.final_state, row.starting_time, row.finish_time, row.allocated_resources)
+            for row in record.jobs] == [
+        ("2", "COMPLETED_KILLED", 10.0, 50.0, "1"),
+        ("1", "COMPLETED_SUCCESSFULLY", 0.0, 100.0, "0"),
+        ("2#1", "COMPLETED_SUCCESSFULLY", on_s, on_s + 60.0, "1"),
+    ]  # fmt: skip
+    assert record.pstate_changes == [
+        (0.0, "0-1", 0), (50.0, "1", -2), (50.0 + 1e-6, "1", 1), (80.0, "1", -1), (on_s, "1", 0),
+    ]  # fmt: skip
+    # 10 W a core, but for the 30 s in which one is off
+    assert record.schedule["consumed_joules"] == pytest.approx(2 * 10.0 * (on_s + 60.0) - 10.0 * 30.0, abs=1e-4)
+    assert [row.consumed_energy for row in record.jobs] == pytest.approx([400.0, 1000.0, 600.0])
+
+
+LOST = {
+    # 3 starts at 50 s, when 2 ends, on the machine that goes at that very time; 4 waits for the other one
+    "at one time": (
+        MachineSpec(2, 1),
+        [(0.0, 1, 100.0), (0.0, 1, 50.0), (10.0, 1, 30.0), (20.0, 1, 30.0)],
+        Series((0.0, 50.0), (2.0, 1.0)),
+        {"strategy": "first-fit-aware", "as_published": False},
+        {"2": (0.0, 50.0, "1"), "3": None, "1": (0.0, 100.0, "0"), "4": (100.0, 130.0, "0")},
+    ),
+    # 2 starts at 60 s by the plan, on a machine that comes at 50 s, is on at 90 s, and goes at 80 s
+    "late": (
+        MachineSpec(2, 1, off_s=15.0, on_s=40.0),
+        [(0.0, 1, 200.0), (60.0, 1, 100.0)],
+        Series((0.0, 10.0, 50.0, 80.0), (2.0, 1.0, 2.0, 1.0)),
+        {"strategy": "first-fit-aware", "as_published": False},
+        {"2": None, "1": (0.0, 200.0, "0")},
+    ),
+    # M_use is 1, so all is planned on machine 0, until 150 s; then it is 2 and machine 1 the target, where 2 starts at
+    # once (with stretch 235 / 90, now S+) and 3 within S+ at 240 s (434 / 200), when the machine goes
+    "TargetStretch": (
+        MachineSpec(2, 2),
+        [(0.0, 1, 155.0), (5.0, 2, 90.0), (6.0, 2, 200.0)],
+        Series((0.0, 60.0, 150.0, 240.0), (2.0, 1.0, 2.0, 1.0)),
+        {"strategy": "target-stretch"},
+        {"1": (0.0, 155.0, "0"), "3": None, "2": (150.000001, 240.000001, "2-3")},
+    ),
+}
+"""Jobs that are started and killed by the plan before they begin, and do not run again."""
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_what_is_lost_before_it_begins_is_rejected(case, caplog):
+    spec, rows, capacity, chosen, expected = LOST[case]
+    jobs = workload_of(*(job(i, *row) for i, row in enumerate(rows, 1)), nb_res=spec.machines * spec.cores)
+    options = {"capacity": capacity, "victim": "lose"} | chosen
+    ends = {
+        row.job_id: None
+        if row.final_state == "REJECTED"
+        else (row.starting_time, row.finish_time, row.allocated_resources)
+        for row in simulated(spec, jobs, options).jobs
+    }
+    assert list(ends) == list(expected) and ends == expected
+    assert caplog.text.count("1 job can never run, lost with their machine before they began: rejected") == 1
