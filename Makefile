@@ -32,11 +32,12 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 test: $(BIN)/batwatt  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-lint: $(VENV)/dev  ## style, types, import contract
+lint: $(VENV)/dev  ## style, types, import contracts, sizes
 	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments power_profiles workloads docker
 	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments power_profiles workloads docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python bench/size.py
 
 docs: $(VENV)/dev  ## the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
