@@ -170,6 +170,9 @@ class Parameters:
                 raise InputError(self.WHERE, f"{name} must be true or false, got {shown(value)}", "correct it")
             elif get_origin(hint) is Annotated:
                 hint.__metadata__[0].check(self.WHERE, name, value, int in kinds)
+                if isinstance(value, int) and int not in kinds and abs(value) > 2**53:
+                    # numpy has no integers of any length
+                    object.__setattr__(self, name, float(value))
 
 
 def kinds_of(hint: Any) -> tuple[Any, ...]:

@@ -253,6 +253,7 @@ def test_parts(read):
     berlin = read(HOURS.replace(",1", "+00:00,1"), begin="2024-01-01 02:00", tz="Europe/Berlin")
     assert berlin.begin == "2024-01-01T01:00Z"
     assert read(HOURS, period_s=7200).series.values == (100.5, 102.5, 104.5)
+    assert read(HOURS, period_s=2**64).series.values == (102.5,)
 
 
 @pytest.mark.parametrize(
