@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import email
 import json
 import os
@@ -9,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -108,11 +110,13 @@ def test_compose_runs_known_commands_on_files_that_exist():
 def test_compose_mounts_inputs_read_only_and_results_not():
     for name, service in load(COMPOSE)["services"].items():
         for volume in service["volumes"]:
-            host, inside, *mode = volume.split(":")
-            if inside == "/out":
-                assert name != "scheduler" and mode == []
+            if isinstance(volume, dict):
+                assert (name != "scheduler", volume["target"]) == (True, "/out")
+                # Docker would create it as root
+                assert volume["bind"] == {"create_host_path": False}
                 continue
-            assert mode == ["ro"], volume
+            host, inside, mode = volume.split(":")
+            assert mode == "ro", volume
             assert (COMPOSE.parent / host).resolve() == ROOT / Path(inside).relative_to("/data")
             assert (COMPOSE.parent / host).is_dir()
 
@@ -123,7 +127,9 @@ def test_compose_has_batsims_without_batsim(name):
     service, batsim = services[name], services["batsim"]
     assert (service["profiles"], service["image"]) == ([name], services["scheduler"]["image"])
     assert (service["network_mode"], service["depends_on"]) == (batsim["network_mode"], batsim["depends_on"])
-    check_command(shlex.join(["batwatt", "engine", *service["command"]]))
+    # the entry point is the image's, or a script whose last word is the command's name
+    words = service["command"] if name == "engine" else [service["entrypoint"][-1], *service["command"]]
+    check_command(shlex.join(["batwatt", *words]))
     played, real = options_of(shlex.join(service["command"])), options_of(shlex.join(batsim["command"]))
     assert (played["-p"], played["-s"]) == (real["-p"], real["-s"])
     if name == "engine":
@@ -134,10 +140,19 @@ def test_compose_has_batsims_without_batsim(name):
         assert (real["-w"] in convert.split(), options_of(convert)["-o"]) == (True, played["-w"])
 
 
-def test_compose_takes_tag_and_user_from_the_environment():
+def test_compose_confines_all_services():
+    for service in load(COMPOSE)["services"].values():
+        assert service["user"] == "${BATWATT_UID:-1000}:${BATWATT_GID:-1000}"
+        assert (service["init"], service["read_only"], service["tmpfs"]) == (True, True, ["/tmp"])
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+        # none, or that of the scheduler
+        assert service["network_mode"] in ("none", "service:scheduler")
+
+
+def test_compose_takes_tag_and_folder_from_the_environment():
     services = load(COMPOSE)["services"]
     assert services["batsim"]["image"] == "oarteam/batsim:${BATSIM_TAG:-4.0.0}"
-    assert {service["user"] for service in services.values()} == {"${BATWATT_UID:-1000}:${BATWATT_GID:-1000}"}
+    assert services["batsim"]["volumes"][-1]["source"] == "${BATWATT_OUT:-../out}"
     build = services["scheduler"]["build"]
     assert (COMPOSE.parent / build["context"]).resolve() == ROOT
     assert ROOT / build["dockerfile"] == DOCKERFILE
@@ -147,13 +162,17 @@ def test_dockerfile():
     text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
     steps = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
     words = [word for word, _ in steps]
-    assert steps[0] == ["FROM", "python:3.12-slim"]
-    assert words.index("USER") > max(i for i, (word, rest) in enumerate(steps) if word == "RUN" and "pip" in rest)
-    assert dict(steps)["USER"] not in ("root", "0")
-    entry = json.loads(dict(steps)["ENTRYPOINT"])
-    check_command(shlex.join(entry))
-    check = json.loads(dict(steps)["HEALTHCHECK"].partition("CMD")[2])
-    assert check[-1] == entry[entry.index("--ready-file") + 1]
+    assert [rest for word, rest in steps if word == "FROM"] == ["python:3.12-slim AS build", "python:3.12-slim"]
+    final = steps[len(words) - words[::-1].index("FROM") :]
+    # all that comes from the build stage is installed wheels
+    assert "COPY" not in dict(final) and "ADD" not in dict(final)
+    assert dict(final)["USER"] == "1000:1000" and [word for word, _ in final].index("USER") > 2
+    assert json.loads(dict(final)["ENTRYPOINT"]) == ["batwatt"]
+    check_command(shlex.join(["batwatt", *json.loads(dict(final)["CMD"])]))
+    labels = dict(re.findall(r'org\.opencontainers\.image\.([\w.]+)="([^"]*)"', dict(final)["LABEL"]))
+    metadata = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert (labels["version"], labels["base.name"]) == (__version__, "python:3.12-slim")
+    assert f"description = {labels['description']}\n" in metadata and f"license = {labels['licenses']}\n" in metadata
     allowed = (ROOT / "docker" / "Dockerfile.dockerignore").read_text(encoding="utf-8").split("\n")
     for word, rest in steps:
         if word == "COPY":
@@ -162,21 +181,59 @@ def test_dockerfile():
                 assert f"!{source}" in allowed, source
 
 
+def test_the_build_of_the_image_has_the_files_of_init():
+    from batwatt.cli.start import SOURCES
+
+    copied = re.findall(r"^COPY (\w+) ", DOCKERFILE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {source.partition("/")[0] for source in SOURCES.values()} <= set(copied)
+
+
+def locked(name: str) -> dict[str, str]:
+    """Version by the name of a package, of a file of pins in which each has hashes."""
+    text = (ROOT / "docker" / name).read_text(encoding="utf-8")
+    pins = re.findall(r"^([a-z0-9-]+)==(\S+) \\\n    --hash=sha256:[0-9a-f]{64}", text, re.MULTILINE)
+    assert len(pins) == len(re.findall(r"^[a-z]", text, re.MULTILINE))
+    return dict(pins)
+
+
+def test_the_image_pins_what_the_project_needs():
+    requirements = pytest.importorskip("packaging.requirements")
+    options = configparser.ConfigParser()
+    options.read(ROOT / "setup.cfg")
+    extras = options["options.extras_require"]
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    needed = {
+        "requirements.txt": [*options["options"]["install_requires"].split("\n"), *extras["report"].split("\n")],
+        "requirements-build.txt": build,
+    }
+    for name, lines in needed.items():
+        pins = locked(name)
+        for line in filter(None, lines):
+            one = requirements.Requirement(line)
+            version = pins.get(one.name.lower().replace("_", "-"), "nothing")
+            assert version != "nothing" and version in one.specifier, f"{name} has {version} of {line}: run docker/lock"
+
+
+def test_the_check_of_the_image_is_skipped_without_an_engine(tmp_path):
+    fake = tmp_path / "docker"
+    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.chmod(0o755)
+    path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run([ROOT / "docker" / "check"], env=path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "skipped: no container engine\n", "")
+
+
 # CI, citation, licence -----------------------------------------------------------------------------------------------
 
 
-def test_ci_runs_the_script_and_the_compose_file():
+def test_ci_runs_both_scripts():
     jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
     assert runs["tests"] == [".ci/run", "make profiles"]
-    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert runs["image"][-1] == "docker/check"
+    for name in (".ci/run", "docker/check", "docker/lock"):
+        assert os.access(ROOT / name, os.X_OK)
     assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
-    up = [line for line in runs["real-batsim"] if " up " in line]
-    words = "docker compose -f docker/compose.yaml up --abort-on-container-exit --exit-code-from"
-    assert up[0] == f"{words} batsim"
-    assert f"{words} $engine scheduler $engine\n" in up[1] and "for engine in engine engine5; do" in up[1]
-    prefix = options_of(shlex.join(load(COMPOSE)["services"]["batsim"]["command"]))["-e"]
-    assert any(f"{prefix.lstrip('/')}_$stem.csv" in line for line in runs["real-batsim"])
 
 
 def test_what_hangs_ends(request):
@@ -270,8 +327,6 @@ def test_what_is_said_to_install_can_be_installed():
 
 def test_one_folder_holds_all_packages():
     """Then an editable installation is a path, which type checkers follow; of several it is an import hook."""
-    import configparser
-
     options = configparser.ConfigParser()
     options.read(ROOT / "setup.cfg")
     assert options["options"]["package_dir"].split() == ["=", "src"]
