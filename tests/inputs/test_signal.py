@@ -277,6 +277,7 @@ def test_parts_that_are_not_there(read, part):
     [
         ("", {}, "has no rows|is not CSV"),
         ("Time,x\n", {}, "has no rows below a header"),
+        ("Time" + ",x" * 1000 + "\n2024-01-01" + ",1" * 1000, {}, "has 1001 columns, more than 1000"),
         ("Time,x\n2024-01-01,\n", {}, "which column is meant|no value in column 'x'"),
         ("Time,x\n2024-01-01,1\n01.02.2024,2\n", {}, r"row 2: Time '01.02.2024' is not a date; write 2024-07-01"),
         ("Time,price\n2024-01-01,1\n2024-01-02,abc\n", {}, "row 2: price 'abc' is not a finite number"),

@@ -219,6 +219,14 @@ def test_uneven_tasks_wait_for_the_longest(run):
     assert measured(run([row("1", 0, 0, 6)]), uneven, None, REFERENCE)[0].mean_run_time_stretch == 1.5
 
 
+def test_jobs_below_the_resolution_of_times_have_no_full_speed_slowdown(run):
+    profiles = {"tiny": {"type": "delay", "delay": 9e-7}, "p": {"type": "delay", "delay": 5}}
+    jobs = [{"id": "1", "subtime": 0, "res": 1, "profile": "tiny"}, {"id": "2", "subtime": 0, "res": 1, "profile": "p"}]
+    both = parse_workload({"nb_res": 1, "jobs": jobs, "profiles": profiles}, "w0", "memory")
+    metrics = measured(run([row("1", 0, 5, 1e-6), row("2", 0, 0, 5)]), both, None, REFERENCE)[0]
+    assert (metrics.mean_run_time_stretch, metrics.mean_full_speed_slowdown) == (1.0, 1.0)
+
+
 def test_what_began_before_its_window_runs_whole_when_it_is_submitted_again(run):
     raw = {"id": "1", "subtime": 0, "res": 1, "profile": "nap", "release_s": 0, "length_s": 20}
     profiles = {"nap": {"type": "delay", "delay": 5}}

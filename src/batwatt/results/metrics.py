@@ -32,6 +32,7 @@ from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import BOUND_S, slowdown_figures
 from batwatt.results.work import flops_of, full_speed_s
 from batwatt.results.writers import file_of
+from batwatt.units import REPORTED_S
 
 LATENESS_S = 1.0
 """How much before the end of the last job the file of energies may end."""
@@ -185,7 +186,7 @@ def measured(
         raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
     figures.update(slowdown_figures(run_table, workload, reference_flops))
     run_s = full_speed_s(workload, reference_flops, origins, chains)
-    lasting = successful & (run_s > 0.0)
+    lasting = successful & (run_s >= REPORTED_S)
     metrics = Metrics(
         mean_slowdown=_mean_slowdown(finish_s, chains, origins, successful),
         mean_run_time_stretch=float(np.mean(chains.execution_s[lasting] / run_s[lasting])) if lasting.any() else None,

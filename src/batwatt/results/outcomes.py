@@ -29,6 +29,7 @@ from batwatt.results.run_data import RunData, texts
 from batwatt.results.run_table import JobRows, RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import turnarounds
 from batwatt.results.work import run_times_s
+from batwatt.units import REPORTED_S
 
 STATES = ("finished", "killed", "walltime", "failed", "rejected", "unfinished")
 
@@ -83,7 +84,7 @@ def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOu
     submit_s = np.array([job.submit_time_s for job in workload.jobs])
     rows, took_s, full_s = turnarounds(table, workload, reference_flops)
     slowdown = np.full(count, np.nan)
-    slowdown[origins.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s > 0.0)
+    slowdown[origins.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s >= REPORTED_S)
     state, cause = _states(found, table, count), np.full(count, "", dtype=object)
     row_causes = causes(found, workload, len(platform))
     rows = np.flatnonzero((row_causes != "") & known)

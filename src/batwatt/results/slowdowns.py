@@ -8,7 +8,8 @@ the workload says otherwise) whose run time at full speed is p s (all of it if i
     bounded slowdown       max(1, (e - r) / max(`BOUND_S`, p))
     wait                   b - s
 
-The last three are of the runs that completed in the window, e no later than its end.
+The last three are of the runs that completed in the window, e no later than its end. Jobs with p below `REPORTED_S`,
+the resolution of the times of a run, have no full-speed slowdown.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from batwatt.model.workload import Workload
 from batwatt.results.parts import Floats, Mask, Rows
 from batwatt.results.run_table import RunTable
 from batwatt.results.work import run_times_s
+from batwatt.units import REPORTED_S
 
 BOUND_S = 10.0
 """Shortest run time in s that a bounded slowdown is relative to."""
@@ -29,7 +31,7 @@ BOUND_S = 10.0
 def slowdown_figures(run_table: RunTable, workload: Workload, reference_flops: float) -> dict[str, float | None]:
     """Compute the figures of waits and of slowdowns at `reference_flops` flop/s, by the names of `metrics.METRICS`."""
     _, took_s, full_s = turnarounds(run_table, workload, reference_flops)
-    lasting = full_s > 0.0
+    lasting = full_s >= REPORTED_S
     slowdowns = took_s[lasting] / full_s[lasting]
     waits = run_table.wait_s[run_table.completed]
     return {

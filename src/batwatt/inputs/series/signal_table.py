@@ -18,6 +18,8 @@ from batwatt.inputs.series.signal_xml import xml_table
 from batwatt.inputs.traces.trace import csv_rows
 from batwatt.inputs.workloads.batsim_json import read_text
 
+MOST_COLUMNS = 1000
+"""A table with more columns has its times in columns, or is none."""
 _HINT = "the first line must name the columns"
 _PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
 """The table of an hourly export of PVGIS, between a block about the site and one about the columns."""
@@ -56,6 +58,9 @@ def _csv_table(text: str, path: Path) -> pd.DataFrame:
     header, below = ([line for line in text.splitlines() if line.strip()] + ["", ""])[:2]
     separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
     separator = separator or next((sign for sign in ",;\t" if sign in header), r"\s+")
+    columns = (header.count(separator) if len(separator) == 1 else len(header.split())) + 1
+    if columns > MOST_COLUMNS:
+        raise InputError(path, f"has {columns} columns, more than {MOST_COLUMNS}", "write the values below each other")
     try:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", pd.errors.ParserWarning)
