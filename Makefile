@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# no bytecode: the main job imports little of what is installed, and of what builds it nothing
+PIP := PIP_COMPILE=0 $(BIN)/pip install --quiet --quiet --disable-pip-version-check
 # where there is no such command only pytest's own limits hold
 LIMIT := $(if $(shell command -v timeout),timeout -k 10 2400)
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
@@ -16,12 +18,13 @@ help:  ## what can be made
 $(BIN)/batwatt: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing: apt install python3-venv"; exit 2; }
-	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[test]'
+	$(PIP) --upgrade pip
+	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/dev: $(BIN)/batwatt
-	$(BIN)/pip install --quiet --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/test $(VENV)/dev: $(BIN)/batwatt
+	$(PIP) --editable '.[$(@F)]'
+	-$(BIN)/python -m compileall -qq $(VENV)/lib
 	@touch $@
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no configuration
@@ -29,7 +32,7 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 	  -c 'EASY Slowdown HFLD={"backfilling": "easy", "order": "slowdown", "response": "hfld"}' \
 	  -c 'EASY Slowdown no configuration={"backfilling": "easy", "order": "slowdown", "response": "none"}'
 
-test: $(BIN)/batwatt  ## all tests
+test: $(VENV)/test  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contracts, sizes
@@ -67,17 +70,17 @@ profiles: $(VENV)/dev  ## check that the power profiles are what their script ma
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
 	$(BIN)/python power_profiles/make_profiles.py --check
 
-igsc22: $(BIN)/batwatt  ## the experiments of the powercap paper: campaign, report, tables of the docs
+igsc22: $(VENV)/test  ## the experiments of the powercap paper: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/igsc22.yaml
 	$(BIN)/batwatt report results/igsc22
 	$(BIN)/python experiments/igsc22_tables.py results/igsc22
 
-pmbs23: $(BIN)/batwatt  ## experiments of the riskaware paper, in part: campaign, report, tables of the docs
+pmbs23: $(VENV)/test  ## experiments of the riskaware paper, in part: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/pmbs23-part.yaml
 	$(BIN)/batwatt campaign run experiments/pmbs23-small.yaml
 	$(BIN)/python experiments/pmbs23_tables.py results/pmbs23-part results/pmbs23-small
 
-varcap: $(BIN)/batwatt  ## experiments of the varcap dissertation, in part: campaign, report, tables of the docs
+varcap: $(VENV)/test  ## experiments of the varcap dissertation, in part: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/varcap-part.yaml
 	$(BIN)/batwatt campaign run experiments/varcap-small.yaml
 	$(BIN)/python experiments/varcap_tables.py results/varcap-part results/varcap-small
@@ -86,12 +89,12 @@ varcap: $(BIN)/batwatt  ## experiments of the varcap dissertation, in part: camp
 	$(BIN)/batwatt campaign run experiments/varcap-prices.yaml
 	$(BIN)/python experiments/varcap_prices.py results/varcap-prices
 
-checkpoint: $(BIN)/batwatt  ## experiments on checkpoint planning, in part: campaign, report, tables of the docs
+checkpoint: $(VENV)/test  ## experiments on checkpoint planning, in part: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/checkpoint-part.yaml
 	$(BIN)/batwatt campaign run experiments/checkpoint-small.yaml
 	$(BIN)/python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
 
-carbon: $(BIN)/batwatt  ## experiments of the carbon thesis: all plans, tables and pictures of the docs
+carbon: $(VENV)/test  ## experiments of the carbon thesis: all plans, tables and pictures of the docs
 	$(BIN)/batwatt carbon study experiments/carbon.yaml
 	$(BIN)/batwatt carbon study experiments/carbon-small.yaml
 	$(BIN)/python experiments/carbon_tables.py results/carbon results/carbon-small
