@@ -284,6 +284,7 @@ def test_parts_that_are_not_there(read, part):
         ("Time,price\n2024-01-01,1\n2024-01-02,inf\n", {}, "row 2: price 'inf' is not a finite number"),
         ("Time,x\n2024-01-01T00:00Z,1\n2024-01-02T00:00,2\n", {}, "row 2: has no offset from UTC while others have"),
         ("Time,price\n2024-01-01,1\nnow,2\n", {}, "row 2: Time 'now' is not a date"),
+        ("time_s,price\n0,1\n1e307,2\n", {}, r"row 2: time_s 1e\+307 s is larger than 1e\+15, the bound of times in s"),
         (HOURS, {"begin": "now"}, "'now' is not a date"),
         (HOURS, {"begin": "2024-01-01", "end": "x"}, "'x' is not a date"),
         (HOURS, {"zone": "DE"}, "no column of zones; leave out zone="),

@@ -163,6 +163,10 @@ def _columns(file: SignalFile) -> _Columns:
     _check_kind(frame, column, file)
     times, dated, notes = times_of(frame[time_column], file)
     values = _values(frame[column], file.path)
+    late = np.flatnonzero(np.abs(times) > LARGEST)
+    if len(late):
+        problem = f"{time_column} {times[late[0]]:g} s is larger than {LARGEST:g}, the bound of times in s"
+        raise InputError(f"{file.path}: row {late[0] + 1}", problem, "correct it")
     if not np.isfinite(values[np.isfinite(times)]).any():
         raise InputError(file.path, f"no value in column {column!r}", "choose another with column=")
     values, name, unit = _converted(values, frame, column, file, notes)
