@@ -45,6 +45,16 @@ OUTSIDE = {
     "README.md": "index.md",
 }
 """Files of the repository that are pages of the site, too: its path -> that of the page."""
+PAPERS, RESULTS = "papers", "results"
+"""Folder of the repository with a folder for each paper, and the folder of the site with a page for each."""
+OUTSIDE |= {
+    f"{PAPERS}/{path.parent.name}/README.md": f"{RESULTS}/{path.parent.name}.md"
+    for path in sorted((ROOT / PAPERS).glob("*/README.md"))
+} | {f"{PAPERS}/README.md": f"{RESULTS}/index.md"}
+SHIPPED = (".csv", ".png", ".svg")
+"""Suffixes of the files of a paper that its page can show or link."""
+BOOST = 0.1
+"""Weight of a results page in the search; that of other pages is 1."""
 PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -54,11 +64,39 @@ MARK = re.compile(r"^<!-- generated: (\w+)(.*?) -->$", re.MULTILINE)
 # pages
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the results pages to the navigation."""
+    for section in config.nav or []:
+        section.get("Results", []).extend(results_pages())
+    return config
+
+
+def results_pages() -> list[dict[str, str]]:
+    """Title and page of each first link of a table row of papers/README.md."""
+    index = PurePosixPath(PAPERS, "README.md")
+    rows = re.findall(r"^\| \[([^\]]+)\]\(([^)]+)\)", (ROOT / index).read_text(encoding="utf-8"), re.MULTILINE)
+    return [{title: page_at(os.path.normpath(index.parent / path))} for title, path in rows]
+
+
+def page_at(path: str) -> str:
+    """Return the page or file of the site for a path of the repository, or ""."""
+    folder, _, name = path.partition("/")
+    if folder == "docs":
+        return name
+    if folder == PAPERS and path.endswith(SHIPPED):
+        return f"{RESULTS}/{name}"
+    return OUTSIDE.get(path) or OUTSIDE.get(f"{path}/README.md", "")
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that lie in other folders of the repository, and those that notebooks are turned into."""
     for path, uri in OUTSIDE.items():
         if (ROOT / path).exists() and files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    for path in sorted((ROOT / PAPERS).rglob("*.*")):
+        if path.suffix in SHIPPED:
+            uri = page_at(path.relative_to(ROOT).as_posix())
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
     for notebook in sorted((ROOT / "docs").rglob("*.ipynb")):
         text, pictures = notebook_page(notebook)
         uri = PurePosixPath(notebook.relative_to(ROOT / "docs").with_suffix(".md").as_posix())
@@ -69,10 +107,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Fill in what is generated, and turn links between files of the repository into links between pages."""
+    """Fill in what is generated, turn links between files of the repository into links between pages, weigh results."""
     text = filled(markdown)
     back = {uri: path for path, uri in OUTSIDE.items() if uri != "index.md"}
     uri = page.file.src_uri
+    if uri.startswith(f"{RESULTS}/"):
+        page.meta["search"] = {"boost": BOOST}
     return relinked(text, PurePosixPath(back.get(uri, f"docs/{uri}")), PurePosixPath(uri))
 
 
@@ -84,11 +124,7 @@ def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
         name, _, anchor = target.partition("#")
         if not name or "://" in target or target.startswith("mailto:"):
             return found[0]
-        goal = os.path.normpath(path.parent / name)
-        if goal.startswith("docs/"):
-            page = goal.removeprefix("docs/")
-        else:
-            page = OUTSIDE.get(goal) or OUTSIDE.get(f"{goal}/README.md", "")
+        page = page_at(os.path.normpath(path.parent / name))
         if not page:
             return words
         page = re.sub(r"\.ipynb$", ".md", page)

@@ -107,6 +107,10 @@ def test_links_between_files_become_links_between_pages(hooks):
     assert hooks.relinked(text, *here) == expected
     fenced = "```text\n[d](../../src/x.py)\n```\n"
     assert hooks.relinked(fenced, *here) == fenced
+    paper = PurePosixPath("papers/x/README.md"), PurePosixPath("results/x.md")
+    assert hooks.relinked("![f](f.png) [d](data/d.csv) [s](x.py) [i](../README.md)", *paper) == (
+        "![f](x/f.png) [d](x/data/d.csv) s [i](index.md)"
+    )
     back = hooks.relinked("[x](../docs/howto/parts.md)", PurePosixPath("docker/README.md"), PurePosixPath("howto/c.md"))
     assert back == "[x](parts.md)"
 
@@ -132,7 +136,9 @@ def test_every_page_is_in_the_navigation(hooks):
         """Reads the tags of MkDocs as nothing."""
 
     Loader.add_multi_constructor("", lambda *_: None)
-    nav = json.dumps(yaml.load(MKDOCS, Loader)["nav"])
+    nav = json.dumps([yaml.load(MKDOCS, Loader)["nav"], hooks.results_pages()])
     pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
-    pages = [name for name in pages if name.count("/") < 2]
+    pages = [name for name in pages if name.count("/") < 2] + [
+        uri for path, uri in hooks.OUTSIDE.items() if path.startswith("papers/")
+    ]
     assert [name for name in pages if f'"{name}"' not in nav] == []

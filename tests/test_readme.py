@@ -27,6 +27,8 @@ FOLDERS = (
     "platforms",
     "power_profiles",
     "workloads",
+    "papers",
+    *(f"papers/{path.parent.name}" for path in sorted((ROOT / "papers").glob("*/README.md"))),
 )
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))])
 SHELL = ("&", "|", ">", ">>", "2>", "2>&1", "<")
