@@ -36,8 +36,8 @@ test: $(VENV)/test  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 lint: $(VENV)/dev  ## style, types, import contracts, sizes
-	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments papers power_profiles workloads docker
-	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments papers power_profiles workloads docker
+	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments papers power_profiles start workloads docker
+	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments papers power_profiles start workloads docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python bench/size.py

@@ -149,7 +149,7 @@ def _carbon() -> Iterator[Command]:
     for policy in ("cost", "carbon-cost", "oracle-spot", "carbon"):
         words = [*jobs, *signal, "--policy", policy, "--reserved", "4", "-e", "{out}/x"]
         yield f"carbon run reserved {policy}", ["carbon", "run", *words]
-    gaia = ["--jobs", "experiments/small/jobs.csv", "--signal", "experiments/small/carbon.csv"]
+    gaia = ["--jobs", "workloads/cloud/jobs.csv", "--signal", "workloads/cloud/carbon.csv"]
     for policy in ("carbon", "carbon-cost", "cost", "oracle", "lowest", "waiting", "suspend-resume", "cst-oracle"):
         yield f"carbon gaia {policy}", ["carbon", "gaia", *gaia, "--policy", policy, "-e", "{out}/x"]
     for policy in ("immediate", "wait-awhile", "wait-awhile-interrupting"):

@@ -25,7 +25,7 @@ from batwatt.scheduling.registry import make
 
 yaml = pytest.importorskip("yaml")
 
-ROBIN = sorted((ROOT / "experiments" / "robin").glob("*.yaml"))
+ROBIN = sorted((ROOT / "docs" / "howto" / "robin").glob("*.yaml"))
 COMPOSE = ROOT / "docker" / "compose.yaml"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 
@@ -72,7 +72,7 @@ def test_robin_file(path):
 
 def test_robin_gets_the_execution_context_of_batsim_5(tmp_path):
     """It appends an option to the command and wants `external_scheduler`, which v5.0.0-rc2 does not print."""
-    command = load(ROOT / "experiments" / "robin" / "batsim5-hfld.yaml")["batcmd"]
+    command = load(ROOT / "docs" / "howto" / "robin" / "batsim5-hfld.yaml")["batcmd"]
     fake = tmp_path / "batsim"
     fake.write_text('#!/bin/sh\necho \'{"socket_endpoint":"tcp://x","export_prefix":"out/"}\'\n')
     fake.chmod(0o755)
@@ -290,7 +290,9 @@ def test_changelog_has_this_version():
 def test_what_is_said_to_install_can_be_installed():
     """No index has batwatt: a command names an extra of the clone, and one that setup.cfg has."""
     extras = re.findall(r"^(\w+) =$", (ROOT / "setup.cfg").read_text().partition("extras_require")[2], re.M)
-    folders = [ROOT / name for name in ("src", "schedulers", "docs", "experiments", "tests", "docker")]
+    folders = [
+        ROOT / name for name in ("src", "schedulers", "docs", "experiments", "papers", "start", "tests", "docker")
+    ]
     paths = [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",

@@ -127,9 +127,9 @@ def _bytes_of(path: str) -> bytes:
     return (ROOT / path).read_bytes()
 
 
-def _declared(name: str) -> bytes:
+def _declared(path: str) -> bytes:
     """A declaration that may lie anywhere."""
-    return _bytes_of(f"experiments/{name}.yaml").replace(b"../", f"{ROOT}/".encode())
+    return _bytes_of(path).replace(b"../", f"{ROOT}/".encode())
 
 
 def flat(rng: Random, data: bytes) -> bytes:
@@ -276,8 +276,9 @@ KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
     "reference": ("x.csv", flat, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", flat, _bytes_of("platforms/small.toml"), (platform_xml_of,)),
-    "campaign": ("x.yaml", flat, _declared("first"), (command("campaign", "status", "{}"),)),
-    "study": ("x.yaml", flat, _declared("carbon-small"), (lambda path: studies_in(path, path.parent),)),
+    "campaign": ("x.yaml", flat, _declared("start/first.yaml"), (command("campaign", "status", "{}"),)),
+    "study": ("x.yaml", flat, _declared("experiments/carbon-small.yaml"), (
+        lambda path: studies_in(path, path.parent),)),
     "options": ("x.json", tree, json.dumps(OPTIONS).encode(), (
         command("run", "-p", P, "-w", W, "--envelope", E, "-o", "@{}", *TO),)),
 }  # fmt: skip

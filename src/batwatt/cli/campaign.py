@@ -31,7 +31,7 @@ campaign = typer.Typer(
     no_args_is_help=True,
     help="""Run a declared grid of many runs, resume it, show its state.
 
-    [bold]Example:[/] batwatt campaign run experiments/first.yaml
+    [bold]Example:[/] batwatt campaign run start/first.yaml
     """,
     rich_markup_mode="rich",
 )
@@ -172,7 +172,7 @@ def run_command(
 ) -> int:
     """Run what is not done yet of a declared campaign, and write its table; failed runs are tried again.
 
-    [bold]Example:[/] batwatt campaign run experiments/first.yaml
+    [bold]Example:[/] batwatt campaign run start/first.yaml
     """
     from batwatt.campaign.campaign import campaign_in
 
@@ -191,7 +191,7 @@ def resume_command(
     """Complete a campaign that was interrupted: a folder as it was declared then, a YAML file as it is now.
 
     [bold]Example:[/]
-    batwatt campaign run experiments/first.yaml
+    batwatt campaign run start/first.yaml
     batwatt campaign resume results/first
     """
     from batwatt.inputs.workloads.batsim_json import read_text
@@ -212,7 +212,7 @@ def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None
     """Count the runs that are done, failed and missing.
 
     [bold]Example:[/]
-    batwatt campaign run experiments/first.yaml
+    batwatt campaign run start/first.yaml
     batwatt campaign status results/first
     """
     found = results.campaign(known)
@@ -229,7 +229,7 @@ def clean_command(known: Known, results: ResultsOptions) -> None:
     """Remove the runs that are no longer declared, or are of other inputs or code.
 
     [bold]Example:[/]
-    batwatt campaign run experiments/first.yaml
+    batwatt campaign run start/first.yaml
     batwatt campaign clean results/first
     """
     found = results.campaign(known)
@@ -246,7 +246,7 @@ def report_command(folder: Annotated[Path, typer.Argument(help="Folder of the ca
     """Write the report of a campaign: the same as `batwatt report`.
 
     [bold]Example:[/]
-    batwatt campaign run experiments/first.yaml
+    batwatt campaign run start/first.yaml
     batwatt campaign report results/first
     """
     report(folder)

@@ -125,7 +125,7 @@ def gaia_command(
     """Run a policy by GAIA's rules and write the files of `carbon run`; or compare several.
 
     [bold]Example:[/]
-    batwatt carbon gaia --jobs experiments/small/jobs.csv --length-unit hours
+    batwatt carbon gaia --jobs workloads/cloud/jobs.csv --length-unit hours
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy suspend-resume --wait 6x24 -e out/gaia
     """
@@ -143,7 +143,7 @@ def lwa_command(
     """Run a policy by the rules of Let's Wait Awhile and write the files of `carbon run`; or compare several.
 
     [bold]Example:[/]
-    batwatt carbon lwa --jobs experiments/small/jobs.csv --length-unit hours
+    batwatt carbon lwa --jobs workloads/cloud/jobs.csv --length-unit hours
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy interrupting --constraint semi-weekly -e out/lwa
     """

@@ -121,7 +121,7 @@ def convert(
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
 
     [bold]Example:[/]
-    batwatt convert experiments/small/jobs.csv --unit h --cores-per-server 4
+    batwatt convert workloads/cloud/jobs.csv --unit h --cores-per-server 4
       --profile flops --reference-flops 18.4e9 -o workload.json
     batwatt convert workload.json --to batsim5 -o workload5.json
     """

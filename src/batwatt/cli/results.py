@@ -205,7 +205,7 @@ def report(
     """Write tables, figures and one page about a campaign into results/NAME/report.
 
     [bold]Example:[/]
-    batwatt campaign run experiments/first.yaml
+    batwatt campaign run start/first.yaml
     batwatt report results/first
     """
     # pandas and matplotlib take as long to import as all the rest

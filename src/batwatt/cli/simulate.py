@@ -102,7 +102,7 @@ def run_command(
     batwatt run -w workloads/risk-small.txt --window 86400:259200
       --machines 152 --cores 8 --capacity power_profiles/walk-small.csv
       -s riskaware -o '{"strategy": "target-asap"}' -e out/risk
-    batwatt run -w experiments/small/jobs.csv --length-unit hours
+    batwatt run -w workloads/cloud/jobs.csv --length-unit hours
       --machines 15 --cores 16
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x

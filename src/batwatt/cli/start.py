@@ -16,13 +16,13 @@ power_profiles/carbon/carbon-hourly.csv power_profiles/carbon/price-hourly.csv
 power_profiles/measured/straight/01.csv power_profiles/measured/straight/01-events.csv
 power_profiles/measured/straight/02.csv power_profiles/measured/straight/02-events.csv
 power_profiles/measured/straight/03.csv power_profiles/measured/straight/03-events.csv
-experiments/first.yaml experiments/carbon-small.yaml experiments/small/jobs.csv
+start/first.yaml experiments/carbon-small.yaml workloads/cloud/jobs.csv
 experiments/periods/period.json experiments/periods/change.json experiments/periods/figure1.json
 experiments/periods/starving.json
 """
 SOURCES = {
-    "README.md": "experiments/start/README.md",
-    "my_policy.py": "experiments/start/my_policy.py",
+    "README.md": "start/README.md",
+    "my_policy.py": "start/my_policy.py",
     **{name: name for name in _SAME.split()},
 }
 """File of a start -> the file of the repository that it is."""
