@@ -70,10 +70,10 @@ profiles: $(VENV)/dev  ## check that the power profiles are what their script ma
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'
 	$(BIN)/python power_profiles/make_profiles.py --check
 
-igsc22: $(VENV)/test  ## the experiments of the powercap paper: campaign, report, tables of the docs
-	$(BIN)/batwatt campaign run experiments/igsc22.yaml
+igsc22: $(VENV)/test  ## the experiments of the powercap paper: campaign, report, its page
+	$(BIN)/batwatt campaign run papers/igsc22/study.yaml
 	$(BIN)/batwatt report results/igsc22
-	$(BIN)/python experiments/igsc22_tables.py results/igsc22
+	$(BIN)/python -m papers.igsc22.tables results/igsc22
 
 pmbs23: $(VENV)/test  ## experiments of the riskaware paper, in part: campaign, report, tables of the docs
 	$(BIN)/batwatt campaign run experiments/pmbs23-part.yaml

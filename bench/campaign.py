@@ -1,6 +1,6 @@
 """What a campaign of short runs loses besides them, and how long the powercap grid takes: `make bench`.
 
-The powercap grid is the study `workloads` of `experiments/igsc22.yaml` without its cases: all 48 algorithms of the
+The powercap grid is the study `workloads` of `papers/igsc22/study.yaml` without its cases: all 48 algorithms of the
 powercap paper (2 backfillings, 4 orders, 6 responses) on its 20 workloads under profile 3, 960 runs. The share is
 measured on all of igsc22.yaml but the optima, which are long, or on a few workloads of it (`--workloads`).
 
@@ -28,7 +28,7 @@ CORES = 2
 SHARE = 0.95
 """How much of the cores' time is to be useful."""
 GRID_S = 180.0
-DECLARED = Path(__file__).parent.parent / "experiments" / "igsc22.yaml"
+DECLARED = Path(__file__).parent.parent / "papers" / "igsc22" / "study.yaml"
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 

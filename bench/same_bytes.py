@@ -213,8 +213,13 @@ def _looking_up() -> Iterator[Command]:
 
 
 def _campaigns() -> Iterator[Command]:
-    for name in ("igsc22-small", "pmbs23-small", "varcap-small", "checkpoint-small"):
-        yield f"campaign {name}", ["campaign", "run", f"experiments/{name}.yaml", "--results", "{out}", "-j", "1"]
+    for name, path in {
+        "igsc22-small": "papers/igsc22/small.yaml",
+        "pmbs23-small": "experiments/pmbs23-small.yaml",
+        "varcap-small": "experiments/varcap-small.yaml",
+        "checkpoint-small": "experiments/checkpoint-small.yaml",
+    }.items():
+        yield f"campaign {name}", ["campaign", "run", path, "--results", "{out}", "-j", "1"]
     yield "carbon study", ["carbon", "study", "experiments/carbon-small.yaml", "--results", "{out}", "-j", "1"]
 
 

@@ -240,11 +240,11 @@ def test_the_declared_experiments(small):
     """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + ours + optimum), then 3 profiles."""
     from cli_house import ROOT
 
-    for name in ("igsc22", "igsc22-small"):
-        declared = campaign_in(ROOT / "experiments" / f"{name}.yaml", small.results)
+    for file, name in (("study", "igsc22"), ("small", "igsc22-small")):
+        declared = campaign_in(ROOT / "papers" / "igsc22" / f"{file}.yaml", small.results)
         assert declared.campaign.name == name and {"workloads", "profiles"} <= set(declared.campaign.studies)
         kept = {cell.label for cell in declared.cells if cell.study == "profiles" and cell.keep}
         assert {"EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"} <= kept
-    whole = campaign_in(ROOT / "experiments" / "igsc22.yaml", small.results)
+    whole = campaign_in(ROOT / "papers" / "igsc22" / "study.yaml", small.results)
     assert sum(cell.study == "workloads" and cell.scheduler == "powercap" for cell in whole.cells) >= 20 * 48
     assert yaml.safe_load(whole.text)["name"] == "igsc22"

@@ -21,7 +21,7 @@ def batwatt(*words: str, without: tuple[str, ...] = OPTIONAL) -> subprocess.Comp
 @pytest.mark.parametrize(
     "words, extra",
     [
-        (("campaign", "run", "experiments/igsc22.yaml"), "campaign"),
+        (("campaign", "run", "papers/igsc22/study.yaml"), "campaign"),
         (("carbon", "study", "experiments/carbon-small.yaml"), "campaign"),
         (("report", "results/igsc22"), "report"),
         (("optimum", *SMALL, *ENVELOPE), "optimum"),

@@ -1,4 +1,4 @@
-"""Frugal: a response of our own to a new power cap. Its rules F1 to F7 are explained in docs/results/frugal.md.
+"""Frugal: a response of our own to a new power cap. Its rules F1 to F7 are explained in docs/explanation/powercap.md.
 
 It serves the same ends as the responses of the powercap paper (few violations, few kills, small slowdown) and knows no
 more than they do, the cap of the current step, unless the scheduler is given a forecast.

@@ -1,22 +1,22 @@
 """The table of docs/explanation/victims.md: three systems on shipped inputs, with each rule for what becomes of a
 victim.
 
-python experiments/victims.py [--check]
+python -m papers.victims [--check]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from doc_pages import check, read_page, write
-from igsc22_tables import markdown
+from papers import pages
+from papers.pages import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "explanation" / "victims.md"
 RISK = ["-w", "workloads/risk-small.txt", "--machines", "32", "--cores", "8"]
 WALK = ["--capacity", "power_profiles/walk-small.csv", "--window", "86400:259200"]
 SYSTEMS: dict[str, tuple[list[str], dict[str, object]]] = {
@@ -63,18 +63,11 @@ def _figures(metrics: dict[str, float | None]) -> tuple[str, ...]:
     )
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Write the table, or with --check tell whether the page has it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="compare with the page instead of writing it")
+def tables() -> dict[str, str]:
+    """Return the table."""
     head = ("system", "victim", "runs lost", "jobs finished", "finished work (%)", "goodput (%)", "aborted (%)")
-    tables = {"victims": markdown(head, rows(), texts=2)}
-    pages = [read_page(ROOT / "docs" / "explanation" / "victims.md", ["victims"])]
-    if parser.parse_args(argv).check:
-        return check(pages, tables)
-    write(pages, tables)
-    return 0
+    return {"victims": markdown(head, rows(), texts=2)}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(pages.main(PAGE, tables, lambda: None))

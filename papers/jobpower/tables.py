@@ -1,10 +1,9 @@
-"""Power per job: checks and predictors over 20 seeds, for docs/results/job-power.md.
+"""Run jobpower's checks and predictors over 20 seeds; make the figure and the tables of the page on power per job.
 
-python experiments/job_power.py
-    runs everything (about 10 minutes), writes docs/results/job-power/runs.csv and tradeoff.png, and puts the tables on
-    the page
-python experiments/job_power.py --check
-    makes the tables from runs.csv, and exits 1 if the page has other ones
+    python -m papers.jobpower.tables
+        run everything (about 10 minutes), write data/runs.csv and figure.png, and fill the page
+    python -m papers.jobpower.tables --check
+        compare the tables with data/runs.csv
 
 Each seed has its own 500 jobs (`batwatt generate power-jobs --seed SEED`) on platforms/marconi100-48.xml, and its own
 envelope: a random walk between 30 and 90 % of the most that Marconi100's nodes drew above idle on average, in steps of
@@ -20,17 +19,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import doc_pages
 import numpy as np
 import pandas as pd
-from igsc22_tables import markdown
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.files import whole_file
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, Pm100Like, pm100_like
@@ -41,14 +37,13 @@ from batwatt.results import style
 from batwatt.results.job_power import job_power_figures
 from batwatt.results.run_data import RunData
 from batwatt.schedulers.jobpower import Jobpower
-from batwatt.units import HOUR_S, J_PER_KWH
+from batwatt.units import HOUR_S
+from papers import pages
+from papers.pages import markdown
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCS = ROOT / "docs" / "results"
-PAGES = ("job-power.md",)
-FOLDER, RUNS, PICTURE = "job-power", "runs.csv", "tradeoff.png"
-TABLES = ("checks", "kills", "predictors")
-PLATFORM = ROOT / "platforms" / "marconi100-48.xml"
+HERE = Path(__file__).resolve().parent
+PAGE, RUNS, FIGURE = HERE / "README.md", HERE / "data" / "runs.csv", HERE / "figure.png"
+PLATFORM = HERE.parents[1] / "platforms" / "marconi100-48.xml"
 
 SEEDS = range(1, 21)
 STEP_S, STEPS = 1800.0, 600
@@ -68,6 +63,12 @@ CHECKS: dict[str, Any] = {
 PREDICTORS = (EXACT, "user", "user-queue-width", "history")
 KILLING = (EXACT, "history")
 """Predictors that are also run with kills."""
+KEPT_OFF = {(check, "user") for check in CHECKS if check.startswith("gaussian")} | {
+    ("knapsack", "history"),
+    ("knapsack", "user"),
+}
+KILLED_OFF = ("knapsack", "gaussian 1", "gaussian 2")
+"""Checks and predictors that are in runs.csv, not on the page, as is the predictor user-queue-width."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def run_case(case: Case, platform: Platform, workload: Workload, envelope: Serie
     scheduler = Jobpower({"platform": platform, **case.options, **given})
     again = scheduler.needs_dynamic_jobs
     engine = Engine(platform, [workload], EngineConfig(energy=False, dynamic_jobs=again, profile_reuse=again))
-    data = RunData(FOLDER, simulate(engine, scheduler))
+    data = RunData("jobpower", simulate(engine, scheduler))
     scores = scheduler.scores
     scored = {"mape": scores.mape, "mape_known": scores.mape_known, "blind_share": scores.blind_share}
     return asdict(case) | job_power_figures(data, workload, platform, envelope).as_dict() | scored
@@ -156,12 +157,13 @@ def checks_table(runs: pd.DataFrame) -> str:
     base = next(rows for check, _, rows in groups(runs, KEEP) if check == NODE)
     lines = []
     for check, predictor, rows in groups(runs, KEEP):
+        if predictor == "user-queue-width" or (check, predictor) in KEPT_OFF:
+            continue
         change = 100.0 * (rows["mean_turnaround_s"] / base["mean_turnaround_s"] - 1.0)
-        lines.append([
-            *names_of(check, predictor), cell(100.0 * rows["share_above"], 1), cell(rows["above_j"] / J_PER_KWH, 1),
-            cell(rows["mean_turnaround_s"] / HOUR_S, 2), "" if check == NODE else cell(change, 1),
-        ])  # fmt: skip
-    heads = ["check", "predictor", "above the cap, % of time", "above, kWh", "turnaround, h", "against node, %"]
+        above, hours = 100.0 * rows["share_above"], rows["mean_turnaround_s"] / HOUR_S
+        against = "" if check == NODE else cell(change, 1)
+        lines.append([*names_of(check, predictor), cell(above, 1), cell(hours, 2), against])
+    heads = ["check", "predictor", "above the cap, % of time", "turnaround, h", "against node, %"]
     return markdown(heads, lines, texts=2)
 
 
@@ -170,6 +172,8 @@ def kills_table(runs: pd.DataFrame) -> str:
     without = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
     lines = []
     for check, predictor, rows in groups(runs, KILL):
+        if check in KILLED_OFF:
+            continue
         change = 100.0 * (rows["mean_turnaround_s"] / without[check, predictor]["mean_turnaround_s"] - 1.0)
         lines.append([
             *names_of(check, predictor), cell(rows["killed_power"], 1), cell(100.0 * rows["share_above"], 1),
@@ -189,9 +193,9 @@ def predictors_table(runs: pd.DataFrame) -> str:
     return markdown(["predictor", "MAPE, %", "of those with a history, %", "without one, % of runs"], lines)
 
 
-def tables_of(docs: Path) -> dict[str, str]:
-    """Every table, from runs.csv."""
-    runs = pd.read_csv(docs / FOLDER / RUNS)
+def tables() -> dict[str, str]:
+    """Return every table, from runs.csv."""
+    runs = pd.read_csv(RUNS)
     return {"checks": checks_table(runs), "kills": kills_table(runs), "predictors": predictors_table(runs)}
 
 
@@ -244,23 +248,16 @@ def _draw(axes: Axes, rows: pd.DataFrame, colour: str, marker: str) -> None:
     )  # fmt: skip
 
 
-def make(docs: Path) -> int:
-    """Run everything; write runs.csv, the figure and the tables."""
-    pages = doc_pages.read_pages(docs, PAGES, TABLES)
+def make() -> None:
+    """Run all checks and predictors over 20 seeds; make the figure and the tables of the page on power per job."""
+    logging.disable(logging.WARNING)
     rows: list[dict[str, Any]] = []
     for seed in SEEDS:
         rows += run_seed(seed)
         print(f"seed {seed}: {len(rows)} runs", file=sys.stderr)
-    (docs / FOLDER).mkdir(exist_ok=True)
-    with whole_file(docs / FOLDER / RUNS) as out:
-        out.write(pd.DataFrame(rows).to_csv(index=False, lineterminator="\n", float_format="%.9g"))
-    style.draw(docs / FOLDER / PICTURE, lambda: tradeoff(pd.read_csv(docs / FOLDER / RUNS)))
-    doc_pages.write(pages, tables_of(docs))
-    return 0
+    pd.DataFrame(rows).to_csv(RUNS, index=False, lineterminator="\n", float_format="%.9g")
+    style.draw(FIGURE, lambda: tradeoff(pd.read_csv(RUNS)))
 
-
-main = doc_pages.Script("job_power", DOCS, PAGES, TABLES, (), make, tables_of).main
 
 if __name__ == "__main__":
-    logging.disable(logging.WARNING)
-    sys.exit(main())
+    sys.exit(pages.main(PAGE, tables, make))

@@ -1,0 +1,29 @@
+"""What a paper claims, and whether it holds here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from papers.pages import markdown
+
+YES, PARTLY, NO, OPEN = "yes", "partly", "no", "open"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of a paper, its section, table or figure, and the test that decides from the numbers of the page.
+
+    The test returns what came out, as a text, and one of `YES`, `PARTLY`, `NO` and `OPEN`.
+    """
+
+    sentence: str
+    section: str
+    test: Callable[[Any], tuple[str, str]]
+
+
+def claims_table(claims: Iterable[Claim], numbers: Any) -> str:
+    """Return the table of the claims with what came out and the verdicts."""
+    rows = ((str(n), one.sentence, one.section, *one.test(numbers)) for n, one in enumerate(claims, 1))
+    return markdown(["#", "the paper", "where", "here", "holds"], rows, texts=5)

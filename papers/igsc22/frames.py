@@ -1,0 +1,57 @@
+"""The two files of numbers behind the powercap paper's page, as data frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+SLOWDOWN, KILLS, VIOLATIONS, WORK = "mean_slowdown", "kills", "violations", "finished_work_percent"
+OPTIMUM = "Optimum"
+ALL = "all"
+"""In place of an envelope: the mean over all of them."""
+TIE = 2.0
+"""A mean of differences below this many standard errors decides nothing."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Means by study, algorithm and envelope (`summary`), and single runs of some algorithms (`instances`)."""
+
+    summary: pd.DataFrame
+    instances: pd.DataFrame
+
+    @classmethod
+    def read(cls, folder: Path) -> Numbers:
+        """Read the files of a folder."""
+        runs = pd.read_csv(folder / "instances.csv")
+        work = {KILLS: runs["killed_power"] + runs["killed_walltime"], WORK: 100.0 * runs["finished_work_fraction"]}
+        return cls(pd.read_csv(folder / "summary.csv"), runs.assign(**work))
+
+    def means(self, study: str, envelope: str = ALL) -> pd.DataFrame:
+        """Return the means of a study under an envelope, by label."""
+        rows = self.summary[(self.summary["study"] == study) & (self.summary["envelope"] == envelope)]
+        return rows.set_index("label")
+
+    def mean(self, label: str, column: str, study: str = "workloads", envelope: str = ALL) -> float:
+        """Return a mean of one algorithm."""
+        return float(self.means(study, envelope).loc[label, column])
+
+    def runs(self, study: str) -> pd.DataFrame:
+        """Return the single runs of a study."""
+        return self.instances[self.instances["study"] == study]
+
+    def paired(self, study: str, envelope: str, one: str, other: str) -> pd.DataFrame:
+        """Return the differences of two algorithms on the same workloads, by column."""
+        runs = self.runs(study)
+        here = runs[runs["envelope"] == envelope].set_index("workload")
+        columns = [SLOWDOWN, KILLS, VIOLATIONS, WORK]
+        first, second = (here.loc[here["label"] == label, columns] for label in (one, other))
+        return (first - second).dropna()
+
+
+def is_tie(differences: pd.Series) -> bool:
+    """Return whether the mean of paired differences is 0 or less than `TIE` standard errors from it."""
+    mean = differences.mean()
+    return bool(mean == 0.0 or abs(mean) < TIE * differences.sem())

@@ -1,0 +1,237 @@
+"""Make the numbers, the figure and the tables of the powercap paper's page.
+
+    python -m papers.igsc22.tables results/igsc22
+        write data/summary.csv and data/instances.csv from the results of study.yaml, then the figure and the tables
+    python -m papers.igsc22.tables --check
+        compare the tables with the two files
+
+`summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
+run of the optimum, of the algorithms of Table II, of our own and of those that `PAIRS` compares. Units are in the names
+of the columns: kills in jobs, violations in steps of the envelope.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from papers import pages
+from papers.claims import claims_table
+from papers.igsc22.claims import CLAIMS
+from papers.igsc22.frames import ALL, KILLS, OPTIMUM, SLOWDOWN, VIOLATIONS, WORK, Numbers, is_tie
+from papers.pages import NOTHING, markdown, number
+
+HERE = Path(__file__).parent
+DATA, PAGE, FIGURE = HERE / "data", HERE / "README.md", HERE / "figure.png"
+ENERGY = "energy_kwh"
+RESPONSES = ("none", "idfs", "iafs", "idsb", "iasb", "hfld")
+"""Responses of the paper."""
+DISTANCES = {
+    "EBF Slow no config.": (0.43, 0.0, 184.0),
+    "EBF Slow HFLD": (2.90, 19.0, 3.0),
+    "FF Asc IDFS": (2.91, 28.0, 3.0),
+    "FF Slow HFLD": (4.48, 14.0, 3.0),
+    "EBF Slow IDSB": (2.12, 23.0, 6.0),
+}
+"""Table II: mean increase of slowdown, kills and violations over the optimum, profile 3."""
+PAIRS = (
+    ("readings", "EBF Slow HFLD", "EBF Slow IDFS"),
+    ("readings", "EBF Slow HFLD", "EBF Slow IDSB"),
+    ("readings", "EBF Slow HFLD in turns", "EBF Slow IDSB"),
+    ("readings", "EBF Slow HFLD in turns", "EBF Slow HFLD"),
+    ("readings", "FF Slow HFLD", "EBF Slow HFLD"),
+    ("readings", "FF Slow HFLD in turns", "EBF Slow HFLD in turns"),
+    ("resubmitted", "EBF Slow IDFS resubmitted", "EBF Slow HFLD resubmitted"),
+    ("resubmitted", "EBF Slow IDSB resubmitted", "EBF Slow HFLD resubmitted"),
+    ("resubmitted", "EBF Slow IDSB resubmitted", "EBF Slow HFLD in turns resubmitted"),
+    ("own", "EBF Slow Frugal", "EBF Slow HFLD"),
+    ("own", "EBF Slow Frugal forecast", "EBF Slow HFLD"),
+    ("other-seeds", "EBF Slow Frugal", "EBF Slow HFLD"),
+    ("other-seeds", "EBF Slow Frugal forecast", "EBF Slow HFLD"),
+)
+"""Study and two algorithms of it that are compared workload by workload."""
+WHERE = ["study", "label", "workload", "envelope"]
+COUNTS = ["killed_power", "killed_walltime", "violations"]
+MEANS = [SLOWDOWN, "killed_power", "killed_walltime", KILLS, VIOLATIONS, WORK, ENERGY]
+RUN = ["mean_slowdown", *COUNTS, "finished_work_fraction", "energy_j", "lower_bound", "gap", "proven_optimal"]
+HEADS = {
+    SLOWDOWN: ("slowdown", 2),
+    KILLS: ("kills (jobs)", 1),
+    VIOLATIONS: ("violations (steps)", 1),
+    WORK: ("finished work (%)", 1),
+    ENERGY: ("energy (kWh)", 1),
+}
+"""Column -> heading and decimals."""
+COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
+
+
+def write_numbers(results: Path, folder: Path) -> None:
+    """Write the two files from the table of the campaign. Raises ValueError if the campaign is another."""
+    frame = pd.read_parquet(results / "table.parquet")
+    if not {"workloads", "profiles"} <= set(frame["study"]):
+        raise ValueError(f"{results} is not the campaign of {HERE / 'study.yaml'}")
+    done = frame[frame["status"] == "done"]
+    if len(done) < len(frame):
+        print(f"{len(frame) - len(done)} of {len(frame)} runs failed; means are over the others", file=sys.stderr)
+    if done.duplicated(WHERE).any():
+        raise ValueError(f"{results} has several runs of an algorithm on an instance")
+    done = done.assign(
+        kills=done["killed_power"] + done["killed_walltime"],
+        finished_work_percent=100.0 * done["finished_work_fraction"].astype(float),
+        energy_kwh=done["energy_j"] / 3.6e6,
+    )
+    named, others = labels_of(frame)
+    for column, values in (("study", frame["study"].unique()), ("label", [*named, *others])):
+        done[column] = pd.Categorical(done[column], values, ordered=True)
+    parts = []
+    for part in (done, done.assign(envelope=ALL)):
+        group = part.groupby(["study", "label", "envelope"], observed=True)
+        parts.append(group[MEANS].mean().assign(runs=group.size()).reset_index())
+    summary = pd.concat(parts).sort_values(["study", "label"], kind="stable")
+    compared = {(study, label) for study, *pair in PAIRS for label in pair}
+    listed = [
+        label in named or (study, label) in compared for study, label in zip(done["study"], done["label"], strict=True)
+    ]
+    instances = done[listed].sort_values(WHERE)[[*WHERE, *RUN]]
+    instances[COUNTS] = instances[COUNTS].astype("Int64")
+    for name, table in (("summary", summary[["study", "label", "envelope", "runs", *MEANS]]), ("instances", instances)):
+        table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6f", lineterminator="\n")
+
+
+def labels_of(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Return the optimum, the algorithms of Table II and our own; then the others, by name."""
+    first = frame.drop_duplicates("label").set_index("label")
+    main = set(frame.loc[frame["study"] == "workloads", "label"])
+    own = [
+        label
+        for label, response in first["response"].items()
+        if label in main and response and response not in RESPONSES
+    ]
+    named = [label for label in dict.fromkeys((OPTIMUM, *DISTANCES, *own)) if label in first.index]
+    return named, sorted(set(first.index) - set(named))
+
+
+def cells(row: pd.Series, columns: Sequence[str] = tuple(HEADS)) -> list[str]:
+    """Return a cell for each column of a row."""
+    return [number(row[name], HEADS[name][1]) for name in columns]
+
+
+def triple(row: pd.Series, suffix: str = "", *, signed: bool = False, whole: bool = False) -> str:
+    """Return slowdown, kills and violations of a row as one cell; kills and violations without decimals if `whole`."""
+    digits = (2, 0, 0) if whole else (2, 1, 1)
+    return " / ".join(number(row[name + suffix], places, signed) for name, places in zip(COMPARED, digits, strict=True))
+
+
+def table2(numbers: Numbers) -> str:
+    """Table II: means, and distances to the optimum of the same instance, ours and the paper's."""
+    runs = numbers.runs("workloads")
+    best = runs[runs["label"] == OPTIMUM]
+    pairs = runs.merge(best, on=["workload", "envelope"], suffixes=("", "_best"))
+    for name in COMPARED:
+        pairs[f"{name}_over"] = pairs[name] - pairs[f"{name}_best"]
+    pairs["bound_over"] = pairs[SLOWDOWN] - pairs["lower_bound_best"]
+    distances = pairs.groupby("label")[[*(f"{name}_over" for name in COMPARED), "bound_over"]].mean()
+    rows = []
+    for label, row in runs.groupby("label", sort=False)[[*COMPARED, WORK]].mean().iterrows():
+        ours = [NOTHING, NOTHING]
+        if label in distances.index:
+            distance = distances.loc[label]
+            ours = [triple(distance, "_over", signed=True), number(distance["bound_over"], 2, signed=True)]
+        printed = DISTANCES.get(str(label))
+        paper = NOTHING if printed is None else triple(pd.Series(printed, COMPARED), signed=True)
+        rows.append([str(label), triple(row), *cells(row, [WORK]), *ours, paper])
+    goal = "the optimum" if len(best) and best["proven_optimal"].all() else "the best known schedule"
+    heading = ["algorithm", "slowdown / kills / violations", "finished work (%)", f"over {goal}"]
+    return markdown([*heading, "slowdown over the lower bound", "paper: over the optimum"], rows)
+
+
+def profiles(numbers: Numbers) -> str:
+    """One workload under each profile."""
+    study = "profiles"
+    envelopes = sorted(set(numbers.runs(study)["envelope"]))
+    means = [numbers.means(study, envelope) for envelope in envelopes]
+    rows = []
+    for label in numbers.means(study).index:
+        rows.append([
+            label, *(triple(one.loc[label], whole=True) if label in one.index else NOTHING for one in means)
+        ])  # fmt: skip
+    return markdown(["algorithm", *envelopes], rows)
+
+
+def means(numbers: Numbers, study: str) -> str:
+    """The means of a study over all its workloads and envelopes."""
+    rows = [[str(label), *cells(row)] for label, row in numbers.means(study).iterrows()]
+    return markdown(["algorithm", *(head for head, _ in HEADS.values())], rows)
+
+
+def paired(numbers: Numbers, *studies: str) -> str:
+    """Differences of two algorithms on the same workloads: mean and standard error, by envelope."""
+    columns = (*COMPARED, WORK)
+    rows = []
+    for study, one, other in PAIRS:
+        runs = numbers.runs(study) if study in studies else numbers.instances[:0]
+        for envelope in runs["envelope"].unique():
+            differences = numbers.paired(study, envelope, one, other)
+            changes = [difference(differences[name], HEADS[name][1]) for name in columns]
+            rows.append([envelope, f"{one} − {other}", *changes])
+    return markdown(["envelope", "difference", *(HEADS[name][0] for name in columns)], rows, texts=2)
+
+
+def difference(values: pd.Series, decimals: int) -> str:
+    """Mean and standard error of paired differences; "tie" if the mean is less than two errors from 0."""
+    if len(values) < 2:
+        return NOTHING
+    text = f"{number(values.mean(), decimals, signed=True)} ± {number(values.sem(), decimals)}"
+    return f"{text} (tie)" if is_tie(values) else text
+
+
+def draw(numbers: Numbers) -> Figure:
+    """Kills over slowdown of every algorithm under profile 3, one colour for each response."""
+    table = numbers.means("workloads")
+    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    axes = figure.subplots()
+    names = ("Optimum", "no config.", "Frugal", "HFLD", "IDSB", "IDFS", "IASB", "IAFS")
+    for turn, name in enumerate(names):
+        rows = table[[name in str(label) for label in table.index]]
+        colour = mpl.colormaps["tab10"](turn)
+        axes.scatter(rows[SLOWDOWN], rows[KILLS], color=colour, marker="oXDs^vP*"[turn], s=28, label=name)
+    axes.set_xscale("log")
+    ticks = [1.5, 2, 3, 5, 10, 20, 30]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set(xlabel="mean slowdown", ylabel="kills (jobs of 288)", title="52 algorithms and the optimum, profile 3")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    return figure
+
+
+def tables(folder: Path = DATA) -> dict[str, str]:
+    """Return every table, from the two files."""
+    numbers = Numbers.read(folder)
+    return {
+        "claims": claims_table(CLAIMS, numbers),
+        "table2": table2(numbers),
+        "readings": means(numbers, "readings"),
+        "paired": paired(numbers, "readings", "resubmitted"),
+        "resubmitted": means(numbers, "resubmitted"),
+        "profiles": profiles(numbers),
+        "own": means(numbers, "own"),
+        "other-seeds": means(numbers, "other-seeds"),
+        "paired-own": paired(numbers, "own", "other-seeds"),
+    }
+
+
+def make(results: Path) -> None:
+    """Make the numbers, the figure and the tables of the powercap paper's page from the results of study.yaml."""
+    write_numbers(results, DATA)
+    draw(Numbers.read(DATA)).savefig(FIGURE, dpi=150)
+
+
+if __name__ == "__main__":
+    sys.exit(pages.main(PAGE, tables, make, ("igsc22",)))

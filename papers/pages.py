@@ -1,0 +1,71 @@
+"""Fill the tables of a paper's page, or check that they are those of the committed numbers.
+
+On a page a table stands between `<!-- table NAME -->` and `<!-- end -->`, each on a line of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+PLACE = re.compile(r"^<!-- table (\S+) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
+NOTHING = "–"
+
+
+def number(value: object, decimals: int, signed: bool = False) -> str:
+    """Write a number with its decimals and a true minus; a dash for no number."""
+    if value is None or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        return NOTHING
+    text = f"{float(value):{'+' if signed else ''}.{decimals}f}"  # type: ignore[arg-type]
+    return text.replace("-", "−") if float(text) else f"{0:.{decimals}f}"
+
+
+def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) -> str:
+    """Return a Markdown table; the first `texts` columns are texts, the others numbers."""
+    rule = [":--"] * texts + ["--:"] * (len(heading) - texts)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (heading, rule, *rows))
+
+
+def fill(page: Path, tables: Mapping[str, str], check: bool = False) -> list[str]:
+    """Write the tables into a page unless `check`; returns the names of those that were others.
+
+    Raises ValueError if the page lacks a table or has one more.
+    """
+    text = page.read_text(encoding="utf-8")
+    places = PLACE.findall(text)
+    if sorted(name for name, _ in places) != sorted(tables):
+        raise ValueError(f"{page}: tables {sorted(name for name, _ in places)}, expected {sorted(tables)}")
+    if not check:
+        new = PLACE.sub(lambda place: f"<!-- table {place[1]} -->\n\n{tables[place[1]]}\n<!-- end -->", text)
+        page.write_text(new, encoding="utf-8")
+    return [name for name, old in places if old != f"\n{tables[name]}\n"]
+
+
+def main(
+    page: Path,
+    tables: Callable[[], Mapping[str, str]],
+    make: Callable[..., None],
+    folders: Sequence[str] = (),
+    words: Sequence[str] | None = None,
+) -> int:
+    """Run a paper's script: `make` the numbers from folders of results and fill the page, or `--check` the page.
+
+    Returns 1 if a checked table differs.
+    """
+    parser = argparse.ArgumentParser(description=make.__doc__)
+    for name in folders:
+        parser.add_argument(name, type=Path, nargs="?", help=f"folder of the results of {name}")
+    parser.add_argument("--check", action="store_true", help="compare the page with the committed numbers")
+    arguments = parser.parse_args(words)
+    results = [getattr(arguments, name) for name in folders]
+    if not arguments.check and None in results:
+        parser.error("give the folders of results, or --check")
+    if not arguments.check:
+        make(*results)
+    changed = fill(page, tables(), arguments.check)
+    state = ("DIFFERENT: " if arguments.check else "new ") + ", ".join(changed) if changed else "same"
+    print(f"{page.parent.name}: {state}")
+    return int(arguments.check and bool(changed))

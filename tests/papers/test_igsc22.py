@@ -1,0 +1,108 @@
+"""The page of the powercap paper has the numbers of its files, and a run of the study gives these; tables by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from tables_of_tests import row, save
+
+from batwatt.campaign.campaign import Backend, campaign_in, carry_out
+from papers.claims import NO, PARTLY, YES
+from papers.igsc22 import tables
+from papers.igsc22.claims import CLAIMS
+from papers.igsc22.frames import Numbers
+
+A, B = "EBF Slow HFLD", "EBF Slow Frugal"
+
+
+def cells(table: str) -> list[list[str]]:
+    """The cells of the rows below the heading."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_page_has_the_committed_numbers(capsys):
+    assert tables.pages.main(tables.PAGE, tables.tables, tables.make, ("igsc22",), ["--check"]) == 0
+    assert capsys.readouterr().out == "igsc22: same\n"
+
+
+def test_the_two_files_agree():
+    """Means are those of the single runs, wherever these are listed."""
+    numbers = Numbers.read(tables.DATA)
+    runs = numbers.instances.assign(energy_kwh=numbers.instances["energy_j"] / 3.6e6)
+    grouped = pd.concat([runs, runs.assign(envelope=tables.ALL)]).groupby(["study", "label", "envelope"])
+    means = grouped[tables.MEANS].mean().assign(runs=grouped.size())
+    listed = numbers.summary.set_index(["study", "label", "envelope"]).loc[means.index, means.columns]
+    pd.testing.assert_frame_equal(listed, means, check_dtype=False, rtol=0.0, atol=1.1e-4)
+    assert len(means) >= 70
+
+
+def test_the_verdicts():
+    verdicts = [claim.test(Numbers.read(tables.DATA))[1] for claim in CLAIMS]
+    assert verdicts == [YES, YES, PARTLY, YES, NO, PARTLY, NO, YES, YES, YES, PARTLY, PARTLY]
+
+
+# 7 algorithms on 2 workloads, and on 3 profiles; a run of both studies is a row of either
+@pytest.mark.parametrize(("only", "runs"), [(("workloads",), 21), pytest.param((), 35, marks=pytest.mark.deep)])
+def test_the_small_study_gives_the_committed_numbers(tmp_path, only, runs):
+    carry_out(campaign_in(tables.HERE / "small.yaml", tmp_path), Backend(jobs=2), only, lambda *_: None)
+    frame = pd.read_parquet(tmp_path / "igsc22-small" / "table.parquet")
+    frame = frame[frame["status"] == "done"].set_index(tables.WHERE)
+    listed = pd.read_csv(tables.DATA / "instances.csv").set_index(tables.WHERE).loc[frame.index]
+    assert len(frame) == runs and frame.index.is_unique
+    assert listed[tables.COUNTS].to_dict() == frame[tables.COUNTS].astype(int).to_dict()
+    figures = ["mean_slowdown", "finished_work_fraction", "energy_j"]
+    # the last of 15 digits may depend on how the processor adds up
+    pd.testing.assert_frame_equal(listed[figures], frame[figures].astype(float), rtol=1e-12, atol=1.1e-6)
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """Two workloads on profile3, one of them on profile1 too: two algorithms and the optimum, worked out by hand."""
+    rows = []
+    for n, workload in enumerate(("w0", "w1")):
+        at = {"workload": workload, "envelope": "profile3", "energy_j": 3.6e6 * (n + 1)}
+        bounds = {"lower_bound": 1.2 + n, "gap": 0.2, "proven_optimal": n == 0}
+        rows += [
+            row(A, mean_slowdown=3.0 + n, killed_power=5 + n, killed_walltime=1, violations=2, **at),
+            row(B, mean_slowdown=2.0, finished_work_fraction=0.5 + n / 4, **at),
+            row("Optimum", mean_slowdown=1.5 + n, **bounds, **at),
+            row("EBF Asc IAFS", mean_slowdown=9.0, **at),
+        ]
+    for envelope in ("profile1", "profile3"):
+        rows.append(row(B, violations=3, workload="w0", envelope=envelope, study="profiles"))
+    tables.write_numbers(save(tmp_path / "results", rows), tmp_path)
+    return Numbers.read(tmp_path)
+
+
+def test_table2(numbers):
+    assert "over the best known schedule" in tables.table2(numbers)
+    assert cells(tables.table2(numbers)) == [
+        # (0.3 + 0.3) / 2
+        ["Optimum", "2.00 / 0.0 / 0.0", "100.0", "0.00 / 0.0 / 0.0", "+0.30", "–"],
+        # slowdown 3 - 1.5 and 4 - 2.5, kills 6 and 7
+        [A, "3.50 / 6.5 / 2.0", "100.0", "+1.50 / +6.5 / +2.0", "+1.80", "+2.90 / +19.0 / +3.0"],
+        # slowdown 2 - 1.5 and 2 - 2.5, work 0.5 and 0.75
+        [B, "2.00 / 0.0 / 0.0", "62.5", "0.00 / 0.0 / 0.0", "+0.30", "–"],
+    ]
+
+
+def test_means_and_profiles(numbers):
+    assert cells(tables.means(numbers, "workloads")) == [
+        ["Optimum", "2.00", "0.0", "0.0", "100.0", "1.5"],
+        [A, "3.50", "6.5", "2.0", "100.0", "1.5"],
+        [B, "2.00", "0.0", "0.0", "62.5", "1.5"],
+        ["EBF Asc IAFS", "9.00", "0.0", "0.0", "100.0", "1.5"],
+    ]
+    assert cells(tables.profiles(numbers)) == [[B, "1.00 / 0 / 3", "1.00 / 0 / 3"]]
+
+
+def test_differences():
+    """Of 1 and 3 the mean is 2 and its standard error 1: no tie; of -1 and 3 they are 1 and 2."""
+    assert tables.difference(pd.Series([1.0, 3.0]), 1) == "+2.0 ± 1.0"
+    assert tables.difference(pd.Series([-1.0, 3.0]), 1) == "+1.0 ± 2.0 (tie)"
+    assert tables.difference(pd.Series([1.0]), 1) == "–"
+
+
+def test_another_campaign_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is not the campaign of"):
+        tables.write_numbers(save(tmp_path / "other", [row("a", study="x")]), tmp_path)
