@@ -61,10 +61,10 @@ compiled: wheel  ## the tests of the engine and the laws, on that wheel's compil
 	cd build && clean/bin/python -c 'from batwatt.engine import core; assert not core.__file__.endswith(".py"), core.__file__'
 	build/clean/bin/python -m pytest -q -n 2 -p no:cacheprovider tests/engine $(LAWS)
 
-bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, comparisons, campaigns
+bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues, comparisons, campaigns
 	$(MAKE) --no-print-directory wheel
 	build/clean/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[all]"
-	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint carbon comparison campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
+	$(BIN)/python bench/engine.py --compiled build/clean/bin/python; code=$$?; for name in api readers gym whole riskaware varcap checkpoint growth carbon comparison campaign; do build/clean/bin/python bench/$$name.py || code=1; done; exit $$code
 
 profiles: $(VENV)/dev  ## check that the power profiles are what their script makes
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[profiles]'

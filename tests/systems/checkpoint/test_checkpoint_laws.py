@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import patch
 
 import pytest
 from checkpoint_talk import END, ID, META, STATE, play, row_of, series_of, spans_of
@@ -15,6 +16,7 @@ from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
 from batwatt.run.run import run as carry_out
 from batwatt.run.spec import RunSpec
+from batwatt.systems.checkpoint.scheduler import CheckpointScheduler
 from batwatt.systems.checkpoint.segments import UNFIT
 from batwatt.units import PRECISION_S
 
@@ -158,6 +160,35 @@ def test_the_text_of_the_wire_changes_nothing(rows, values, step_s, options):
         ended = set()
         for row in load(rows):
             check_job(row, spans_of(told).get(row["id"], []), options, ended)
+
+
+def all_that_fit(self, room, of=iter):
+    """Every waiting job that fits, whatever waits beside it."""
+    waiting = [task for alike in self.segments.kinds.values() for task in of(alike) if task.width <= room]
+    return sorted(waiting, key=lambda task: task.number)
+
+
+def one_by_one(self, hurried, now_s, alike):
+    """Every job looked at on its own."""
+    return iter([task for task in self._idle(alike) if self._at_risk(task, now_s) == hurried])
+
+
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from([0.0, 10.0, 200.0]), times, st.integers(1, MACHINES * CORES), overheads, st.none()),
+        min_size=10,
+        max_size=50,
+    ),
+    values=values_of,
+    step_s=steps,
+    options=options_of,
+)
+def test_jobs_that_plans_leave_out(rows, values, step_s, options):
+    record = run(rows, values, step_s, options)
+    plain = {"_plannable": all_that_fit, "_idle_tasks": one_by_one}
+    with patch.multiple(CheckpointScheduler, **plain):
+        assert run(rows, values, step_s, options).jobs == record.jobs
 
 
 CASES = [{}, {"method": "subset-sum"}, {"min_yield": 0.5, "prepare": "expected"}]

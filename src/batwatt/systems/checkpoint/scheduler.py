@@ -6,8 +6,9 @@ What is planned here are machines: a processor of the paper is a machine that a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice, pairwise
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
@@ -178,7 +179,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 jobs.append(period_job(task, "running"))
 
         def others() -> list[PeriodJob]:
-            return [waiting_job(task) for task in in_order(self.segments.waiting.values())]
+            return [waiting_job(task) for task in self._plannable(len(self.fleet))]
 
         period_s = self._length_s(self.next_step + 1, step_s)
         for name in self.prepare(jobs, others, period_s, self.alive - unable).ids & able.keys():
@@ -191,20 +192,23 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     def _change(self, alive: int, now_s: float) -> None:
         """So many machines may be used from now on."""
-        for task in (*self.segments.tasks(), *self.segments.waiting.values()):
-            task.alone_s = self._alone_s(task, now_s)
+        if self.settings.min_yield > 0.0:
+            for task in (*self.segments.tasks(), *self.segments.waiting.values()):
+                task.alone_s = self._alone_s(task, now_s)
         self._counted_s = now_s
         self._announced, self.segments.room = False, True
         self.alive = alive
         self._starts.clear()
         self._later.clear()
-        for task in [task for task in self.segments.waiting.values() if task.width > self.most_machines()]:
-            self.segments.refuse(task)
+        most = self.most_machines()
+        if any(width > most for width, _, _ in self.segments.kinds):
+            for task in [task for task in self.segments.waiting.values() if task.width > most]:
+                self.segments.refuse(task)
         # a checkpoint that is longer than the period was goes on
         free = alive - sum(task.width for task in self._running() if task.doing == "checkpoint")
         self._drop_unsaved(free, now_s)
         here = [task for task in self._running() if task.doing != "checkpoint"]
-        here += [task for task in self.segments.waiting.values() if task.width <= free]
+        here += self._plannable(free)
         tasks = {task.name: task for task in in_order(here)}
         jobs = [self._before(task, now_s) for task in tasks.values()]
         decisions: dict[str, Decision] = {job.id: "stop" for job in jobs}
@@ -306,20 +310,42 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             free = self._free()
             room = min(free, safe) if hurried else free
             if room > 0:
-                fitting = (task for task in self._idle() if task.width <= room)
-                self._begin(in_order(task for task in fitting if self._at_risk(task, now_s) == hurried), room, now_s)
+                self._begin(self._plannable(room, partial(self._idle_tasks, hurried, now_s)), room, now_s)
         if self.step_s < math.inf and self._free() > 0:
             self._recover_on(now_s)
 
-    def _idle(self) -> list[CheckpointableJob]:
-        """What waits, and is not to come to machines soon."""
+    def _idle_tasks(self, hurried: bool, now_s: float, alike: list[CheckpointableJob]) -> Iterator[CheckpointableJob]:
+        """The jobs of a kind that are not to come to machines soon: those at risk, or the others."""
+        if not self._cannot_save(alike[0], now_s):
+            return self._idle([] if hurried else alike)
+        return (task for task in self._idle(alike) if self._at_risk(task, now_s) == hurried)
+
+    def _idle(self, alike: list[CheckpointableJob]) -> Iterator[CheckpointableJob]:
+        """The jobs of a kind that are not to come to machines soon."""
         taken = {task.number for task in (*self._starts, *self._later)}
-        return [task for task in self.segments.waiting.values() if task.number not in taken]
+        return (task for task in alike if task.number not in taken)
+
+    def _plannable(
+        self,
+        room: int,
+        of: Callable[[list[CheckpointableJob]], Iterator[CheckpointableJob]] = iter,
+    ) -> list[CheckpointableJob]:
+        """The waiting jobs that a plan on `room` machines can use, in order, `of` being those of a kind to choose from.
+
+        Of a kind these are no more than have room side by side; a plan for yields may need each.
+        """
+        kinds = ((width, of(alike)) for (width, _, _), alike in self.segments.kinds.items() if width <= room)
+        all_of = self.settings.min_yield > 0.0
+        return in_order(task for width, tasks in kinds for task in islice(tasks, None if all_of else room // width))
 
     def _recover_on(self, now_s: float) -> None:
         """Let jobs recover on what is still free though they will not have ended that at the next change."""
-        for task in in_order(self._idle()):
-            if self._works_s(task, now_s) >= self.step_s and task.width <= self._free():
+
+        def late(alike: list[CheckpointableJob]) -> Iterator[CheckpointableJob]:
+            return self._idle(alike if self._works_s(alike[0], now_s) >= self.step_s else [])
+
+        for task in self._plannable(self._free(), late):
+            if task.width <= self._free():
                 self._start(task)
 
     def _begin(self, waiting: list[CheckpointableJob], room: int, now_s: float) -> None:
@@ -343,13 +369,16 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     def _at_risk(self, task: CheckpointableJob, now_s: float) -> bool:
         """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
-        step_s = self.step_s
-        if step_s == math.inf or task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
+        if task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
             return False
+        return self._cannot_save(task, now_s) and task.rest_s(now_s) > self.step_s - self._works_s(task, now_s)
+
+    def _cannot_save(self, task: CheckpointableJob, now_s: float) -> bool:
+        """Whether a job works before the next change, and is not saved by then; alike for waiting jobs of a kind."""
         works_s = self._works_s(task, now_s)
-        if step_s <= works_s or task.rest_s(now_s) <= step_s - works_s:
-            return False  # it works for nothing before, or ends
-        return self._announced or task.checkpoint_s > step_s - works_s - LAG_S
+        if not works_s < self.step_s < math.inf:
+            return False
+        return self._announced or task.checkpoint_s > self.step_s - works_s - LAG_S
 
     def _works_s(self, task: CheckpointableJob, now_s: float) -> float:
         """From when on a job works that does, recovers, or begins now."""

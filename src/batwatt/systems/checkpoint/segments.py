@@ -7,7 +7,9 @@ Each stretch of work, each checkpoint and each recovery of a job is a job of its
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -80,6 +82,9 @@ class CheckpointableJob(JobState):
 
 
 UNFIT = "not enough machines"
+Kind = tuple[int, float, float]
+"""Width, recovery time and checkpoint time in s of a job that waits."""
+_number = attrgetter("number")
 
 
 class Segments:
@@ -105,7 +110,9 @@ class Segments:
         self._count = 0
         self.fleet = Fleet(len(hosts), hosts.cores, np.inf)
         self.waiting: dict[int, CheckpointableJob] = {}
-        """What does not run, by number, in the order of submission."""
+        """What does not run, by number."""
+        self.kinds: dict[Kind, list[CheckpointableJob]] = {}
+        """The same jobs by kind, those of a kind in the order of submission."""
 
     def arrived(self, job: Job, most: int) -> None:
         """A job waits, unless it is wider than the `most` machines that there can be."""
@@ -167,7 +174,7 @@ class Segments:
     def begin(self, task: CheckpointableJob, places: Places) -> None:
         """A job that waits comes to machines: it recovers first, unless it has never run."""
         now_s = self._bs.time()
-        del self.waiting[task.number]
+        self._leave_queue(task)
         self.fleet.add(task, places, now_s)
         if task.begun and task.recovery_s > 0.0:
             self.launch(task, "recovery", task.recovery_s)
@@ -210,13 +217,14 @@ class Segments:
 
     def refuse(self, task: CheckpointableJob) -> None:
         """Forget a job that waits and can never run again."""
-        del self.waiting[task.number]
+        self._leave_queue(task)
         self._lifecycle.reject([self._given_up(task)], UNFIT)
 
     def leave_waiting(self) -> list[Job]:
         """Forget the jobs that wait."""
         waiting = list(self.waiting.values())
         self.waiting.clear()
+        self.kinds.clear()
         return [self._given_up(task) for task in waiting]
 
     def _given_up(self, task: CheckpointableJob) -> Job:
@@ -243,7 +251,16 @@ class Segments:
     def _wait(self, task: CheckpointableJob) -> None:
         task.doing = "waiting"
         self.waiting[task.number] = task
+        insort(self.kinds.setdefault(_kind_of(task), []), task, key=_number)
         self.room = True
+
+    def _leave_queue(self, task: CheckpointableJob) -> None:
+        del self.waiting[task.number]
+        kind = _kind_of(task)
+        alike = self.kinds[kind]
+        del alike[bisect_left(alike, task.number, key=_number)]
+        if not alike:
+            del self.kinds[kind]
 
     def end(self, task: CheckpointableJob) -> None:
         """A job is over, or given up."""
@@ -254,7 +271,11 @@ class Segments:
 
 def in_order(tasks: Iterable[CheckpointableJob]) -> list[CheckpointableJob]:
     """In the order of submission."""
-    return sorted(tasks, key=lambda task: task.number)
+    return sorted(tasks, key=_number)
+
+
+def _kind_of(task: CheckpointableJob) -> Kind:
+    return task.width, task.recovery_s if task.begun else 0.0, task.checkpoint_s
 
 
 def period_job(
