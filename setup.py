@@ -36,9 +36,6 @@ TYPES = {
     "RealTable": "double[:, ::1]",
     "Integers": "int64_t[::1]",
     "IntegerTable": "int64_t[:, ::1]",
-    "Flags": "unsigned char[::1]",
-    "Octets": "unsigned char[::1]",
-    "OctetBlock": "unsigned char[:, :, ::1]",
 }
 """Annotations of kernels -> types of Cython. A NamedTuple of arrays is a struct of pointers, lengths and widths."""
 HEAD = """# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, infer_types=True, \

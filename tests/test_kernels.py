@@ -19,10 +19,7 @@ from machine_talk import ByHand
 
 from batwatt import compiling
 from batwatt.compiling import SOURCES, sources_digest
-from batwatt.scheduling import fleet_kernel
-from batwatt.systems.carbon import optimum_kernel
 from batwatt.systems.carbon.simulators import gaia_kernel
-from batwatt.systems.checkpoint import knapsack_kernel
 from batwatt.systems.powercap.optimum import bound_kernel, search_kernel, timeline_kernel
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import make_problem
@@ -38,9 +35,6 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = [
     target_tables,
     target_kernel,
-    fleet_kernel,
-    knapsack_kernel,
-    optimum_kernel,
     gaia_kernel,
     bound_kernel,
     timeline_kernel,
@@ -112,9 +106,9 @@ def test_all_kernels_are_compiled_from_the_sources_that_are_there(ahead):
 
 def test_what_was_compiled_of_other_sources_is_not_taken(ahead, monkeypatch):
     monkeypatch.setattr(sys.modules["batwatt"], "_kernels", ahead, raising=False)
-    package, folder = "batwatt.scheduling", Path(fleet_kernel.__file__).parent
+    package, folder = "batwatt.systems.riskaware", Path(target_kernel.__file__).parent
     assert compiling._ahead_of.__wrapped__(package, folder) is ahead
-    assert compiling._ahead_of.__wrapped__(package, folder.parent / "systems" / "checkpoint") is None
+    assert compiling._ahead_of.__wrapped__(package, folder.parent / "checkpoint") is None
     monkeypatch.setenv(compiling.FORM, "numba")
     assert compiling._ahead_of.__wrapped__(package, folder) is None
 
@@ -157,51 +151,6 @@ def test_target_strategies(forms, rng):
                 planner.advance(now_s, alive if now_s else machines, jobs)
         held = [[array.tobytes() for array in planner._tables] for planner in planners]
         assert held[0] == held[1] == held[2]
-
-
-@examples(200)
-@given(seeds, st.integers(0, 5), st.booleans())
-def test_room_on_machines(forms, rng, steps, upwards):
-    machines = int(rng.integers(1, 12))
-    free, memory = rng.integers(0, 5, machines), rng.uniform(0.0, 4.0, machines)
-    until_s, usable = rng.choice([-1.0, 5.0, 50.0], machines), rng.random(machines) < 0.7
-    known = (
-        np.sort(rng.uniform(0.0, 60.0, steps)),
-        rng.uniform(0.0, 5.0, steps),
-        rng.integers(0, 5, steps).astype(float),
-    )
-    low = int(rng.integers(0, machines))
-    part = low, int(rng.integers(low, machines + 1))
-    job = 10.0, float(rng.uniform(0.0, 50.0)), int(rng.integers(1, 5))
-    same(forms(fleet_kernel, "most_room"), free, usable, *part)
-    same(forms(fleet_kernel, "first_with_room"), free, memory, until_s, usable, *known, *job, 1.5, *part, upwards)
-    found = np.zeros(machines, dtype=np.int64)
-    same(forms(fleet_kernel, "first_free"), usable & (free == 4), *known, *job, *part, upwards, found)
-
-
-@examples(100)
-@given(seeds, st.integers(0, 6), st.integers(1, 7), st.integers(1, 9), st.booleans())
-def test_knapsacks(forms, rng, jobs, rows, columns, keep):
-    worths = np.where(rng.random((jobs, 4)) < 0.2, -np.inf, rng.uniform(0.0, 9.0, (jobs, 4)))
-    worths[:, knapsack_kernel.NONE] = rng.choice([0.0, 0.1], jobs)
-    table, choices = np.zeros((rows, columns)), np.zeros((jobs, rows, columns), np.uint8)
-    same(forms(knapsack_kernel, "fill"), rng.integers(1, 5, jobs), worths, table, np.zeros(columns), choices, keep)
-
-
-@examples(100)
-@given(seeds, st.integers(1, 9), st.integers(1, 20), st.integers(0, 3), st.booleans())
-def test_plans_of_least_carbon(forms, rng, work, slack, startup, chained):
-    slots, layers = work + slack + startup, int(rng.integers(1, 4)) if chained else 1
-    cost, restarts = rng.choice([1.0, 2.0, rng.uniform()], slots), rng.uniform(0.0, 2.0, slots - startup + 1)
-    row_of = np.full(work + 1, -1, dtype=np.int64)
-    places = np.flatnonzero(rng.random(work + 1) < 0.6)
-    row_of[places] = np.arange(len(places))
-    on = np.full((layers, slack + 1), np.inf)
-    on[0] = rng.uniform(0.0, 3.0, slack + 1)
-    flags = np.zeros((2, layers, len(places), (slack + 8) // 8), dtype=np.uint8)
-    barred = np.where(rng.random(slots) < 0.1, np.inf, 0.0)
-    given = rng.uniform(0.5, 2.0, work), cost, barred, restarts, row_of, startup, max(1, startup), chained
-    same(forms(optimum_kernel, "fill"), *given, on, np.zeros_like(on), *flags)
 
 
 @examples(100)

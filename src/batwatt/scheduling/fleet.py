@@ -10,11 +10,9 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from batwatt.scheduling.fleet_kernel import first_fit, first_free, first_with_room, most_room
 from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
 
-_UNKNOWN: Final = Foresight()
 Places = NDArray[np.int64]
 """Machines of a job, in the order in which they were taken."""
 NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
@@ -128,7 +126,6 @@ class Fleet:
         self._on: list[list[JobState]] = [[] for _ in range(machines)]
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
-        self._found = np.empty(machines, dtype=np.int64)
         self._each: list[Places] = list(np.arange(machines).reshape(-1, 1))
         # one cell of a memoryview is faster than one of an array
         self._free_at = self.free.data
@@ -143,7 +140,7 @@ class Fleet:
 
     def most_free(self, low: int, high: int) -> int:
         """The most cores that are free on one machine of low .. high - 1; -1 if none of them is usable."""
-        return int(most_room(self.free, self.usable, low, high))
+        return int(np.where(self.usable[low:high], self.free[low:high], -1).max(initial=-1))
 
     def free_machines(self, low: int, high: int) -> int:
         """How many usable machines of low .. high - 1 are free altogether."""
@@ -161,25 +158,55 @@ class Fleet:
 
         `blind`: whatever is known of the future.
         """
-        seen = _UNKNOWN if blind or high <= self._stable else self.foresight
-        if not (task.machines or seen.ahead or self._measured) and self.selection is None:
-            m = first_fit(self.free, self.usable, task.cpus, low, high, upwards)
+        blocked_s = -math.inf
+        if self.foresight.ahead and not blind and high > self._stable:
+            blocked_s = self.foresight.blocked_s(now_s, now_s + task.assumed_s, task.width)
+        if task.machines and blocked_s > -math.inf:
+            return None
+        if self.selection is None:
+            if task.machines:
+                free = low + np.flatnonzero(self.whole[low:high])
+                if len(free) < task.machines:
+                    return None
+                return free[: task.machines].copy() if upwards else free[: -1 - task.machines : -1].copy()
+            m = self._first(task, blocked_s, low, high, upwards)
             return None if m < 0 else self._each[m]
-        known = seen.times_s, seen.limits, seen.counts, now_s, task.assumed_s
-        columns: tuple[NDArray[Any], ...] = self.free, self.memory, self.until_s, self.usable, self.whole
-        ids: Places | None = None
-        if self.selection is not None:
-            ids = self._preferred(self.selection, task.cpus, low, high, upwards)
-            columns = tuple(column[ids] for column in columns)
-            low, high, upwards = 0, len(ids), True
-        *shared, whole = columns
+        ids = self._preferred(self.selection, task.cpus, low, high, upwards)
         if task.machines:
-            if not first_free(whole, *known, task.machines, low, high, upwards, self._found):
-                return None
-            found = self._found[: task.machines]
-            return found.copy() if ids is None else ids[found]
-        m = first_with_room(*shared, *known, task.cpus, task.memory, low, high, upwards)
-        return None if m < 0 else self._each[m if ids is None else int(ids[m])]
+            ids = ids[self.whole[ids]]
+            return ids[: task.machines] if len(ids) >= task.machines else None
+        ids = ids[self._fits(task, blocked_s, ids)]
+        return self._each[int(ids[0])] if len(ids) else None
+
+    def _first(self, task: JobState, blocked_s: float, low: int, high: int, upwards: bool) -> int:
+        """The first machine on which a task that shares one may start; -1 if there is none.
+
+        Few machines are looked at first, and each time four times as many: the first is near, as a rule.
+        """
+        count = 64
+        while low < high:
+            begin, end = (low, min(low + count, high)) if upwards else (max(low, high - count), high)
+            fits = self._fits(task, blocked_s, slice(begin, end))
+            if upwards:
+                at = int(fits.argmax())
+                low = end
+            else:
+                at = len(fits) - 1 - int(fits[::-1].argmax())
+                high = begin
+            if fits[at]:
+                return begin + at
+            count *= 4
+        return -1
+
+    def _fits(self, task: JobState, blocked_s: float, which: slice | Places) -> NDArray[np.bool_]:
+        """Which of some machines have the cores and the memory for a task, and are busy beyond `blocked_s` anyway."""
+        fits: NDArray[np.bool_] = self.free[which] >= task.cpus
+        fits &= self.usable[which]
+        if self._measured:
+            fits &= self.memory[which] >= task.memory
+        if blocked_s > -math.inf:
+            fits &= self.until_s[which] > blocked_s
+        return fits
 
     def _preferred(self, selection: NodeSelection, cpus: int, low: int, high: int, upwards: bool) -> Places:
         """The machines that a node selection prefers, in its order; ties go to the direction."""

@@ -133,6 +133,12 @@ class Foresight:
         self.counts = (len(ends) - np.searchsorted(ends, self.times_s, side="right")).astype(np.float64)
         return True
 
+    def blocked_s(self, now_s: float, end_s: float, more: int) -> float:
+        """The last known change in [now, end[ beyond which `more` further machines may not be busy; -inf without."""
+        coming = (self.times_s >= now_s) & (self.times_s < end_s)
+        blocked = self.times_s[coming & (self.counts + more > self.limits)]
+        return float(blocked[-1]) if len(blocked) else -math.inf
+
     def count(self, from_s: float, to_s: float, machines: int) -> None:
         """So many more machines are busy in [from, to[."""
         if self.ahead:

@@ -36,7 +36,7 @@ CODE = (
     *("_version.py", "units.py", "model/phases.py", "model/signal_integral.py", "campaign/carbon/study_plans.py"),
     *(
         f"systems/carbon/{name}.py"
-        for name in ("execution", "optimum", "optimum_kernel", "policies", "starts", "windows")
+        for name in ("execution", "optimum", "optimum_table", "policies", "starts", "windows")
     ),
 )
 """The sources that determine the figures."""

@@ -17,7 +17,7 @@ from batwatt.errors import InputError
 from batwatt.model.phases import Array, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Interval, Segment, ShiftJob
-from batwatt.systems.carbon.optimum_kernel import NOISE, fill
+from batwatt.systems.carbon.optimum_table import NOISE, fill
 from batwatt.systems.carbon.starts import MOST_SLOTS, ahead, candidates, check_slots, emitted, first_least
 from batwatt.units import J_PER_KWH, PRECISION_S
 
@@ -241,7 +241,7 @@ def _solved(grid: TimeGrid, max_starts: int | None) -> list[tuple[int, int, int]
     barred = np.where(grid.barred, np.inf, 0.0)
     chained = max_starts is not None
     gap = max(startup + grid.extra, 1)
-    fill(grid.work_w, grid.cost, barred, grid.restarts, row_of, startup, gap, chained, on, np.empty_like(on), *flags)
+    fill(grid.work_w, grid.cost, barred, grid.restarts, row_of, startup, gap, chained, on, *flags)
     best = float(on.min())
     if best == math.inf:
         raise NoPlanError("the slots in which the job may run are too few before the deadline")

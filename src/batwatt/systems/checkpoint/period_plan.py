@@ -23,7 +23,7 @@ from batwatt.systems.checkpoint.instance import (
     ready_s,
     work_of,
 )
-from batwatt.systems.checkpoint.knapsack_kernel import BOTH, FIRST, NONE, SECOND, fill
+from batwatt.systems.checkpoint.knapsack import BOTH, FIRST, NONE, SECOND, Table, fill
 
 MOST_BYTES = 3 * 2**29
 """Room for the tables and choices of a plan."""
@@ -34,7 +34,6 @@ MOST_STEPS = 2e12
 _LITTLE = 1e-12
 _IN_MEMORY_FIRST = 2**20
 
-Table = NDArray[np.float64]
 _ONE_PHASE: dict[State, dict[int, Decision]] = {
     "checkpointed": {NONE: "stop", SECOND: "run"},
     "running": {NONE: "checkpoint", SECOND: "run"},
@@ -98,18 +97,17 @@ class Knapsack:
         rows, columns = self.table.shape
         at_once = -(-len(self.jobs) // _parts(len(self.jobs), rows * columns)) or 1
         begins = range(0, len(self.jobs), at_once)
-        row, nothing = np.empty(columns), np.empty((len(self.jobs), 1, 1), np.uint8)
         tables = [np.zeros_like(self.table)]
         for begin in begins[:-1]:
             tables.append(tables[-1].copy())
             part = slice(begin, begin + at_once)
-            fill(self.widths[part], self.worths[part], tables[-1], row, nothing, False)
+            fill(self.widths[part], self.worths[part], tables[-1])
         found: dict[str, Decision] = {}
         a, b = rows - 1, columns - 1
         for begin in reversed(begins):
             part = slice(begin, begin + at_once)
             choices = np.empty((len(self.jobs[part]), rows, columns), np.uint8)
-            fill(self.widths[part], self.worths[part], tables.pop(), row, choices, True)
+            fill(self.widths[part], self.worths[part], tables.pop(), choices)
             for job, width, chosen in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
                 choice = int(chosen[a, b])
                 found[job.id] = meaning[job.state][choice]
@@ -278,7 +276,7 @@ def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: 
         raise TooLargeError(f"{problem}: {_COARSER}")
     table = np.zeros((rows, columns))
     widths = np.array([job.processors // unit for job in jobs], dtype=np.int64)
-    fill(widths, worths, table, np.empty(columns), np.empty((len(jobs), 1, 1), np.uint8), False)
+    fill(widths, worths, table)
     return Knapsack(end_s, tuple(jobs), unit, widths, worths, table)
 
 
