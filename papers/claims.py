@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,14 @@ class Claim:
     test: Callable[[Any], tuple[str, str]]
 
 
-def claims_table(claims: Iterable[Claim], numbers: Any) -> str:
+def counted(count: int, total: int = 1) -> str:
+    """Return the verdict of a claim that is true of some cases."""
+    return YES if count == total else PARTLY if count else NO
+
+
+def claims_table(
+    claims: Iterable[Claim], numbers: Any, heading: Sequence[str] = ("the paper", "where", "here", "holds")
+) -> str:
     """Return the table of the claims with what came out and the verdicts."""
     rows = ((str(n), one.sentence, one.section, *one.test(numbers)) for n, one in enumerate(claims, 1))
-    return markdown(["#", "the paper", "where", "here", "holds"], rows, texts=5)
+    return markdown(["#", *heading], rows, texts=5)

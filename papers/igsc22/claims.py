@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from papers.claims import NO, PARTLY, YES, Claim
+from papers.claims import Claim, counted
 from papers.igsc22.frames import KILLS, SLOWDOWN, VIOLATIONS, WORK, Numbers, is_tie
 
 BASELINE = "EBF Slow no config."
@@ -12,30 +12,20 @@ TABLE2 = (HFLD, "FF Asc IDFS", FIRST_FIT, IDSB)
 SCARCE = ("profile1", "profile2")
 
 
-def holds(value: bool) -> str:
-    """Return the verdict of a test with two results."""
-    return YES if value else NO
-
-
-def counted(count: int, total: int) -> str:
-    """Return the verdict of a claim that is true of some cases."""
-    return YES if count == total else PARTLY if count else NO
-
-
 def baseline(numbers: Numbers) -> tuple[str, str]:
     """No configuration has the best slowdown, the most violations and no kill."""
     slowdown, violations, kills = (numbers.mean(BASELINE, name) for name in (SLOWDOWN, VIOLATIONS, KILLS))
     others = [numbers.mean(label, SLOWDOWN) for label in TABLE2]
     text = f"{slowdown:.2f}, {violations:.0f} violations, {kills:.0f} kills; best response {min(others):.2f}"
     most = violations > 10.0 * max(numbers.mean(label, VIOLATIONS) for label in TABLE2)
-    return text, holds(slowdown < min(others) and most and kills == 0.0)
+    return text, counted(slowdown < min(others) and most and kills == 0.0)
 
 
 def single_digits(numbers: Numbers) -> tuple[str, str]:
     """Each response has fewer than ten violations."""
     means = numbers.means("workloads")[VIOLATIONS]
     values = [value for label, value in means.items() if label.split()[-1] in ("IDFS", "IAFS", "IDSB", "IASB", "HFLD")]
-    return f"{min(values):.1f} to {max(values):.1f}", holds(max(values) < 10.0)
+    return f"{min(values):.1f} to {max(values):.1f}", counted(max(values) < 10.0)
 
 
 def violations_of_idsb(numbers: Numbers) -> tuple[str, str]:
@@ -54,14 +44,14 @@ def kills_of_idfs(numbers: Numbers) -> tuple[str, str]:
         for one, other, envelope in cells
     ]
     text = "profiles 3, 1, 2: " + ", ".join(f"{one:.1f} against {other:.1f}" for one, other in pairs)
-    return text, holds(all(one > other for one, other in pairs))
+    return text, counted(all(one > other for one, other in pairs))
 
 
 def fewest_kills(numbers: Numbers) -> tuple[str, str]:
     """FF Slow HFLD kills fewest of Table II."""
     kills = {label: numbers.mean(label, KILLS) for label in TABLE2}
     text = ", ".join(f"{label} {kills[label]:.1f}" for label in (FIRST_FIT, HFLD, IDSB))
-    return text, holds(kills[FIRST_FIT] == min(kills.values()))
+    return text, counted(kills[FIRST_FIT] == min(kills.values()))
 
 
 def finished_work(numbers: Numbers) -> tuple[str, str]:
@@ -74,7 +64,7 @@ def finished_work(numbers: Numbers) -> tuple[str, str]:
 def slowdown_of_idsb(numbers: Numbers) -> tuple[str, str]:
     """IDSB has the best slowdown of the responses."""
     idsb, hfld, idfs = (numbers.mean(label, SLOWDOWN) for label in (IDSB, HFLD, IDFS))
-    return f"EBF Slow: IDSB {idsb:.2f}, HFLD {hfld:.2f}, IDFS {idfs:.2f}", holds(idsb < min(hfld, idfs))
+    return f"EBF Slow: IDSB {idsb:.2f}, HFLD {hfld:.2f}, IDFS {idfs:.2f}", counted(idsb < min(hfld, idfs))
 
 
 def first_fit(numbers: Numbers) -> tuple[str, str]:
@@ -85,13 +75,13 @@ def first_fit(numbers: Numbers) -> tuple[str, str]:
     ]
     text = "profiles 3, 1, 2: " + ", ".join(f"{one:.2f} against {other:.2f}" for one, other in pairs)
     usual, *scarce = (one - other for one, other in pairs)
-    return text, holds(0.0 < usual < min(scarce))
+    return text, counted(0.0 < usual < min(scarce))
 
 
 def ascending(numbers: Numbers) -> tuple[str, str]:
     """IDFS has a better slowdown in ascending than in descending order."""
     up, down = (numbers.mean(f"FF {order} IDFS", SLOWDOWN) for order in ("Asc", "Desc"))
-    return f"FF Asc IDFS {up:.2f}, FF Desc IDFS {down:.2f}", holds(up < down)
+    return f"FF Asc IDFS {up:.2f}, FF Desc IDFS {down:.2f}", counted(up < down)
 
 
 def kills_by_profile(numbers: Numbers) -> dict[str, dict[str, float]]:
@@ -108,7 +98,7 @@ def most_kills_of_idfs(numbers: Numbers) -> tuple[str, str]:
     values = [cell["FF Asc IDFS"] for cell in kills.values()]
     most = [cell["FF Asc IDFS"] == max(cell.values()) for cell in kills.values()]
     text = "{:.0f}, {:.0f}, {:.0f} under profiles 1, 2, 3".format(*values)
-    return f"{text}: the most under {'all three' if all(most) else sum(most)}", holds(most[0] and most[2])
+    return f"{text}: the most under {'all three' if all(most) else sum(most)}", counted(most[0] and most[2])
 
 
 def fewest_kills_of_hfld(numbers: Numbers) -> tuple[str, str]:

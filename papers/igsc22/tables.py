@@ -155,11 +155,10 @@ def profiles(numbers: Numbers) -> str:
     study = "profiles"
     envelopes = sorted(set(numbers.runs(study)["envelope"]))
     means = [numbers.means(study, envelope) for envelope in envelopes]
-    rows = []
-    for label in numbers.means(study).index:
-        rows.append([
-            label, *(triple(one.loc[label], whole=True) if label in one.index else NOTHING for one in means)
-        ])  # fmt: skip
+    rows = [
+        [label, *(triple(one.loc[label], whole=True) if label in one.index else NOTHING for one in means)]
+        for label in numbers.means(study).index
+    ]
     return markdown(["algorithm", *envelopes], rows)
 
 

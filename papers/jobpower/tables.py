@@ -29,7 +29,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, Pm100Like, pm100_like
+from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, pm100_like
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
@@ -119,15 +119,12 @@ def run_case(case: Case, platform: Platform, workload: Workload, envelope: Serie
     return asdict(case) | job_power_figures(data, workload, platform, envelope).as_dict() | scored
 
 
-def run_seed(seed: int, params: Pm100Like | None = None) -> list[dict[str, Any]]:
+def run_seed(seed: int) -> list[dict[str, Any]]:
     """All runs of a seed."""
     platform = read_platform(PLATFORM)
-    workload = parse_workload(pm100_like(params, seed), "w0", f"seed {seed}")
+    workload = parse_workload(pm100_like(None, seed), "w0", f"seed {seed}")
     envelope = envelope_of(seed, len(platform))
     return [{"seed": seed} | run_case(case, platform, workload, envelope) for case in cases()]
-
-
-# tables -------------------------------------------------------------------------------------------------------------
 
 
 def error(values: pd.Series) -> float:
@@ -147,11 +144,6 @@ def groups(runs: pd.DataFrame, excess: str) -> Iterator[tuple[str, str, pd.DataF
         yield str(check), str(predictor), rows.set_index("seed")
 
 
-def names_of(check: str, predictor: str) -> list[str]:
-    """The first cells of a row."""
-    return [check, "" if check in (NONE, NODE) else predictor]
-
-
 def checks_table(runs: pd.DataFrame) -> str:
     """Runs in which jobs go on; turnaround against that of node-level watts, seed by seed."""
     base = next(rows for check, _, rows in groups(runs, KEEP) if check == NODE)
@@ -162,7 +154,7 @@ def checks_table(runs: pd.DataFrame) -> str:
         change = 100.0 * (rows["mean_turnaround_s"] / base["mean_turnaround_s"] - 1.0)
         above, hours = 100.0 * rows["share_above"], rows["mean_turnaround_s"] / HOUR_S
         against = "" if check == NODE else cell(change, 1)
-        lines.append([*names_of(check, predictor), cell(above, 1), cell(hours, 2), against])
+        lines.append([check, "" if check in (NONE, NODE) else predictor, cell(above, 1), cell(hours, 2), against])
     heads = ["check", "predictor", "above the cap, % of time", "turnaround, h", "against node, %"]
     return markdown(heads, lines, texts=2)
 
@@ -174,11 +166,11 @@ def kills_table(runs: pd.DataFrame) -> str:
     for check, predictor, rows in groups(runs, KILL):
         if check in KILLED_OFF:
             continue
+        hours = rows["mean_turnaround_s"] / HOUR_S
         change = 100.0 * (rows["mean_turnaround_s"] / without[check, predictor]["mean_turnaround_s"] - 1.0)
-        lines.append([
-            *names_of(check, predictor), cell(rows["killed_power"], 1), cell(100.0 * rows["share_above"], 1),
-            cell(rows["mean_turnaround_s"] / HOUR_S, 2), cell(change, 1),
-        ])  # fmt: skip
+        above = cell(100.0 * rows["share_above"], 1)
+        name = "" if check == NODE else predictor
+        lines.append([check, name, cell(rows["killed_power"], 1), above, cell(hours, 2), cell(change, 1)])
     heads = ["check", "predictor", "kills", "above the cap, % of time", "turnaround, h", "against no kills, %"]
     return markdown(heads, lines, texts=2)
 
@@ -197,9 +189,6 @@ def tables() -> dict[str, str]:
     """Return every table, from runs.csv."""
     runs = pd.read_csv(RUNS)
     return {"checks": checks_table(runs), "kills": kills_table(runs), "predictors": predictors_table(runs)}
-
-
-# figure -------------------------------------------------------------------------------------------------------------
 
 
 def tradeoff(runs: pd.DataFrame) -> Figure:

@@ -1,14 +1,15 @@
-"""Run what experiments/cross.yaml declares: every case on every log x signal x load, measured alike.
+"""Run what study.yaml declares: every case on every log x signal x load, measured alike.
 
-    python experiments/cross.py [--part tune] [--only hpc2n/solar/0.5] [-o out/cross] [-j 2]
+    python -m papers.cross.run FOLDER [--part tune] [--only hpc2n/solar/0.5] [-o out/cross] [-j 2]
 
-A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row for each case, sample and seed; one that is there as declared is not
-run again. cross_tables.py makes the tables of docs/results/cross.md of these.
+FOLDER has the files of data/sources.csv, whose digests are checked. A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row
+for each case, sample and seed; one that is there as declared is not run again. `papers.cross.tables` reads these.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import sys
@@ -26,6 +27,7 @@ from batwatt.results.work import run_times_s
 from batwatt.units import DAY_S
 
 HERE = Path(__file__).parent
+STUDY, SOURCES = HERE / "study.yaml", HERE / "data" / "sources.csv"
 Declared = Mapping[str, Any]
 
 
@@ -45,8 +47,10 @@ def jobs_of(log: Declared, sample: int, data: Path) -> bw.Workload:
         file = data / log["file"]
         if "fields" in log:
             file = Path(folder) / "jobs.sacct"
-            file.write_text("".join((data / log[name]).read_text() for name in ("fields", "file")))
-        whole = bw.Workload.read(file, unit=log.get("unit", "s"))
+            file.write_text(f"{log['fields']}\n{(data / log['file']).read_text()}")
+        whole = bw.Workload.read(
+            file, unit=log.get("unit", "s"), **{name: log[name] for name in ("begin",) if name in log}
+        )
     kept = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
     lengths = lengths_of(whole)
     width = log["machines"] * log["cores"]
@@ -82,12 +86,11 @@ def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data
 
 
 def run_cell(
-    part: str, cell: tuple[str, str, float], sample: int, declared: Declared, cases: Declared, workers: int
+    part: str, cell: tuple[str, str, float], sample: int, declared: Declared, data: Path, workers: int
 ) -> pd.DataFrame:
     """The table of a sample of a cell."""
     log, signal, share = cell
-    found = declared["parts"][part]
-    data = (HERE / declared["data"]).resolve()
+    found, cases = declared["parts"][part], declared["cases"]
     about = found["logs"][log]
     machines, cores, watts = about["machines"], about["cores"], declared["host_w"]
     hosts = machines * cores
@@ -110,32 +113,46 @@ def run_cell(
     return table
 
 
+def check_data(folder: Path, declared: Declared) -> None:
+    """Exit with a line for the first file of the study that the folder lacks or has with another content."""
+    sources = pd.read_csv(SOURCES).set_index("file")
+    text = json.dumps(declared, default=str)
+    for name, digest in sources["sha256"].items():
+        path = folder / str(name)
+        if str(name) in text and not (path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest):
+            sys.exit(f"{path}: missing or another file; source: {sources.loc[name, 'source']}, sha256 {digest}")
+
+
 def main(words: list[str] | None = None) -> None:
     """Run what is not there yet."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="FOLDER", help="folder with the files of data/sources.csv")
     parser.add_argument("--part", default="tune", choices=("tune", "held"))
     parser.add_argument("--only", nargs="*", default=[], help="LOG/SIGNAL/SHARE, or a beginning of it")
     parser.add_argument("-o", "--output", type=Path, default=Path("out/cross"))
     parser.add_argument("-j", "--jobs", type=int, default=2)
-    given = parser.parse_args(words)
+    arguments = parser.parse_args(words)
     logging.getLogger("batwatt").setLevel(logging.ERROR)
-    declared = yaml.safe_load((HERE / "cross.yaml").read_text())
+    declared = yaml.safe_load(STUDY.read_text())
+    check_data(arguments.data, declared["parts"][arguments.part])
     cases = declared["cases"]
-    shared = {name: declared[name] for name in ("host_w", "shares")} | {"part": declared["parts"][given.part]}
+    shared = {name: declared[name] for name in ("host_w", "shares")} | {"part": declared["parts"][arguments.part]}
     declaration = json.loads(json.dumps({**shared, "cases": cases}, default=str))
-    given.output.mkdir(parents=True, exist_ok=True)
-    for cell in cells(given.part, declared):
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    for cell in cells(arguments.part, declared):
         name = "/".join(map(str, cell))
-        if given.only and not any(name.startswith(one) for one in given.only):
+        if arguments.only and not any(name.startswith(one) for one in arguments.only):
             continue
-        path = given.output / f"{given.part}-{name.replace('/', '-')}.csv"
+        path = arguments.output / f"{arguments.part}-{name.replace('/', '-')}.csv"
         key = path.with_suffix(".json")
         done = json.loads(key.read_text()) if key.exists() and path.exists() else None
         if done == declaration:
             continue
         began = time.perf_counter()
-        samples = range(len(declared["parts"][given.part]["logs"][cell[0]]["days"]))
-        table = pd.concat([run_cell(given.part, cell, k, declared, cases, given.jobs) for k in samples])
+        samples = range(len(declared["parts"][arguments.part]["logs"][cell[0]]["days"]))
+        table = pd.concat(
+            [run_cell(arguments.part, cell, k, declared, arguments.data, arguments.jobs) for k in samples]
+        )
         table.to_csv(path, index=False, lineterminator="\n")
         key.write_text(json.dumps(declaration))
         print(f"{name}: {len(cases)} cases, {time.perf_counter() - began:.0f} s", flush=True)

@@ -1,7 +1,7 @@
 """The table of docs/explanation/victims.md: three systems on shipped inputs, with each rule for what becomes of a
 victim.
 
-python -m papers.victims [--check]
+python docs/victims.py [--check]
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from papers import pages
-from papers.pages import markdown
-
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT))
+
+from papers import pages  # noqa: E402 (papers/ is not installed)
+from papers.pages import markdown  # noqa: E402
+
 PAGE = ROOT / "docs" / "explanation" / "victims.md"
 RISK = ["-w", "workloads/risk-small.txt", "--machines", "32", "--cores", "8"]
 WALK = ["--capacity", "power_profiles/walk-small.csv", "--window", "86400:259200"]

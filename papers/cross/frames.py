@@ -1,0 +1,155 @@
+"""The rows behind the page on all systems, and what is compared in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+PARTS = ("tune", "held")
+CELL = ["log", "signal", "share"]
+SAMPLE = [*CELL, "sample"]
+REFERENCES = ("no limit", "constant")
+"""Cases that do not follow the power."""
+SLOWDOWN, WORK = "mean_full_speed_slowdown", "finished_work_fraction"
+"""The measures of the front."""
+BASE, OURS = "varcap LWW", "adaptive + checkpoint"
+OWN = ("adaptive", "least loss", "preemption")
+"""Words of cases that are made of parts of ours."""
+IDEAS = (
+    ("shortest first", "varcap LWW", "LWW + shortest first"),
+    ("checkpoint for resubmit (LWW)", "varcap LWW", "LWW + checkpoint"),
+    ("shortest first, of jobs with checkpoints", "LWW + checkpoint", "LWW + checkpoint + shortest first"),
+    ("largest slowdown first, likewise", "LWW + checkpoint", "LWW + checkpoint + slowdown"),
+    ("six hours of foresight", "varcap LWW", "LWW + foresight"),
+    ("long jobs on stable machines", "varcap LWW", "varcap long-short"),
+    ("the same, of jobs with checkpoints", "LWW + checkpoint", "long-short + checkpoint"),
+    ("resubmit for lose (frugal)", "powercap frugal", "frugal + resubmit"),
+    ("checkpoint for resubmit (frugal)", "frugal + resubmit", "frugal + checkpoint"),
+    ("planned checkpoints for checkpoints on a kill", "LWW + checkpoint", "checkpoint"),
+    ("waiting for less carbon (checkpoint)", "checkpoint", "checkpoint + shift"),
+    ("waiting for less carbon (LWW)", "LWW + checkpoint", "LWW + checkpoint + shift"),
+    ("least loss and Smith's rule", "LWW + checkpoint + shortest first", "least loss + checkpoint + Smith"),
+    ("stopping jobs for shorter ones", "LWW + checkpoint + shortest first", "shortest first + preemption"),
+    ("the same, first come, first served", "LWW + checkpoint", "LWW + checkpoint + preemption"),
+    ("shortest first, of jobs that are stopped", "LWW + checkpoint + preemption", "shortest first + preemption"),
+    ("least loss, likewise", "shortest first + preemption", OURS),
+)
+"""An idea, and the cases before and after it."""
+GROUNDS = {
+    "powercap": ("mean_slowdown", "lower", "Fontana de Nardin et al.: mean slowdown"),
+    "riskaware-borg": ("goodput", "higher", "Perotin et al., Borg weeks: goodput"),
+    "riskaware-synthetic": ("goodput", "higher", "Perotin et al., synthetic jobs: goodput"),
+    "varcap-mira": ("goodput", "higher", "varcap dissertation, HPC: goodput"),
+    "varcap-azure": ("goodput", "higher", "varcap dissertation, cloud: goodput"),
+    "checkpoint": ("goodput", "higher", "Cendrier et al.: goodput"),
+}
+"""Study of adaptive.yaml -> the paper's metric, which values are better, and the title of the row."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The rows of both parts of study.yaml by name, and those of adaptive.yaml."""
+
+    parts: dict[str, pd.DataFrame]
+    grounds: pd.DataFrame
+
+    @classmethod
+    def read(cls, folder: Path) -> Numbers:
+        """Read the files of a folder."""
+        return cls({part: pd.read_csv(folder / f"{part}.csv") for part in PARTS}, pd.read_csv(folder / "grounds.csv"))
+
+
+def geometric(values: pd.Series) -> float:
+    """Return the geometric mean."""
+    return math.exp(float(np.log(values).mean()))
+
+
+def pivot(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return a measure: a row for each sample of a cell, a column for each case."""
+    return table.pivot_table(index=SAMPLE, columns="case", values=name, sort=False)
+
+
+def followed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases that follow the power."""
+    return table[~table["case"].isin(REFERENCES)]
+
+
+def measured(cell: pd.DataFrame) -> pd.DataFrame:
+    """Return slowdown and work of each case that follows the power, a row for each sample: means over seeds."""
+    return followed(cell).pivot_table(index="sample", columns="case", values=[SLOWDOWN, WORK], sort=False)
+
+
+def difference(wide: pd.DataFrame, metric: str, case: str, other: str) -> tuple[float, float]:
+    """Return the paired difference of another case to a case in logarithms: mean over the samples, standard error.
+
+    Values that differ by rounding are equal; one sample has no error.
+    """
+    paired = np.log(wide[metric][other] / wide[metric][case]).round(8)
+    return float(paired.mean()), float(paired.sem())
+
+
+def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
+    """Return for each case those that finish at least as much work with at most its slowdown, and one of them better.
+
+    With each, whether it is better by more than two standard errors.
+    """
+    wide = measured(cell)
+    cases = list(dict.fromkeys(followed(cell)["case"]))
+    logs = {}
+    for name in (SLOWDOWN, WORK):
+        values = wide[name][cases].to_numpy()
+        pairs = np.log(values[:, None, :] / values[:, :, None]).round(8)
+        logs[name] = pd.DataFrame(pairs.reshape(len(values), -1))
+    shape = (len(cases), len(cases))
+    slower, more = (logs[name].mean().to_numpy().reshape(shape) for name in (SLOWDOWN, WORK))
+    slower_error, more_error = (logs[name].sem().to_numpy().reshape(shape) for name in (SLOWDOWN, WORK))
+    better = (slower <= 0.0) & (more >= 0.0) & ((slower < 0.0) | (more > 0.0))
+    clear = (-slower > 2.0 * slower_error) | (more > 2.0 * more_error)
+    return {case: {cases[m]: bool(clear[n, m]) for m in np.flatnonzero(better[n])} for n, case in enumerate(cases)}
+
+
+def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series:
+    """Return the ratio of a measure after to before: a value for each cell, the geometric mean of its samples."""
+    wide = pivot(table, name)
+    # where nobody waited before, there is no ratio
+    some = (wide[before] > 0.0) & (wide[after] > 0.0)
+    return np.exp(np.log((wide[after] / wide[before])[some]).groupby(level=CELL, sort=False).mean())
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Ours on the ground of a paper: the best of the others, the paired relative difference and its standard error."""
+
+    title: str
+    best: str
+    best_mean: float
+    label: str
+    mean: float
+    difference: float
+    error: float
+    runs: int
+    good: bool
+
+
+def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
+    """Yield each of ours with the best of the others in the mean, by paper and cost of a checkpoint."""
+    for study, (metric, better, title) in GROUNDS.items():
+        rows = table[table["study"] == study]
+        inputs = [name for name in ("workload", "envelope", "capacity") if name in rows and rows[name].notna().any()]
+        wide = rows.pivot_table(index=inputs, columns="label", values=metric, sort=False)
+        for cost in sorted({label.partition(" C=")[2] for label in wide}, key=lambda text: float(text or 0)):
+            labels = [label for label in wide if label.partition(" C=")[2] == cost]
+            means = wide[[label for label in labels if not label.startswith("adaptive")]].mean()
+            best = means.idxmin() if better == "lower" else means.idxmax()
+            for label in [label for label in labels if label.startswith("adaptive")]:
+                relative = (wide[label] / wide[best] - 1.0).dropna()
+                worse = float(relative.mean()) * (1 if better == "lower" else -1)
+                yield Ground(
+                    title + (f", C = R = {cost} s" if cost else ""), best, means[best], label.partition(" C=")[0],
+                    wide[label].mean(), float(relative.mean()), float(relative.sem()), len(relative), worse <= 0.01,
+                )  # fmt: skip
