@@ -10,10 +10,10 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 
 LAWS := $(wildcard tests/systems/*/test_*laws.py) tests/model/test_hostset.py tests/systems/powercap/test_long_queues.py
 
-.PHONY: help run test lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: help run test same-bytes lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 help:  ## what can be made
-	@grep -E '^[a-z0-9]+:.*##' Makefile | sed 's/:.*##/\t/'
+	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed 's/:.*##/\t/'
 
 $(BIN)/batwatt: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
@@ -34,6 +34,9 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 
 test: $(VENV)/test  ## all tests
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashes in bench/same_bytes.json
+	$(BIN)/python bench/same_bytes.py --check
 
 lint: $(VENV)/dev  ## style, types, import contracts, sizes
 	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments papers power_profiles start workloads docker

@@ -1,262 +1,173 @@
-"""SHA-256 of what a broad set of commands prints and writes, to show that a change of the code changes no output.
+"""SHA-256 of what the commands of `commands.py` print and write, to prove that a change of the code changes no output.
 
-    python bench/same_bytes.py --record hashes.json      keep the hashes
-    python bench/same_bytes.py --check hashes.json       compare with those kept, exit code 1 if one differs
+    python bench/same_bytes.py --check      compare with bench/same_bytes.json; exit code 1 if a command differs
+    python bench/same_bytes.py --write      write that file
 
-`--only TEXT` runs the commands whose name has the text; `--keep FOLDER` keeps the outputs there. What tells of the
-machine, the code or the time spent is taken out before: metadata, keys of cells, elapsed seconds. Columns and options
-that were renamed on purpose since the hashes were kept stand in RENAMED.
+`--only TEXT` runs the commands whose name contains the text, `--hashes FILE` names another file of hashes, and `--keep
+FOLDER`, which must not exist, keeps the outputs. Each command runs in a folder of its own that has the inputs of the
+repository, so no output depends on where the repository is. Versions, keys of cells and elapsed time are removed before
+hashing. RENAMED lists the names that a change replaces on purpose; it is empty once the new hashes are written.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import itertools
 import json
 import os
 import re
-import shutil
+import shlex
 import signal
 import sys
-import tempfile
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
-RENAMED: dict[str, str] = {
-    "Savings relative to the fixed capacity, and the work done, by": "What is saved beside the fixed capacity, "
-    "and the work done, by",
-    "relative to fixed": "beside fixed",
-    "relative to the fixed": "beside the fixed",
-    "Frugal forecast": "Frugal foretold",
-    "frugal-forecast": "frugal-foretold",
+HASHES = Path(__file__).with_suffix(".json")
+RENAMED: Mapping[str, str] = {}
+"""New text -> the text that it replaces in the hashed outputs."""
+INPUTS: Mapping[str, str] = {
+    **{name: name for name in ("platforms", "workloads", "power_profiles", "experiments", "papers", "start", "tests")},
+    "periods": "experiments/periods",
+    "cloud": "workloads/cloud",
 }
-"""New text -> the text that it replaced, applied to outputs before they are hashed."""
+"""Name of inputs for the commands -> their place in the repository: where they move to, no output changes."""
+PRINTED_FROM = ("numpy", "pandas", "matplotlib", "gymnasium", "typer", "rich")
+"""Distributions that outputs depend on: their versions stand in the file of hashes."""
 _VARIES = [
+    re.compile(rb'"versions": \{[^}]*\}'),
     re.compile(rb'"(elapsed_s|wall_s|seconds|batwatt|python)": [^,}\n]+'),
     re.compile(rb"[0-9a-f]{32,64}"),
     re.compile(rb"\b[0-9.]+ (s|min) elapsed|in [0-9.]+ s\b"),
     re.compile(rb"[0-9]+ of [0-9]+ runs, .*\n"),
 ]
-_SKIPPED = ("_metadata.json", "campaign.log", ".lock", "origin.json", ".parquet")
+_SKIPPED = ("campaign.log", ".lock", "origin.json", ".parquet")
 
-Command = tuple[str, list[str]]
-
-
-def commands() -> Iterator[Command]:
-    """Name and arguments of each command; `{out}` is a folder of its own."""
-    yield from _powercap()
-    yield from _machines()
-    yield from _carbon()
-    yield from _inputs()
-    yield from _looking_up()
-    yield from _campaigns()
+Hashes = dict[str, str]
+"""File -> its hash; `exit` -> the exit codes."""
 
 
-def _run(name: str, *words: str, options: dict[str, object] | None = None) -> Command:
-    chosen = ["-o", json.dumps(options)] if options else []
-    return name, ["run", *words, *chosen, "-e", "{out}/x"]
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--check", action="store_true", help="compare with the file of hashes")
+    what.add_argument("--write", action="store_true", help="write the file of hashes")
+    parser.add_argument("--only", default="", metavar="TEXT")
+    parser.add_argument("--hashes", type=Path, default=HASHES, metavar="FILE")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    options = parser.parse_args()
+    begin = time.monotonic()
+    with nullcontext(options.keep) if options.keep else TemporaryDirectory(prefix="same-bytes-") as base:
+        hashes, slowest = run_all(Path(base).resolve(), options.only, options.jobs)
+    old = json.loads(options.hashes.read_text(encoding="utf-8")) if options.hashes.exists() else {}
+    differ = 0
+    if options.write:
+        others = {name: files for name, files in old.items() if options.only and options.only not in name}
+        write(options.hashes, {**others, **hashes, "versions": versions()})
+    else:
+        differ = compare(old, hashes, options.only)
+    failed = sorted(name for name, files in hashes.items() if set(files["exit"].split()) != {"0"})
+    print(f"{len(hashes)} commands, {sum(map(len, hashes.values()))} hashes, {differ} commands differ, ", end="")
+    print(f"{time.monotonic() - begin:.0f} s; slowest: {', '.join(slowest)}")
+    if failed:
+        print(f"exit code not 0: {', '.join(failed)}")
+    return 1 if differ else 0
 
 
-def _powercap() -> Iterator[Command]:
-    grid = ["-p", "platforms/grid5000.xml", "-w", "workloads/google-288-03.json"]
-    power = [*grid, "--envelope", "power_profiles/profile2.csv"]
-    responses = ("frugal", "hfld", "iafs", "iasb", "idfs", "idsb", "none")
-    for response, backfilling in itertools.product(responses, ("easy", "first-fit")):
-        yield _run(
-            f"powercap {response} {backfilling}", *power, options={"response": response, "backfilling": backfilling}
-        )
-    for order in ("asc", "asc_size", "asc_walltime", "desc", "desc_size", "desc_walltime", "fcfs", "lcfs"):
-        yield _run(f"powercap {order}", *power, options={"order": order})
-    for more in (
-        {"victim": "resubmit"},
-        {"response": "frugal", "forecast_steps": 4, "forecast_error": 0.2, "victim": "resubmit"},
-        {"work_estimate": "learned"},
-        {"work_estimate": "exact"},
-    ):
-        yield _run(f"powercap {more}", *power, options=more)
-    yield _run("powercap wire", *power, "--engine", "wire")
-    yield _run("powercap profile1", *grid, "--envelope", "power_profiles/profile1.csv")
-    yield _run("powercap small", "-p", "platforms/small.xml", "-w", "workloads/small.json")
-    for scheduler in ("easyBackfill",):
-        yield _run(f"pybatsim {scheduler}", *grid, "-s", scheduler)
-    yield (
-        "compare",
-        ["compare", *power, "-c", 'a={"response": "hfld"}', "-c", 'b={"response": "none"}', "-e", "{out}/c"],
-    )
-    small = ["-p", "platforms/small.xml", "-w", "workloads/small.json", "--envelope", "power_profiles/profile3.csv"]
-    yield "optimum", ["optimum", *small, "--effort", "5", "-e", "{out}/opt"]
+def versions() -> Hashes:
+    return {name: version(name) for name in PRINTED_FROM}
 
 
-def _machines() -> Iterator[Command]:
-    risk = ["-w", "workloads/risk-small.txt", "--window", "86400:259200", "--machines", "152", "--cores", "8"]
-    walk = [*risk, "--capacity", "power_profiles/walk-small.csv"]
-    strategies = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
-    for strategy, published in itertools.product(strategies, (True, False)):
-        chosen = {"strategy": strategy, "as_published": published}
-        yield _run(f"riskaware {strategy} {published}", *walk, "-s", "riskaware", options=chosen)
-    chosen = {"strategy": "target-asap", "reference": "workloads/risk-small.txt", "quantiles": 100}
-    yield _run("riskaware reference", *walk, "-s", "riskaware", options=chosen)
-    tng = ["-w", "{shared}/tng.csv", "--machines", "10", "--cores", "32", "--window", "21600:86400"]
-    varying = [*tng, "--capacity", "walk:range=0.6,seed=1,window=86400", "-s", "varcap"]
-    for scheduler in ("base", "longshort", "jobsize-order", "twomode", "migration"):
-        yield _run(f"varcap {scheduler}", *varying, options={"mapping": scheduler})
-    for termination in ("random", "lfd", "lww", "order"):
-        yield _run(f"varcap {termination}", *varying, options={"termination": termination})
-    for more in (
-        {"order": "wfp"},
-        {"order": "fcfs", "backfilling": "easy"},
-        {"backfilling": "none"},
-        {"nodes": "dedicated", "backfilling": "easy", "requeue": "end"},
-        {"mapping": "longshort", "foresight_h": 3, "foresight_noise": 0.1, "foresight_missed": 0.2},
-        {"mapping": "twomode", "foresight_h": 6, "foresight_bias": 0.1, "foresight_false_alarms": 0.2},
-        {"mapping": "base", "foresight_h": 6, "knowledge": "class"},
-    ):
-        yield _run(f"varcap {more}", *varying, options=more)
-    yield _run("oversubscribed", *varying[:-1], "oversubscribed", options={"oversubscription": 1.5, "use": 0.7})
-    figure = ["-w", "experiments/periods/figure1-jobs.csv", "--machines", "22", "--cores", "1", "--window", "0:5400"]
-    figure += ["--capacity", "experiments/periods/figure1-capacity.csv", "-s", "checkpoint"]
-    for more in (
-        {"k": 6, "min_yield": 0.2},
-        {"k": 3},
-        {"k": 6, "method": "subset-sum"},
-        {"cover": "needed"},
-        {"prepare": "all"},
-        {"prepare": "worst"},
-        {"prepare": "expected"},
-    ):
-        yield _run(f"checkpoint {more}", *figure, options=more)
-    for verb, names in {
-        "plan": ("period", "change", "due"),
-        "prepare": ("change",),
-        "follow": ("figure1", "figure1-new", "starving"),
-        "front": ("period", "due", "figure1", "starving"),
-    }.items():
-        for name in names:
-            words = [f"experiments/periods/{name}.json", *([] if verb == "prepare" else ["--picture", "{out}/x.svg"])]
-            yield f"checkpoint {verb} {name}", ["checkpoint", verb, *words]
+def write(path: Path, hashes: Mapping[str, Hashes]) -> None:
+    """Write a line for each command, so that a change of one is a change of one line."""
+    lines = [f"{json.dumps(name)}: {json.dumps(hashes[name], sort_keys=True)}" for name in sorted(hashes)]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def _carbon() -> Iterator[Command]:
-    signal = ["--signal", "power_profiles/carbon/carbon-hourly.csv"]
-    jobs = ["--jobs", "workloads/carbon/jobs.csv"]
-    ours = "immediate latest lowest oracle waiting cst-oracle cst-average suspend-resume suspend-resume-threshold"
-    for policy in [*ours.split(), "wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"]:
-        yield f"carbon run {policy}", ["carbon", "run", *jobs, *signal, "--policy", policy, "-e", "{out}/x"]
-    for policy in ("cost", "carbon-cost", "oracle-spot", "carbon"):
-        words = [*jobs, *signal, "--policy", policy, "--reserved", "4", "-e", "{out}/x"]
-        yield f"carbon run reserved {policy}", ["carbon", "run", *words]
-    gaia = ["--jobs", "workloads/cloud/jobs.csv", "--signal", "workloads/cloud/carbon.csv"]
-    for policy in ("carbon", "carbon-cost", "cost", "oracle", "lowest", "waiting", "suspend-resume", "cst-oracle"):
-        yield f"carbon gaia {policy}", ["carbon", "gaia", *gaia, "--policy", policy, "-e", "{out}/x"]
-    for policy in ("immediate", "wait-awhile", "wait-awhile-interrupting"):
-        for more in (["--constraint", "next-workday"], ["--constraint", "semi-weekly"]):
-            words = ["--jobs", "{shared}/lwa.csv", "--signal", "{shared}/year.csv", "--policy", policy, *more]
-            yield f"carbon lwa {policy} {more[1]}", ["carbon", "lwa", *words, "-e", "{out}/x"]
-    price = ["--price", "power_profiles/carbon/price-hourly.csv", "--price-weight", "100"]
-    few = ["--policies", "immediate,phase-aware,suspend-resume", "-o", "{out}/c.csv"]
-    yield "carbon compare", ["carbon", "compare", *jobs, *signal, *price, *few]
-    errors = ["--forecast-error", "0.1", "--repetitions", "3"]
-    yield "carbon compare errors", ["carbon", "compare", *jobs, *signal, *errors, *few]
-    yield "carbon jobs", ["carbon", "jobs", "-n", "200", "--seed", "3"]
-    ends = ["--start", "2024-07-02T13:00", "--deadline", "2024-07-03T15:00", "--picture", "{out}/plan.svg"]
-    yield "carbon plan", ["carbon", "plan", "workloads/carbon/job.json", *signal, *ends]
-    yield "carbon policies", ["carbon", "policies"]
-    made = ["-o", "{out}/w.json", "-p", "{out}/p.xml"]
-    yield (
-        "carbon workload",
-        ["carbon", "workload", "workloads/carbon/jobs.csv", "--watts", "60", "--machines", "20", *made],
-    )
-    for policy in ("phase-aware", "immediate", "suspend-resume"):
-        chosen = {"policy": policy, "signal": "power_profiles/carbon/carbon-hourly.csv"}
-        words = ["-p", "{shared}/carbon.xml", "-w", "{shared}/carbon.json", "-s", "carbon"]
-        yield _run(f"carbon engine {policy}", *words, options=chosen)
-    yield "carbon account", ["carbon", "account", "{shared}/carbon", "-w", "{shared}/carbon.json", *signal]
+def compare(old: Mapping[str, Hashes], new: Mapping[str, Hashes], only: str) -> int:
+    """Print the files that differ; returns the number of commands that do."""
+    expected = {name: files for name, files in old.items() if only in name and name != "versions"}
+    differ = 0
+    for name in sorted(expected.keys() | new.keys()):
+        before, now = expected.get(name, {}), new.get(name, {})
+        files = [file for file in sorted(before.keys() | now.keys()) if before.get(file) != now.get(file)]
+        differ += bool(files)
+        for file in files:
+            print(f"{name}: {file}: {before.get(file, 'absent')} -> {now.get(file, 'absent')}")
+    written_with = old.get("versions", {})
+    for name, installed in versions().items():
+        if differ and written_with.get(name) != installed:
+            print(f"note: the hashes were written with {name} {written_with.get(name)}, here is {installed}")
+    return differ
 
 
-def _inputs() -> Iterator[Command]:
-    signal = "power_profiles/carbon/carbon-hourly.csv"
-    for text in (
-        *("walk:range=0.6,seed=1,window=86400", "uniform:range=0.6,seed=1,window=86400", "constant:mean=0.7"),
-        *(f"carbon:{signal},budget=0.7", f"trace:{signal},full=600", f"stranded:{signal},threshold=300"),
-    ):
-        yield f"generate capacity {text}", ["generate", "capacity", text, "--machines", "20"]
-    yield "generate walk", ["generate", "walk", "--seed", "2"]
-    yield "generate machines", ["generate", "machines", "--machines", "4", "--cores", "2"]
-    for seed in ("1", "2"):
-        yield f"generate workload {seed}", ["generate", "workload", "--seed", seed]
-    for kind in ("uniform", "log-scale", "log-scale-u", "3types"):
-        yield f"generate trace {kind}", ["generate", "trace", "--kind", kind, "--jobs", "500", "--seed", "1"]
-    for like in ("tng", "azure", "mira"):
-        yield f"generate trace {like}", ["generate", "trace", "--like", like, "--jobs", "500", "--seed", "1"]
-    yield "convert txt", ["convert", "workloads/risk-small.txt"]
-    yield "convert flops", ["convert", "workloads/risk-small.txt", "--profile", "flops", "--reference-flops", "1e9"]
-    yield "events", ["events", "power_profiles/profile1.csv"]
-    yield "characterise walk", ["characterise", "power_profiles/walk-small.csv"]
-    yield "characterise signal", ["characterise", "power_profiles/carbon/carbon-hourly.csv"]
+def run_all(base: Path, only: str, jobs: int) -> tuple[dict[str, Hashes], list[str]]:
+    """Run the commands; returns the hashes of each, and the names and times of the slowest."""
+    # imported once, for all forks
+    import api_calls  # noqa: F401
+    from commands import SHARED, commands
+    from small_inputs import write_inputs
+
+    from batwatt.cli.main import application
+    from batwatt.run.find_scheduler import our_schedulers
+
+    application()
+    list(our_schedulers())
+    # for the scripts that commands start
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    (base / "results").mkdir(parents=True)
+    write_inputs(base / "made")
+    wait_for(fork(lambda: carry_out(base, "shared", SHARED)))
+    if set(json.loads((base / "results" / "shared").read_text(encoding="utf-8"))["files"]["exit"].split()) != {"0"}:
+        raise SystemExit((base / "shared" / "printed.txt").read_text(encoding="utf-8"))
+    waiting = [(name, line) for name, line in commands().items() if only in name][::-1]
+    running: dict[int, str] = {}
+    results = {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            name, line = waiting.pop()
+            running[fork(lambda name=name, line=line: carry_out(base, name, line))] = name
+        pid, _ = os.wait()
+        name = running.pop(pid)
+        results[name] = json.loads((base / "results" / _folder(name)).read_text(encoding="utf-8"))
+    times = sorted(((found["seconds"], name) for name, found in results.items()), reverse=True)
+    return {name: found["files"] for name, found in results.items()}, [f"{name} {s:.0f} s" for s, name in times[:4]]
 
 
-def _looking_up() -> Iterator[Command]:
-    yield (
-        "metrics",
-        [
-            *("metrics", "{shared}/run", "-p", "platforms/grid5000.xml", "-w", "workloads/google-288-00.json"),
-            *("--envelope", "power_profiles/profile3.csv"),
-        ],
-    )
-    for suffix in ("png", "svg"):
-        words = ["-p", "platforms/grid5000.xml", "--envelope", "power_profiles/profile3.csv"]
-        yield f"gantt {suffix}", ["gantt", "{shared}/run", *words, "-o", f"{{out}}/x.{suffix}"]
-
-
-def _campaigns() -> Iterator[Command]:
-    for name, path in {
-        "igsc22-small": "papers/igsc22/small.yaml",
-        "pmbs23-small": "experiments/pmbs23-small.yaml",
-        "varcap-small": "experiments/varcap-small.yaml",
-        "checkpoint-small": "experiments/checkpoint-small.yaml",
-    }.items():
-        yield f"campaign {name}", ["campaign", "run", path, "--results", "{out}", "-j", "1"]
-    yield "carbon study", ["carbon", "study", "experiments/carbon-small.yaml", "--results", "{out}", "-j", "1"]
-
-
-SHARED: list[list[str]] = [
-    [
-        "generate",
-        "trace",
-        "--like",
-        "tng",
-        "--jobs",
-        "3000",
-        "--machines",
-        "10",
-        "--seed",
-        "1",
-        "-o",
-        "{shared}/tng.csv",
-    ],
-    ["carbon", "jobs", "-n", "60", "--seed", "1", "-o", "{shared}/lwa.csv"],
-    [
-        *("carbon", "workload", "workloads/carbon/jobs.csv", "--watts", "60", "--machines", "20"),
-        *("-o", "{shared}/carbon.json", "-p", "{shared}/carbon.xml"),
-    ],
-    [
-        *("run", "-p", "{shared}/carbon.xml", "-w", "{shared}/carbon.json", "-s", "carbon", "-e", "{shared}/carbon"),
-        *("-o", '{"signal": "power_profiles/carbon/carbon-hourly.csv"}'),
-    ],
-    [
-        *("run", "-p", "platforms/grid5000.xml", "-w", "workloads/google-288-00.json"),
-        *("--envelope", "power_profiles/profile3.csv", "-e", "{shared}/run"),
-    ],
-]
-"""Made first, for several commands."""
+def carry_out(base: Path, name: str, line: str) -> int:
+    """Run a line of commands (`&&`: one after another, `&`: together) in a folder of its own; store the hashes."""
+    folder = base / _folder(name)
+    (folder / "out").mkdir(parents=True)
+    for inputs, place in INPUTS.items():
+        (folder / inputs).symlink_to(ROOT / place)
+    (folder / "made").symlink_to(base / "made")
+    os.chdir(folder)
+    begin = time.monotonic()
+    codes: list[int] = []
+    for step in line.split(" && "):
+        forks = []
+        for part in step.split(" & "):
+            log = Path(f"printed{len(codes) + len(forks) or ''}.txt")
+            forks.append(fork(lambda part=part, log=log: call(shlex.split(part), log)))
+        codes += [wait_for(pid) for pid in forks]
+        if any(codes):
+            break
+    files = {"exit": " ".join(map(str, codes))} | hashes_of(folder, base)
+    result = {"files": files, "seconds": time.monotonic() - begin}
+    (base / "results" / folder.name).write_text(json.dumps(result), encoding="utf-8")
+    return 0
 
 
 def call(words: list[str], log: Path) -> int:
-    """Run a command in this process, its output into a file; its exit code."""
+    """Run a command, or a function of `api_calls` after the word `api`, its output into a file; its exit code."""
+    import api_calls
+
     from batwatt.__main__ import main
 
     with log.open("wb") as out:
@@ -265,46 +176,53 @@ def call(words: list[str], log: Path) -> int:
     sys.argv = ["batwatt", *words]
     os.environ.update(COLUMNS="120", TERM="dumb")
     try:
-        code = main()
+        code = api_calls.CALLS[words[1]]() if words[0] == "api" else main()
     except SystemExit as end:
         code = end.code
     sys.stdout.flush()
-    sys.stderr.flush()
-    # the command's handler would write into the file when the pool ends this process
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     return int(code or 0)
 
 
-def _carry_out(job: tuple[str, list[str], str]) -> tuple[str, dict[str, str]]:
-    name, words, base = job
-    os.chdir(ROOT)
-    folder = Path(base) / re.sub(r"\W+", "-", name).strip("-")
-    folder.mkdir(parents=True)
-    places = {"{out}": str(folder), "{shared}": f"{base}/shared"}
-    filled = [_filled(word, places) for word in words]
-    code = call(filled, folder / "printed.txt")
-    if name.startswith("campaign") and code == 0:
-        made = next(path for path in folder.iterdir() if path.is_dir())
-        code = call(["report", str(made)], folder / "report.txt")
-    hashes: dict[str, list[str]] = {"exit code": [str(code)]}
-    for path in sorted(folder.rglob("*")):
+def fork(work: Callable[[], int]) -> int:
+    """Do work in a child process, whose exit code it is; returns its id."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 99
+    try:
+        code = work()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        # handlers of the command would print when this process is ended
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os._exit(code)
+
+
+def wait_for(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def hashes_of(folder: Path, base: Path) -> Hashes:
+    """Hash what commands printed and wrote; files of cells, whose names are keys, are hashed as a set."""
+    found: dict[str, list[str]] = {}
+    for path in sorted([*folder.glob("printed*.txt"), *(folder / "out").rglob("*")]):
         if path.is_file() and not path.name.endswith(_SKIPPED):
-            data = _neutral(path.read_bytes(), str(base).encode())
-            # cells have their keys for names: such files are hashed as a set
-            hashes.setdefault(_neutral_name(path.relative_to(folder)), []).append(hashlib.sha256(data).hexdigest()[:16])
-    return name, {file: " ".join(sorted(found)) for file, found in hashes.items()}
+            name = re.sub(r"[0-9a-f]{16,}", "KEY", str(path.relative_to(folder)).removeprefix("out/"))
+            digest = hashlib.sha256(neutral(path.read_bytes(), base)).hexdigest()
+            found.setdefault(name, []).append(digest)
+    joined = {name: "".join(sorted(digests)) for name, digests in found.items()}
+    return {name: hashlib.sha256(digests.encode()).hexdigest()[:8] for name, digests in joined.items()}
 
 
-def _filled(word: str, places: dict[str, str]) -> str:
-    for mark, place in places.items():
-        word = word.replace(mark, place)
-    return word
-
-
-def _neutral(data: bytes, base: bytes) -> bytes:
-    data = data.replace(base, b"BASE")
+def neutral(data: bytes, base: Path) -> bytes:
+    """The content without what depends on the machine, the place and the time."""
     if data[:4] == b"\x89PNG":
         return data
+    for place in (base, ROOT):
+        data = data.replace(str(place).encode(), b"")
     for new, old in RENAMED.items():
         data = data.replace(new.encode(), old.encode())
     for pattern in _VARIES:
@@ -312,79 +230,8 @@ def _neutral(data: bytes, base: bytes) -> bytes:
     return data
 
 
-def _neutral_name(path: Path) -> str:
-    return re.sub(r"[0-9a-f]{16,}", "KEY", str(path))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", type=Path)
-    parser.add_argument("--check", type=Path)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--keep", type=Path)
-    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
-    given = parser.parse_args()
-    base = Path(tempfile.mkdtemp())
-    try:
-        found = _all_hashes(base, given.only, given.jobs)
-    finally:
-        if given.keep:
-            shutil.copytree(base, given.keep, dirs_exist_ok=True)
-        shutil.rmtree(base)
-    if given.record:
-        given.record.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    if given.check:
-        return _compared(json.loads(given.check.read_text(encoding="utf-8")), found, given.only)
-    failed = [name for name, hashes in found.items() if hashes["exit code"] != "0"]
-    print(f"{len(found)} commands, {sum(map(len, found.values()))} hashes; not 0: {failed}")
-    return 0
-
-
-def _all_hashes(base: Path, only: str, jobs: int) -> dict[str, dict[str, str]]:
-    # what takes long to import, once for all forks
-    from batwatt.run.find_scheduler import our_schedulers
-
-    list(our_schedulers())
-    context = get_context("fork")
-    (base / "shared").mkdir()
-    (base / "shared" / "year.csv").write_text(_year(), encoding="utf-8")
-    with context.Pool(1, maxtasksperchild=1) as pool:
-        for number, words in enumerate(SHARED):
-            pool.apply(_prepare, (words, str(base), number))
-    chosen = [(name, words, str(base)) for name, words in commands() if only in name]
-    # long ones first
-    with context.Pool(jobs, maxtasksperchild=1) as pool:
-        return dict(pool.imap_unordered(_carry_out, chosen[::-1], chunksize=1))
-
-
-def _year() -> str:
-    """A carbon intensity of 2020 and two weeks more in half hours."""
-    begin = datetime(2020, 1, 1, tzinfo=UTC)
-    rows = [
-        f"{begin + timedelta(hours=h / 2):%Y-%m-%dT%H:%M:%SZ},{200 + 7 * h % 131 + h % 48}" for h in range(380 * 48)
-    ]
-    return "\n".join(["datetime,carbon_intensity_g_kwh", *rows]) + "\n"
-
-
-def _prepare(words: list[str], base: str, number: int) -> None:
-    os.chdir(ROOT)
-    filled = [_filled(word, {"{shared}": f"{base}/shared"}) for word in words]
-    log = Path(base) / f"prepared-{number}.txt"
-    if call(filled, log):
-        raise RuntimeError(log.read_text(encoding="utf-8"))
-
-
-def _compared(kept: dict[str, dict[str, str]], found: dict[str, dict[str, str]], only: str) -> int:
-    kept = {name: hashes for name, hashes in kept.items() if only in name}
-    differ = 0
-    for name in sorted(kept.keys() | found.keys()):
-        before, now = kept.get(name, {}), found.get(name, {})
-        for file in sorted(before.keys() | now.keys()):
-            if before.get(file) != now.get(file):
-                differ += 1
-                print(f"{name}: {file}: {before.get(file, 'not there')} -> {now.get(file, 'gone')}")
-    print(f"{len(found)} commands, {sum(map(len, found.values()))} hashes, {differ} differ")
-    return 1 if differ else 0
+def _folder(name: str) -> str:
+    return re.sub(r"\W+", "-", name).strip("-")
 
 
 if __name__ == "__main__":

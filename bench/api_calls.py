@@ -1,0 +1,229 @@
+"""Calls of the Python API for `same_bytes.py`; each prints what it gets, and writes below `out/`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+import batwatt as bw
+from batwatt import gym, testing
+
+PLATFORM, WORKLOAD = "platforms/small.xml", "workloads/small.json"
+ENVELOPE = "power_profiles/small.csv"
+CARBON, PRICE = (f"power_profiles/carbon/{name}-hourly.csv" for name in ("carbon", "price"))
+JOBS = pd.DataFrame(
+    {
+        "id": ["a", "b", "c", "d"],
+        "submission_time_s": [0.0, 10.0, 600.0, 700.0],
+        "length_s": [1800.0, 60.0, 900.0, 300.0],
+        "hosts": [2, 1, 4, 2],
+        "estimate_s": [3600.0, 100.0, None, 600.0],
+        "user": ["ann", "bob", "ann", "bob"],
+    }
+)
+CALLS: dict[str, Callable[[], int]] = {}
+
+
+def _call(function: Callable[[], None]) -> Callable[[], None]:
+    def call() -> int:
+        function()
+        return 0
+
+    CALLS[function.__name__] = call
+    return function
+
+
+def _show(*values: Any) -> None:
+    for value in values:
+        print(value.to_csv(lineterminator="\n") if isinstance(value, pd.DataFrame) else value)
+
+
+@_call
+def simulate() -> None:
+    times_s: list[float] = []
+    given = {"options": {"response": "hfld"}, "envelope": ENVELOPE}
+    result = bw.simulate(PLATFORM, WORKLOAD, **given, progress=lambda time_s, ended: times_s.append(time_s))
+    _show(result, result._repr_html_(), result.metrics, result.jobs, result.machines, result.power, bool(times_s))
+    _show(isinstance(result, bw.Result), result.figures.metrics.as_dict() == result.metrics, result.platform)
+    result.warn()
+    _show(result.save("out/x"))
+    result.plot_power("Title").savefig("out/power.png")
+    result.gantt().savefig("out/gantt.png")
+
+
+@_call
+def simulate_objects() -> None:
+    platform = bw.Platform.machines(4, 2, watts=40)
+    envelope = bw.Series((0, 600, 1200), (160, 80, 160))
+    options = {"termination": "lww"}
+    result = bw.simulate(platform, JOBS, "varcap", options=options, envelope=envelope, seed=3, long_s=1000)
+    _show(result, result.jobs, result.rejections, result.metrics)
+    jobs = bw.Workload.read("made/rich.csv")
+    result = bw.simulate("platforms/marconi100-48.xml", jobs, "jobpower", envelope="constant:20000")
+    _show(result.job_power, result.power)
+
+
+@_call
+def simulate_signals() -> None:
+    price = bw.read_signal(PRICE, repeat=True)
+    given = {"carbon": f"{CARBON},repeat=yes", "price": price, "begin": "2024-07-01T06:00Z"}
+    options = {"shift": {"name": "waiting", "wait_h": [6, 24]}}
+    given["capacity"] = "constant:mean=0.8"
+    result = bw.simulate(bw.Platform.machines(10, 16), "workloads/site/jobs.sacct", "varcap", options=options, **given)
+    _show(result.metrics)
+    times = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
+    series = pd.Series(range(48), index=times, name="power (kW)").astype(float) + 1.0
+    _show(
+        bw.simulate(
+            bw.Platform.machines(8, 1, watts=100), JOBS, "varcap", envelope=series, capacity="constant:mean=0.5"
+        ).metrics
+    )
+
+
+@_call
+def compare() -> None:
+    cases = {"easy": {"scheduler": "easyBackfill"}, "hfld": {"options": {"response": "hfld"}}}
+    shared = {"platform": PLATFORM, "workload": WORKLOAD, "envelope": ENVELOPE}
+    _show(bw.compare(cases, **shared))
+
+
+@_call
+def sweep() -> None:
+    table = bw.sweep("start/first.yaml", results="out", only=["small"], workers=1)
+    _show(table.drop(columns=[name for name in table if name in ("key", "elapsed_s", "wall_s")]))
+
+
+@_call
+def compare_systems() -> None:
+    cases = {
+        "free": bw.Case("powercap", {"response": "none"}, "none"),
+        "mean": bw.Case("varcap", limit="mean"),
+        "lww": bw.Case("varcap", {"termination": "lww"}),
+    }
+    jobs = bw.Workload.read("made/rich.csv", hosts=40)
+    signals = {"carbon": f"{CARBON},repeat=yes", "price": f"{PRICE},repeat=yes", "begin": "2024-07-01"}
+    found = bw.compare_systems(bw.Platform.machines(10, 4), jobs, "constant:300", cases, seeds=(0, 1), **signals)
+    _show(found, found._repr_html_(), found.table, found.jobs, found.summary, found.groups("user", "length"))
+    _show(found.errors, found.rejections, found.currency, found.remarks, found.save("out/c", by=["queue"]))
+
+
+@_call
+def optimum() -> None:
+    result = bw.optimum(PLATFORM, WORKLOAD, "power_profiles/profile3.csv", effort=2, seed=1)
+    _show(result.metrics, result.jobs, result.bounds)
+
+
+@_call
+def plan_checkpoints() -> None:
+    _show(bw.plan_checkpoints("periods/period.json", min_yield=0.2, refill=True))
+    _show(bw.plan_checkpoints("periods/due.json", method="subset-sum"))
+
+
+@_call
+def plan_carbon() -> None:
+    job, day = "workloads/carbon/job.json", 86400.0
+    _show(bw.plan_carbon(job, CARBON, deadline_s=day, slot_s=600, max_starts=2, cpus=2))
+    _show(bw.plan_carbon(job, CARBON, deadline_s=day, price=PRICE, price_weight=100, checkpoints=True))
+
+
+@_call
+def platforms() -> None:
+    for platform in (
+        bw.Platform.read("platforms/grid5000.xml", mmax=5),
+        bw.Platform.machines(3, 4, speed="2Gf"),
+        bw.Platform.machines(3, 1, watts=80),
+    ):
+        _show(platform, platform._repr_html_(), platform.facts(), platform.hosts)
+
+
+@_call
+def workloads() -> None:
+    logs = {"tz": "Europe/Berlin", "begin": "2024-03-01"}
+    for workload in (
+        bw.Workload.read(WORKLOAD),
+        bw.Workload.read("tests/data/oddities.sacct", **logs),
+        bw.Workload.read("made/jobs.swf", window=(600, 3000), hosts=8),
+        bw.Workload.read("cloud/jobs.csv", unit="h"),
+        bw.Workload.synthetic(seed=4, hours=6, max_servers=4),
+    ):
+        _show(workload, workload.facts(), workload.remarks, workload.frame())
+
+
+@_call
+def frames() -> None:
+    workload = bw.Workload.from_frame(JOBS, window=(0, 650), source="table")
+    _show(workload, workload.frame(), workload.jobs, workload.profiles)
+    again = bw.Workload.from_frame(bw.Workload.read(WORKLOAD).frame())
+    _show(bw.simulate(PLATFORM, again, options={"response": "none"}).jobs)
+
+
+@_call
+def series() -> None:
+    for one in (bw.read_series("power_profiles/small.csv"), bw.read_series("power_profiles/profile1.csv")):
+        _show(one, one.facts(), one.at(1800.0), one.step_after(100.0))
+    _show(bw.Series((0, 3600), (500, 200)))
+
+
+@_call
+def signals() -> None:
+    for text, options in {
+        "made/excel.csv": {"tz": "Europe/Berlin", "wanted": "price"},
+        "made/watttime.json": {"wanted": "carbon"},
+        "made/pvgis.csv": {"period_s": 7200.0},
+        "made/gaps.csv": {"unit": "%", "gaps": "interpolate", "max_gap_s": 7200.0},
+        "made/open-meteo.json": {"column": "windspeed_10m"},
+        "made/entsoe.xml,days=1": {"repeat": True},
+        "power:made/pvgis.csv,scale=20 + constant:300 + battery:capacity_kwh=2": {},
+    }.items():
+        signal = bw.read_signal(text, **options)
+        _show(signal, signal.unit, signal.begin, signal.end_s, signal.integral(50_000.0))
+
+
+def _episode(env: gym.BatwattEnv, choose: Callable[[Any], int]) -> None:
+    observation, info = env.reset(seed=1)
+    over = False
+    while not over:
+        action = choose(env.action_masks())
+        observation, reward, over, _, info = env.step(action)
+        _show((info["time_s"], info["action"], float(reward), observation.tolist()))
+    _show(info["metrics"], env.result().jobs)
+
+
+@_call
+def env() -> None:
+    import gymnasium
+
+    made = gymnasium.make(gym.ENVIRONMENT, platform=PLATFORM, workload=WORKLOAD, queue=3)
+    _episode(made.unwrapped, lambda mask: int(mask.argmax()))
+    made.unwrapped.save("out/x")
+
+
+@_call
+def env_limits() -> None:
+    columns = [name for name in gym.OBSERVATIONS if "capacity" not in name]
+    limited = gym.BatwattEnv(
+        PLATFORM, WORKLOAD, observation=columns, envelope="constant:250", every_event=True, queue=2
+    )
+    _episode(limited, lambda mask: int(len(mask) - 1 - mask[::-1].argmax()))
+    columns = [name for name in gym.OBSERVATIONS if "cap_w" not in name and name != "power_w"]
+    falling = bw.Series((0, 50, 90), (4, 2, 4), "machines")
+    limited = gym.BatwattEnv(PLATFORM, JOBS, observation=columns, capacity=falling, victim="lose")
+    _episode(limited, lambda mask: int(mask.argmax()))
+
+
+@_call
+def env_rewards() -> None:
+    for reward in gym.REWARDS:
+        _episode(gym.BatwattEnv(PLATFORM, WORKLOAD, reward=reward, queue=2), lambda mask: int(mask.argmax()))
+    several = gym.BatwattEnv(PLATFORM, [WORKLOAD, JOBS], reward={"makespan_s": 1, "energy_j": 0.001})
+    _episode(several, lambda mask: int(mask.argmax()))
+
+
+@_call
+def check_part() -> None:
+    choices = {"order": "smith", "response": "frugal", "mapping": "twomode", "policy": "waiting", "predictor": "user"}
+    for kind, choice in choices.items():
+        testing.check_part(kind, choice, cases=2, seed=1)
+        _show((kind, choice, "keeps the laws"))

@@ -1,0 +1,473 @@
+"""The commands that `same_bytes.py` runs: every scheduler, part, reader, command and entry of the Python API.
+
+`tests/test_same_bytes.py` checks that. A line is one or more commands without the word `batwatt`, joined by `&&` (one
+after another) or `&` (together); `api NAME` calls a function of `api_calls.py`. They run in a folder that has the
+inputs of the repository and, in `made/`, those of `small_inputs.py` and of SHARED; what they write below `out/` is
+hashed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from api_calls import CALLS
+
+Named = Iterator[tuple[str, str]]
+
+CARBON = "power_profiles/carbon/carbon-hourly.csv"
+PRICE = "power_profiles/carbon/price-hourly.csv"
+GRID = "-p platforms/grid5000.xml -w workloads/google-288-03.json"
+POWER = f"{GRID} --envelope power_profiles/profile2.csv"
+SMALL = "-p platforms/small.xml -w workloads/small.json"
+FALLS = f"{SMALL} --envelope power_profiles/small.csv"
+SITE = "-w workloads/site/jobs.sacct --begin 2024-07-01 --machines 10 --cores 16"
+SUN = '--envelope "power:power_profiles/site/solar.csv,from=2024-07-01,peak_w=2000,repeat=yes + constant:500"'
+BOTH = f"--carbon {CARBON},repeat=yes --price {PRICE},repeat=yes"
+RISK = "-w workloads/risk-small.txt --window 86400:259200 --machines 152 --cores 8"
+WALK = f"{RISK} --capacity power_profiles/walk-small.csv"
+TNG = "-w made/tng.csv --machines 10 --cores 32 --window 21600:86400 --capacity walk:range=0.6,seed=1,window=86400"
+RICH = "-w made/rich.csv --machines 10 --cores 4"
+CARBON_JOBS = f"--jobs workloads/carbon/jobs.csv --signal {CARBON}"
+MOST = "--capacity constant:mean=0.8"
+GAIA = "--jobs cloud/jobs.csv --signal cloud/carbon.csv"
+MARCONI = "-p platforms/marconi100-48.xml -w made/power-jobs.json"
+FIGURE1 = (
+    "-w periods/figure1-jobs.csv --machines 22 --cores 1 --window 0:5400 "
+    "--capacity periods/figure1-capacity.csv -s checkpoint"
+)
+SOCKET = "ipc://out/socket --timeout 60"
+
+SHARED = " && ".join(
+    [
+        "generate trace --like tng --jobs 3000 --machines 10 --seed 1 -o made/tng.csv",
+        "carbon jobs -n 60 --seed 1 -o made/lwa.csv",
+        "carbon workload workloads/carbon/jobs.csv --watts 60 --machines 20 -o made/carbon.json -p made/carbon.xml",
+        f'run -p made/carbon.xml -w made/carbon.json -s carbon -e made/carbon -o \'{{"signal": "{CARBON}"}}\'',
+        f"run {GRID} --envelope power_profiles/profile3.csv -e made/run",
+        "generate power-jobs --seed 7 --jobs 120 -o made/power-jobs.json",
+        "convert workloads/small.json --to batsim5 -o made/small5.json",
+        "events made/falls.csv -o made/envelope.txt",
+        "events made/falls.csv --to batsim5 -o made/falls5.txt",
+        "optimum -p platforms/small.xml -w workloads/small.json --envelope power_profiles/profile3.csv --effort 3 "
+        "-e made/optimum",
+    ]
+)
+"""Made first, for several commands."""
+
+
+def commands() -> dict[str, str]:
+    """Name -> line; the longest first."""
+    table: dict[str, str] = {}
+    for group in (
+        _campaigns,
+        _powercap,
+        _jobpower,
+        _machines,
+        _checkpoint,
+        _carbon,
+        _engines,
+        _series,
+        _traces,
+        _others,
+    ):
+        for name, line in group():
+            if name in table:
+                raise ValueError(f"two commands have the name {name!r}")
+            table[name] = line
+    return table
+
+
+def _run(name: str, words: str, **options: object) -> tuple[str, str]:
+    return name, f"run {words} -e out/x" + (f" -o '{json.dumps(options)}'" if options else "")
+
+
+def _powercap() -> Named:
+    for response in ("frugal", "hfld", "iafs", "iasb", "idfs", "idsb", "none"):
+        yield _run(f"powercap {response}", POWER, response=response, backfilling="easy")
+    for backfilling in ("first-fit", "none"):
+        yield _run(f"powercap backfilling {backfilling}", POWER, response="hfld", backfilling=backfilling)
+    orders = "asc asc_size asc_walltime desc desc_size desc_walltime fcfs lcfs slowdown smith wfp widest"
+    for order in orders.split():
+        yield _run(f"powercap {order}", POWER, order=order)
+    for name in ("first", "fewest-watts", "fastest", "packed", "spread"):
+        yield _run(f"powercap node selection {name}", POWER, node_selection=name)
+    weighted = {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}}
+    yield _run("powercap node selection weighted", POWER, node_selection=weighted)
+    yield _run("powercap lose", POWER, victim="lose")
+    yield _run("powercap resubmit", POWER, victim="resubmit")
+    yield _run("powercap checkpoint", POWER, victim={"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 30})
+    yield _run("powercap migrate", POWER, victim={"name": "migrate", "cost_s": 20})
+    forecast = {"forecast_steps": 4, "forecast_error": 0.2, "forecast_seed": 3}
+    yield _run("powercap forecast", POWER, response="frugal", victim="resubmit", **forecast)
+    for estimate in ("walltime", "learned", "exact"):
+        yield _run(f"powercap {estimate}", POWER, work_estimate=estimate)
+    yield _run("powercap profile1", f"{GRID} --envelope power_profiles/profile1.csv")
+    yield _run("powercap no envelope", SMALL)
+    yield _run("powercap idle", "-p platforms/grid5000-idle.xml -w workloads/google-288-04.json", response="none")
+    yield _run("powercap adaptive", f"{POWER} -s adaptive")
+    yield _run("powercap adaptive goodput", f"{POWER} -s adaptive", objective="goodput")
+    yield _run("pybatsim easyBackfill", f"{GRID} -s easyBackfill")
+    yield _run("pybatsim fillerSched", f"{SMALL} --no-energy -s fillerSched")
+    yield _run("powercap delays to flops", f"{FALLS} --delays-to-flops --json")
+    yield _run("powercap capacity", f"{GRID} --capacity walk:range=0.4,mean=0.7,seed=3")
+    yield _run("planned", f"{SMALL} --envelope power_profiles/profile3.csv -s planned", plan="made/optimum_plan.json")
+    yield "optimum", f"optimum {SMALL} --envelope power_profiles/profile3.csv --effort 5 -e out/x --json"
+    yield "optimum seed", f"optimum {FALLS} --effort 2 --seed 4 -e out/x"
+    settings = '-c \'a={"response": "hfld"}\' -c \'b={"response": "none"}\''
+    yield "compare settings", f"compare {POWER} {settings} -e out/c"
+    yield "compare settings json", f"compare {FALLS} {settings} -e out/c --json"
+    systems = "-c 'a=varcap {\"termination\": \"lww\"}' -c 'b=powercap' -c 'c=replay'"
+    yield "compare systems", f"compare {SITE} {SUN} {systems} --by user --by size --jobs 1 -e out/c"
+    preset = f"{SITE} {SUN} {BOTH} --preset systems --by group --by queue --by length --seeds 2 --jobs 2"
+    yield "compare preset", f"compare {preset} -e out/site"
+    capacity = "--capacity walk:range=0.6,seed=1 --preset systems --jobs 2 --json"
+    yield "compare preset capacity", f"compare {RICH} {capacity} -e out/c"
+
+
+def _jobpower() -> Named:
+    limit = f"{MARCONI} --envelope constant:30000 -s jobpower"
+    for check in ("node", "mean", "max", "gaussian", "knapsack"):
+        yield _run(f"jobpower {check}", limit, power_check=check)
+    field = {"name": "field", "field": "mean_power_estimation", "max_field": "max_power_estimation"}
+    estimated = limit.replace("power-jobs", "estimated")
+    yield _run("jobpower field", estimated, predictor=field, power_check="mean")
+    for predictor in ("exact", "history", "user", "user-queue-width"):
+        yield _run(f"jobpower {predictor}", limit, predictor=predictor)
+    falls = limit.replace("constant:30000", "walk:range=0.6,mean=0.5,seed=2")
+    for excess in ("keep", "kill-latest"):
+        yield _run(f"jobpower {excess}", falls, excess=excess, victim="resubmit")
+    yield _run("jobpower first-fit", limit, backfilling="first-fit", order="slowdown", node_selection="packed")
+    words = f"job-power out/x {MARCONI} --envelope constant:30000"
+    yield "job-power", f"run {limit} -e out/x && {words} -o out/power.csv && {words} --json"
+
+
+def _machines() -> Named:
+    strategies = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
+    for strategy in strategies:
+        yield _run(f"riskaware {strategy}", f"{WALK} -s riskaware", strategy=strategy)
+    for strategy in strategies[1:3]:
+        yield _run(f"riskaware {strategy} paper", f"{WALK} -s riskaware", strategy=strategy, as_published=False)
+    reference = {"strategy": "target-asap", "reference": "workloads/risk-small.txt", "quantiles": 100}
+    yield _run("riskaware reference", f"{WALK} -s riskaware", **reference)
+    yield _run("riskaware lose", f"{RISK} --capacity uniform:range=0.6,seed=1 -s riskaware", victim="lose", seed=5)
+    for mapping in ("base", "longshort", "jobsize-order", "twomode", "migration"):
+        yield _run(f"varcap {mapping}", f"{TNG} -s varcap", mapping=mapping)
+    for termination in ("random", "lfd", "lww", "least-loss", "order"):
+        yield _run(f"varcap {termination}", f"{TNG} -s varcap", termination=termination)
+    checkpoint = {"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 60}
+    for name, more in {
+        "wfp": {"order": "wfp", "seed": 2},
+        "fcfs": {"order": "fcfs", "backfilling": "easy"},
+        "none": {"backfilling": "none"},
+        "first-fit": {"backfilling": "first-fit", "nodes": "shared", "requeue": "submission"},
+        "dedicated": {"nodes": "dedicated", "backfilling": "easy", "requeue": "end"},
+        "foresight": {
+            "mapping": "longshort",
+            "foresight_h": 3,
+            "foresight_noise": 0.1,
+            "foresight_missed": 0.2,
+            "stable": 3,
+        },
+        "false alarms": {
+            "mapping": "twomode",
+            "foresight_h": 6,
+            "foresight_bias": 0.1,
+            "foresight_false_alarms": 0.2,
+        },
+        "class": {"mapping": "base", "foresight_h": 6, "knowledge": "class"},
+        "estimate": {"mapping": "base", "foresight_h": 6, "knowledge": "estimate"},
+        "exact": {"mapping": "jobsize-order", "foresight_h": 6, "knowledge": "exact"},
+        "no knowledge": {"mapping": "base", "knowledge": "none"},
+        "preemption": {"preemption": "slowdown", "order": "asc_walltime", "backfilling": "easy"},
+        "preemption checkpoint": {
+            "preemption": {"name": "slowdown", "factor": 1.5, "most": 2},
+            "victim": checkpoint,
+            "order": "smith",
+            "termination": "least-loss",
+            "backfilling": "easy",
+        },
+        "migrate": {"victim": {"name": "migrate", "cost_s": 60}, "termination": "lww"},
+        "lose": {"victim": "lose"},
+        "spread": {"node_selection": "spread", "order": "widest"},
+        "packed": {"node_selection": "packed"},
+    }.items():
+        yield _run(f"varcap {name}", f"{TNG} -s varcap", **more)
+    yield _run("varcap chain", "-w made/chain.csv --machines 10 --cores 4 --capacity made/machines.csv -s varcap")
+    yield _run(
+        "varcap memory",
+        f"-w made/used.csv --machines 10 --cores 4 --long 900 {BOTH} {MOST} -s varcap",
+        machine_memory=8,
+    )
+    yield _run("varcap price budget", f"{RICH} --capacity price:{PRICE},budget=0.6,days=1,repeat=yes -s varcap")
+    yield _run("varcap shift", f"{SITE} {BOTH} {MOST} -s varcap", shift={"name": "waiting", "wait_h": [6, 24]})
+    yield _run("pybatsim shift", f"{SITE} {BOTH} -s easyBackfill", shift={"name": "oracle", "wait_h": [6]})
+    yield _run("oversubscribed", f"{TNG} -s oversubscribed", oversubscription=1.5, use=0.7)
+    yield _run(
+        "oversubscribed use", f"-w made/used.csv --machines 6 --cores 4 {MOST} -s oversubscribed", interval_s=120
+    )
+    yield _run("adaptive", f"{WALK} -s adaptive")
+    yield _run("adaptive checkpoint", f"{WALK} -s adaptive", checkpoint_s=60, recovery_s=30, objective="slowdown")
+    yield _run("adaptive carbon", f"{SITE} {BOTH} -s adaptive", objective="carbon", wait_h=[6, 24])
+    yield _run("adaptive sun", f"{SITE} {SUN} -s adaptive", parts={"order": "fcfs"})
+    yield _run("replay", "-w tests/data/oddities.sacct --machines 8 --cores 8 -s replay")
+    yield _run("replay packed", f"{SITE} -s replay", hosts="packed", strict=True)
+    yield _run("replay lowest", "-w made/pm100.parquet --width nodes --machines 40 -s replay", hosts="lowest")
+
+
+def _checkpoint() -> Named:
+    for name, more in {
+        "yield": {"k": 6, "min_yield": 0.2, "method": "dp"},
+        "k": {"k": 3, "cover": "k"},
+        "subset-sum": {"k": 6, "method": "subset-sum"},
+        "needed": {"cover": "needed"},
+        "warning": {"warning_s": 600, "checkpoint_s": 30, "recovery_s": 40},
+        **{prepare: {"prepare": prepare} for prepare in ("all", "worst", "expected", "cheapest")},
+    }.items():
+        yield _run(f"checkpoint {name}", FIGURE1, **more)
+    rigid = "-w made/rigid.csv --machines 12 --cores 1 --capacity walk:range=0.6,seed=4,period=900 -s checkpoint"
+    yield _run("checkpoint rigid", rigid)
+    for verb, names in {
+        "plan": ("period", "change", "due"),
+        "follow": ("figure1", "figure1-new", "starving"),
+        "front": ("period", "due", "figure1", "starving"),
+    }.items():
+        for name in names:
+            words = f"periods/{name}.json --picture out/x.svg"
+            yield f"checkpoint {verb} {name}", f"checkpoint {verb} {words}"
+    periods = "periods"
+    yield "checkpoint plan refill", f"checkpoint plan {periods}/period.json --refill --min-yield 0.3 -o out/x.json"
+    yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"
+    yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
+    yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"
+    yield "checkpoint follow worst", f"checkpoint follow {periods}/figure1.json --prepare worst --refill -o out/x.json"
+    yield "checkpoint front json", f"checkpoint front {periods}/figure1.json --min-yields 0,0.2,0.4 --json"
+
+
+def _carbon() -> Named:
+    policies = "immediate latest lowest oracle waiting cst-oracle cst-average suspend-resume suspend-resume-threshold"
+    more = ["wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"]
+    for policy in [*policies.split(), *more]:
+        yield f"carbon run {policy}", f"carbon run {CARBON_JOBS} --policy {policy} -e out/x"
+    for policy in ("cost", "carbon-cost", "oracle-spot", "carbon"):
+        yield f"carbon run reserved {policy}", f"carbon run {CARBON_JOBS} --policy {policy} --reserved 4 -e out/x"
+    pictures = "--picture out/x.svg --savings out/saved.svg --max-starts 3 --slot-s 300 --averaged --checkpoints"
+    yield "carbon run pictures", f"carbon run {CARBON_JOBS} --policy phase-aware {pictures} -e out/x --json"
+    prices = "--reserved 4 --carbon-policy lowest --machine-prices 0.06,0.01,0.5"
+    yield "carbon run prices", f"carbon run {CARBON_JOBS} --policy carbon-cost {prices} -e out/x"
+    columns = f"--column carbon_intensity --price {PRICE} --price-column 'price (EUR/kWh)' --price-weight 9"
+    yield "carbon run columns", f"carbon run {CARBON_JOBS} {columns} --policy phase-aware -e out/x"
+    zone = "--signal made/electricitymaps.csv --kind direct --zone Germany --tz Europe/Berlin --begin 2024-07-01T06:00Z"
+    yield "carbon run zone", f"carbon run --jobs workloads/carbon/jobs.csv {zone} --policy lowest --wait 4 -e out/x"
+    priced = f"--price {PRICE} --price-weight 100 --carbon-weight 0.5 --watts 90 --deadline 20"
+    yield "carbon run price", f"carbon run {CARBON_JOBS} --policy phase-aware {priced} -e out/x"
+    for policy in ("carbon", "carbon-cost", "cost", "oracle", "lowest", "waiting", "suspend-resume", "cst-oracle"):
+        yield f"carbon gaia {policy}", f"carbon gaia {GAIA} --policy {policy} -e out/x"
+    yield "carbon gaia list", "carbon gaia --list"
+    yield "carbon lwa list", "carbon lwa --list --json"
+    for policy in ("immediate", "wait-awhile", "wait-awhile-interrupting"):
+        words = "--jobs made/lwa.csv --signal made/year.csv --constraint"
+        yield f"carbon lwa {policy}", f"carbon lwa {words} next-workday --policy {policy} -e out/x"
+    errors = "--forecast-error 0.1 --repetitions 3 --seed 2"
+    yield "carbon lwa errors", f"carbon lwa {words} semi-weekly --policy wait-awhile {errors} -e out/x -o out/x.csv"
+    few = "--policies immediate,phase-aware,suspend-resume -o out/c.csv"
+    yield "carbon compare", f"carbon compare {CARBON_JOBS} --price {PRICE} --price-weight 100 {few}"
+    yield "carbon compare errors", f"carbon compare {CARBON_JOBS} {errors} {few} --json"
+    yield "carbon compare wait", f"carbon compare {CARBON_JOBS} --wait 3x12 --policies oracle,waiting,cst-average"
+    yield "carbon jobs", "carbon jobs -n 200 --seed 3"
+    ends = "--start 2024-07-02T13:00 --deadline 2024-07-03T15:00"
+    job = f"workloads/carbon/job.json --signal {CARBON}"
+    yield "carbon plan", f"carbon plan {job} {ends} --picture out/plan.svg"
+    yield "carbon plan milp", f"carbon plan {job} {ends} --method milp --slot-s 7200 -o out/plan.json"
+    yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --signal {CARBON} {ends} --checkpoints --cpus 4"
+    yield "carbon policies", "carbon policies"
+    yield "carbon policies json", "carbon policies --json"
+    workload = "workloads/carbon/jobs.csv --watts 60 --machines 20 -o out/w.json -p out/p.xml"
+    yield "carbon workload", f"carbon workload {workload}"
+    for policy in ("phase-aware", "immediate", "suspend-resume"):
+        words = "-p made/carbon.xml -w made/carbon.json -s carbon"
+        yield _run(f"carbon engine {policy}", words, policy=policy, signal=CARBON)
+    replanned = {"forecast_error": 0.1, "forecast_seed": 2, "replan_h": 6}
+    yield _run("carbon engine cluster", f"{SITE} {BOTH} -s carbon", policy="oracle", wait_h=[6, 24], **replanned)
+    yield _run("carbon engine sun", f"{SITE} {SUN} {BOTH} -s carbon", policy="waiting", constraint="next-workday")
+    yield "carbon account", f"carbon account made/carbon -w made/carbon.json --signal {CARBON} --segments out/s.csv"
+    measured = "power_profiles/measured"
+    yield "carbon fit", f"carbon fit {measured}/straight -o out/model.json --picture out/fit.svg"
+    interrupted = f"--interrupted {measured}/suspended --alike --startup-until training --checkpoint 'save*'"
+    yield "carbon fit interrupted", f"carbon fit {measured}/straight {interrupted}"
+
+
+def _engines() -> Named:
+    """Over a socket, in Batsim 4's and 5's protocol, and with a program that plays Batsim 5."""
+    yield _run("wire powercap", f"{POWER} --engine wire")
+    yield _run("wire varcap", f"{TNG} -s varcap --engine wire")
+    batsim = "--engine batsim --batsim made/batsim --timeout 60"
+    yield _run("batsim 5 powercap", f"{FALLS} {batsim}", response="idsb")
+    yield _run("batsim 5 varcap", f"{RICH} --capacity made/machines.csv -s varcap {batsim}")
+    plain = '-o \'{"response": "none"}\''
+    serve = f"serve -p platforms/small.xml --socket {SOCKET}"
+    engine = f"engine -p platforms/small.xml -e out/x -s {SOCKET}"
+    yield "serve batsim 4", f"{engine} -w workloads/small.json & {serve} --envelope power_profiles/small.csv"
+    yield "serve events", f"{engine} -w workloads/small.json --events made/events.txt & {serve} {plain} --protocol 4"
+    limit = '-o \'{"envelope": "events"}\''
+    forwarded = "--events made/envelope.txt --forward-unknown-events"
+    yield "serve envelope", f"{engine} -w workloads/small.json {forwarded} & {serve} {limit}"
+    five = "--protocol 5 --trace-pstate-changes"
+    yield "serve batsim 5", f"{engine} -w made/small5.json {five} & {serve} --envelope power_profiles/small.csv"
+    options = '--init \'{"order": "slowdown", "envelope": "events"}\' --events made/falls5.txt'
+    yield "serve batsim 5 init", f"{engine} -w made/small5.json {five} {options} & {serve} --protocol 5"
+    profiles = "--protocol 5 --forward-profiles-at-begin --enable-dynamic-jobs"
+    roles = f"{five} --add-role slow-2 compute_node --master-host master_host"
+    yield "serve batsim 5 profiles", f"{engine} -w made/small5.json {roles} & {serve} {plain} {profiles}"
+    capacity = "--capacity constant:mean=0.5 -s varcap"
+    again = "--enable-dynamic-jobs --enable-profile-reuse"
+    yield (
+        "serve varcap",
+        f"{engine} {again} -w workloads/small.json --mmax 3 & {serve} {capacity} --mmax 3",
+    )
+    yield _run("events of machines", f"{SMALL} --events made/events.txt", response="none")
+    forward = f"{SMALL} --events made/envelope.txt --forward-unknown-events"
+    yield _run("envelope by events", forward, envelope="events", response="hfld")
+    two = "-p platforms/small.xml -w workloads/small.json -w made/two.json"
+    yield _run("two workloads", f"{two} --enable-dynamic-jobs --acknowledge-dynamic-jobs", response="none")
+    yield _run("sharing", f"{two} --enable-compute-sharing --forward-profiles-on-submission", response="none")
+    configured = f"{SMALL} --energy --sched-cfg-file workloads/small.json --master-host master_host"
+    yield _run("scheduler configuration", configured, response="none")
+    yield _run("first hosts", f"{SMALL} --mmax-workload --sched-cfg text --enable-profile-reuse", response="none")
+
+
+def _series() -> Named:
+    """Signals, capacities and envelopes of every form and reader."""
+    for name, words in {
+        "entsoe-old.csv": "tz=Europe/Paris",
+        "entsoe-new.csv": "zone=BZN|BE",
+        "excel.csv": "tz=Europe/Berlin",
+        "entsoe.xml": "days=1",
+        "blocks.xml": "from=2024-07-01T06:00Z",
+        "prices.csv": "period=7200",
+    }.items():
+        yield f"signal {name}", f"characterise 'price:made/{name},{words},budget=0.7' --machines 20"
+    for name, words in {
+        "watttime.json": "",
+        "watttime.csv": ",unit=lb/MWh",
+        "british.json": ",column=intensity.forecast",
+        "electricitymaps.json": "",
+        "electricitymaps.csv": ",kind=direct",
+    }.items():
+        yield f"signal {name}", f"generate capacity carbon:made/{name}{words},budget=0.7 --machines 20"
+    for name, words in {
+        "pvgis.csv": "scale=20",
+        "pvgis.json": "unit=W,base_w=100",
+        "logger.csv": "dates=month-first",
+        "gaps.csv": "peak_w=5000,gaps=hold",
+    }.items():
+        yield f"signal {name}", f"generate envelope 'power:made/{name},{words}'"
+    yield "signal json", f"characterise carbon:{CARBON},budget=0.7 --fixed 0.6 --json"
+    for text in (
+        *("walk:range=0.6,seed=1,window=86400", "walk:move=fixed,bounds=clamp,level=0,seed=2"),
+        *("uniform:range=0.6,seed=1,window=86400", "constant:mean=0.7"),
+        *(f"carbon:{CARBON},budget=0.7", f"price:{PRICE},budget=0.7,headroom=0.9,floor=0.2"),
+        *(f"stranded:{CARBON},threshold=300", "trace:made/machines.csv,column=machines"),
+    ):
+        yield f"generate capacity {text}", f"generate capacity '{text}' --machines 20 --end 172800"
+    sun = "power:power_profiles/site/solar.csv,from=2024-07-01,days=2,peak_w=5000"
+    for name, battery in {
+        "battery": "battery:capacity_kwh=4,power_kw=1,efficiency=0.9,self_discharge=0.01",
+        "battery greedy": "battery:capacity_kwh=4,c_rate=0.5,demand_w=1500,initial_soc=0.5,min_soc=0.1",
+        "battery smoothing": "battery:capacity_kwh=10,charge_kw=2,discharge_kw=3,window_h=12,step=900",
+    }.items():
+        words = f"'{sun} + constant:500 + {battery}' --state-of-charge out/soc.csv"
+        yield f"generate envelope {name}", f"generate envelope {words}"
+    for text in (f"stranded:{PRICE},threshold=0.1", f"carbon:{CARBON},budget=0.5", "uniform:seed=4", "walk:seed=4"):
+        yield f"generate envelope {text}", f"generate envelope {text} --full-w 4000 --end 86400"
+    yield _run("envelope battery", f'{SITE} --envelope "{sun},repeat=yes + battery:capacity_kwh=5" -s powercap')
+    yield _run(
+        "signals of a run", f"{SITE} --carbon made/electricitymaps.json,repeat=yes --price made/entsoe.xml,repeat=yes"
+    )
+    yield "events", "events power_profiles/profile1.csv"
+    yield "events batsim 5", "events made/events.txt --to batsim5 && events made/falls5.txt --to batsim4"
+    yield "characterise walk", "characterise power_profiles/walk-small.csv"
+    yield "characterise column", f"characterise stranded:{CARBON},threshold=300 --machines 40 --end 604800"
+    yield "generate walk", "generate walk --seed 2 --mean 20 --range 8 --period 1800 --step 2 --stay --end 200000"
+
+
+def _traces() -> Named:
+    yield _run("trace hours", "-w cloud/jobs.csv --length-unit hours --machines 15 --cores 16", response="none")
+    yield "convert txt", "convert workloads/risk-small.txt"
+    yield "convert flops", "convert workloads/risk-small.txt --profile flops --reference-flops 1e9 --nb-res 40"
+    yield "convert csv", "convert cloud/jobs.csv --unit h --cores-per-server 4 --walltime-factor 0"
+    for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "pm100.parquet", "pm100.csv", "fdata.csv"):
+        yield f"convert {name}", f"convert made/{name}"
+    yield "convert fdata nodes", "convert made/fdata.csv --width nodes --to batsim5"
+    yield "convert sacct", "convert tests/data/oddities.sacct --tz Europe/Berlin --begin 2024-03-01"
+    yield "convert sacct fields", "convert made/dump.sacct --fields @made/fields.txt --format sacct"
+    yield "convert azure", "convert made/azure.csv --format azure --censored drop"
+    yield "convert borg", "convert made/borg.csv --format borg --collections made/collections.csv --gcu-per-core 0.02"
+    yield "convert batsim 5", "convert workloads/small.json --to batsim5 && convert made/small5.json --to batsim4"
+    for name, more in {"jobs.swf": "--begin 2024-07-01", "fdata.csv": "", "pm100.parquet": "--width nodes"}.items():
+        yield _run(f"trace {name}", f"-w made/{name} {more} --machines 8 --cores 96", response="none")
+    power = "-p platforms/marconi100-48.xml -w made/rich.csv --envelope constant:20000 -s jobpower"
+    yield _run("trace power", power, predictor="exact", power_check="max")
+    yield "generate workload", "generate workload --seed 2 --jobs-per-hour 9 --hours 12 --sigma 1 --max-servers 4"
+    yield "generate workload other", "generate workload --mean-runtime 900 --servers 12"
+    yield "generate trace days", "generate trace --like azure --days 2 --machines 20 --seed 4"
+    for kind in ("uniform", "log-scale", "log-scale-u", "3types"):
+        yield f"generate trace {kind}", f"generate trace --kind {kind} --jobs 500 --seed 1 --end 400000 --cores 8"
+    for like in ("tng", "azure", "mira", "borg"):
+        yield f"generate trace {like}", f"generate trace --like {like} --jobs 500 --seed 1"
+    more = "--load 0.7 --long-fraction 0.5 --dependencies 0.2 --cycle 0.5"
+    yield "generate trace chain", f"generate trace --like tng {more} --jobs 300 --machines 5"
+    yield (
+        "generate power-jobs",
+        "generate power-jobs --seed 3 --jobs 90 --nodes 20 --users 9 --load 0.8 --run-spread 0.2",
+    )
+    window = "--begin 86400 --end 172800 --machines 10 --cores 8"
+    yield "generate slice", f"generate slice workloads/risk-small.txt {window} --shorter 20000 --seed 3"
+    yield "generate platform", "generate platform platforms/grid5000.toml"
+    yield "generate machines", "generate machines --machines 4 --cores 2 --core-watts 12"
+    yield "generate machines speeds", "generate machines --machines 3 --cores 4 --core-speed 2Gf --speeds"
+
+
+def _others() -> Named:
+    yield "version", "--version"
+    yield "help", "--help && run --help && campaign --help"
+    yield "init", "init out/start"
+    yield "policies", "policies"
+    yield "policies json", "policies --json"
+    names = "adaptive carbon checkpoint jobpower oversubscribed planned powercap replay riskaware varcap"
+    yield "policies options", " && ".join(f"policies {name}" for name in names.split())
+    yield "policies file", "policies start/my_policy.py"
+    yield _run("plugin", f"{FALLS} --plugin start/my_policy.py", order="my-order")
+    yield _run("scheduler file", f"{SMALL} -s start/my_policy.py")
+    grid = "-p platforms/grid5000.xml -w workloads/google-288-03.json --envelope power_profiles/profile3.csv"
+    yield "metrics", f"metrics made/run {grid} && metrics made/run {grid} --json --long 900"
+    limits = f"{RICH} --capacity made/machines.csv --window 0:4000"
+    yield "metrics machines", f"run {limits} -s varcap -e out/x && metrics out/x {limits} --slowed"
+    for suffix in ("png", "svg"):
+        words = "-p platforms/grid5000.xml --envelope power_profiles/profile3.csv --title Title"
+        yield f"gantt {suffix}", f"gantt made/run {words} -o out/x.{suffix}"
+    yield _run("quiet", f"{FALLS} --quiet")
+    yield _run("verbose", f"{FALLS} --verbose")
+    yield "bad input", "run -p platforms/none.xml -w workloads/small.json"
+    yield "bad option", f'run {SMALL} -o \'{{"order": "slow-down"}}\''
+    for name in CALLS:
+        yield f"api {name}", f"api {name}"
+
+
+def _campaigns() -> Named:
+    yield (
+        "campaign first",
+        ("campaign run start/first.yaml --results out -j 1 && campaign status out/first && report out/first"),
+    )
+    parts = "--results out --name half -j 1"
+    yield (
+        "campaign resume",
+        (
+            f"campaign run start/first.yaml --only small {parts} && campaign status out/half --json && "
+            "campaign resume out/half -j 2 && campaign report out/half && campaign clean out/half"
+        ),
+    )
+    studies = {name: f"experiments/{name}-small.yaml" for name in ("varcap", "pmbs23", "checkpoint")}
+    for name, path in {**studies, "igsc22": "papers/igsc22/small.yaml"}.items():
+        yield f"campaign {name}", f"campaign run {path} --results out -j 1 && report out/{name}-small"
+    yield "carbon study", "carbon study experiments/carbon-small.yaml --results out -j 1"

@@ -1,0 +1,215 @@
+"""Small inputs for `commands.py` that the repository does not have: signals and traces in each form that is read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pandas as pd
+
+STAND_IN = Path(__file__).resolve().parents[1] / "tests" / "helpers" / "stand_in.py"
+HOURS = range(48)
+PRICES = [round(80 - 30 * (h % 24 in range(10, 16)) + 7.25 * (h % 5), 2) for h in HOURS]
+"""In EUR/MWh, by the hour."""
+EVENTS = [
+    {"timestamp": 30, "type": "machine_unavailable", "resources": "3"},
+    {"timestamp": 150, "type": "machine_available", "resources": "3"},
+]
+SUMMER = datetime(2024, 7, 1, tzinfo=UTC)
+
+
+def write_inputs(folder: Path) -> None:
+    """Write all of them, and the program that plays Batsim 5."""
+    folder.mkdir()
+    (folder / "batsim").write_text(STAND_IN.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "batsim").chmod(0o755)
+    for name, text in {**dict(_signals()), **dict(_traces()), **dict(_series())}.items():
+        data = text.encode()
+        (folder / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
+    PM100.to_parquet(folder / "pm100.parquet")
+    PM100.drop(columns="node_power_consumption").to_csv(folder / "pm100.csv", index=False)
+    FDATA.to_csv(folder / "fdata.csv", index=False)
+
+
+def _hours(form: str = "%Y-%m-%dT%H:%M:%SZ") -> list[str]:
+    return [f"{SUMMER + timedelta(hours=h):{form}}" for h in HOURS]
+
+
+def _ranges(form: str) -> list[str]:
+    """Labels of hours, from their begin to their end."""
+    times = [SUMMER + timedelta(hours=h) for h in (*HOURS, len(HOURS))]
+    return [f"{begin:{form}} - {end:{form}}" for begin, end in pairwise(times)]
+
+
+def _rows(header: str, *columns: list, end: str = "\n", between: str = ",") -> str:
+    lines = [between.join(map(str, row)) for row in zip(*columns, strict=True)]
+    return end.join([header, *lines]) + end
+
+
+def _signals() -> Iterator[tuple[str, str]]:
+    """Name and content of files as grids, markets and loggers publish them."""
+    grams = [250 + 40 * (h % 7) for h in HOURS]
+    quoted = [f'"{label}"' for label in _ranges("%d.%m.%Y %H:%M")]
+    yield "entsoe-old.csv", _rows('"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]"', quoted, PRICES)
+    zones = ["BZN|BE"] * len(HOURS)
+    new = '"MTU (UTC)","Area","Sequence","Day-ahead Price (EUR/MWh)"'
+    yield "entsoe-new.csv", _rows(new, _ranges("%d/%m/%Y %H:%M:%S"), zones, ["Sequence 1"] * len(HOURS), PRICES)
+    decimal_commas = [f"{price:.2f}".replace(".", ",") for price in PRICES]
+    excel = _rows("Zeit;Day-ahead Price;Currency", _hours("%d.%m.%Y %H:%M"), decimal_commas, ["EUR"] * 48, between=";")
+    yield "excel.csv", excel
+    yield "entsoe.xml", _document("A01", list(enumerate(PRICES, 1)))
+    yield "blocks.xml", _document("A03", [(position, PRICES[position - 1]) for position in range(1, 48, 3)])
+    watttime = [{"point_time": time, "value": 870 - 4 * h} for h, time in enumerate(_hours("%Y-%m-%dT%H:%M:%S+00:00"))]
+    yield "watttime.json", json.dumps({"data": watttime, "meta": {"units": "lbs_co2_per_mwh"}})
+    yield "watttime.csv", _rows("oootime,Caiso_North", _hours("%Y-%m-%d %H:%M:%S"), grams)
+    british = [
+        {"from": time, "to": "x", "intensity": {"forecast": gram + 1, "actual": gram, "index": "low"}}
+        for time, gram in zip(_hours("%Y-%m-%dT%H:%MZ"), grams, strict=True)
+    ]
+    yield "british.json", json.dumps({"data": british})
+    history = [{"zone": "DE", "carbonIntensity": g, "datetime": t} for t, g in zip(_hours(), grams, strict=True)]
+    yield "electricitymaps.json", json.dumps({"zone": "DE", "history": history})
+    columns = "Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle)"
+    both = (_hours("%Y-%m-%d %H:%M:%S"), ["Germany"] * 48, [gram - 90 for gram in grams], grams)
+    yield "electricitymaps.csv", _rows(f"Datetime (UTC),Zone id,{columns}", *both)
+    weather = {"time": _hours("%Y-%m-%dT%H:%M"), "windspeed_10m": grams}
+    yield "open-meteo.json", json.dumps({"hourly_units": {"windspeed_10m": "km/h"}, "hourly": weather})
+    sun = [max(0.0, 400.25 - 9 * (h % 24 - 12) ** 2) for h in HOURS]
+    head = "Latitude (decimal degrees):\t45.000\r\n\r\nNominal power (kWp):\t1.0\r\n\r\ntime,P,G(i)"
+    table = _rows(head, _hours("%Y%m%d:%H10"), sun, [9.5] * 48, end="\r\n")
+    yield "pvgis.csv", table + "\r\nP: PV system power (W)\r\n\r\nPVGIS (c) European Union, 2001-2023\r\n"
+    hourly = [{"time": time, "P": power} for time, power in zip(_hours("%Y%m%d:%H10"), sun, strict=True)]
+    yield "pvgis.json", json.dumps({"outputs": {"hourly": hourly}})
+    yield "logger.csv", _rows(",power_kw", _hours("%m/%d/%Y %H:%M"), sun)
+    gaps = ["" if 20 <= h < 23 else power for h, power in enumerate(sun)]
+    yield "gaps.csv", _rows("time,load_percent", _hours("%Y-%m-%d %H:%M"), [gap and gap / 5 for gap in gaps])
+    yield "prices.csv", _rows("datetime,price (EUR/MWh)", _hours(), [price - 60 for price in PRICES])
+    begin = datetime(2020, 1, 1, tzinfo=UTC)
+    year = [f"{begin + timedelta(hours=h / 2):%Y-%m-%dT%H:%M:%SZ}" for h in range(380 * 48)]
+    yield "year.csv", _rows("datetime,carbon_intensity_g_kwh", year, [200 + 7 * h % 131 + h % 48 for h in range(18240)])
+
+
+def _document(curve: str, points: list[tuple[int, float]]) -> str:
+    """An answer of ENTSO-E's API: a series of prices of two days."""
+    rows = "".join(
+        f"<Point><position>{position}</position><price.amount>{price}</price.amount></Point>"
+        for position, price in points
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n<Publication_MarketDocument xmlns="urn:x:7:0"><type>A44</type>'
+        "<TimeSeries><in_Domain.mRID codingScheme='A01'>10YFR</in_Domain.mRID>"
+        "<currency_Unit.name>EUR</currency_Unit.name><price_Measure_Unit.name>MWH</price_Measure_Unit.name>"
+        f"<curveType>{curve}</curveType><Period><timeInterval><start>2024-07-01T00:00Z</start>"
+        f"<end>2024-07-03T00:00Z</end></timeInterval><resolution>PT60M</resolution>{rows}"
+        "</Period></TimeSeries></Publication_MarketDocument>"
+    )
+
+
+def _traces() -> Iterator[tuple[str, str]]:
+    """Name and content of logs and traces of jobs."""
+    swf = "; UnixStartTime: 1719792000\n; TimeZoneString: UTC\n; MaxProcs: 16\n" + "".join(
+        f"{n} {60 * n} {n % 4} {200 + 70 * n % 900} {1 + n % 8} -1 -1 {1 + n % 8} {1200} 2048 1 {n % 5} 3 1 {n % 2}"
+        " -1 -1 -1\n"
+        for n in range(1, 61)
+    )
+    yield "jobs.swf", swf
+    yield "jobs.swf.gz", swf
+    yield (
+        "fields.txt",
+        "JobID|User|Partition|State|Submit|Start|ElapsedRaw|AllocCPUS|NNodes|Timelimit|ConsumedEnergyRaw",
+    )
+    yield (
+        "dump.sacct",
+        "".join(
+            f"{n}|u{n % 3}|p|COMPLETED|2024-07-01T00:{n % 60:02}:00|2024-07-01T01:{n % 60:02}:00|{600 + n}|"
+            f"{1 + n % 8}|1|01:00:00|{90_000 + n}\n"
+            for n in range(1, 40)
+        ),
+    )
+    yield (
+        "azure.csv",
+        "".join(f"v{n},s,d,{300 * n},{300 * n + 900},90,10,50.5,U,{2 ** (n % 3)},>64\n" for n in range(40)),
+    )
+    header = "time,type,collection_id,scheduling_class,collection_type,instance_index,machine_id,resource_request.cpus,"
+    borg = [
+        (1_000_000 * (600 + 10 * n + shift), kind, n, 2, 0, 0, 7, 0.05, 0.02)
+        for n in range(1, 30)
+        for shift, kind in ((0, "SUBMIT"), (1, "SCHEDULE"), (90 + n, ("FINISH", "KILL", "EVICT")[n % 3]))
+    ]
+    lines = [",".join(map(str, row)) for row in sorted(borg)]
+    yield "borg.csv", "\n".join([f"{header}resource_request.memory", *lines]) + "\n"
+    collections = "time,type,collection_id,parent_collection_id,start_after_collection_ids\n"
+    yield "collections.csv", collections + '0,SUBMIT,2,,\n1,SUBMIT,9,2,"[1, 3]"\n'
+    rich = [
+        (60 * n, 300 + 90 * n % 2000, 1 + n % 8, f"u{n % 4}", f"q{n % 2}", 30 * (1 + n % 8), 700 + 90 * n % 2000, 4)
+        for n in range(80)
+    ]
+    names = "arrival_time,length,cpus,user,queue,power_w,estimate,memory"
+    yield "rich.csv", _rows(names, *map(list, zip(*rich, strict=True)))
+    chain = [(10 * n, 100 + n, 2, n - 1 if n % 3 == 2 else "", 20, 15) for n in range(40)]
+    names = "arrival_time,length,cpus,depends_on,checkpoint_s,recovery_s"
+    yield "chain.csv", _rows(names, *map(list, zip(*chain, strict=True)))
+    names = "arrival_time,length,cpus,checkpoint_s,recovery_s"
+    yield "rigid.csv", _rows(names, *map(list, zip(*[(*row[:3], 20, 15) for row in chain], strict=True)))
+    used = [(30 * n, 600 + 7 * n, 1 + n % 4, 2 + n % 3, round(0.3 + n % 6 / 10, 1)) for n in range(60)]
+    yield "used.csv", _rows("arrival_time,length,cpus,memory,use", *map(list, zip(*used, strict=True)))
+
+
+def _series() -> Iterator[tuple[str, str]]:
+    """Name and content of limits over time, of events, and of what Batsim 5 reads."""
+    yield "machines.csv", "time_s,machines\n0,10\n1800,4\n5400,8\n9000,2\n12600,10\n"
+    yield "falls.csv", "time_s,power_w\n0,600\n100,250\n200,60\n300,600\n"
+    yield "events.txt", "".join(json.dumps(event) + "\n" for event in EVENTS)
+    estimates = {"mean_power_estimation": 700, "max_power_estimation": 900}
+    jobs = [{"id": n, "subtime": 60 * n, "res": 1 + n % 6, "profile": f"nap{n % 3}", **estimates} for n in range(60)]
+    profiles = {f"nap{n}": {"type": "delay", "delay": 600 * (1 + n)} for n in range(3)}
+    yield "estimated.json", json.dumps({"nb_res": 48, "jobs": jobs, "profiles": profiles})
+    yield (
+        "two.json",
+        json.dumps(
+            {
+                "nb_res": 4,
+                "jobs": [{"id": n, "subtime": 20 * n, "res": 1 + n % 2, "profile": "nap"} for n in range(5)],
+                "profiles": {"nap": {"type": "delay", "delay": 35}},
+            }
+        ),
+    )
+
+
+PM100 = pd.DataFrame(
+    {
+        "job_id": range(11, 31),
+        "job_state": ["COMPLETED", "TIMEOUT"] * 10,
+        "submit_time": pd.date_range("2020-05-01 11:00", periods=20, freq="7min", tz="UTC"),
+        "start_time": pd.date_range("2020-05-01 11:10", periods=20, freq="7min", tz="UTC"),
+        "end_time": pd.date_range("2020-05-01 11:40", periods=20, freq="7min", tz="UTC"),
+        "run_time": [1800] * 20,
+        "time_limit": ["90", "INFINITE"] * 10,
+        "num_cores_alloc": [32, 8] * 10,
+        "num_nodes_alloc": [2, 1] * 10,
+        "user_id": [7, 8, 7, 9, 9] * 4,
+        "group_id": [1] * 20,
+        "partition": ["a", "b"] * 10,
+        "node_power_consumption": [[1000, 1500, 1100], [500, 520]] * 10,
+    }
+)
+FDATA = pd.DataFrame(
+    {
+        "jid": [f"x{n}" for n in range(20)],
+        "usr": ["u1", "u2", "u3", "u1"] * 5,
+        "adt": [f"2023-01-01 00:{n:02}:00" for n in range(20)],
+        "sdt": [f"2023-01-01 00:{n + 5:02}:00" for n in range(20)],
+        "edt": [f"2023-01-01 01:{n:02}:40" for n in range(20)],
+        "duration": [3340.0, float("nan")] * 10,
+        "elpl": [3600.0, 0.0] * 10,
+        "cnumat": [96, 48] * 10,
+        "cnumr": [96, 48] * 10,
+        "nnuma": [2, 1] * 10,
+        "avgpcon": [120.5, 99.0] * 10,
+        "exit state": ["completed", "failed"] * 10,
+    }
+)

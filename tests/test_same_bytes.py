@@ -1,0 +1,104 @@
+"""The commands of `bench/same_bytes.py` name every scheduler, part, reader, command, option and entry of the API."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin
+
+from cli_commands import COMMANDS, LEAVES
+
+import batwatt
+from batwatt.api.comparison_result import Comparison
+from batwatt.cli.inputs import TABLES
+from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
+from batwatt.inputs.series.envelope_spec import KINDS as TERMS
+from batwatt.inputs.traces.convert import SUFFIXES
+from batwatt.run.find_scheduler import our_schedulers
+from batwatt.scheduling.registry import KINDS, names
+
+BENCH = Path(__file__).resolve().parents[1] / "bench"
+sys.path.insert(0, str(BENCH))
+from commands import SHARED, commands  # noqa: E402
+
+SCHEDULERS = dict(our_schedulers())
+LINES = [shlex.split(part) for line in (SHARED, *commands().values()) for part in re.split(" &&? ", line)]
+WORDS = {word for line in LINES for word in line}
+TEXT = "\n".join(" ".join(line) for line in LINES)
+OUTSIDE = {"--dask", "--dask-jobqueue", "--worker-timeout", "--batsim-arg", "--time-limit", "--ready-file"}
+"""Options that need a cluster or a real Batsim, or whose output depends on time."""
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, str]]:
+    """(option, text) of all options in a JSON value; a part with parameters has its name for a text."""
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield key, inner.get("name", "")
+            yield from _pairs(inner)
+        else:
+            yield key, inner
+
+
+def _options() -> set[tuple[str, str]]:
+    objects = [json.loads(word[word.index("{") :]) for word in WORDS if "{" in word]
+    found = {(option, str(text)) for value in objects for option, text in _pairs(value)}
+    policies = re.findall(r"--polic(?:y|ies) (\S+)", TEXT)
+    return found | {("policy", name) for text in policies for name in text.split(",")}
+
+
+OPTIONS = _options()
+# before other tests register parts of theirs
+PARTS = [(kind, name) for kind in KINDS for name in names(kind)]
+
+
+def test_hashes():
+    hashes = json.loads((BENCH / "same_bytes.json").read_text(encoding="utf-8"))
+    assert sorted(hashes.keys() ^ commands().keys()) == ["versions"]
+
+
+def test_schedulers():
+    assert [name for name in SCHEDULERS if f"-s {name}" not in TEXT and name != "powercap"] == []
+
+
+def test_parts():
+    assert [part for part in PARTS if part not in OPTIONS] == []
+
+
+def test_choices_of_options():
+    choices = {
+        (option, text)
+        for scheduler in SCHEDULERS.values()
+        for option, field in scheduler.Options.model_fields.items()
+        for literal in (field.annotation, *get_args(field.annotation))
+        if get_origin(literal) is not None
+        for text in get_args(literal)
+        if isinstance(text, str)
+    }
+    assert sorted(choices - OPTIONS) == []
+
+
+def test_commands():
+    assert [words for words in LEAVES if not re.search(rf"^{words}\b", TEXT, re.MULTILINE)] == []
+
+
+def test_options_of_commands():
+    options = {tuple(one.opts) for words in LEAVES for one in COMMANDS[words].params if one.opts[0].startswith("-")}
+    assert [names for names in options if not (WORDS | OUTSIDE).intersection(names)] == []
+
+
+def test_readers():
+    assert [suffix for suffix in SUFFIXES if f"{suffix} " not in TEXT] == []
+    assert [name for name in TABLES if f"--format {name}" not in TEXT] == []
+    assert [kind for kind in {*CAPACITIES, *TERMS} if f"{kind}:" not in TEXT] == []
+
+
+def test_api():
+    source = (BENCH / "api_calls.py").read_text(encoding="utf-8")
+    called = [name for name in batwatt.__all__ if name != "__version__"]
+    assert [name for name in called if not re.search(rf"\bbw\.{name}\b", source)] == []
+    shown = [name for kind in (batwatt.Result, Comparison) for name in vars(kind) if not name.startswith("_")]
+    assert [name for name in shown if f".{name}" not in source] == []
