@@ -9,6 +9,7 @@ import pytest
 from tables_of_systems import compared, jobs_of, row
 
 from batwatt.report.comparison.page import write_comparison_page
+from batwatt.results.metrics import METRICS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
 DRIVER = shutil.which("chromedriver")
@@ -182,7 +183,7 @@ def test_buttons_limit_the_time_shown(page):
     assert page.script(ticks) == around
 
 
-MEANING = "mean of (waiting + execution) / execution over the successful jobs"
+MEANING = next(metric.meaning for metric in METRICS if metric.name == "mean_slowdown")
 
 
 def test_the_mouse_shows_meanings_and_values(page):

@@ -12,7 +12,6 @@ from tables_of_tests import DROP_S, STEP_S, paper, row, save
 from batwatt.model.series import Series
 from batwatt.report import data
 from batwatt.report.interactive import power_series_of
-from batwatt.report.papers import igsc22
 from batwatt.report.report_plan import DRAWN, general_plan, places
 from batwatt.report.table import COMPARED, KILLS, SLOWDOWN, VIOLATIONS, Measure, instance_names, read_campaign
 from batwatt.results.power import PowerTrace
@@ -21,7 +20,7 @@ from batwatt.results.style import PALETTE, Look
 A, B, C = "EBF Slow HFLD", "FF Asc IDFS", "EBF Slow IDSB"
 
 
-def planned(folder, rows, plan=igsc22.plan_of):
+def planned(folder, rows, plan=general_plan):
     campaign = read_campaign(save(folder, rows))
     return campaign, plan(campaign)
 
@@ -50,32 +49,23 @@ def test_places_of_higher_is_better_and_of_nothing():
     assert found["up"].to_dict() == {"a": 1.0, "b": 0.0} and list(found.columns) == ["up"]
 
 
-def test_outline_of_the_paper(tmp_path):
-    rows = [
-        *paper(),
-        *(
-            row(f"FF {order} OWN", mean_slowdown=50.0, killed_power=40, violations=9)
-            for order in ("Slow", "Asc", "FCFS")
-        ),
-    ]
-    rows.append(row("easyBackfill", scheduler="easyBackfill"))
+def test_outline(tmp_path):
+    """The optimum is the reference; who ignores the envelope is the baseline, and not rated."""
+    rows = [*paper(), row("easyBackfill", scheduler="easyBackfill")]
     _, plan = planned(tmp_path, rows)
-    assert plan.highlighted[:5] == tuple(igsc22.DISTANCES) and len(plan.highlighted) == 9
-    # of four of our own the two best are drawn
-    assert plan.drawn[5:] == ("EBF Slow OWN", "FF Asc OWN")
     assert plan.reference == "Optimum" and plan.variants is None
-    assert "EBF Slow no config." not in plan.rated and "easyBackfill" not in plan.highlighted
-    assert (plan.groups[A], plan.members[A]) == ("HFLD", "EBF Slow")
+    assert plan.baselines == ("EBF Slow no config.",)
+    assert "EBF Slow no config." in plan.highlighted and "EBF Slow no config." not in plan.rated
+    assert (plan.groups[A], plan.members[A]) == ("hfld", "easy slowdown")
     assert plan.groups["easyBackfill"] == "easyBackfill"
 
 
-def test_other_campaigns_have_a_general_outline(tmp_path):
+def test_the_main_study_and_the_algorithms_drawn(tmp_path):
     rows = [row(f"algorithm {n:02d}", w, study=s, mean_slowdown=float(n), scheduler=f"s{n % 2}")
             for s, works in (("few", ["w0"]), ("many", ["w0", "w1"])) for n in range(12) for w in works]  # fmt: skip
     campaign = read_campaign(save(tmp_path, rows))
-    assert igsc22.plan_of(campaign) is None
     plan = general_plan(campaign)
-    assert plan.main == "many" and plan.reference is None
+    assert plan.main == "few" and plan.reference is None
     assert plan.drawn == tuple(f"algorithm {n:02d}" for n in range(DRAWN))
 
 
@@ -90,11 +80,11 @@ def test_looks_tell_apart(tmp_path):
 
 def test_zoom_finds_the_drop(results):
     campaign = read_campaign(results[0])
-    zoom = data.zoom(campaign, igsc22.plan_of(campaign))
+    zoom = data.zoom(campaign, general_plan(campaign))
     assert zoom.label == A and zoom.instance == "small drop"
     assert zoom.step_s == (DROP_S, DROP_S + STEP_S)
     assert (zoom.begin_s, zoom.end_s) == (0.0, DROP_S + STEP_S + data.MARGIN_S)
-    assert [label for label, _ in zoom.runs] == [A, "EBF Slow OWN"]
+    assert [label for label, _ in zoom.runs] == [A, B]
     # what the run's own file says of that moment
     rows = pd.read_csv(campaign.prefix(campaign.saved.set_index(["label", "envelope"]).loc[(A, "drop"), "key"]).parent
                        / "run_power.csv")  # fmt: skip

@@ -80,15 +80,16 @@ class Zoom:
 
 
 def zoom(campaign: SavedCampaign, plan: ReportPlan) -> Zoom | None:
-    """The violation with the largest excess of the algorithm that is looked at, compared with the others. Figure 3.
+    """Return the violation with the largest excess of a kept run, compared with the companions. Figure 3.
 
-    Of its kept runs the one that most of the others share, of those one under the envelope of the main study, of those
-    the one with the fewest violations. Without an algorithm to look at, that of all kept runs. None if none has one.
+    Of the runs of algorithms that respond to the envelope, if any has a violation, the one whose instance most of the
+    companions share, of those one under the envelope of the main study, of those the one with the fewest violations.
+    None without a violation.
     """
     saved = campaign.saved[campaign.saved["envelope"] != ""]
     guilty = saved[(saved[VIOLATIONS.name] > 0) & (saved["label"] != plan.reference)]
-    if plan.zoomed in guilty["label"].tolist():
-        guilty = guilty[guilty["label"] == plan.zoomed]
+    responsive = guilty[~guilty["label"].isin(plan.unresponsive)]
+    guilty = guilty if responsive.empty else responsive
     if guilty.empty:
         return None
     usual = set(campaign.study(plan.main)["envelope"].unique().tolist())

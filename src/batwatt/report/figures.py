@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -69,20 +69,14 @@ class ReportFigure:
 
 
 def figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
-    """Every figure in turn, drawn when it is asked for, with the remark of the plan."""
-    for figure in _figures(campaign, plan):
-        remark = plan.remarks.get(figure.id) if figure.pictures else None
-        yield replace(figure, caption=f"{figure.caption} {remark}") if remark else figure
-
-
-def _figures(campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
+    """Yield every figure, each drawn when it is asked for."""
     looks = plan.looks(campaign.labels)
     yield _envelopes(campaign)
     yield _scores(campaign, plan, looks)
     zoom = data.zoom(campaign, plan)
     yield _zoom(zoom, looks)
     yield _instances("figure4", (KILLS, WORK), campaign, plan, looks)
-    yield _instances("figure5", (SLOWDOWN,) if plan.printed else (SLOWDOWN, VIOLATIONS), campaign, plan, looks)
+    yield _instances("figure5", (SLOWDOWN, VIOLATIONS), campaign, plan, looks)
     yield _bars(campaign, plan, looks)
     yield from _gantts(campaign, plan, zoom)
 

@@ -13,7 +13,7 @@ from batwatt.report.glossary import Glossary
 from batwatt.report.grid import write_csv
 from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page
-from batwatt.report.papers import checkpoint_charts, igsc22, pmbs23_tables, varcap_figures
+from batwatt.report.papers import checkpoint_charts, pmbs23_tables, varcap_figures
 from batwatt.report.report_plan import ReportPlan, general_plan
 from batwatt.report.table import COMPARED, INSTANCE, SavedCampaign, read_campaign
 from batwatt.report.tables import SUMMARY, study_tables, summary, table2, table3
@@ -41,11 +41,10 @@ def write_report(results: Path | str) -> list[Path]:
 
 def report_of(campaign: SavedCampaign) -> Report:
     """The report of the paper whose campaign it is, or else of each algorithm compared with the optimum."""
-    plan = igsc22.plan_of(campaign)
-    for paper in (checkpoint_charts, varcap_figures, pmbs23_tables) if plan is None else ():
+    for paper in (checkpoint_charts, varcap_figures, pmbs23_tables):
         if (found := paper.report(campaign)) is not None:
             return found
-    plan = plan or general_plan(campaign)
+    plan = general_plan(campaign)
     first = [table for table in (table2(campaign, plan), table3(campaign, plan)) if table is not None]
     frames = {SUMMARY: summary(campaign, plan)}
     points = campaign.per_instance(plan.main).assign(study=plan.main)

@@ -1,4 +1,4 @@
-"""What a report of a campaign shows: which study is the main one, which algorithms stand out, what else was printed."""
+"""The choices of a campaign's report: the main study, the algorithms that stand out, their looks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,6 @@ UNRESPONSIVE = "none"
 """The response of algorithms that do nothing about the envelope."""
 DRAWN = 8
 """So many algorithms can be distinguished at a glance in one picture."""
-
-
-@dataclass(frozen=True)
-class Printed:
-    """Tables printed elsewhere, to be shown next to ours."""
-
-    source: str
-    distances: Mapping[str, tuple[float, ...]]
-    """Label -> distance to the optimum in each measure of `COMPARED`."""
-    marks: Mapping[str, tuple[str, ...]]
-    """Label -> mark in each measure of `COMPARED`."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +35,14 @@ class ReportPlan:
     """Algorithms that do nothing about the envelope: no ranges are stretched to hold them."""
     baselines: tuple[str, ...] = ()
     """What the others are compared with: the first of these that a study has, else its first algorithm."""
-    zoomed: str | None = None
-    """The algorithm whose violation is looked at closely."""
     companions: tuple[str, ...] = ()
-    """Those that are shown next to it."""
+    """Algorithms next to the one whose violation is looked at closely."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Label -> name of the family it belongs to."""
     members: Mapping[str, str] = field(default_factory=dict)
     """Label -> what distinguishes it from the others of its family."""
-    printed: Printed | None = None
     fixed: Mapping[str, int] = field(default_factory=dict)
     """Label -> number of its look, where it has the same in every report; the others take what is left."""
-    remarks: Mapping[str, str] = field(default_factory=dict)
-    """Figure or table -> a sentence on what the source shows there."""
 
     @property
     def rated(self) -> tuple[str, ...]:
@@ -141,23 +125,26 @@ def plan_of_all(
 
 
 def general_plan(campaign: SavedCampaign) -> ReportPlan:
-    """The plan for a campaign about which nothing more is known: all algorithms, or the best if they are many."""
-    main = widest(campaign)
-    labels = [label for label in campaign.labels if label != campaign.reference]
-    best = best_first(campaign.per_instance(main), labels)[:DRAWN]
+    """Return the plan of a campaign: its first study with results is the main one; the best algorithms if many."""
+    main = next((study for study in campaign.studies if len(campaign.study(study))), campaign.studies[0])
+    frame = campaign.per_instance(main)
+    labels = [label for label in campaign.labels if label != campaign.reference and (frame["label"] == label).any()]
+    best = best_first(frame, labels)[: DRAWN - (campaign.reference is not None)]
     drawn = tuple(label for label in labels if label in best)
     several = [name for name in campaign.studies if campaign.study(name)["envelope"].nunique() > 1]
     groups, members = families(campaign)
     rows = campaign.frame
+    unresponsive = rows.loc[rows["response"] == UNRESPONSIVE, "label"].unique().tolist()
     return ReportPlan(
         title=f"Campaign {campaign.name}",
-        baselines=tuple(rows.loc[rows["response"] == UNRESPONSIVE, "label"].unique().tolist()),
+        baselines=tuple(unresponsive),
+        unresponsive=frozenset(unresponsive),
         main=main,
         highlighted=drawn,
         drawn=drawn,
         reference=campaign.reference,
         variants=several[0] if several else None,
-        companions=drawn[:2],
+        companions=tuple(label for label in drawn if label not in unresponsive)[:2],
         groups=groups,
         members=members,
     )

@@ -14,7 +14,6 @@ from batwatt.results.metrics import METRICS
 
 QUARTERS = ("+++", "++", "+", "")
 """Mark of the best quarter of the range, of the second, the third and the worst."""
-ABSENT = "·"
 APART = 6
 """As many envelopes (platforms, workloads) have columns of their own in a table; of more there are means only."""
 SUMMARY = "summary.csv"
@@ -25,7 +24,7 @@ def table2(campaign: SavedCampaign, plan: ReportPlan) -> Table:
     """Means over the instances of the main study, and the mean distance to the optimum of the same instance.
 
     The distance is to the *optimum* only if all its rows are proven optimal, else to the best known schedule, and then
-    the distance to the lower bound of the mean slowdown is next to it. Table II of the powercap paper.
+    the distance to the lower bound of the mean slowdown is next to it.
     """
     frame = campaign.per_instance(plan.main)
     labels = [label for label in plan.ordered(campaign.labels) if (frame["label"] == label).any()]
@@ -41,16 +40,8 @@ def table2(campaign: SavedCampaign, plan: ReportPlan) -> Table:
         notes.append("There is no optimum in this campaign: absolute values only.")
     else:
         columns += _distances(campaign, plan, frame, found, notes)
-    if plan.printed is not None:
-        for position, measure in enumerate(COMPARED):
-            name = f"{measure.name}_printed"
-            found[name] = pd.Series({label: row[position] for label, row in plan.printed.distances.items()})
-            group = f"{plan.printed.source}: distance to the optimum"
-            columns.append(GridColumn(name, measure.title, group, "", measure.decimals, True))
-        notes += [text for name, text in plan.remarks.items() if name == "table2"]
     named = sum(label in plan.highlighted or label == plan.reference for label in labels)
-    title = "Table II: the algorithms and the optimum" if plan.printed else "The algorithms"
-    return table_by_label("table2", title, columns, found, labels, notes, named)
+    return table_by_label("table2", "The algorithms", columns, found, labels, notes, named)
 
 
 def is_proven(campaign: SavedCampaign, study: str) -> bool:
@@ -116,7 +107,7 @@ def marks(campaign: SavedCampaign, plan: ReportPlan, labels: Sequence[str]) -> p
 
 
 def table3(campaign: SavedCampaign, plan: ReportPlan) -> Table | None:
-    """The marks, with those printed elsewhere next to them. Table III of the powercap paper."""
+    """Return the marks of the highlighted algorithms that respond to the envelope."""
     found = marks(campaign, plan, plan.rated)
     if found is None:
         return None
@@ -128,21 +119,7 @@ def table3(campaign: SavedCampaign, plan: ReportPlan) -> Table | None:
         "The mean of its places decides: +++ in the best quarter, ++ in the second, + in the third, nothing in the "
         "last. All equal: +++."
     ]
-    if plan.printed is not None:
-        printed = plan.printed.marks
-        same = marks(campaign, plan, [label for label in plan.rated if label in printed])
-        if same is not None and len(same) < len(found):
-            for measure in measures:
-                found[f"{measure.name}_among_printed"] = same[measure.name].reindex(found.index).fillna(ABSENT)
-                group = f"among those of the {plan.printed.source}"
-                columns.append(GridColumn(f"{measure.name}_among_printed", measure.title, group))
-        for position, measure in enumerate(COMPARED):
-            name = f"{measure.name}_printed"
-            found[name] = [printed[label][position] if label in printed else ABSENT for label in found.index]
-            columns.append(GridColumn(name, measure.title, f"printed in the {plan.printed.source}"))
-        notes.append(f"A dot: not in the table of the {plan.printed.source}.")
-    title = "Table III: overall" if plan.printed else "Overall"
-    return table_by_label("table3", title, columns, found, plan.rated, notes)
+    return table_by_label("table3", "Overall", columns, found, plan.rated, notes)
 
 
 def study_tables(campaign: SavedCampaign, plan: ReportPlan) -> list[Table]:
