@@ -53,8 +53,8 @@ OUTSIDE |= {
 } | {f"{PAPERS}/README.md": f"{RESULTS}/index.md"}
 SHIPPED = (".csv", ".png", ".svg")
 """Suffixes of the files of a paper that its page can show or link."""
-BOOST = 0.1
-"""Weight of a results page in the search; that of other pages is 1."""
+BOOSTS = {"explanation": 1e-3, "about": 1e-3, RESULTS: 1e-6}
+"""Folder of the site -> weight of its pages in the search, else 1. A word in a heading weighs 1,000 times one in a text."""
 PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
@@ -107,12 +107,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Fill in what is generated, turn links between files of the repository into links between pages, weigh results."""
+    """Fill in what is generated, turn links between files of the repository into links between pages, weigh it."""
     text = filled(markdown)
     back = {uri: path for path, uri in OUTSIDE.items() if uri != "index.md"}
     uri = page.file.src_uri
-    if uri.startswith(f"{RESULTS}/"):
-        page.meta["search"] = {"boost": BOOST}
+    if boost := BOOSTS.get(uri.partition("/")[0]):
+        page.meta["search"] = {"boost": boost}
     return relinked(text, PurePosixPath(back.get(uri, f"docs/{uri}")), PurePosixPath(uri))
 
 
