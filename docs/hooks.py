@@ -54,7 +54,7 @@ OUTSIDE |= {
 SHIPPED = (".csv", ".png", ".svg")
 """Suffixes of the files of a paper that its page can show or link."""
 BOOSTS = {"explanation": 1e-3, "about": 1e-3, RESULTS: 1e-6}
-"""Folder of the site -> weight of its pages in the search, else 1. A word in a heading weighs 1,000 times one in a text."""
+"""Folder of the site -> weight of its pages in the search, else 1. Words in headings weigh 1,000 times as much."""
 PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
