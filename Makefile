@@ -10,7 +10,11 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 
 LAWS := $(wildcard tests/systems/*/test_*laws.py) tests/model/test_hostset.py tests/systems/powercap/test_long_queues.py
 
-.PHONY: help run test same-bytes lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: install help run test same-bytes lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+
+install: $(BIN)/batwatt  ## install in .venv, compiled where there is a C compiler
+	$(PIP) --editable .
+	@$(BIN)/python -c 'from batwatt import units; print("batwatt is", "not compiled, and slower" if units.__file__.endswith(".py") else "compiled")'
 
 help:  ## what can be made
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed 's/:.*##/\t/'
@@ -19,11 +23,11 @@ $(BIN)/batwatt: setup.cfg pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed: make PYTHON=python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV) || { echo "the venv module is missing: apt install python3-venv"; exit 2; }
 	$(PIP) --upgrade pip
-	$(PIP) --editable .
+	BATWATT_PURE=1 $(PIP) --editable .
 	@touch $@
 
 $(VENV)/test $(VENV)/dev: $(BIN)/batwatt
-	$(PIP) --editable '.[$(@F)]'
+	BATWATT_PURE=1 $(PIP) --editable '.[$(@F)]'
 	-$(BIN)/python -m compileall -qq $(VENV)/lib
 	@touch $@
 
@@ -54,7 +58,6 @@ wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without e
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
-	cd build && clean/bin/python -c 'from batwatt import _kernels; print("kernels compiled for", *_kernels.DIGESTS)'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[report\]'"

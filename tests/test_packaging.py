@@ -314,8 +314,8 @@ def test_one_folder_holds_all_packages():
     options = configparser.ConfigParser()
     options.read(ROOT / "setup.cfg")
     assert options["options"]["package_dir"].split() == ["=", "src"]
-    for package in options["options"]["packages"].split():
-        assert (ROOT / "src" / package.replace(".", "/") / "__init__.py").is_file(), package
+    assert options["options"]["packages"] == "find:"
+    assert all((path.parent / "__init__.py").is_file() for path in (ROOT / "src" / "batwatt").rglob("*.py"))
     assert (ROOT / "src" / "batwatt" / "schedulers").resolve() == ROOT / "schedulers"
 
 

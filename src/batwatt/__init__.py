@@ -5,6 +5,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from batwatt._editable import take_compiled
 from batwatt._version import __version__
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def _on_demand(name: str, **known: object) -> None:
     sys.modules.setdefault(name, module)
 
 
+take_compiled()
 # for a Batsim with a data storage; loading it takes as long as numpy
 _on_demand("redis")
 # for two processes; the number of zmq.REP is that of the library's ABI

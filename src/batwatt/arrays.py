@@ -1,9 +1,21 @@
-"""The arrays that kernels take, by type and dimensions, C-contiguous; `setup.py` knows these names."""
+"""Vectors of librt: arrays of numbers of one type that compiled code reads and writes without objects.
 
-import numpy as np
-from numpy.typing import NDArray
+A matrix lies in a vector row by row. `numpy.asarray` reads a vector in place; it cannot write to one.
+"""
 
-Reals = NDArray[np.float64]
-RealTable = NDArray[np.float64]
-Integers = NDArray[np.int64]
-IntegerTable = NDArray[np.int64]
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from librt.vecs import vec
+from mypy_extensions import i64
+
+
+def reals(values: Iterable[float]) -> vec[float]:
+    """A vector of floats."""
+    return vec[float]([float(value) for value in values])
+
+
+def integers(values: Iterable[int]) -> vec[i64]:
+    """A vector of integers of 64 bits."""
+    return vec[i64]([int(value) for value in values])

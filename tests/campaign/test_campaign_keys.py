@@ -20,7 +20,15 @@ from batwatt.run.find_scheduler import load_plugins
 
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
-    *("batwatt", "batwatt.campaign", "batwatt.errors", "batwatt.files", "batwatt.remarks", "batwatt.results"),
+    *(
+        "batwatt",
+        "batwatt._editable",
+        "batwatt.campaign",
+        "batwatt.errors",
+        "batwatt.files",
+        "batwatt.remarks",
+        "batwatt.results",
+    ),
     *("batwatt.run", "batwatt.results.unfinished", "batwatt.run.metadata", "batwatt.run.repeats", "batwatt.systems"),
     *(
         f"batwatt.campaign.{name}"
@@ -164,7 +172,7 @@ def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, roo
         f"batwatt.{name}".removesuffix(".py").replace("/", ".").removesuffix(".__init__") for name in sources_of(rooms)
     }
     # what an installation compiles is made of the sources that count
-    known = HARMLESS | counted | {"batwatt__mypyc", "batwatt._kernels"}
+    known = HARMLESS | counted | {"batwatt__mypyc"}
     left = [name for name in loaded if name not in known and not name.startswith("batwatt.schedulers")]
     assert not left
 

@@ -44,16 +44,3 @@ def test_a_run_and_its_picture_need_no_extra(tmp_path):
     ended = batwatt(*words)
     assert ended.returncode == 0 and not ended.stderr
     assert (tmp_path / "run_power.png").is_file()
-
-
-def test_planners_are_slow_but_not_wrong_without_a_compiled_form(tmp_path, monkeypatch):
-    """The last form of the kernels, and its one warning."""
-    monkeypatch.setenv("BATWATT_KERNELS", "numba")
-    jobs = tmp_path / "jobs.txt"
-    jobs.write_text("0 0 100 1\n1 10 50 2\n")
-    machines = ("--machines", "2", "--cores", "2", "--capacity", "constant:mean=1")
-    scheduler = ("-s", "riskaware", "-o", '{"strategy": "target-asap"}')
-    run = ("run", "-w", str(jobs), *machines, *scheduler, "-e", str(tmp_path / "run"))
-    ended = batwatt(*run, without=(*OPTIONAL, "numba"))
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stderr.count("pip install -e '.[jit]' in the clone") == 1

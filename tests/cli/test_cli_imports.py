@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 
-HEAVY = {"numpy", "pandas", "pyarrow", "matplotlib", "numba", "ortools", "jinja2", "pulp", "redis", "zmq"}
+HEAVY = {"numpy", "pandas", "pyarrow", "matplotlib", "ortools", "jinja2", "pulp", "redis", "zmq"}
 SHOW = "import json, sys; print(json.dumps([n for n, m in sys.modules.items() if getattr(m, '__spec__', None)]))"
 
 

@@ -36,7 +36,7 @@ from batwatt.run.inputs import BEYOND_S, cached_workload, is_trace, machines_of,
 from batwatt.run.metadata import version_of
 from batwatt.systems.riskaware.reference import read_reference
 
-LOGGED = ("pyarrow", "pybatsim", "numba", "numpy", "pandas")
+LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""

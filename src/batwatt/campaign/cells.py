@@ -40,7 +40,7 @@ _RESULTS = (
     *("parts", "power", "read", "slowdowns", "work", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "units.py", "checks.py", "model", "inputs", "engine", "scheduling"),
+    *("_version.py", "arrays.py", "units.py", "checks.py", "model", "inputs", "engine", "scheduling"),
     *("systems/riskaware", "systems/varcap"),
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     *("systems/carbon/*.py", "systems/carbon/simulators"),
@@ -50,7 +50,7 @@ CODE = (
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
 """What counts of these folders: the modules, and the data that come with them."""
-CODE_OF_OPTIMUM = (*CODE, "arrays.py", "compiling.py", "systems/powercap/optimum", "run/optimum.py")
+CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "run/optimum.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
 """What a rule may name besides options."""

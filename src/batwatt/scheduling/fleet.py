@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
 
-Places = NDArray[np.int64]
+Places: TypeAlias = NDArray[np.int64]
 """Machines of a job, in the order in which they were taken."""
 NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
 

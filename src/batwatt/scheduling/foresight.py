@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from batwatt.model.series import Series
 from batwatt.units import HOUR_S
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
 _NOTHING = np.empty(0)
 
 

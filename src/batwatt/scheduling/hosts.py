@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from batwatt.model.platform import SLEEP_STATES, Platform, machine_of, sleeps_of
 from batwatt.model.series import Series
 from batwatt.scheduling.fleet import Fleet, JobState
 
-Numbers = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.int64]
 
 
 @final

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.scheduling.orders import Columns, Order
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
 
 SEVERAL: Final = 48
 """Rows that are sorted at first."""
@@ -153,7 +153,7 @@ class Queue:
             done, wanted = len(first), 8 * wanted
 
 
-def _smallest(columns: tuple[Floats, ...], count: int) -> Indices:
+def _smallest(columns: Sequence[Floats], count: int) -> Indices:
     """The first `count` positions by the columns, then by position, in this order."""
     kept: list[Indices] = []
     left = np.arange(len(columns[0]))
@@ -168,7 +168,7 @@ def _smallest(columns: tuple[Floats, ...], count: int) -> Indices:
     first = np.concatenate([*kept, left[: max(0, count - sum(map(len, kept)))]])
     first.sort()
     # lexsort is stable
-    return first[np.lexsort(tuple(column[first] for column in reversed(columns)))]
+    return first[np.lexsort([column[first] for column in reversed(columns)])]
 
 
 class Ends:

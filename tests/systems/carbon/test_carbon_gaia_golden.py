@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from batwatt.arrays import integers
 from batwatt.cli.main import application
 from batwatt.model.phases import constant
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.simulators import gaia, gaia_kernel
+from batwatt.systems.carbon.simulators import gaia, gaia_dispatch
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = Path(__file__).resolve().parents[3].parent / "shared" / "data"
@@ -133,7 +134,7 @@ class Waiting:
 
 def every_tick(table: np.ndarray, reserved: int, ticks: int) -> tuple[list[int], list[int]]:
     """The dispatch, with a real heap in every tick; columns submit, due, length, cpus, priority, early, spot."""
-    begin, kind = [gaia_kernel.NEVER] * len(table), [0] * len(table)
+    begin, kind = [gaia_dispatch.NEVER] * len(table), [0] * len(table)
     queue: list[Waiting] = []
     following, free, freed = 0, reserved, dict.fromkeys(range(ticks), 0)
     for now in range(ticks):
@@ -148,9 +149,9 @@ def every_tick(table: np.ndarray, reserved: int, ticks: int) -> tuple[list[int],
                 heapq.heappush(again, entry)
                 continue
             begin[entry.piece] = now
-            kind[entry.piece] = gaia_kernel.SPOT if spot else gaia_kernel.ON_DEMAND
+            kind[entry.piece] = gaia_dispatch.SPOT if spot else gaia_dispatch.ON_DEMAND
             if not spot and free >= cpus:
-                kind[entry.piece] = gaia_kernel.RESERVED
+                kind[entry.piece] = gaia_dispatch.RESERVED
                 free -= cpus
                 if now + length < ticks:
                     freed[now + length] += cpus
@@ -177,10 +178,8 @@ def pieces(draw):
 @examples(300)
 @given(table=pieces(), reserved=st.integers(0, 9), ticks=st.sampled_from([8, 50, 140]))
 def test_dispatch_is_that_of_every_tick(table, reserved, ticks):
-    columns = [np.ascontiguousarray(column) for column in table.T]
-    begin, kind, *room = (np.zeros(len(table), dtype=np.int64) for _ in range(6))
-    gaia_kernel.dispatch(*columns, reserved, np.zeros(ticks + 1, dtype=np.int64), *room, begin, kind)
+    begin, kind = gaia_dispatch.dispatch(*map(integers, table.T.tolist()), reserved, ticks)
     theirs, on = every_tick(table, reserved, ticks)
-    assert begin.tolist() == theirs
-    started = [i for i, at in enumerate(theirs) if at != gaia_kernel.NEVER]
+    assert list(begin) == theirs
+    started = [i for i, at in enumerate(theirs) if at != gaia_dispatch.NEVER]
     assert [kind[i] for i in started] == [on[i] for i in started]

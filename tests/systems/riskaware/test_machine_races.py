@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from builders import job, workload_of
 from links import Race
 
-from batwatt.compiling import sources_digest
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
@@ -16,7 +13,6 @@ from batwatt.engine.events import KillJob, RegisterJob
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
-from batwatt.systems.riskaware import target_kernel
 
 
 @pytest.mark.parametrize("strategy", ["first-fit-aware", "target-asap"])
@@ -35,9 +31,3 @@ def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
     record = simulate(engine, scheduler, between)
     assert links[0].asked.count(KillJob) == 1 and RegisterJob not in links[0].asked
     assert sorted(row[0] for row in record.jobs) == ["a", "b", "c"]
-
-
-@pytest.mark.skipif(not hasattr(target_kernel.advance, "_cache"), reason="not compiled by numba")
-def test_the_compiled_code_is_that_of_both_files():
-    for function in (target_kernel.advance, target_kernel.end_early):
-        assert function._cache._cache_file._source_stamp == sources_digest(Path(target_kernel.__file__).parent)

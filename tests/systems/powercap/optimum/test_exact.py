@@ -91,8 +91,7 @@ def test_runs_that_the_caps_forbid_are_left_out_of_the_bound():
     problem = make_problem(platform, workload_of(job(0, 0, 1, 60, 80, flops=True)), series)
     relaxation = Relaxation(problem)
     # so the 60 s begin when it has woken, 20 s after the beginning, even if watts and servers cost nothing
-    slots, columns = relaxation.tables.price.shape
-    assert relaxation.evaluate(np.zeros(slots * columns + problem.steps))[0] == pytest.approx(620 / 60)
+    assert relaxation.evaluate(np.zeros_like(relaxation.best))[0] == pytest.approx(620 / 60)
     assert optimise(problem, SearchBudget(effort=1)).value == pytest.approx(1 + 620 / 60)
 
 
@@ -102,7 +101,8 @@ def test_delays_on_mixed_servers_are_priced_at_the_least_power(parts):
     platform = machine(2, 2)
     problem = make_problem(platform, workload_of(job(0, 0, 3, 500, flops=False)), envelope(400.0, 400.0))
     relaxation = Relaxation(problem, parts)
-    above_w = (relaxation.tables.power_w - np.array([[kind.rest_w] for kind in problem.kinds])).ravel()
+    power_w = np.asarray(relaxation.tables.power_w).reshape(len(problem.kinds), -1)
+    above_w = (power_w - np.array([[kind.rest_w] for kind in problem.kinds])).ravel()
     ticks = np.diff(relaxation.tables.edges)
     prices = np.concatenate([(1e-8 * ticks[:, None] * above_w).ravel(), np.zeros(problem.steps)])
     relaxation.evaluate(prices)

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.arrays import integers
 from batwatt.checks import Between, checked_whole
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.systems.carbon.costs import MachinePrices
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.outcome import ON_DEMAND, RESERVED, SEGMENT_COLUMNS, SPOT, Outcome
-from batwatt.systems.carbon.simulators import gaia_kernel
+from batwatt.systems.carbon.simulators import gaia_dispatch
 from batwatt.systems.carbon.simulators.gaia_rules import (
     HOURS,
     SHORT,
@@ -53,7 +54,7 @@ POLICIES = {
     "suspend-resume-spot-threshold": "The same, jobs of at most 2 h on spot machines.",
 }
 """What GAIA knows, under its own names; underscores and hyphens are alike."""
-_MACHINES = {gaia_kernel.ON_DEMAND: ON_DEMAND, gaia_kernel.RESERVED: RESERVED, gaia_kernel.SPOT: SPOT}
+_MACHINES = {gaia_dispatch.ON_DEMAND: ON_DEMAND, gaia_dispatch.RESERVED: RESERVED, gaia_dispatch.SPOT: SPOT}
 _PIECES = {"suspend-resume": cheapest_pieces, "suspend-resume-threshold": threshold_pieces}
 _COST = "cost"
 _EARLY = ("cost", "carbon-cost")
@@ -108,7 +109,7 @@ def simulate(
     pieces = _pieces(jobs, tasks, chosen, trace, queues)
     begin, machine = _dispatched(pieces, chosen, reserved, len(trace))
     _warn(jobs, lengths, pieces, begin)
-    over = np.flatnonzero((begin != gaia_kernel.NEVER) & (begin + pieces.length >= len(trace)))
+    over = np.flatnonzero((begin != gaia_dispatch.NEVER) & (begin + pieces.length >= len(trace)))
     if len(over):
         raise _beyond(jobs[pieces.task[over[0]]], trace)
     return _outcome(policy, jobs, tasks, pieces, begin, machine, trace, reserved, prices or MachinePrices())
@@ -193,14 +194,21 @@ def _dispatched(pieces: _Pieces, policy: _Policy, reserved: int, ticks: int) -> 
     """When each piece begins, and on which machine."""
     spot = pieces.spot_class * policy.spot
     if not reserved:
-        begin = np.where(pieces.due < ticks, pieces.due, gaia_kernel.NEVER)
-        return begin, np.where(spot, gaia_kernel.SPOT, gaia_kernel.ON_DEMAND)
+        begin = np.where(pieces.due < ticks, pieces.due, gaia_dispatch.NEVER)
+        return begin, np.where(spot, gaia_dispatch.SPOT, gaia_dispatch.ON_DEMAND)
     early = np.full(len(spot), int(policy.early)) * (1 - spot)
-    begin, machine, *room = (np.zeros(len(spot), dtype=np.int64) for _ in range(6))
-    freed = np.zeros(ticks + 1, dtype=np.int64)
-    held = (pieces.submit, pieces.due, pieces.length, pieces.cpus, pieces.priority)
-    gaia_kernel.dispatch(*held, early, spot, reserved, freed, *room, begin, machine)
-    return begin, machine
+    starts, kinds = gaia_dispatch.dispatch(
+        integers(pieces.submit.tolist()),
+        integers(pieces.due.tolist()),
+        integers(pieces.length.tolist()),
+        integers(pieces.cpus.tolist()),
+        integers(pieces.priority.tolist()),
+        integers(early.tolist()),
+        integers(spot.tolist()),
+        reserved,
+        ticks,
+    )
+    return np.array(starts), np.array(kinds)
 
 
 def _beyond(job: ShiftJob, trace: Trace) -> InputError:
@@ -212,7 +220,7 @@ def _beyond(job: ShiftJob, trace: Trace) -> InputError:
 
 
 def _warn(jobs: Sequence[ShiftJob], lengths: npt.NDArray[np.float64], pieces: _Pieces, begin: Ints) -> None:
-    run = set(pieces.task[begin != gaia_kernel.NEVER].tolist())
+    run = set(pieces.task[begin != gaia_dispatch.NEVER].tolist())
     lost = [job.id for index, job in enumerate(jobs) if index not in run]
     if not run:
         raise InputError("jobs", "none starts before the signal or GAIA's 720 h end", "take jobs that arrive earlier")
@@ -235,7 +243,7 @@ def _outcome(
     reserved: int,
     prices: MachinePrices,
 ) -> Outcome:
-    ran = np.flatnonzero(begin != gaia_kernel.NEVER)
+    ran = np.flatnonzero(begin != gaia_dispatch.NEVER)
     ran = ran[np.lexsort([begin[ran], pieces.task[ran]])]
     begins, index = begin[ran], pieces.task[ran]
     watts = np.array([job.model.mean_w for job in jobs])[index]

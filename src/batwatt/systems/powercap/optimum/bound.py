@@ -5,16 +5,14 @@ The rules: docs/explanation/optimum.md.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.arrays import RealTable
-from batwatt.model.platform import NOISE_W
-from batwatt.systems.powercap.optimum import bound_kernel as kernel
-from batwatt.systems.powercap.optimum.problem import OptimumJob, Problem, ServerMode
+from batwatt.arrays import reals
+from batwatt.systems.powercap.optimum.problem import OptimumJob, Problem
+from batwatt.systems.powercap.optimum.relaxed import Relaxed
 
 Floats = NDArray[np.float64]
 BEGUN, FASTEST, SLOWEST = 0.1, 2.0, 1e-4
@@ -40,73 +38,19 @@ class Relaxation:
         self.problem = problem
         self.parts = parts
         self.priced = min(problem.steps, priced or problem.steps)
-        chosen = [_extremes(task) for task in problem.tasks]
-        self.tables = self._tables(chosen)
+        self.tables = Relaxed(problem, parts, self.priced, [_extremes(task) for task in problem.tasks])
         # a price of a watt is measured by what a server draws
-        self.scale_w = float(self.tables.power_w.max())
+        self.scale_w = max(self.tables.power_w)
         self.slots = self.priced * parts
-        columns = self.tables.price.shape[1]
+        self.columns = int(self.tables.columns)
         self._mean: Floats | None = None
-        self.best: Floats = np.zeros(self.slots * columns + self.priced)
+        self.best: Floats = np.zeros(self.slots * self.columns + self.priced)
         self.value = 1.0
 
-    def _tables(self, chosen: list[list[tuple[int, int]]]) -> kernel.Relaxed:
-        problem, parts, kinds = self.problem, self.parts, self.problem.kinds
-        states = max(len(kind.powers_w) for kind in kinds)
-        steps = list(itertools.pairwise(problem.begins))
-        cuts = [a + (b - a) * i // parts for a, b in steps[: self.priced] for i in range(parts)]
-        edges = np.array([*cuts, problem.begins[self.priced]], dtype=np.int64)
-        opens = np.repeat(np.asarray(problem.begins[: self.priced], dtype=np.int64), parts)
-        early = [np.clip((opens + kind.on_ticks - edges[:-1]) / np.diff(edges), 0.0, 1.0) for kind in kinds]
-        caps = np.array(problem.caps_w) + NOISE_W
-        # a state that a kind does not have earns nothing
-        power_w = np.array([[*kind.powers_w, *[kind.powers_w[-1]] * (states - len(kind.powers_w))] for kind in kinds])
-        rows = [
-            (task.modes[m], at - i)
-            for task, some in zip(problem.tasks, chosen, strict=True)
-            for i, (m, at) in enumerate(some)
-        ]
-        modes = [mode for mode, _ in rows]
-        return kernel.Relaxed(
-            sizes=_whole([len(steps), self.priced, parts, len(kinds), states, _uniform(steps)]),
-            begins=_whole(problem.begins),
-            edges=edges,
-            caps_w=caps,
-            spare_w=caps - sum(kind.count * kind.rest_w for kind in kinds),
-            servers_of=_whole([kind.count for kind in kinds]),
-            sleeps=_whole([kind.sleep is not None for kind in kinds]),
-            on_ticks=_whole([kind.on_ticks for kind in kinds]),
-            sleep_w=np.array([kind.sleep_w for kind in kinds]),
-            off_w=np.array([kind.off_w for kind in kinds]),
-            awake_w=np.array([kind.powers_w[kind.idle] - kind.rest_w for kind in kinds]),
-            power_w=power_w,
-            wake_w=np.maximum(power_w, np.array([[kind.on_w] for kind in kinds])),
-            early=np.ascontiguousarray(np.array(early).T),
-            submit=_whole([task.submit for task in problem.tasks]),
-            first=_whole([0, *itertools.accumulate(map(len, chosen))]),
-            partner=np.arange(len(rows)) + _whole([offset for _, offset in rows]),
-            ticks=_whole([mode.ticks for mode in modes]),
-            run_s=np.array([mode.run_s for mode in modes]),
-            above_w=np.array([self._above(mode) for mode in modes]),
-            servers=_whole([mode.counts for mode in modes]),
-            state=_whole([mode.states for mode in modes]),
-            price=np.zeros((self.priced * parts, len(kinds) * states)),
-            watt=np.zeros(self.priced),
-            paid=np.zeros((self.priced * parts + 1, len(kinds) * states)),
-            balance=np.zeros((self.priced * parts, len(kinds) * states)),
-            watts=np.zeros(self.priced),
-            choice=np.zeros((self.priced, 4), dtype=np.int64),
-            found=np.zeros(1, dtype=np.int64),
-            lowest=np.zeros(max(len(steps) + 1, len(problem.tasks))),
-        )
-
-    def _above(self, mode: ServerMode) -> float:
-        return sum(n * (self.problem.kinds[k].powers_w[d] - self.problem.kinds[k].rest_w) for k, d, n in mode.parts)
-
     @property
-    def rates(self) -> RealTable:
+    def rates(self) -> Floats:
         """The best prices by step (row): of one server for a tick, in state d of kind k in column k * S + d."""
-        steps, columns = self.problem.steps, self.tables.price.shape[1]
+        steps, columns = self.problem.steps, self.columns
         rates = np.zeros((steps, columns))
         prices = self.best[: self.slots * columns].reshape(self.priced, self.parts, columns)
         rates[: self.priced] = prices.sum(axis=1) / np.diff(self.problem.begins[: self.priced + 1])[:, None]
@@ -117,11 +61,11 @@ class Relaxation:
 
         Both have all slots by column, then the steps; the price of 1 / `scale_w` watts.
         """
-        tables, split = self.tables, self.slots * self.tables.price.shape[1]
-        tables.price[:] = prices[:split].reshape(tables.price.shape)
-        tables.watt[:] = prices[split:] / self.scale_w
-        value = float(kernel.evaluate(tables))
-        return value, np.concatenate([tables.balance.ravel(), tables.watts / self.scale_w])
+        tables, split = self.tables, self.slots * self.columns
+        tables.price = reals(prices[:split].tolist())
+        tables.watt = reals((prices[split:] / self.scale_w).tolist())
+        value = tables.evaluate()
+        return value, np.concatenate([np.asarray(tables.balance), np.asarray(tables.watts) / self.scale_w])
 
     def improve(self, upper: float, iterations: int, go_on: Callable[[], bool] = lambda: True) -> float:
         """Raise the bound; `upper` is the mean slowdown of a schedule.
@@ -180,29 +124,21 @@ class Relaxation:
         problem = self.problem
         value, _ = self.evaluate(self.best)
         spare = (upper - 1.0) * len(problem.tasks) - value + 1e-6
-        least = self.tables.lowest[: len(problem.tasks)].copy()
-        all_modes = self._tables([[(m, m) for m in range(len(task.modes))] for task in problem.tasks])
-        all_modes.price[:], all_modes.paid[:] = self.tables.price, self.tables.paid
+        least = list(self.tables.lowest)[: len(problem.tasks)]
+        every_mode = [[(m, m) for m in range(len(task.modes))] for task in problem.tasks]
+        all_modes = Relaxed(problem, self.parts, self.priced, every_mode)
+        all_modes.price, all_modes.paid = self.tables.price, self.tables.paid
         found = []
         for j, task in enumerate(problem.tasks):
             low = problem.step_of(task.submit)
             rows = range(int(all_modes.first[j]), int(all_modes.first[j + 1]))
-            found.append([list(self._open(all_modes, j, row, float(least[j]) + spare, low)) for row in rows])
+            found.append([list(self._open(all_modes, j, row, least[j] + spare, low)) for row in rows])
         return found
 
     @staticmethod
-    def _open(tables: kernel.Relaxed, job: int, row: int, below: float, low: int) -> Iterator[int]:
-        kernel.by_step(tables, job, row, below, low)
-        yield from (low + np.flatnonzero(np.isfinite(tables.lowest))).tolist()
-
-
-def _whole(values: Iterable[object]) -> NDArray[np.int64]:
-    return np.array(list(values), dtype=np.int64)
-
-
-def _uniform(steps: list[tuple[int, int]]) -> int:
-    lengths = {b - a for a, b in steps}
-    return lengths.pop() if len(lengths) == 1 else 0
+    def _open(tables: Relaxed, job: int, row: int, below: float, low: int) -> Iterator[int]:
+        tables.by_step(job, row, below, low)
+        yield from (low + np.flatnonzero(np.isfinite(np.asarray(tables.lowest)))).tolist()
 
 
 def _extremes(task: OptimumJob) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""The dispatch of GAIA, compiled: one pass a tick over a queue whose order changes with every pass.
+"""The dispatch of GAIA: one pass a tick over a queue whose order changes with every pass.
 
 GAIA takes all that waits out of a binary heap and puts what stays into a new one, every tick. Those who arrived in the
 same tick are equal to the heap, so each pass permutes them. As long as nothing arrives or leaves, it is the same
@@ -8,42 +8,47 @@ docs/explanation/carbon-simulators.md.
 
 from __future__ import annotations
 
-from batwatt.arrays import Integers
-from batwatt.compiling import compiled, inlined
+from typing import Final
 
-ON_DEMAND, RESERVED, SPOT = range(3)
-"""What `kind` says."""
-NEVER = -1
+from librt.vecs import vec
+from mypy_extensions import i64
+
+from batwatt.arrays import integers
+
+ON_DEMAND: Final = 0
+RESERVED: Final = 1
+SPOT: Final = 2
+"""On what a piece runs."""
+NEVER: Final = -1
 """The start of a piece that is not run."""
 
 
-@compiled
 def dispatch(
-    submit: Integers,
-    due: Integers,
-    length: Integers,
-    cpus: Integers,
-    priority: Integers,
-    early: Integers,
-    spot: Integers,
-    reserved: int,
-    freed: Integers,
-    queue: Integers,
-    heap: Integers,
-    step: Integers,
-    power: Integers,
-    begin: Integers,
-    kind: Integers,
-) -> None:
-    """Fill `begin` (tick or NEVER) and `kind` of each piece; all arrays int64[pieces], pieces by ascending `submit`.
+    submit: vec[i64],
+    due: vec[i64],
+    length: vec[i64],
+    cpus: vec[i64],
+    priority: vec[i64],
+    early: vec[i64],
+    spot: vec[i64],
+    reserved: i64,
+    ticks: i64,
+) -> tuple[vec[i64], vec[i64]]:
+    """The start (tick or NEVER) of each piece, and on what it runs; arrays by piece, in ascending order of `submit`.
 
     A piece starts at `due`, or before if it is `early` and its `cpus` are free among the `reserved`; `spot` pieces take
-    none of those. `freed` int64[ticks + 1], 0 at first: cpus that are freed in a tick. The others are room.
+    none of those.
     """
-    pieces, ticks = len(submit), len(freed) - 1
-    waiting, following, idle, free, first_due = 0, 0, 0, reserved, ticks
-    for piece in range(pieces):
-        begin[piece] = NEVER
+    pieces = len(submit)
+    room = [0] * pieces
+    queue, heap, step, power, kind = integers(room), integers(room), integers(room), integers(room), integers(room)
+    begin = integers([NEVER] * pieces)
+    # cpus that are freed in a tick
+    freed = integers([0] * (ticks + 1))
+    waiting: i64 = 0
+    following: i64 = 0
+    idle: i64 = 0
+    free, first_due = reserved, ticks
     for now in range(ticks):
         arrives = following < pieces and submit[following] <= now
         if arrives or now >= first_due or (waiting > 0 and now > 0 and freed[now - 1] > 0):
@@ -56,13 +61,14 @@ def dispatch(
                 waiting += 1
                 following += 1
             _pass(queue, waiting, priority, heap)
-            stay, first_due = 0, ticks
+            stay: i64 = 0
+            first_due = ticks
             for index in range(waiting):
                 piece = heap[index]
-                if now >= due[piece] or (early[piece] and free >= cpus[piece]):
+                if now >= due[piece] or (early[piece] != 0 and free >= cpus[piece]):
                     begin[piece] = now
                     kind[piece] = ON_DEMAND
-                    if spot[piece]:
+                    if spot[piece] != 0:
                         kind[piece] = SPOT
                     elif free >= cpus[piece]:
                         kind[piece] = RESERVED
@@ -78,10 +84,10 @@ def dispatch(
         free += freed[now]
         if following == pieces and waiting == 0:
             break
+    return begin, kind
 
 
-@inlined
-def _up(heap: Integers, at: int, priority: Integers) -> None:
+def _up(heap: vec[i64], at: i64, priority: vec[i64]) -> None:
     """Move a new last entry up to its place."""
     moved = heap[at]
     while at > 0:
@@ -93,8 +99,7 @@ def _up(heap: Integers, at: int, priority: Integers) -> None:
     heap[at] = moved
 
 
-@inlined
-def _pass(queue: Integers, size: int, priority: Integers, popped: Integers) -> None:
+def _pass(queue: vec[i64], size: i64, priority: vec[i64], popped: vec[i64]) -> None:
     """Take all entries out of the heap `queue`: `popped` has them in the order in which they come out."""
     strict = True
     for index in range(1, size):
@@ -112,7 +117,7 @@ def _pass(queue: Integers, size: int, priority: Integers, popped: Integers) -> N
         if left == 0:
             break
         queue[0] = queue[left]
-        at = 0
+        at: i64 = 0
         # down along the smaller child, the right one of equals, to a leaf, and up again
         while at < left >> 1:
             child = 2 * at + 1
@@ -123,9 +128,8 @@ def _pass(queue: Integers, size: int, priority: Integers, popped: Integers) -> N
         _up(queue, at, priority)
 
 
-@inlined
 def _pass_often(
-    queue: Integers, size: int, priority: Integers, times: int, heap: Integers, step: Integers, power: Integers
+    queue: vec[i64], size: i64, priority: vec[i64], times: i64, heap: vec[i64], step: vec[i64], power: vec[i64]
 ) -> None:
     """Apply `times` passes, in which nothing leaves, to a queue in the order in which it came out of the last."""
     tied = False
@@ -145,7 +149,8 @@ def _pass_often(
     for index in range(size):
         if power[index] != NEVER:
             continue
-        around, at = 1, step[index]
+        around: i64 = 1
+        at = step[index]
         while at != index:
             at = step[at]
             around += 1

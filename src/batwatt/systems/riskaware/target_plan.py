@@ -1,0 +1,485 @@
+"""What the target strategies of the riskaware paper do; docs/explanation/riskaware.md has the rules.
+
+At one time starts come first, then ends, then a change of the number of machines, then arrivals. Sections 4.3 to 4.5.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+from mypy_extensions import i64
+
+from batwatt.arrays import integers, reals
+
+SLACK: Final = 1.0 + 1e-9
+"""Stretches that differ by rounding are equal."""
+START: Final = 0
+END: Final = 1
+"""Kinds of events."""
+FAR: Final = 32
+"""So many steps of a profile may be over before they are deleted."""
+PLANNED: Final = 0
+RUNNING: Final = 1
+RESTATED: Final = 2
+OVER: Final = 3
+"""States of a task: planned; running; running, to be announced again after a re-mapping; over."""
+
+
+@dataclass(frozen=True)
+class TargetSettings:
+    """`always`: machines that are always alive (M-); `distance`: D+; `limit`: a probed machine is taken if the job's
+    stretch there is no larger (0: S+); `pack`: machines of a pack (1: none); `low`, `high`: the utilisations below and
+    above which M_use shrinks and grows; `usable`: M_use at first (None: half way from `always` to those alive);
+    `take_empty`: a probed machine on which nothing runs or is planned is taken whatever the stretch; `drop`: a job from
+    before the window that cannot start when it arrives never does; `paper`: the rules of the text where the authors'
+    program has others (docs/explanation/riskaware.md), and then `usable` is M- by default.
+    """
+
+    always: int
+    distance: int
+    limit: float = 1.0
+    pack: int = 1
+    low: float = 0.80
+    high: float = 0.95
+    usable: int | None = None
+    take_empty: bool = True
+    drop: bool = False
+    paper: bool = False
+
+
+@final
+class Task:
+    """A job as it is planned; times in s.
+
+    `run_s` is what its next run takes, `again_s` what the run after that takes if this one is killed now: infinite if
+    the job is lost then. `machine` is -1 for none.
+    """
+
+    def __init__(self, release_s: float, length_s: float, run_s: float, cores: int, category: float) -> None:
+        self.release_s = release_s
+        self.length_s = length_s
+        self.run_s = run_s
+        self.again_s = length_s
+        self.cores: i64 = cores
+        self.category = category
+        self.machine: i64 = 0
+        self.start_s = 0.0
+        self.end_s = 0.0
+        self.state: i64 = PLANNED
+
+
+@final
+class Profile:
+    """The cores of a machine that are in use, as a step function of time: `used[k]` from `since[k]` on.
+
+    Steps before `first` are over, the last is 0 for ever. `load` has the cores in use after the last event of the
+    machine, `waiting` the tasks that are planned and not yet started.
+    """
+
+    def __init__(self) -> None:
+        self.since: list[float] = [0.0]
+        self.used: list[int] = [0]
+        self.first: i64 = 0
+        self.load: i64 = 0
+        self.waiting: i64 = 0
+
+    def clear(self, now_s: float) -> None:
+        """Forget all that runs and is planned."""
+        self.since, self.used = [now_s], [0]
+        self.first = self.load = self.waiting = 0
+
+    def occupy(self, k: i64, start_s: float, end_s: float, cores: i64) -> i64:
+        """Use so many cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step.
+
+        Returns how many steps have become part of another one.
+        """
+        since, used = self.since, self.used
+        last: i64 = len(since) - 1
+        end, joined = k, 0
+        while end < last and since[end + 1] < end_s:
+            end += 1
+        if end == last or since[end + 1] > end_s:
+            since.insert(end + 1, end_s)
+            used.insert(end + 1, used[end])
+        elif used[end + 1] == used[end] + cores:
+            del since[end + 1], used[end + 1]
+            joined += 1
+        begin = k
+        if since[k] < start_s:
+            begin, end = k + 1, end + 1
+            since.insert(begin, start_s)
+            used.insert(begin, used[k])
+        elif k > self.first and used[k - 1] == used[k] + cores:
+            # step k is part of the one before, which has its use already
+            del since[k], used[k]
+            end -= 1
+            joined += 1
+        for i in range(begin, end + 1):
+            used[i] += cores
+        return joined
+
+    def trim(self, now_s: float) -> i64:
+        """Forget what is over, and update the load; returns how many steps were deleted."""
+        k, since = self.first, self.since
+        last: i64 = len(since) - 1
+        while k < last and since[k + 1] <= now_s:
+            k += 1
+        self.first, self.load = k, self.used[k]
+        if k <= FAR or 2 * k <= last:
+            return 0
+        # most of the steps are over
+        del since[:k], self.used[:k]
+        self.first = 0
+        return k
+
+
+@final
+class TargetPlan:
+    """The machines and all tasks, which are numbered by their arrival.
+
+    `alive` machines are on, the first `usable` of them are M_use; `worst` is S+. All tasks below `lowest` are over. No
+    step of machine m before `roomy` has room for c cores, nor is there any before `room_s`; both in cell c * M + m.
+    """
+
+    def __init__(self, machines: int, cores: int, settings: TargetSettings) -> None:
+        self._cores: i64 = cores
+        self._always: i64 = settings.always
+        self._distance: i64 = settings.distance
+        self._pack: i64 = settings.pack
+        self._low = settings.low
+        self._high = settings.high
+        self._limit = settings.limit
+        self._take_empty = settings.take_empty
+        self._drop = settings.drop
+        self._paper = settings.paper
+        self.alive: i64 = 0
+        self.usable: i64 = 0
+        self.worst = 1.0
+        self.tasks: list[Task] = []
+        self._lowest: i64 = 0
+        self._machines: i64 = machines
+        self._profiles = [Profile() for _ in range(machines)]
+        self._held = integers([0] * machines)
+        """Cores in use on each machine; all of one for which a task waits."""
+        self._total: i64 = 0
+        """The sum of `_held` on the usable machines."""
+        self._roomy = integers([0] * (machines * (cores + 1)))
+        self._room_s = reals([0.0] * (machines * (cores + 1)))
+        # time, kind, machine, task
+        self._events: list[tuple[float, int, int, int]] = []
+        self._decisions: list[int] = []
+
+    # M_use ------------------------------------------------------------------------------------------------------
+
+    def begin(self, alive: i64, usable: i64) -> None:
+        """So many machines are alive, and usable, at first."""
+        self.alive = alive
+        self._use(min(max(usable, 1), alive))
+
+    def _use(self, usable: i64) -> None:
+        self.usable, self._total = usable, 0
+        for m in range(usable):
+            self._total += self._held[m]
+
+    def _count(self, m: i64) -> None:
+        """Update the cores in use on a machine."""
+        profile = self._profiles[m]
+        held = self._cores if profile.waiting > 0 else profile.load
+        if m < self.usable:
+            self._total += held - self._held[m]
+        self._held[m] = held
+
+    def _adapt(self) -> None:
+        """Let M_use shrink to the machines that are always alive, or grow to those alive, by its utilisation."""
+        usable, total = self.usable, self._total
+        if usable == 0:
+            return
+        fewest = max(1, self._always)
+        direction = 0
+        while True:
+            utilisation = float(total) / float(usable * self._cores)
+            if utilisation < self._low and usable > fewest and direction <= 0:
+                direction = -1
+                usable -= 1
+                total -= self._held[usable]
+            elif utilisation > self._high and usable < self.alive and direction >= 0:
+                direction = 1
+                total += self._held[usable]
+                usable += 1
+            else:
+                break
+        self.usable, self._total = usable, total
+
+    # placing a task ---------------------------------------------------------------------------------------------
+
+    def _target(self, task: Task) -> i64:
+        """The machine of Eq. 1 counted from 0, or the first machine of the pack."""
+        usable, pack = self.usable, self._pack
+        if self._paper:
+            # section 4.5: of Eq. 1, the nearest multiple, that of a usable machine
+            exact: i64 = int(task.category * float(usable))
+            near = (min(exact, usable - 1) + pack // 2) // pack * pack
+            return near if near < usable else near - pack
+        choices = max(1, usable // pack)
+        at: i64 = int(task.category * float(choices))
+        return min(at, choices - 1) * pack
+
+    def _occupy(self, m: i64, k: i64, start_s: float, end_s: float, cores: i64) -> None:
+        self._renumber(m, self._profiles[m].occupy(k, start_s, end_s, cores))
+
+    def _renumber(self, m: i64, by: i64) -> None:
+        """Steps have moved down by so many places at most."""
+        if by > 0:
+            for c in range(self._cores + 1):
+                self._roomy[c * self._machines + m] -= by
+
+    def _trim(self, m: i64, now_s: float) -> None:
+        self._renumber(m, self._profiles[m].trim(now_s))
+        self._count(m)
+
+    def _clear(self, m: i64, now_s: float) -> None:
+        self._profiles[m].clear(now_s)
+        self._count(m)
+        for c in range(self._cores + 1):
+            self._roomy[c * self._machines + m] = 0
+            self._room_s[c * self._machines + m] = now_s
+
+    def _earliest(self, m: i64, now_s: float, run_s: float, cores: i64, before_s: float) -> tuple[float, i64]:
+        """Start of the earliest interval of `run_s` s in which so many cores are free, and the step that it lies in.
+
+        The start is infinite if it were after `before_s`.
+        """
+        profile = self._profiles[m]
+        since, used = profile.since, profile.used
+        last: i64 = len(since) - 1
+        room = self._cores - cores
+        # until the machine is cleared its profile only fills, and steps only move up
+        cell = cores * self._machines + m
+        k = max(profile.first, self._roomy[cell])
+        while used[k] > room:
+            k += 1
+        start_s = since[k]
+        self._roomy[cell] = k
+        self._room_s[cell] = start_s
+        start_s = max(now_s, start_s)
+        while start_s <= before_s:
+            begin, end_s = k, start_s + run_s
+            while k < last and used[k] <= room and since[k + 1] < end_s:
+                k += 1
+            if used[k] <= room:
+                return start_s, begin
+            while used[k] > room:
+                k += 1
+            start_s = since[k]
+        return math.inf, k
+
+    def _plan(self, number: i64, m: i64, k: i64, start_s: float) -> None:
+        """Plan the task on machine m from step k on."""
+        task = self.tasks[number]
+        end_s = start_s + task.run_s
+        self._occupy(m, k, start_s, end_s, task.cores)
+        task.machine, task.start_s, task.end_s, task.state = m, start_s, end_s, PLANNED
+        self._wait(m)
+        self._add(start_s, START, m, number)
+        if not self._paper:
+            self._stretched(task, end_s)
+
+    def _wait(self, m: i64) -> None:
+        self._profiles[m].waiting += 1
+        self._count(m)
+
+    def _add(self, time_s: float, kind: i64, m: i64, number: i64) -> None:
+        heapq.heappush(self._events, (time_s, kind, m, number))
+
+    def _stretched(self, task: Task, end_s: float) -> None:
+        """Let S+ know that a task ends then."""
+        self.worst = max(self.worst, (end_s - task.release_s) / task.length_s)
+
+    def _map(self, number: i64, target: i64, distance: i64, now_s: float, drop: bool) -> None:
+        """Choose a machine for the task: the first within the limit, else the one of least stretch of those probed.
+
+        With `paper`: the target if the task starts now or is within the limit there, else the nearest where it starts
+        now, else the target within S+, else the one of least stretch. With `drop` a task without a first choice is
+        over.
+        """
+        task, usable, paper = self.tasks[number], self.usable, self._paper
+        if usable == 0:
+            # planned nowhere until a machine comes
+            task.machine, task.state = -1, OVER if drop else PLANNED
+            return
+        limit = self._limit if self._limit > 0.0 else self.worst
+        run_s, cores, room_s = task.run_s, task.cores, self._room_s
+        cell = cores * self._machines
+        # of one task the stretch is least where the start is earliest
+        latest_s = task.release_s + limit * SLACK * task.length_s - run_s
+        before_s = math.inf
+        # none is within the limit and none is empty: as a rule the one that has room first is the best
+        while latest_s < now_s and not paper and not drop:
+            first, first_s = target, room_s[cell + target]
+            for m in range(max(0, target - distance), min(usable, target + distance + 1)):
+                if room_s[cell + m] < first_s:
+                    first, first_s = m, room_s[cell + m]
+            if first_s <= now_s:
+                break
+            start_s, k = self._earliest(first, now_s, run_s, cores, before_s)
+            if start_s == first_s:
+                self._plan(number, first, k, start_s)
+                return
+            before_s = min(before_s, start_s)
+            if room_s[cell + first] == first_s:
+                break
+        best, least_s, own_s, taken = target, math.inf, math.inf, False
+        place: i64 = 0
+        own_place: i64 = 0
+        for probe in range(2 * distance + 1):
+            step = (probe + 1) // 2
+            m = target + step if probe % 2 == 1 else target - step
+            if m < 0 or m >= usable or room_s[cell + m] > before_s:
+                continue
+            start_s, k = self._earliest(m, now_s, run_s, cores, before_s)
+            if paper:
+                taken = start_s <= now_s or (probe == 0 and start_s <= latest_s)
+            else:
+                taken = start_s <= latest_s or (self._take_empty and self._empty(m))
+            if taken:
+                best, least_s, place = m, start_s, k
+                break
+            if probe == 0:
+                own_s, own_place = start_s, k
+            # ties go to the target, then to the lowest index
+            if start_s < least_s or (start_s == least_s and best != target and m < best):
+                best, least_s, place = m, start_s, k
+                before_s = start_s
+        if not taken and drop:
+            task.machine, task.state = -1, OVER
+            # as published: the first machine counts as waited for until the next change
+            self._wait(0)
+            return
+        within_s = task.release_s + self.worst * SLACK * task.length_s - run_s
+        if paper and not taken and own_s <= within_s:
+            best, least_s, place = target, own_s, own_place
+        self._plan(number, best, place, least_s)
+
+    def _empty(self, m: i64) -> bool:
+        """Whether nothing runs or is planned on a machine."""
+        profile = self._profiles[m]
+        return profile.first == len(profile.since) - 1
+
+    # what happens -----------------------------------------------------------------------------------------------
+
+    def _happen(self, until_s: float) -> None:
+        """Starts and ends that are planned until a time."""
+        events = self._events
+        while events and events[0][0] <= until_s:
+            time_s, kind, m, number = heapq.heappop(events)
+            task = self.tasks[number]
+            state = task.state
+            if task.machine != m:
+                continue
+            if kind == START and state != RUNNING and state != OVER and task.start_s == time_s:
+                if state == PLANNED:
+                    self._decisions.append(number)
+                task.state = RUNNING
+                self._profiles[m].waiting -= 1
+                self._add(task.end_s, END, m, number)
+            elif kind == END and state == RUNNING and task.end_s == time_s:
+                task.state = OVER
+                self._stretched(task, time_s)
+            else:
+                continue
+            self._trim(m, time_s)
+            self._adapt()
+
+    def _change(self, alive: i64, now_s: float) -> None:
+        """So many machines are alive from now on: kill what runs on others, map all that waits again, by release time.
+
+        With `paper` nothing happens if there are more, unless all were usable and U is above the threshold.
+        """
+        before, usable = self.alive, self.usable
+        self.alive = alive
+        more = alive > before > 0 and self._paper
+        if more and (usable < before or not float(self._total) / float(usable * self._cores) > self._high):
+            return
+        if alive > before:
+            self._adapt()
+        usable = min(max(self.usable, 1), alive)
+        self._events = []
+        for m in range(self._machines):
+            self._clear(m, now_s)
+        self._use(usable)
+        for number in range(self._lowest, len(self.tasks)):
+            task = self.tasks[number]
+            if task.state != RUNNING:
+                continue
+            m = task.machine
+            if m >= alive:
+                self._decisions.append(-1 - number)
+                task.run_s = task.again_s
+                task.state = PLANNED if task.again_s < math.inf else OVER
+                continue
+            self._occupy(m, self._profiles[m].first, now_s, task.end_s, task.cores)
+            task.state, task.start_s = RESTATED, now_s
+            self._wait(m)
+            self._add(now_s, START, m, number)
+        for number in range(self._lowest, len(self.tasks)):
+            task = self.tasks[number]
+            if task.state == PLANNED:
+                self._map(number, self._target(task), self._distance, now_s, False)
+        self._adapt()
+        self._happen(now_s)
+
+    def advance(self, until_s: float, change: i64, arrivals: list[Task]) -> list[int]:
+        """Everything until `until_s`: starts, ends, then the change to so many machines (-1: none), then arrivals.
+
+        Arrivals are in release order. One that was released earlier than it arrives has been running since: it goes to
+        the first machine that has room for it. With `drop` it is over if it cannot start now. Returned are decisions in
+        order: task n started (n) or was killed (-1 - n).
+        """
+        self._decisions = []
+        self._happen(until_s)
+        while self._lowest < len(self.tasks) and self.tasks[self._lowest].state == OVER:
+            self._lowest += 1
+        if change >= 0:
+            self._change(change, until_s)
+        for task in arrivals:
+            number = len(self.tasks)
+            self.tasks.append(task)
+            if task.run_s < task.length_s:
+                self._map(number, 0, self.alive, until_s, self._drop)
+            else:
+                self._map(number, self._target(task), self._distance, until_s, False)
+            self._happen(until_s)
+        return self._decisions
+
+    def end_early(self, number: i64, now_s: float) -> list[int]:
+        """A task ended before it was planned to: what waits on its machine is planned again, by planned start."""
+        self._decisions = []
+        task = self.tasks[number]
+        m = task.machine
+        task.state = OVER
+        self._stretched(task, now_s)
+        if m < 0:
+            return self._decisions
+        # by start and then number
+        waiting: list[tuple[float, int]] = []
+        self._clear(m, now_s)
+        for other in range(self._lowest, len(self.tasks)):
+            task = self.tasks[other]
+            if task.machine != m:
+                continue
+            if task.state == PLANNED:
+                waiting.append((task.start_s, other))
+            elif task.state == RUNNING:
+                self._occupy(m, self._profiles[m].first, now_s, task.end_s, task.cores)
+        waiting.sort()
+        for _, again in waiting:
+            task = self.tasks[again]
+            start_s, k = self._earliest(m, now_s, task.run_s, task.cores, math.inf)
+            self._plan(again, m, k, start_s)
+        self._trim(m, now_s)
+        self._adapt()
+        self._happen(now_s)
+        return self._decisions
