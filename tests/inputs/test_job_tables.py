@@ -159,6 +159,14 @@ def test_columns_of_other_types(tmp_path: Path, column: str, cells):
         read_trace(path)
 
 
+def test_texts_that_are_not_utf8(tmp_path: Path):
+    table = pa.Table.from_pandas(FDATA)
+    texts = pa.array([b"x1", b"x\x90", b"x3"]).cast(pa.string(), safe=False)
+    pq.write_table(table.set_column(table.column_names.index("jid"), "jid", texts), tmp_path / "jobs.parquet")
+    with pytest.raises(InputError, match=r"jobs.parquet: is not parquet \(.*UTF8"):
+        read_trace(tmp_path / "jobs.parquet")
+
+
 def test_numbers_of_other_types(tmp_path: Path):
     power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
     frame = PM100.assign(

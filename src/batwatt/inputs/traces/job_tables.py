@@ -159,6 +159,8 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
                     _check_types(file.schema_arrow, layout, path)
                     wanted = [name for name in file.schema_arrow.names if name in layout.columns]
                     for batch in file.iter_batches(ROWS, columns=wanted):
+                        # texts may be bytes that are not UTF-8
+                        batch.validate(full=True)
                         yield batch.to_pandas(), layout
             except pyarrow.ArrowException as error:
                 raise InputError(path, f"is not parquet ({error})", "give the file as it was published") from None
