@@ -12,7 +12,7 @@ class ArrivedJob(Job):
     """
 
     __slots__ = ("arrival_number",)
+    arrival_number: int
 
     def __hash__(self) -> int:
-        number: int = self.arrival_number
-        return number
+        return self.arrival_number
