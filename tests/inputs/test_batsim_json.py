@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.inputs.workloads.batsim_json import MAX_INT, parse_job, parse_profile, parse_workload, read_workload
+from batwatt.inputs.workloads.batsim_json import (
+    MAX_INT,
+    load_json,
+    parse_job,
+    parse_profile,
+    parse_workload,
+    read_workload,
+)
 from batwatt.inputs.workloads.batsim_numbers import wire_floats
 from batwatt.model.workload import Composed, Delay, Parallel
 
@@ -381,3 +388,12 @@ def test_a_hundred_thousand_jobs(tmp_path):
     path.write_text(json.dumps(workload(*jobs, profiles=profiles)), encoding="utf-8")
     made = read_workload(path)
     assert len(made.jobs) == 100_000 and len(made.profiles) == 1000
+
+
+@pytest.mark.parametrize("before", range(20))
+def test_the_shortest_whole_number_beyond_doubles(before: int):
+    """10^308 is a double and 2 10^308 is none, wherever in the text its 309 digits begin."""
+    blanks = " " * before
+    assert load_json(f'{{{blanks}"a": {10**308}}}', "here") == {"a": 10**308}
+    with pytest.raises(InputError, match="is too large"):
+        load_json(f'{{{blanks}"a": {2 * 10**308}}}', "here")

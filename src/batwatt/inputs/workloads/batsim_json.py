@@ -23,7 +23,6 @@ from batwatt.inputs.workloads.batsim_numbers import (
     wire_floats,
 )
 from batwatt.inputs.workloads.hash_order import kept_parts
-from batwatt.inputs.workloads.usual_json import usual_job, usual_profile
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 
 MAX_TASKS = 10_000_000
@@ -39,8 +38,9 @@ NOT_SIMULATED = (
 )
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
-_LONG_WHOLE = re.compile("[0-9]{309}")
-"""Digits that no double may hold."""
+_LONG_WHOLE, _SAMPLED = re.compile("[0-9]{309}"), 20
+"""Digits that no double may hold; of a text with them, every 20th character has 15 digits in a row."""
+_MAYBE_LONG = re.compile("[0-9]{15}")
 _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
 
 
@@ -65,7 +65,7 @@ def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
     `parse_float` takes infinities.
     """
     options: dict[str, Any] = {"parse_constant": _no_constant, "parse_float": _finite_float} | hooks
-    if options["parse_float"] is not float and _LONG_WHOLE.search(text):
+    if options["parse_float"] is not float and _MAYBE_LONG.search(text[::_SAMPLED]) and _LONG_WHOLE.search(text):
         # slow, and needed by hardly any file
         options["parse_int"] = _finite_int
     try:
@@ -182,13 +182,13 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
     refuse_batsim_5(raw_profiles, where)
     jobs: dict[str, Job] = {}
     for index, raw in enumerate(raw_jobs):
-        job = usual_job(raw, name) or parse_job(raw, name, f"{where}: jobs[{index}]")
+        job = parse_job(raw, name, f"{where}: jobs[{index}]")
         if job.id in jobs:
             raise InputError(f"{where}: jobs[{index}]", f"a second job {job.id!r}", "give each job an id of its own")
         jobs[job.id] = job
     profiles = _Profiles(raw_profiles, where, simulate)
     for job in jobs.values():
-        if job.profile not in profiles.widths and not profiles.use_usual(job.profile):
+        if job.profile not in profiles.widths:
             profiles.use(job.profile, f"{where}: job {job.id!r}")
         width = profiles.widths[job.profile]
         if width is not None and width != job.hosts:
@@ -216,13 +216,6 @@ class _Profiles:
         """Number of hosts that the profile's matrices fix, None if any number will do."""
         self.tasks: dict[str, int] = {}
         """How many tasks a composed profile runs."""
-
-    def use_usual(self, name: str) -> bool:
-        """Take in a profile that is as usual; False if it is for `use`."""
-        if found := usual_profile(self.raw.get(name)):
-            self.parsed[name], self.sent[name] = found
-            self.widths[name] = None
-        return bool(found)
 
     def use(self, name: str, user: str) -> None:
         """Check a profile and all below it; `user` is what names it, for messages."""
@@ -377,13 +370,15 @@ def _required(raw: Mapping[str, Any], key: str, where: object) -> Any:
 
 def _number(value: Any, name: str, where: object) -> float:
     """A finite number >= 0."""
-    found = json_number(value)
-    if found is None:
+    number = json_number(value)
+    if number is None:
         raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")
-    return found
+    return number
 
 
 def _integer(value: Any, name: str, where: object, low: int) -> int:
+    if type(value) is int and low <= value <= MAX_INT:
+        return value
     return checked_whole(where, repr(name), value, low, MAX_INT, what="an integer", hint="correct the value")
 
 
