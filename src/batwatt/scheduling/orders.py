@@ -36,10 +36,15 @@ def _walltime(jobs: Jobs) -> Any:
 
 
 class Order(ABC):
-    """Base of queue orders; `time_invariant` if the key does not depend on the time (then the queue stays sorted)."""
+    """Base of queue orders; `time_invariant` if the key does not depend on the time (then the queue stays sorted).
+
+    `monotone`: with each of submission, walltime and hosts alone a key only falls or only rises, so that the keys of
+    extreme jobs bound those between them. It matters for keys that depend on the time.
+    """
 
     name = ""
     time_invariant = True
+    monotone = False
 
     @abstractmethod
     def key(self, jobs: Jobs, now_s: float) -> Any:
@@ -87,6 +92,7 @@ class Slowdown(Order):
     """Largest slowdown first, (wait + walltime) / walltime: what Eq. 6 becomes while a job waits."""
 
     time_invariant = False
+    monotone = True
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the slowdown if the job started now and used its walltime; 1 without walltime."""
@@ -158,6 +164,7 @@ class Wfp(Order):
     """Greatest (wait / walltime)^3 x width first: the utility WFP of Cobalt (Tang et al., IEEE Cluster 2009)."""
 
     time_invariant = False
+    monotone = True
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Minus the utility; 0 without walltime."""

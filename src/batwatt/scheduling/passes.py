@@ -12,7 +12,7 @@ from typing import final
 
 from mypy_extensions import mypyc_attr
 
-from batwatt.scheduling.queue import Ends, Queue, Waiting
+from batwatt.scheduling.queue import Ends, Gap, Queue, Waiting
 from batwatt.units import microseconds
 
 
@@ -79,12 +79,12 @@ def first_fit(cluster: ClusterView) -> list[Start]:
     free = cluster.free
     if not free or not len(cluster.queue):
         return starts
-    count = free.bit_count()
-    for waiting in cluster.queue.fitting(cluster.now_s, count):
-        if waiting.hosts <= count and (left := _start(cluster, starts, waiting, free)) != free:
+    gap = Gap(free.bit_count())
+    for waiting in cluster.queue.fitting(cluster.now_s, gap):
+        if waiting.hosts <= gap.free and (left := _start(cluster, starts, waiting, free)) != free:
             free = left
-            count -= waiting.hosts
-            if not count:
+            gap.free -= waiting.hosts
+            if not gap.free:
                 break
     return starts
 
@@ -117,7 +117,7 @@ class EasyPasses:
             # only submissions since the last pass: who was refused then is refused now, as the window shrinks
             if queue.new:
                 queue.new.sort(key=_sort_key)
-                self._backfill(cluster, starts, queue.new, free, microseconds(last[2] - now_s), last[3])
+                self._backfill(cluster, starts, queue.new, free, Gap(count, microseconds(last[2] - now_s), last[3]))
             return starts
         if head.hosts <= count:
             for waiting in chain((head,), in_order):
@@ -134,39 +134,32 @@ class EasyPasses:
         shadow_s, extra = (
             self._shadow(cluster, head.hosts, count, starts) if starts else cluster.ends.shadow(head.hosts, count)
         )
-        window_s = microseconds(shadow_s - now_s)
+        gap = Gap(count, microseconds(shadow_s - now_s), extra)
         # the head is too wide to be among them, or may run nowhere
-        candidates = queue.fitting(now_s, count, window_s, extra)
+        candidates = queue.fitting(now_s, gap)
         if starts:
             chosen = {start.waiting.serial for start in starts}
             candidates = _without(chosen, candidates)
-        self._backfill(cluster, starts, candidates, free, window_s, extra)
+        self._backfill(cluster, starts, candidates, free, gap)
         self._last = None if starts else (cluster.version, head, shadow_s, extra)
         return starts
 
     def _backfill(
-        self,
-        cluster: ClusterView,
-        starts: list[Start],
-        candidates: Iterable[Waiting],
-        free: int,
-        window_s: float,
-        extra: int,
+        self, cluster: ClusterView, starts: list[Start], candidates: Iterable[Waiting], free: int, gap: Gap
     ) -> None:
         """Add the candidates that fit without delaying the head, in order."""
-        count = free.bit_count()
         for waiting in candidates:
-            late = waiting.walltime_s > window_s
-            if waiting.hosts > count or (late and waiting.hosts > extra):
+            late = waiting.walltime_s > gap.window_s
+            if waiting.hosts > gap.free or (late and waiting.hosts > gap.extra):
                 continue
             left = _start(cluster, starts, waiting, free)
             if left == free:
                 continue
             if late:
-                extra -= waiting.hosts
+                gap.extra -= waiting.hosts
             free = left
-            count -= waiting.hosts
-            if not count:
+            gap.free -= waiting.hosts
+            if not gap.free:
                 break
 
     def _shadow(self, cluster: ClusterView, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:

@@ -9,21 +9,38 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.scheduling.orders import Columns, Order
+from batwatt.scheduling.boxes import Boxes
+from batwatt.scheduling.orders import Order
 
-Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
 
-SEVERAL: Final = 48
-"""Rows that are sorted at first."""
-LONG: Final = SEVERAL if __file__.endswith(".py") else 2000
+LONG: Final = 48 if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
+
+
+@final
+class Gap:
+    """Limits for jobs: a need of at most `free`, and a walltime of at most `window_s` or a need of at most `extra`.
+
+    The reader of a queue may lower them between two jobs.
+    """
+
+    __slots__ = ("extra", "free", "window_s")
+
+    def __init__(self, free: float = math.inf, window_s: float = math.inf, extra: float = 0.0) -> None:
+        self.free = free
+        self.window_s = window_s
+        self.extra = extra
+
+    def fits(self, need: Any, walltime_s: Any) -> Any:
+        """Whether jobs are within the limits: numbers, or vectors."""
+        return (need <= self.free) & ((walltime_s <= self.window_s) | (need <= self.extra))
 
 
 class Waiting:
@@ -58,8 +75,8 @@ class Queue:
         self.rows: list[Waiting] = []
         self._hosts = array("q")
         self._walltime = array("d")
-        self._submit = array("d")
-        self._known: tuple[float, Floats, Floats] | None = None
+        self._boxes = Boxes(order)
+        """All jobs, unless their order never changes."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -69,67 +86,52 @@ class Queue:
 
     def add(self, job: Any) -> None:
         """Put a pybatsim job in the queue."""
-        self._known = None
         self._serial += 1
         row = Waiting(job, self._serial)
         if self.time_invariant:
             row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.serial)
+        else:
+            self._boxes.add(row, (row.submit_s, row.walltime_s, row.hosts, row.hosts, row.submit_s, row.serial))
         keys, key = self._keys, row.sort_key
         if not keys or key > keys[-1]:
             keys.append(key)
             self.rows.append(row)
             self._hosts.append(row.hosts)
             self._walltime.append(row.walltime_s)
-            self._submit.append(row.submit_s)
         else:
             index = bisect_left(keys, key)
             keys.insert(index, key)
             self.rows.insert(index, row)
             self._hosts.insert(index, row.hosts)
             self._walltime.insert(index, row.walltime_s)
-            self._submit.insert(index, row.submit_s)
         self.new.append(row)
 
     def remove(self, row: Waiting) -> None:
         """Take a row out."""
-        self._known = None
         index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
         del self._keys[index], self.rows[index]
-        del self._hosts[index], self._walltime[index], self._submit[index]
-
-    def _now(self, now_s: float) -> tuple[Floats, Floats]:
-        """The keys and the submissions of all rows; kept until the queue or the time changes."""
-        if self._known is None or self._known[0] != now_s:
-            # copies: the arrays cannot grow while a view of them exists
-            vectors = Columns(np.array(self._submit), np.array(self._walltime), np.array(self._hosts, dtype=np.int64))
-            keys = np.asarray(self._order.key(vectors, now_s), dtype=np.float64) + np.zeros(len(self.rows))
-            self._known = now_s, keys, vectors.submit_s
-        return self._known[1:]
+        del self._hosts[index], self._walltime[index]
+        if not self.time_invariant:
+            self._boxes.remove(row.serial)
 
     def ordered(self, now_s: float) -> Iterator[Waiting]:
         """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
         if self.time_invariant or len(self.rows) < 2:
             return iter(self.rows)
-        return self._sorted(now_s, np.arange(len(self.rows)))
+        return self._boxes.sorted(now_s, Gap())
 
-    def fitting(self, now_s: float, free: int, window_s: float = math.inf, extra: int = 0) -> Iterator[Waiting]:
-        """In order, the jobs of at most `free` hosts that end within `window_s` or need at most `extra` hosts.
-
-        As far as they are asked for; the queue may not change meanwhile.
-        """
-        count = len(self.rows)
-        if count < LONG and self.time_invariant:
-            return self._scan(free, window_s, extra)
-        if count == 0:
-            return iter(())
-        hosts = np.frombuffer(self._hosts, dtype=np.int64)
-        fits = hosts <= free
-        if window_s < math.inf:
-            fits &= (np.frombuffer(self._walltime, dtype=np.float64) <= window_s) | (hosts <= extra)
-        # the arrays cannot grow while a view of them exists
-        del hosts
-        indices = np.flatnonzero(fits)
-        return self._rows_at(indices) if self.time_invariant else self._sorted(now_s, indices)
+    def fitting(self, now_s: float, gap: Gap) -> Iterator[Waiting]:
+        """The jobs within the limits, in order, as far as they are asked for; the queue may not change meanwhile."""
+        if not self.time_invariant:
+            return self._boxes.sorted(now_s, gap)
+        if len(self.rows) < LONG:
+            return self._scan(gap)
+        # the arrays cannot grow while a view of them exists, so none is kept
+        return self._rows_at(
+            np.flatnonzero(
+                gap.fits(np.frombuffer(self._hosts, dtype=np.int64), np.frombuffer(self._walltime, dtype=np.float64))
+            )
+        )
 
     # generators, as mypyc makes lists of expressions of them, to the last row
 
@@ -137,38 +139,10 @@ class Queue:
         for i in indices:
             yield self.rows[i]
 
-    def _scan(self, free: int, window_s: float, extra: int) -> Iterator[Waiting]:
+    def _scan(self, gap: Gap) -> Iterator[Waiting]:
         for row in self.rows:
-            if row.hosts <= free and (row.hosts <= extra or row.walltime_s <= window_s):
+            if row.hosts <= gap.free and (row.hosts <= gap.extra or row.walltime_s <= gap.window_s):
                 yield row
-
-    def _sorted(self, now_s: float, indices: Indices) -> Iterator[Waiting]:
-        """The rows of rising indices in order, sorted a few at a time: seldom are more than the first ones wanted."""
-        columns = tuple(column[indices] for column in self._now(now_s))
-        done, wanted = 0, SEVERAL
-        while done < len(indices):
-            first = _smallest(columns, wanted)
-            for i in indices[first[done:]]:
-                yield self.rows[i]
-            done, wanted = len(first), 8 * wanted
-
-
-def _smallest(columns: Sequence[Floats], count: int) -> Indices:
-    """The first `count` positions by the columns, then by position, in this order."""
-    kept: list[Indices] = []
-    left = np.arange(len(columns[0]))
-    for column in columns:
-        wanted = count - sum(map(len, kept))
-        if not 0 < wanted < len(left):
-            break
-        values = column[left]
-        last = np.partition(values, wanted - 1)[wanted - 1]
-        kept.append(left[values < last])
-        left = left[values == last]
-    first = np.concatenate([*kept, left[: max(0, count - sum(map(len, kept)))]])
-    first.sort()
-    # lexsort is stable
-    return first[np.lexsort([column[first] for column in reversed(columns)])]
 
 
 class Ends:

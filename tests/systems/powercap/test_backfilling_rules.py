@@ -9,7 +9,8 @@ from builders import envelope, job, machine, simulated, starts, workload_of
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.events import read_events
-from batwatt.scheduling.queue import Columns, Ends, Queue
+from batwatt.scheduling.orders import Columns
+from batwatt.scheduling.queue import Ends, Gap, Queue
 from batwatt.scheduling.registry import make, names
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
@@ -66,7 +67,7 @@ def test_order_of_four_jobs(name):
         queue.add(row)
     assert [ROWS.index(waiting.job) for waiting in queue.ordered(100.0)] == EXPECTED[name]
     assert next(queue.ordered(100.0)).job is ROWS[EXPECTED[name][0]]
-    fitting = [ROWS.index(waiting.job) for waiting in queue.fitting(100.0, 4)]
+    fitting = [ROWS.index(waiting.job) for waiting in queue.fitting(100.0, Gap(4))]
     assert fitting == [i for i in EXPECTED[name] if i != 3]
 
 
@@ -91,7 +92,7 @@ def test_ties_go_to_the_earlier_submission_then_arrival(name):
     for row in rows:
         queue.add(row)
     assert [waiting.job for waiting in queue.ordered(7.0)] == rows
-    assert [waiting.job for waiting in queue.fitting(7.0, 1, 20.0, 0)] == rows
+    assert [waiting.job for waiting in queue.fitting(7.0, Gap(1, 20.0, 0))] == rows
 
 
 @pytest.mark.parametrize("name", ["fcfs", "slowdown", "desc"])
@@ -108,7 +109,7 @@ def test_long_and_short_queues_agree(name):
             for waiting in queue.ordered(300.0)
             if waiting.hosts <= free and (waiting.walltime_s <= window or waiting.hosts <= extra)
         ]
-        assert [waiting.job for waiting in queue.fitting(300.0, free, window, extra)] == expected
+        assert [waiting.job for waiting in queue.fitting(300.0, Gap(free, window, extra))] == expected
 
 
 def test_shadow_time_counts_all_runs_that_end_then():

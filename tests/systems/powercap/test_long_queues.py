@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt.scheduling.backfilling  # noqa: F401  (registers them)
-from batwatt.scheduling.queue import LONG, Queue, _smallest
+from batwatt.scheduling.boxes import FEW, Boxes, _smallest
+from batwatt.scheduling.orders import Order
+from batwatt.scheduling.queue import LONG, Gap, Queue
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
 
@@ -44,10 +46,10 @@ columns = st.lists(
 def test_the_smallest_are_the_first_of_all_sorted(rows, count):
     keys, submits = (np.array(column) for column in zip(*rows, strict=True))
     everything = np.lexsort((submits, keys)).tolist()
-    found = _smallest((keys, submits), count).tolist()
-    assert found == everything[: len(found)]
+    taken = _smallest((keys, submits), count).tolist()
+    assert taken == everything[: len(taken)]
     # without NaN, which has no place among numbers, none is missing
-    assert np.isnan(keys).any() or len(found) == min(count, len(rows))
+    assert np.isnan(keys).any() or len(taken) == min(count, len(rows))
 
 
 @pytest.mark.parametrize("name", ["slowdown", "fcfs", "asc", "desc_walltime"])
@@ -67,7 +69,7 @@ def test_the_order_of_long_queues(name, submits):
 
         expected = [rows[place] for place in sorted(range(len(rows)), key=key)]
         assert [waiting.job for waiting in queue.ordered(now_s)] == expected
-        assert [waiting.job for waiting in queue.fitting(now_s, 1, 50.0)] == [
+        assert [waiting.job for waiting in queue.fitting(now_s, Gap(1, 50.0))] == [
             row for row in expected if row.requested_time <= 50.0
         ]
 
@@ -93,3 +95,52 @@ def test_few_rows_are_looked_at_for_each_start(order, backfilling, walltime):
             started += 1
     assert started >= 120
     assert Counted.looks <= 60 * 100
+
+
+class Fickle(Order):
+    """Shares of the wait: no box bounds such keys."""
+
+    time_invariant = False
+
+    def key(self, jobs, now_s):
+        return np.mod((now_s - jobs.submit_s) * jobs.hosts, jobs.walltime_s)
+
+
+@pytest.mark.parametrize("name", ["slowdown", "wfp", "widest", "asc_walltime", "lcfs", "fickle"])
+@pytest.mark.parametrize("seed", range(4))
+def test_boxes_are_as_sorting_all_of_them(name, seed):
+    # jobs come and go while limits fall; ties of keys and of ranks are frequent
+    rng = np.random.default_rng(seed)
+    order = Fickle() if name == "fickle" else make("order", name)
+    boxes, plain, now_s = Boxes(order), {}, 0.0
+    for step in range(12):
+        for _ in range(2 * FEW if step in (0, 6) else 60):
+            serial, rank = len(plain), float(rng.integers(0, 5))
+            submit_s, hosts = round(now_s - float(rng.choice([0.0, 0.5, 30.0])), 3), float(2 ** rng.integers(0, 5))
+            walltime_s = float(rng.choice([10.0, 20.0, math.inf, rng.integers(1, 9000)]))
+            plain[serial] = (submit_s, walltime_s, hosts, hosts, rank, serial)
+            boxes.add(serial, plain[serial])
+        present = [row for row in plain.values() if row is not None]
+        columns = np.array(present).T
+        keys = order.key(type("C", (), {"submit_s": columns[0], "walltime_s": columns[1], "hosts": columns[2]}), now_s)
+        expected = [present[i] for i in np.lexsort((columns[5], columns[4], keys + np.zeros(len(present))))]
+        assert list(boxes.sorted(now_s, Gap())) == [row[5] for row in expected]
+        gap, taken, expected_taken = Gap(16.0, 500.0, 8.0), [], []
+        for serial in boxes.sorted(now_s, gap):
+            taken.append(serial)
+            boxes.remove(serial)
+            if len(taken) in (3, 60):
+                gap.free, gap.window_s, gap.extra = gap.free / 2, gap.window_s / 2, gap.extra - 6.0
+            if len(taken) == 400:
+                break
+        free, window_s, extra = 16.0, 500.0, 8.0
+        for row in expected:
+            if row[3] <= free and (row[1] <= window_s or row[3] <= extra):
+                expected_taken.append(row[5])
+                plain[row[5]] = None
+                if len(expected_taken) in (3, 60):
+                    free, window_s, extra = free / 2, window_s / 2, extra - 6.0
+                if len(expected_taken) == 400:
+                    break
+        assert taken == expected_taken
+        now_s += float(rng.choice([0.0, 7.5, 5000.0]))

@@ -23,7 +23,7 @@ from batwatt.inputs.workloads.batsim_json import parse_workload, read_text
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.results.writers import write_record
 from batwatt.scheduling.orders import Fcfs
-from batwatt.scheduling.queue import Queue
+from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.cluster import Cluster
 from batwatt.systems.powercap.frugal import Frugal
@@ -147,7 +147,7 @@ def ordered(order: str, now_s: float, *rows: tuple[str, int, float, float]) -> l
     queue = Queue(make("order", order))
     for name, hosts, walltime, submit in rows:
         queue.add(Job(name, hosts, walltime, submit))
-    assert next(queue.ordered(now_s)) is next(queue.fitting(now_s, 99))
+    assert next(queue.ordered(now_s)) is next(queue.fitting(now_s, Gap(99)))
     return [row.job.id for row in queue.ordered(now_s)]
 
 

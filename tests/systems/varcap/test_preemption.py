@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import random
 from dataclasses import replace
+from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 import pytest
 from examples import examples
@@ -16,6 +19,8 @@ from varcap_talk import runs_of, scheduler
 
 from batwatt.errors import InputError
 from batwatt.run.run import run as carry_out
+from batwatt.scheduling.boxes import Boxes
+from batwatt.systems.varcap.preemption import Preemptions
 
 RULE = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
 ONE = {"machines": 1, "cores": 1, "capacity": "1", "termination": "lww", "victim": RULE, "preemption": "slowdown"}
@@ -172,6 +177,47 @@ def test_the_text_of_the_wire_changes_nothing():
     assert run(jobs, capacity, CHOSEN, between=ThroughText) == record
     ends = [one.end_s for one in runs_of(record, CORES) if one.how == "killed"]
     assert len([end_s for end_s in ends if abs(end_s - 200.0) > 1.0]) > 5
+
+
+def all_sorted(self, now_s, gap):
+    """Every task that waits, in order, whether it fits or not."""
+    slots = np.array(list(self._slots.values()))
+    *_, ranks, serials = self._columns[:, slots]
+    return iter([self._items[slots[i]] for i in np.lexsort((serials, ranks, self._keys(slots, now_s)))])
+
+
+def all_weighed(self, fleet, refused):
+    """The rule as it is written: every task that waits, but for those that were weighed on the same fleet."""
+    now = (fleet.serving, [(task.number, task.part_s) for task in fleet.tasks.values()])
+    weighed = self._weighed if now == self._fleet_then else set()
+    weighed = weighed | {notice.task.number for notice in self.notices}
+    self._fleet_then, self._weighed = now, set(self._waiting)
+    rows = [entry for bucket in self._lengths.values() for entry in bucket.entries() if entry[1] not in weighed]
+    for _, number, task in sorted(rows):
+        if self._waiting[number] not in refused:
+            yield task, self._waiting[number]
+
+
+@pytest.mark.parametrize("order", ["smith", "wfp", "fcfs", "desc_walltime"])
+@pytest.mark.parametrize("backfilling", ["easy", "first-fit", "none"])
+def test_long_queues_are_as_sorting_all_of_them(order, backfilling):
+    draw = random.Random(order)
+    rows = [
+        (
+            draw.choice([0.0, 10.0 * i]),
+            draw.choice([5.0, 40.0, 600.0, float(i + 1)]),
+            1 + i % (CORES + 2),
+            0.0,
+            None,
+            (),
+        )
+        for i in range(120)
+    ]
+    jobs, capacity = load(rows), [(0.0, 4), (200.0, 2), (500.0, 3)]
+    chosen = CHOSEN | {"order": order, "backfilling": backfilling}
+    record = run(jobs, capacity, chosen)
+    with patch.object(Boxes, "sorted", all_sorted), patch.object(Preemptions, "_to_weigh", all_weighed):
+        assert run(jobs, capacity, chosen) == record
 
 
 def test_batsim(tmp_path, batsim):

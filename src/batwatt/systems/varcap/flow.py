@@ -39,6 +39,7 @@ class JobFlow:
         hosts: Hosts,
         fleet: Fleet,
         mapping: Any,
+        preemptions: Any,
     ) -> None:
         self._scheduler: Any = scheduler
         self._bs: Any = scheduler.bs
@@ -48,6 +49,7 @@ class JobFlow:
         self._hosts = hosts
         self._fleet = fleet
         self._mapping: Any = mapping
+        self._preemptions: Any = preemptions
         self.dependencies = Dependencies()
         self.to_move: list[JobState] = []
         self.freed = True
@@ -100,8 +102,11 @@ class JobFlow:
 
     def wait(self, task: JobState) -> None:
         """A job waits in its queue."""
-        queue: WaitingQueue = self._mapping.queues[self._mapping.queue_of(task)]
+        index: int = self._mapping.queue_of(task)
+        queue: WaitingQueue = self._mapping.queues[index]
         queue.add(task)
+        if self._preemptions is not None:
+            self._preemptions.wait(task, index)
 
     # ends -------------------------------------------------------------------------------------------------------
 
@@ -177,6 +182,8 @@ class JobFlow:
         self.freed = False
 
     def _start(self, task: JobState, places: Places) -> None:
+        if self._preemptions is not None:
+            self._preemptions.leave(task)
         task.part_s = self._now_s
         self._fleet.add(task, places, self._now_s)
         self._execute(task)

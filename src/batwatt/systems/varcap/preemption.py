@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from itertools import chain
 from typing import ClassVar
 
 from batwatt.scheduling.fleet import Fleet, JobState
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
+from batwatt.systems.varcap.buckets import Bucket
 from batwatt.systems.varcap.queues import Range, reservation
 
 LEAST_NOTICE_S = 1.0
 """What is announced comes so much later at least: nothing is killed in the message that starts it."""
 Costs = dict[int, float]
 """What it costs to stop a task, by its number; those that are left out may not be stopped."""
+Shape = tuple[int, int, float, int]
+"""Machines, cores, memory and queue of a waiting task."""
 
 
 class Preemption(ABC):
@@ -85,9 +90,36 @@ class Preemptions:
         self._rule = rule
         self._notice_s = max(notice_s, LEAST_NOTICE_S)
         self._loss_s = loss_s
-        self._weighed: set[int] = set()
+        self._waiting: dict[int, Shape] = {}
+        self._lengths: dict[Shape, Bucket] = {}
+        """(estimate, number, task) of the waiting tasks of each shape."""
+        self._fresh: dict[int, JobState] = {}
+        """What has begun to wait since the last announcement."""
         self._fleet_then: object = None
         self.notices: list[Notice] = []
+
+    def wait(self, task: JobState, queue: int) -> None:
+        """Add a task that waits in a queue."""
+        shape = (task.machines, task.cpus, task.memory, queue)
+        self._waiting[task.number] = shape
+        if shape not in self._lengths:
+            self._lengths[shape] = Bucket([])
+        self._lengths[shape].add((task.estimate_s, task.number, task))
+        self._fresh[task.number] = task
+
+    def leave(self, task: JobState) -> None:
+        """Remove a task that waits no more."""
+        shape = self._waiting.pop(task.number)
+        bucket = self._lengths[shape]
+        bucket.remove((task.estimate_s, task.number, task))
+        if not bucket.blocks:
+            del self._lengths[shape]
+        self._fresh.pop(task.number, None)
+
+    def waits(self, notice: Notice) -> bool:
+        """Whether the task of a notice still waits in its queue."""
+        shape = self._waiting.get(notice.task.number)
+        return shape is not None and shape[-1] == notice.queue
 
     def due(self, now_s: float) -> list[Notice]:
         """Those that come now, which are forgotten."""
@@ -95,10 +127,13 @@ class Preemptions:
         self.notices = [notice for notice in self.notices if notice.due_s > now_s]
         return due
 
-    def announce(self, fleet: Fleet, waiting: Iterable[tuple[JobState, int, Range]], now_s: float) -> None:
-        """Announce what is worth it, for the shortest task first; each has the number of its queue and its machines."""
-        new = self._to_weigh(fleet, list(waiting))
-        if not new:
+    def announce(self, fleet: Fleet, ranges: Sequence[Range], now_s: float) -> None:
+        """Announce what is worth it, for the shortest task first; `ranges` are the machines of each queue."""
+        # of jobs of one shape it is not worth it for the longer if it is not for the shorter
+        refused: set[Shape] = set()
+        rows = self._to_weigh(fleet, refused)
+        first = next(rows, None)
+        if first is None:
             return
         rule, stop_s = self._rule, now_s + self._notice_s
         promised = {task.number: task for notice in self.notices for task in notice.running(fleet)}
@@ -113,12 +148,9 @@ class Preemptions:
         # cores that are promised to a waiting job, and that it does not need
         spare = sum(_cores(fleet, task) for task in promised.values())
         spare -= sum(_cores(fleet, notice.task) for notice in self.notices)
-        # of jobs of one shape it is not worth it for the longer if it is not for the shorter
-        refused: set[tuple[int, int, float, int]] = set()
-        for task, queue, where in new:
-            shape = (task.machines, task.cpus, task.memory, queue)
-            if shape in refused:
-                continue
+        for task, shape in chain((first,), rows):
+            queue = shape[-1]
+            where = ranges[queue]
             most = rule.gain(task, longest_s)
             # a loss adds to a cost, and takes time to work out
             if most <= min((rule.cost(task, other, 0.0) for other in running), default=math.inf):
@@ -143,17 +175,38 @@ class Preemptions:
                 running = [other for other in running if other.number not in stopped]
                 spare += sum(_cores(fleet, victim) for victim in victims) - _cores(fleet, task)
 
-    def _to_weigh(self, fleet: Fleet, waiting: list[tuple[JobState, int, Range]]) -> list[tuple[JobState, int, Range]]:
-        """The waiting tasks that may be worth it now, the shortest first.
+    def _to_weigh(self, fleet: Fleet, refused: set[Shape]) -> Iterator[tuple[JobState, Shape]]:
+        """The waiting tasks that may be worth it now, of shapes that are not refused, the shortest first.
 
         While nothing starts or ends a wait only gets shorter and no loss gets less: what was not worth it is not.
         """
         fleet_now = (fleet.serving, [(task.number, task.part_s) for task in fleet.tasks.values()])
-        weighed = self._weighed if fleet_now == self._fleet_then else set()
-        weighed |= {notice.task.number for notice in self.notices}
-        self._weighed, self._fleet_then = {row[0].number for row in waiting}, fleet_now
-        new = [row for row in waiting if row[0].number not in weighed]
-        return sorted(new, key=lambda row: (row[0].estimate_s, row[0].number))
+        announced = {notice.task.number for notice in self.notices}
+        if fleet_now == self._fleet_then:
+            walks = [
+                self._walk(self._waiting[number], [[(task.estimate_s, number, task)]], refused)
+                for number, task in self._fresh.items()
+            ]
+        else:
+            walks = [self._walk(shape, bucket.blocks, refused) for shape, bucket in self._lengths.items()]
+        self._fleet_then = fleet_now
+        self._fresh.clear()
+        return (
+            (task, shape)
+            for _, number, task, shape in merge(*walks)
+            if number not in announced and shape not in refused
+        )
+
+    @staticmethod
+    def _walk(
+        shape: Shape, blocks: list[list[tuple[float, int, JobState]]], refused: set[Shape]
+    ) -> Iterator[tuple[float, int, JobState, Shape]]:
+        """The tasks of a shape, the shortest first, until it is refused."""
+        for block in blocks:
+            for entry in block:
+                if shape in refused:
+                    return
+                yield (*entry, shape)
 
 
 def _cores(fleet: Fleet, task: JobState) -> int:

@@ -14,15 +14,19 @@ from typing import Any, Final, final
 
 import numpy as np
 from mypy_extensions import mypyc_attr
-from numpy.typing import NDArray
 
 from batwatt.scheduling.backfilling import Backfilling
+from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.fleet import Fleet, JobState, Places
-from batwatt.scheduling.orders import Columns, Fcfs, Order
+from batwatt.scheduling.orders import Fcfs, Order
+from batwatt.scheduling.queue import Gap
 from batwatt.systems.varcap.buckets import Bucket, Entry
+from batwatt.units import LAG_S
 
 Start = Callable[[JobState, Places], None]
 Key = Callable[[JobState], float]
+_ALONE: Final = 1e9
+"""Of a task that has machines to itself the need is above that of any other by so much."""
 
 
 @final
@@ -42,6 +46,10 @@ class WaitingQueue(ABC):
     @abstractmethod
     def add(self, task: JobState) -> None:
         """A task waits (again)."""
+
+    @abstractmethod
+    def remove(self, task: JobState) -> None:
+        """A task waits no more."""
 
     @abstractmethod
     def tasks(self) -> Iterator[JobState]:
@@ -112,6 +120,12 @@ class BucketQueue(WaitingQueue):
             bucket = self._waiting[need] = Bucket([])
         bucket.add(self._entry(task))
         self._fresh.append(task)
+
+    def remove(self, task: JobState) -> None:
+        """See `WaitingQueue`."""
+        self._waiting[_need(task)].remove(self._entry(task))
+        if task in self._fresh:
+            self._fresh.remove(task)
 
     def tasks(self) -> Iterator[JobState]:
         """See `WaitingQueue`."""
@@ -207,37 +221,54 @@ def _number(task: JobState) -> int:
 
 @final
 class SortedQueue(WaitingQueue):
-    """An order that is worked out at each pass; a task that does not fit is passed over, blocks, or reserves."""
+    """An order that may change with time; a task that does not fit is passed over, blocks, or reserves.
+
+    Orders see the user's estimate for the walltime and machines for hosts; ties go to the lower rank, then number. For
+    `fcfs` the rank is the submission.
+    """
 
     def __init__(self, order: Order, backfilling: Backfilling) -> None:
-        self._order = order
+        self._boxes: Any = Boxes(order)
+        self._by_rank = isinstance(order, Fcfs)
         self._blocked = backfilling.blocked
-        self._waiting: list[JobState] = []
+        self._waiting: dict[int, JobState] = {}
 
     def add(self, task: JobState) -> None:
         """See `WaitingQueue`."""
-        self._waiting.append(task)
+        self._waiting[task.number] = task
+        submit_s = task.rank if self._by_rank else task.submit_s
+        need = _ALONE + task.machines if task.machines else task.cpus
+        self._boxes.add(task, (submit_s, task.estimate_s, task.width, need, task.rank, task.number))
 
     def tasks(self) -> Iterator[JobState]:
         """See `WaitingQueue`."""
-        return iter(self._waiting)
+        return iter(self._waiting.values())
 
     def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
         """See `WaitingQueue`."""
-        gone = sorted([task for task in self._waiting if unwanted(task)], key=_number)
-        self._waiting = [task for task in self._waiting if not unwanted(task)] if gone else self._waiting
+        gone = sorted([task for task in self._waiting.values() if unwanted(task)], key=_number)
+        for task in gone:
+            self.remove(task)
         return gone
+
+    def remove(self, task: JobState) -> None:
+        """See `WaitingQueue`."""
+        del self._waiting[task.number]
+        self._boxes.remove(task.number)
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
         """See `WaitingQueue`."""
         if not self._waiting:
             return
-        started: set[int] = set()
         reserved: Places | None = None
         shadow_s = math.inf
         room = within = _room_of(fleet, where)
-        for task in ordered(self._order, self._waiting, now_s):
-            if within.most <= 0:
+        passes_over = self._blocked == "pass"
+        limits = Gap(within.limit if passes_over else math.inf)
+        tasks: Iterator[JobState] = self._boxes.sorted(now_s, limits)
+        while within.most > 0:
+            task = next(tasks, None)
+            if task is None:
                 break
             places: Places | None = None
             if within.may_hold(task):
@@ -248,7 +279,7 @@ class SortedQueue(WaitingQueue):
                     if hidden is not None:
                         fleet.show(*hidden)
             if places is not None:
-                started.add(task.number)
+                self.remove(task)
                 start(task, places)
                 within = _room_of(fleet, where)
                 room = within if reserved is None else _room_without(fleet, where, reserved)
@@ -259,8 +290,12 @@ class SortedQueue(WaitingQueue):
                 if found is not None:
                     shadow_s, reserved = found
                     room = _room_without(fleet, where, reserved)
-        if started:
-            self._waiting = [task for task in self._waiting if task.number not in started]
+            if reserved is not None:
+                limits.free, limits.extra = within.limit, room.limit
+                # with some for rounding
+                limits.window_s = shadow_s - now_s + LAG_S
+            elif passes_over:
+                limits.free = within.limit
 
 
 @final
@@ -270,6 +305,11 @@ class _Room:
     def __init__(self, most: int, whole: int) -> None:
         self.most = most
         self.whole = whole
+
+    @property
+    def limit(self) -> float:
+        """The greatest need that there may be room for."""
+        return _ALONE + self.whole if self.whole else self.most
 
     def may_hold(self, task: JobState) -> bool:
         return task.machines <= self.whole if task.machines else task.cpus <= self.most
@@ -281,7 +321,7 @@ def _room_of(fleet: Fleet, where: Range) -> _Room:
 
 
 def _room_without(fleet: Fleet, where: Range, hidden: Places) -> _Room:
-    """Room on a range, but for some machines."""
+    """Gap on a range, but for some machines."""
     before = fleet.hide(hidden)
     room = _room_of(fleet, where)
     fleet.show(hidden, before)
@@ -347,19 +387,3 @@ def _machines_then(
         roomy &= memory >= task.memory - 1e-9
     fits = where.low + np.flatnonzero(roomy[where.low : where.high])
     return fits[: task.width] if where.upwards else fits[::-1][: task.width]
-
-
-def ordered(order: Order, tasks: list[JobState], now_s: float) -> list[JobState]:
-    """Tasks by the key of an order, with the user's estimate for the walltime and machines for hosts; ties by rank.
-
-    The rank says who came first, which is all that `fcfs` asks for.
-    """
-    count = len(tasks)
-
-    def column(name: str) -> NDArray[np.float64]:
-        return np.fromiter((getattr(task, name) for task in tasks), np.float64, count)
-
-    if isinstance(order, Fcfs):
-        return sorted(tasks, key=lambda task: (task.rank, task.number))
-    key = order.key(Columns(column("submit_s"), column("estimate_s"), column("width")), now_s)
-    return [tasks[i] for i in np.lexsort((column("number"), column("rank"), key))]

@@ -9,9 +9,7 @@ announced, so run times may be unknown. Nothing starts while something that was 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from operator import is_
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,8 +25,7 @@ from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.flow import JobFlow
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
-from batwatt.systems.varcap.preemption import Notice, Preemptions
-from batwatt.systems.varcap.queues import Range
+from batwatt.systems.varcap.preemption import Preemptions
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
 
@@ -84,7 +81,9 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self.fleet.selection = self.selection
             self.hosts.describe(self.fleet, self.platform)
         mapping = self.parts.mapping
-        self.flow = JobFlow(self, self.lifecycle, self.lengths, self.victims, self.hosts, self.fleet, mapping)
+        self.flow = JobFlow(
+            self, self.lifecycle, self.lengths, self.victims, self.hosts, self.fleet, mapping, self.preemptions
+        )
 
     def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
@@ -152,9 +151,16 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if most < self._checked:
             # what arrives is checked when it does
             self._checked = most
-            unfit = (queue.drop(lambda task: not self.flow.can_ever_run(task, most)) for queue in mapping.queues)
+            unfit = [
+                task
+                for queue in mapping.queues
+                for task in queue.drop(lambda task: not self.flow.can_ever_run(task, most))
+            ]
+            if self.preemptions is not None:
+                for task in unfit:
+                    self.preemptions.leave(task)
             held = [task for task in self.flow.dependencies.held() if not self.flow.can_ever_run(task, most)]
-            self.flow.reject([*(task for tasks in unfit for task in tasks), *held], ())
+            self.flow.reject([*unfit, *held], ())
 
     def _terminate(self, termination: Termination, lowest: int, alive: int, now_s: float) -> None:
         """Let victims go until no more machines than `alive` are in service; their tasks are killed."""
@@ -218,29 +224,22 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self._start_moved()
         preemptions = self.preemptions
         if preemptions is not None:
-            self._preempt(preemptions.due(now_s + LAG_S), now_s)
+            self._preempt(preemptions, now_s)
         if self.lifecycle.pending:
             return
         self.flow.fill(now_s)
         if preemptions is not None:
-            preemptions.announce(self.fleet, self._placeable(), now_s)
+            preemptions.announce(self.fleet, self.parts.mapping.ranges, now_s)
             for notice in preemptions.notices:
                 self.lifecycle.wake_at(notice.due_s, now_s)
 
-    def _placeable(self) -> Iterator[tuple[JobState, int, Range]]:
-        """What waits, with its queue and its machines."""
-        mapping = self.parts.mapping
-        for index, (queue, where) in enumerate(zip(mapping.queues, mapping.ranges, strict=True)):
-            for task in queue.tasks():
-                yield task, index, where
-
-    def _preempt(self, notices: list[Notice], now_s: float) -> None:
+    def _preempt(self, preemptions: Preemptions, now_s: float) -> None:
         """Stop tasks so that others start, which have their machines from now on."""
         fleet, mapping = self.fleet, self.parts.mapping
-        for notice in notices:
+        for notice in preemptions.due(now_s + LAG_S):
             task, queue, where = notice.task, mapping.queues[notice.queue], mapping.ranges[notice.queue]
             victims = [(victim, victim.places) for victim in notice.running(fleet)]
-            if not victims or task not in queue.tasks():
+            if not victims or not preemptions.waits(notice):
                 continue
             for victim, _ in victims:
                 fleet.remove(victim)
@@ -249,7 +248,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
                 for victim, its in victims:
                     fleet.add(victim, its, victim.part_s)
                 continue
-            queue.drop(partial(is_, task))
+            queue.remove(task)
+            preemptions.leave(task)
             task.part_s, task.moving = now_s, True
             fleet.add(task, places, now_s)
             self.flow.to_move.append(task)
