@@ -13,11 +13,10 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.job_power import POWER_FIELDS, power_of
-from batwatt.scheduling.backfilling import Backfilling
+from batwatt.scheduling.backfilling import Backfilling, Start
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.options import PartChoice, PowerOptions
 from batwatt.scheduling.orders import Order
-from batwatt.scheduling.passes import Start
 from batwatt.scheduling.queue import Waiting
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.base import PowerScheduler
