@@ -100,10 +100,11 @@ checkpoint: $(VENV)/test  ## experiments on checkpoint planning, in part: campai
 	$(BIN)/batwatt campaign run experiments/checkpoint-small.yaml
 	$(BIN)/python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
 
-carbon: $(VENV)/test  ## experiments of the carbon thesis: all plans, tables and pictures of the docs
-	$(BIN)/batwatt carbon study experiments/carbon.yaml
-	$(BIN)/batwatt carbon study experiments/carbon-small.yaml
-	$(BIN)/python experiments/carbon_tables.py results/carbon results/carbon-small
+carbon: $(VENV)/test  ## experiments of the carbon thesis, SIGNAL=FILE (papers/carbon/README.md): all plans, its page
+	@test -n "$(SIGNAL)" || { echo "give SIGNAL=FILE, see papers/carbon/README.md"; exit 2; }
+	$(BIN)/python -m papers.carbon.study papers/carbon/study.yaml $(SIGNAL) results/carbon
+	$(BIN)/python -m papers.carbon.study papers/carbon/small.yaml power_profiles/carbon/carbon-hourly.csv results/carbon-small
+	$(BIN)/python -m papers.carbon.tables results/carbon results/carbon-small
 
 clean:  ## remove what was made
 	rm -rf $(VENV) build dist out site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

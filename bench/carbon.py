@@ -1,10 +1,9 @@
-"""Speed and memory of carbon plans, compared with the solver's on the same instances: `make bench`.
+"""Speed and memory of carbon plans: `make bench`.
 
 The first lines are the thesis's examples (300 slots, start-up 20, work 100: "within minutes" with Gurobi; 5,000 slots,
 work 800: "barely within 30 minutes" at a gap of 98 %), then a job by the second: a window of 24 h, 3 h of work, 5 min
-of start-up; each in a process of its own, its code compiled before. The solver is HiGHS on the thesis's formulation,
-killed after two minutes, in which it makes its model, too; a tiny instance shows that both agree. Then all of GAIA's
-policies over a thousand jobs. `--quick` leaves out the solver.
+of start-up; each in a process of its own, its code compiled before. Then all of GAIA's policies over a thousand jobs.
+`python -m papers.carbon.solver` compares with a solver.
 """
 
 from __future__ import annotations
@@ -22,12 +21,10 @@ import numpy as np
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.milp import plan_milp
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.simulators import gaia
 
 GIB = 2**30
-SOLVER_S = 120.0
 GAIA_S = 5.0
 PHASES = 6
 
@@ -42,14 +39,13 @@ class Case:
     work: int
     most_s: float
     hourly: bool = False
-    solver: bool = True
 
 
 CASES = (
     Case("a tiny one", 30, 3, 12, 0.005),
     Case("the thesis's small one", 300, 20, 100, 0.005),
     Case("the thesis's large one", 5000, 20, 800, 0.25),
-    Case("a day by the second", 86_400, 300, 10_800, 5.0, hourly=True, solver=False),
+    Case("a day by the second", 86_400, 300, 10_800, 5.0, hourly=True),
 )
 
 
@@ -91,27 +87,6 @@ def measured(case: Case) -> dict[str, float]:
     return found
 
 
-def solver(text: str) -> None:
-    """The solver's optimum; prints how long it took to make and to solve the model, and the carbon."""
-    case = Case(**json.loads(text))
-    began = time.perf_counter()
-    proven = plan_milp(*instance_of(case), slot_s=1.0)
-    print(json.dumps({"s": time.perf_counter() - began, "carbon": proven.carbon}))
-
-
-def solver_line(case: Case, found: dict[str, float]) -> str:
-    """The solver on the same instance, killed when its time is over: its own limit is not kept to."""
-    command = [sys.executable, __file__, "--solver", json.dumps(asdict(case))]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=SOLVER_S)
-    except subprocess.TimeoutExpired:
-        return f"  HiGHS: no proof within {SOLVER_S:g} s, more than {SOLVER_S / found['s']:.0f} times as long"
-    proven: dict[str, float] = json.loads(done.stdout)
-    same = abs(proven["carbon"] - found["carbon"]) <= 1e-9 * found["carbon"]
-    verdict = "the same optimum" if same else "ANOTHER OPTIMUM"
-    return f"  HiGHS: {proven['s']:.1f} s, {proven['s'] / found['s']:.0f} times as long, {verdict}"
-
-
 def gaia_line() -> tuple[str, bool]:
     """All of GAIA's policies on a thousand jobs of a week, with some reserved cpus; whether that was fast enough."""
     rng = np.random.default_rng(1)
@@ -137,28 +112,21 @@ def gaia_line() -> tuple[str, bool]:
 def main() -> int:
     """All of it; 1 if something takes longer, or more memory, than it should."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out the solver")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--solver", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         child(given.child)
         return 0
-    if given.solver:
-        solver(given.solver)
-        return 0
     missed = False
     print("carbon plans")
-    # first all that is measured: the solver's memory would be counted as that of processes started after it
-    for case, found in [(case, measured(case)) for case in CASES]:
+    for case in CASES:
+        found = measured(case)
         late = found["s"] > case.most_s or found["bytes"] > 2 * GIB
         missed |= late
         size = f"T {case.slots:6d}  S {case.startup:4d}  W {case.work:6d}"
         took = f"{1e3 * found['s']:9.2f} ms  {found['bytes'] / 2**20:5.0f} MiB  {found['starts']} starts"
         verdict = "MISSED" if late else "met"
         print(f"{case.name:24s} {size}  {took}  (to stay under {1e3 * case.most_s:g} ms and 2 GiB: {verdict})")
-        if case.solver and not given.quick:
-            print(solver_line(case, found))
     text, good = gaia_line()
     print(text)
     return int(missed or not good)

@@ -251,7 +251,7 @@ def _carbon() -> Named:
         yield f"carbon run {policy}", f"carbon run {CARBON_JOBS} --policy {policy} -e out/x"
     for policy in ("cost", "carbon-cost", "oracle-spot", "carbon"):
         yield f"carbon run reserved {policy}", f"carbon run {CARBON_JOBS} --policy {policy} --reserved 4 -e out/x"
-    pictures = "--picture out/x.svg --savings out/saved.svg --max-starts 3 --slot-s 300 --averaged --checkpoints"
+    pictures = "--picture out/x.svg --max-starts 3 --slot-s 300 --averaged --checkpoints"
     yield "carbon run pictures", f"carbon run {CARBON_JOBS} --policy phase-aware {pictures} -e out/x --json"
     prices = "--reserved 4 --carbon-policy lowest --machine-prices 0.06,0.01,0.5"
     yield "carbon run prices", f"carbon run {CARBON_JOBS} --policy carbon-cost {prices} -e out/x"
@@ -270,15 +270,14 @@ def _carbon() -> Named:
         yield f"carbon lwa {policy}", f"carbon lwa {words} next-workday --policy {policy} -e out/x"
     errors = "--forecast-error 0.1 --repetitions 3 --seed 2"
     yield "carbon lwa errors", f"carbon lwa {words} semi-weekly --policy wait-awhile {errors} -e out/x -o out/x.csv"
-    few = "--policies immediate,phase-aware,suspend-resume -o out/c.csv"
-    yield "carbon compare", f"carbon compare {CARBON_JOBS} --price {PRICE} --price-weight 100 {few}"
-    yield "carbon compare errors", f"carbon compare {CARBON_JOBS} {errors} {few} --json"
-    yield "carbon compare wait", f"carbon compare {CARBON_JOBS} --wait 3x12 --policies oracle,waiting,cst-average"
+    few = "--policy immediate,phase-aware,suspend-resume -o out/c.csv"
+    yield "carbon run several", f"carbon run {CARBON_JOBS} --price {PRICE} --price-weight 100 {few}"
+    yield "carbon run several errors", f"carbon run {CARBON_JOBS} {errors} {few} --json"
+    yield "carbon run several wait", f"carbon run {CARBON_JOBS} --wait 3x12 --policy oracle,waiting,cst-average"
     yield "carbon jobs", "carbon jobs -n 200 --seed 3"
     ends = "--start 2024-07-02T13:00 --deadline 2024-07-03T15:00"
     job = f"workloads/carbon/job.json --signal {CARBON}"
     yield "carbon plan", f"carbon plan {job} {ends} --picture out/plan.svg"
-    yield "carbon plan milp", f"carbon plan {job} {ends} --method milp --slot-s 7200 -o out/plan.json"
     yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --signal {CARBON} {ends} --checkpoints --cpus 4"
     yield "carbon policies", "carbon policies"
     yield "carbon policies json", "carbon policies --json"
@@ -291,10 +290,6 @@ def _carbon() -> Named:
     yield _run("carbon engine cluster", f"{SITE} {BOTH} -s carbon", policy="oracle", wait_h=[6, 24], **replanned)
     yield _run("carbon engine sun", f"{SITE} {SUN} {BOTH} -s carbon", policy="waiting", constraint="next-workday")
     yield "carbon account", f"carbon account made/carbon -w made/carbon.json --signal {CARBON} --segments out/s.csv"
-    measured = "power_profiles/measured"
-    yield "carbon fit", f"carbon fit {measured}/straight -o out/model.json --picture out/fit.svg"
-    interrupted = f"--interrupted {measured}/suspended --alike --startup-until training --checkpoint 'save*'"
-    yield "carbon fit interrupted", f"carbon fit {measured}/straight {interrupted}"
 
 
 def _engines() -> Named:
@@ -470,4 +465,3 @@ def _campaigns() -> Named:
     studies = {name: f"experiments/{name}-small.yaml" for name in ("varcap", "pmbs23", "checkpoint")}
     for name, path in {**studies, "igsc22": "papers/igsc22/small.yaml"}.items():
         yield f"campaign {name}", f"campaign run {path} --results out -j 1 && report out/{name}-small"
-    yield "carbon study", "carbon study experiments/carbon-small.yaml --results out -j 1"

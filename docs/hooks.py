@@ -35,7 +35,6 @@ OUTSIDE = {
     "workloads/pai/README.md": "data/pai.md",
     "power_profiles/README.md": "data/power-profiles.md",
     "power_profiles/carbon/README.md": "data/carbon.md",
-    "power_profiles/measured/README.md": "data/measured.md",
     "experiments/README.md": "data/experiments.md",
     "experiments/periods/README.md": "data/periods.md",
     "tests/data/README.md": "data/recordings.md",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from carbon_talk import CARBON, DAY, JOBS, MEASURED, PRICE, SIGNALS, content, good, hourly
+from carbon_talk import CARBON, DAY, JOBS, PRICE, SIGNALS, content, good, hourly
 
 
 def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None, to="x", by="run"):
@@ -17,7 +16,7 @@ def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None,
     return house.batwatt("carbon", by, "--jobs", path, "--signal", signal or hourly(house), *words)
 
 
-# run, compare, policies ----------------------------------------------------------------------------------------------
+# run, policies -------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_by_hand(house):
@@ -75,10 +74,10 @@ def test_gaps_that_no_job_reaches_do_not_matter(house):
     assert "values missing" in run(house, "--policy", "oracle", signal=hourly(house, [400, "", *DAY])).err
 
 
-def test_pictures(house):
+def test_a_picture(house):
     good(run(house, "--policy", "phase-aware", "--deadline", 24, "--picture", house.out / "x.png",
-             "--savings", house.out / "s.svg", jobs=JOBS, signal=CARBON))  # fmt: skip
-    assert (house.out / "x.png").read_bytes().startswith(b"\x89PNG") and b"<svg" in (house.out / "s.svg").read_bytes()
+             jobs=JOBS, signal=CARBON))  # fmt: skip
+    assert (house.out / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_same_seed_same_bytes(house):
@@ -91,10 +90,10 @@ def test_same_seed_same_bytes(house):
     assert pd.read_csv(house.out / "a_segments.csv")["repetition"].max() == 2
 
 
-def test_compare_orders_as_the_laws_have_it(house):
+def test_several_policies_order_as_the_laws_have_it(house):
     names = "immediate,oracle,suspend-resume,phase-aware"
     file = house.out / "all.csv"
-    done = good(house.batwatt("carbon", "compare", "--jobs", JOBS, "--signal", CARBON, "--policies", names,
+    done = good(house.batwatt("carbon", "run", "--jobs", JOBS, "--signal", CARBON, "--policy", names,
                               "--deadline", 24, "-o", file))  # fmt: skip
     table = pd.read_csv(file).set_index("policy")
     assert table.index.tolist() == names.split(",") == [line.split("\t")[0] for line in done.out.splitlines()[1:]]
@@ -118,6 +117,8 @@ def test_policies(house, words, some):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        (["--policy", " , "], "--policy: names none"),
+        (["--policy", "oracle,lowest"], "--export: is for one policy"),
         (["--policy", "oracel"], "no policy 'oracel'; did you mean 'oracle'?"),
         (["--policy", "oracle", "--wait", "6x"], "--wait: '6x' is not SHORTxLONG in hours"),
         (["--policy", "oracle", "--wait", "1x2x3"], "--wait"),
@@ -137,11 +138,6 @@ def test_policies(house, words, some):
 def test_bad_runs(house, words, expected):
     done = run(house, *words)
     assert done.code == 2 and expected in done.line and done.out == "" and house.left == []
-
-
-def test_no_policy_to_compare(house):
-    done = house.batwatt("carbon", "compare", "--jobs", JOBS, "--signal", CARBON, "--policies", " , ")
-    assert done.code == 2 and "--policies: names none" in done.line
 
 
 @pytest.mark.parametrize(
@@ -281,7 +277,7 @@ def test_lwas_jobs(house):
     assert good(house.batwatt("carbon", "jobs", "-n", 50, "--seed", 3)).out == done.out
 
 
-# engines, fits -------------------------------------------------------------------------------------------------------
+# engines -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_on_the_engine_emits_what_immediate_does(house):
@@ -305,24 +301,6 @@ def test_a_platform_that_would_be_too_wide(house):
     words = ["--machines", 20, "-o", house.out / "w.json", "-p", house.out / "p.xml"]
     done = house.batwatt("carbon", "workload", JOBS, *words)
     assert done.code == 2 and "powers from 1 to 300 W" in done.line and house.left == []
-
-
-def test_a_fit_gives_a_job_that_can_be_planned(house):
-    model, picture = house.out / "model.json", house.out / "fit.png"
-    words = ["-o", model, "--picture", picture, "--interrupted", MEASURED / "suspended"]
-    found = content(house.batwatt("carbon", "fit", MEASURED / "straight", *words))
-    assert found["runs"] == 10 and found["energy_j"] == pytest.approx(12970, abs=40)
-    assert {"model", "per_phase", "per_run", "interrupted", "rmse_power_w", "rmse_energy_j"} < set(found)
-    assert found["model"] == json.loads(model.read_text()) and picture.read_bytes().startswith(b"\x89PNG")
-    planned = content(house.batwatt("carbon", "plan", model, "--signal", CARBON, "--deadline", 600, "--slot-s", 1))
-    assert planned["energy_j"] == pytest.approx(found["energy_j"], rel=1e-9)
-
-
-def test_bad_measurements(house):
-    done = house.batwatt("carbon", "fit", house.folder)
-    assert done.code == 2 and "no file NAME-events.csv in this folder" in done.line
-    done = house.batwatt("carbon", "fit", MEASURED / "straight", "--startup-until", "trainin")
-    assert done.code == 2 and "no event 'trainin'; did you mean 'training'?" in done.line
 
 
 # examples ------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,6 @@ def batwatt(*words: str, without: tuple[str, ...] = OPTIONAL) -> subprocess.Comp
     "words, extra",
     [
         (("campaign", "run", "papers/igsc22/study.yaml"), "campaign"),
-        (("carbon", "study", "experiments/carbon-small.yaml"), "campaign"),
         (("report", "results/igsc22"), "report"),
         (("optimum", *SMALL, *ENVELOPE), "optimum"),
     ],

@@ -37,9 +37,7 @@ pytestmark = pytest.mark.skipif(not Path(ENDLESS).exists(), reason="no /dev/zero
         ["generate", "platform", ENDLESS],
         ["checkpoint", "plan", ENDLESS],
         ["carbon", "plan", ENDLESS, "--signal", ENDLESS, "--deadline", "10"],
-        ["carbon", "fit", ENDLESS],
         ["campaign", "status", ENDLESS],
-        ["carbon", "study", ENDLESS],
     ],
     ids=lambda words: " ".join(str(word) for word in words[:4]),
 )
@@ -82,7 +80,6 @@ def test_pipes_are_refused_and_the_null_device_is_read(house):
         ["run", "-p", SMALL, "-w", JOBS, "-o", f"@{pipe}"],
         ["convert", pipe],
         ["characterise", f"carbon:{pipe}"],
-        ["carbon", "study", pipe],
     ):
         done = house.batwatt(*words)
         assert done.code == 2 and f"{pipe}: is a pipe, not a file" in done.line

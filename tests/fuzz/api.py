@@ -247,7 +247,7 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
         "plan_checkpoints": (bw.plan_checkpoints, {"instance": PERIOD, "method": "dp", "min_yield": 0.0, "refill": False}),  # noqa: E501
         "plan_carbon": (
             bw.plan_carbon,
-            {"job": PHASES, "signal": at / "nl.csv", "deadline_s": 43200.0, "start_s": 0.0, "price": None, "carbon_weight": 1.0, "price_weight": 0.0, "slot_s": 600.0, "max_starts": 3, "checkpoints": False, "method": "dp", "cpus": 1},  # noqa: E501
+            {"job": PHASES, "signal": at / "nl.csv", "deadline_s": 43200.0, "start_s": 0.0, "price": None, "carbon_weight": 1.0, "price_weight": 0.0, "slot_s": 600.0, "max_starts": 3, "checkpoints": False, "cpus": 1},  # noqa: E501
         ),
         "optimum": (bw.optimum, {**run, "envelope": cap, "time_limit_s": None, "effort": 1, "seed": 0, "progress": None}),  # noqa: E501
     }  # fmt: skip

@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from batwatt.campaign.carbon.study import studies_in
 from batwatt.cli.main import _carry_out
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import platform_xml_of
@@ -277,8 +276,6 @@ KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
     "reference": ("x.csv", flat, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", flat, _bytes_of("platforms/small.toml"), (platform_xml_of,)),
     "campaign": ("x.yaml", flat, _declared("start/first.yaml"), (command("campaign", "status", "{}"),)),
-    "study": ("x.yaml", flat, _declared("experiments/carbon-small.yaml"), (
-        lambda path: studies_in(path, path.parent),)),
     "options": ("x.json", tree, json.dumps(OPTIONS).encode(), (
         command("run", "-p", P, "-w", W, "--envelope", E, "-o", "@{}", *TO),)),
 }  # fmt: skip

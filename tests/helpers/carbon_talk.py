@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[2]
 JOBS, JOB = ROOT / "workloads" / "carbon" / "jobs.csv", ROOT / "workloads" / "carbon" / "job.json"
 SIGNALS = ROOT / "power_profiles" / "carbon"
 CARBON, PRICE = SIGNALS / "carbon-hourly.csv", SIGNALS / "price-hourly.csv"
-MEASURED = ROOT / "power_profiles" / "measured"
 DAY = [400, 100, 400, 100, 400, 200] * 4
 
 

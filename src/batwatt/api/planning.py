@@ -66,7 +66,6 @@ def plan_checkpoints(
     slot_s=optional(positive),
     max_starts=optional(partial(whole, low=1)),
     checkpoints=flag,
-    method=text,
     cpus=hosts_of,
 )
 def plan_carbon(
@@ -81,7 +80,6 @@ def plan_carbon(
     slot_s: float | None = None,
     max_starts: int | None = None,
     checkpoints: bool = False,
-    method: str = "dp",
     cpus: int = 1,
 ) -> dict[str, Any]:
     """Plan when one job runs and is suspended so that it emits least, each start-up paid.
@@ -97,7 +95,6 @@ def plan_carbon(
         slot_s: Times are multiples of this, in s. Default: chosen by the planner.
         max_starts: Most segments.
         checkpoints: Suspend only where a phase saves all.
-        method: `dp`, or `milp` (a solver).
         cpus: Cpus of the job.
 
     Returns:
@@ -127,7 +124,7 @@ def plan_carbon(
     cost = None if price is None else _integral("price", "price", price, deadline_s)
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
-    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, method, cpus)
+    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
     return plan_job(name, model, carbon, cost, weights, asked).content
 
 

@@ -89,7 +89,7 @@ class CampaignFolder:
         self.text = text
         self.origin = origin
         self.campaign = parse_declared(text, where, Campaign)
-        self.store = Store(results / folder_name(name, self.campaign.name), CellRecord)
+        self.store = Store(results / folder_name(name, self.campaign.name))
         generated = self.store.folder / "inputs"
         self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
@@ -140,7 +140,7 @@ def campaign_in(path: Path, results: Path, name: str | None = None) -> CampaignF
 def campaign_of(folder: Path) -> CampaignFolder:
     """The campaign of a folder of results, as it was last run. Raises InputError."""
     folder = folder.resolve()
-    origin = Store(folder, CellRecord).origin()
+    origin = Store(folder).origin()
     copy = folder / COPY
     return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name)
 
@@ -218,7 +218,7 @@ def _outcomes(declared: CampaignFolder, left: Iterable[Cell], way: Backend) -> G
         yield from way.outcomes(tasks, declared.store.log, declared.store.resume)
 
 
-def _save(store: Store[CellRecord], cell: Cell, outcome: CellOutcome) -> None:
+def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
     """Keep an outcome, and log it. Raises CampaignStopped."""
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Generic, Literal, TypeVar
+from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -30,18 +30,13 @@ class CampaignStopped(BatwattError):
     """The campaign cannot go on, for a reason outside its runs; what is finished is kept."""
 
 
-class SavedRecord(BaseModel):
+class CellRecord(BaseModel):
     """What the file of a finished cell holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal[1] = 1
     key: str
-
-
-class CellRecord(SavedRecord):
-    """What is kept of a run."""
-
     status: Literal["done", "failed"]
     error: str | None
     figures: dict[str, float | int | bool | None]
@@ -55,9 +50,6 @@ class CellRecord(SavedRecord):
         return self
 
 
-Kind = TypeVar("Kind", bound=SavedRecord)
-
-
 def check_studies(only: Iterable[str], known: Collection[str]) -> None:
     """UnknownNameError unless the studies that `only` names are among those `known`."""
     for study in only:
@@ -65,15 +57,12 @@ def check_studies(only: Iterable[str], known: Collection[str]) -> None:
             raise UnknownNameError("--only", "study", study, known, "Name one of its studies.")
 
 
-class Store(Generic[Kind]):
-    """Reads and writes the folder of a campaign; `resume` is the command that goes on with it.
+class Store:
+    """Reads and writes the folder of a campaign."""
 
-    `kind` is what the files of its cells hold, written with so much `indent`.
-    """
-
-    def __init__(self, folder: Path, kind: type[Kind], resume: str | None = None, indent: int | None = 1) -> None:
-        self.folder, self.kind, self.indent = folder, kind, indent
-        self.resume = resume or f"batwatt campaign resume {folder}"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.resume = f"batwatt campaign resume {folder}"
         self.cells = folder / "cells"
         self.runs = folder / "runs"
         self.scratch = folder / ".scratch"
@@ -169,11 +158,11 @@ class Store(Generic[Kind]):
             hint = "give the YAML file of the campaign instead"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
 
-    def save(self, record: Kind, files: Mapping[str, bytes] | None = None) -> None:
+    def save(self, record: CellRecord, files: Mapping[str, bytes] | None = None) -> None:
         """A finished cell: first its files, if they are kept, then its record, each all at once."""
         if files:
             self._keep(record.key, files)
-        text = json.dumps(record.model_dump(), indent=self.indent, allow_nan=False)
+        text = json.dumps(record.model_dump(), indent=1, allow_nan=False)
         self.write(self._path(record.key), text + "\n")
 
     def _path(self, key: str) -> Path:
@@ -201,14 +190,14 @@ class Store(Generic[Kind]):
         """Whether the files of a run are there; a folder of them appears all at once."""
         return (self.runs / key).is_dir()
 
-    def load(self, keys: Iterable[str]) -> tuple[dict[str, Kind], list[str]]:
+    def load(self, keys: Iterable[str]) -> tuple[dict[str, CellRecord], list[str]]:
         """The finished cells among `keys`, and a line for each file that is damaged and counts as not done."""
-        records: dict[str, Kind] = {}
+        records: dict[str, CellRecord] = {}
         damaged: list[str] = []
         for key in keys:
             path = self._path(key)
             try:
-                record = self.kind.model_validate_json(path.read_bytes())
+                record = CellRecord.model_validate_json(path.read_bytes())
             except FileNotFoundError:
                 continue
             except (ValidationError, OSError):

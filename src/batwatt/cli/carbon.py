@@ -5,9 +5,8 @@ from __future__ import annotations
 import typer
 
 from batwatt.cli.carbon_engine import account_command, jobs_command, workload_command
-from batwatt.cli.carbon_plan import fit_command, plan_command
-from batwatt.cli.carbon_run import compare_command, gaia_command, lwa_command, policies_command, run_command
-from batwatt.cli.carbon_study import study_command
+from batwatt.cli.carbon_plan import plan_command
+from batwatt.cli.carbon_run import gaia_command, lwa_command, policies_command, run_command
 
 carbon = typer.Typer(
     name="carbon",
@@ -23,13 +22,10 @@ carbon = typer.Typer(
 )
 
 carbon.command("run")(run_command)
-carbon.command("compare")(compare_command)
 carbon.command("gaia")(gaia_command)
 carbon.command("lwa")(lwa_command)
 carbon.command("policies")(policies_command)
 carbon.command("plan")(plan_command)
-carbon.command("fit")(fit_command)
 carbon.command("jobs")(jobs_command)
 carbon.command("workload")(workload_command)
 carbon.command("account")(account_command)
-carbon.command("study")(study_command)

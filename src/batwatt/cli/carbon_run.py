@@ -1,4 +1,4 @@
-"""The commands about many jobs: `carbon run`, `compare` and `policies`; `gaia` and `lwa` by the rules of others."""
+"""The commands about many jobs: `carbon run` and `policies`; `gaia` and `lwa` by the rules of others."""
 
 from __future__ import annotations
 
@@ -50,24 +50,19 @@ class RunFiles:
 
     export: Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default=str(EXPORT))] = None
     picture: Annotated[Path | None, drawing("--picture", "Draw who runs when")] = None
-    savings: Annotated[Path | None, drawing("--savings", "Draw which jobs save what")] = None
 
     def write(self, asked: ShiftRequest, simulator: Simulator, outcomes: list[Outcome], table: pd.DataFrame) -> str:
         """Write what the last outcome is, compared with the first; which files."""
         from batwatt.results.writers import file_of
-        from batwatt.systems.carbon.figures.charts import plot_saved_cdf
-        from batwatt.systems.carbon.figures.gantt import plot_gantt
         from batwatt.systems.carbon.files import executions_of, write_outcome
-        from batwatt.systems.carbon.outcome import saved
+        from batwatt.systems.carbon.gantt import plot_gantt
 
-        base, found = outcomes[0], outcomes[-1]
+        found = outcomes[-1]
         export = self.export or EXPORT
         segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
         if self.picture is not None:
             executions = executions_of(found, simulator.jobs, simulator.checkpoints)
             plot_gantt(executions, simulator.integral, self.picture, deadlines_s=_deadlines(found))
-        if self.savings is not None:
-            plot_saved_cdf(saved(found, base), self.savings)
         about = {
             "compat": asked.compat,
             "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
@@ -81,11 +76,15 @@ class RunFiles:
 @tabular
 def run_command(
     asked: OwnRequest,
-    policy: Annotated[str, typer.Option("--policy", help="A name of `batwatt carbon policies`.")],
+    policy: Annotated[
+        str,
+        typer.Option("--policy", help="A name of `batwatt carbon policies`; or several to compare, with commas."),
+    ],
     files: RunFiles,
+    output: Figures = None,
     plugin: Plugins = None,
 ) -> None:
-    """Run a policy on all jobs, each on its own; writes its figures (JSON) and a row for each segment of a job (CSV).
+    """Run a policy on all jobs, each on its own: figures (JSON), a row for each segment (CSV); or compare several.
 
     With --price machines are free unless there are --machine-prices.
 
@@ -94,24 +93,7 @@ def run_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy phase-aware --deadline 24 -e out/x --picture out/x.png
     """
-    _simulate(asked, [policy], files)
-
-
-@tabular
-def compare_command(
-    asked: OwnRequest,
-    policies: Annotated[str, typer.Option("--policies", help="Names of `batwatt carbon policies`, with commas.")],
-    output: Figures = None,
-    plugin: Plugins = None,
-) -> None:
-    """Run several policies on the same jobs and show them side by side; with -o all figures as CSV.
-
-    [bold]Example:[/]
-    batwatt carbon compare --jobs workloads/carbon/jobs.csv
-      --signal power_profiles/carbon/carbon-hourly.csv
-      --policies oracle,suspend-resume,phase-aware --deadline 24
-    """
-    _simulate(asked, _names("--policies", policies), None, output)
+    _run(asked, policy, files, output)
 
 
 @tabular
@@ -129,7 +111,7 @@ def gaia_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy suspend-resume --wait 6x24 -e out/gaia
     """
-    _by_others(asked, policy, files, output)
+    _run(asked, policy, files, output)
 
 
 @tabular
@@ -147,7 +129,7 @@ def lwa_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy interrupting --constraint semi-weekly -e out/lwa
     """
-    _by_others(asked, policy, files, output)
+    _run(asked, policy, files, output)
 
 
 @tabular
@@ -165,30 +147,19 @@ def _show_policies(policies: Iterable[tuple[str, str]]) -> None:
     show_described([{"name": name, "description": line} for name, line in policies])
 
 
-def _by_others(asked: ShiftRequest, policy: str, files: RunFiles, output: Path | None) -> None:
-    """One policy with its files, or several that are compared."""
-    names = _names("--policy", policy)
+def _run(asked: ShiftRequest, policy: str, files: RunFiles, output: Path | None) -> None:
+    """Run one policy and write its files, or several; show them compared with immediate starts. Raises InputError."""
+    names = [name.strip() for name in policy.split(",") if name.strip()]
+    if not names:
+        raise InputError("--policy", "names none", "write one name, or several with commas")
     for option in given_of(vars(files)) if len(names) > 1 else ():
         raise InputError(f"--{option}", "is for one policy", "leave it out, or name one policy")
-    _simulate(asked, names, files if len(names) == 1 else None, output)
-
-
-def _names(option: str, text: str) -> list[str]:
-    """The names of a list with commas. Raises InputError."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise InputError(option, "names none", "write one name, or several with commas")
-    return names
-
-
-def _simulate(asked: ShiftRequest, names: list[str], files: RunFiles | None, output: Path | None = None) -> None:
-    """Run policies and show them compared with who starts at once; with `files` the only one is written."""
     simulator = asked.simulator()
-    found = [simulator.run(name) for name in names]
-    base = next((outcome for outcome in found if outcome.policy == BASE), None) or simulator.run(BASE)
-    outcomes = [base, *(outcome for outcome in found if outcome.policy != BASE)]
+    ran = [simulator.run(name) for name in names]
+    base = next((outcome for outcome in ran if outcome.policy == BASE), None) or simulator.run(BASE)
+    outcomes = [base, *(outcome for outcome in ran if outcome.policy != BASE)]
     table = _table(outcomes, base)
-    written = None if files is None else files.write(asked, simulator, outcomes, table)
+    written = files.write(asked, simulator, outcomes, table) if len(names) == 1 else None
     if output is not None:
         write_output(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)

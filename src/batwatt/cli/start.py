@@ -13,10 +13,7 @@ workloads/site/jobs.sacct power_profiles/site/solar.csv
 workloads/carbon/job.json workloads/carbon/jobs.csv workloads/carbon/ml.json
 power_profiles/small.csv power_profiles/profile3.csv power_profiles/walk-small.csv
 power_profiles/carbon/carbon-hourly.csv power_profiles/carbon/price-hourly.csv
-power_profiles/measured/straight/01.csv power_profiles/measured/straight/01-events.csv
-power_profiles/measured/straight/02.csv power_profiles/measured/straight/02-events.csv
-power_profiles/measured/straight/03.csv power_profiles/measured/straight/03-events.csv
-start/first.yaml experiments/carbon-small.yaml workloads/cloud/jobs.csv
+start/first.yaml workloads/cloud/jobs.csv
 experiments/periods/period.json experiments/periods/change.json experiments/periods/figure1.json
 experiments/periods/starving.json
 """

@@ -1,9 +1,9 @@
-"""Forecasts that prove wrong, jobs that are planned anew, and the bound over several jobs: by hand, and laws."""
+"""Forecasts that prove wrong, jobs that are planned anew: by hand, and laws."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise, permutations
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -13,13 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
-from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
-from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.bound import least_carbon
 from batwatt.systems.carbon.forecast import SignalForecast
-from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.scheduler import ShiftingScheduler
 
 HOUR = 3600.0
@@ -151,23 +147,7 @@ def test_a_forecast_corrects_the_one_before():
     assert steps[-1] == 200.0 and np.std(np.diff(steps)) == pytest.approx(4.0, rel=0.4)
 
 
-# the bound ------------------------------------------------------------------------------------------------------------
-
-
-def test_the_bound_by_hand():
-    """One cpu of 100 W, two jobs of an hour and four hours: the cheapest two of them, 100 and 250 g; idle 40 W: all."""
-    signal = SignalIntegral.regular(TRUTH)
-    two = [ShiftJob(name, 0.0, constant(HOUR, POWER_W)) for name in "ab"]
-    assert least_carbon(two, [4 * HOUR] * 2, 1, signal) == pytest.approx(0.1 * (100 + 250))
-    assert least_carbon(two, [4 * HOUR] * 2, 2, signal) == pytest.approx(0.1 * (100 + 100))
-    idle = 0.04 * (400 + 300 + 100 + 250 + 400)
-    found = least_carbon(two, [4 * HOUR] * 2, 1, signal, idle_w=40.0, until_s=5 * HOUR)
-    assert found == pytest.approx(0.06 * (100 + 250) + idle)
-    # a job of two cpus cannot have three of them, and one that is suspended takes halves of hours
-    wide = [ShiftJob("w", 0.0, constant(HOUR, POWER_W), 2)]
-    assert least_carbon(wide, [4 * HOUR], 3, signal) == pytest.approx(0.2 * 100)
-    late = [ShiftJob("l", 1.5 * HOUR, constant(HOUR, POWER_W))]
-    assert least_carbon(late, [3.25 * HOUR], 1, signal) == pytest.approx(0.1 * 100)
+# idle hosts -----------------------------------------------------------------------------------------------------------
 
 
 def test_idle_hosts_that_stay_on():
@@ -176,44 +156,6 @@ def test_idle_hosts_that_stay_on():
     found = shift(machines(2), jobs((0.0, HOUR, 1)), signal, wait_h=[3], switch=False)
     assert starts_h(found) == pytest.approx([2.0], abs=1e-6)
     assert found.metrics["energy_j"] == pytest.approx(2 * POWER_W * 3 * HOUR, rel=1e-9)
-    job = [ShiftJob("a", 0.0, constant(HOUR, POWER_W))]
-    least = least_carbon(job, [3 * HOUR], 2, signal, idle_w=POWER_W, until_s=3 * HOUR)
-    assert least == pytest.approx(0.2 * (400 + 300 + 100))
-
-
-def test_what_has_no_bound():
-    signal = SignalIntegral.regular(TRUTH)
-    two = [ShiftJob(name, 0.0, constant(HOUR, POWER_W)) for name in "ab"]
-    with pytest.raises(NoPlanError, match="no schedule on 1 cpus meets all deadlines"):
-        least_carbon(two, [HOUR] * 2, 1, signal)
-    with pytest.raises(InputError, match="job a: has phases"):
-        least_carbon([ShiftJob("a", 0.0, PhaseModel((Phase("s", 60.0, 5.0),), two[0].model.work))], [HOUR], 1, signal)
-    with pytest.raises(InputError, match="until_s: 0 s is before the last deadline"):
-        least_carbon(two, [2 * HOUR] * 2, 1, signal, idle_w=40.0)
-    with pytest.raises(InputError, match="the signal ends at"):
-        least_carbon(two, [20 * HOUR] * 2, 1, signal)
-
-
-@examples(25)
-@given(
-    st.lists(st.integers(1, 500), min_size=6, max_size=6),
-    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=4),
-)
-def test_the_bound_is_exact_for_jobs_of_an_hour(values, windows):
-    """All ways to give each job an hour of its own on one cpu."""
-    rows = [(begin, min(begin + wait, 6)) for begin, wait in windows]
-    load = [ShiftJob(str(i), begin * HOUR, constant(HOUR, POWER_W)) for i, (begin, _) in enumerate(rows)]
-    ways = [
-        sum(values[hour] for hour in hours)
-        for hours in permutations(range(6), len(rows))
-        if all(begin <= hour < end for hour, (begin, end) in zip(hours, rows, strict=True))
-    ]
-    signal = SignalIntegral.regular(values)
-    if not ways:
-        with pytest.raises(NoPlanError):
-            least_carbon(load, [end * HOUR for _, end in rows], 1, signal)
-        return
-    assert least_carbon(load, [end * HOUR for _, end in rows], 1, signal) == pytest.approx(0.1 * min(ways), rel=1e-6)
 
 
 # laws -----------------------------------------------------------------------------------------------------------------
@@ -229,7 +171,7 @@ def test_the_bound_is_exact_for_jobs_of_an_hour(values, windows):
     st.booleans(),
 )
 def test_laws(rows, hosts, policy, error, replan_h, switching):
-    """No host has two jobs at once, nobody ends later than allowed or first planned, all emit at least the bound."""
+    """No host has two jobs at once, nobody ends later than allowed or first planned."""
     signal = SignalIntegral.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 20)
     load = sorted((at * 900.0, lasts * 900.0, cpus) for at, lasts, cpus in rows)
     first: dict[str, float] = {}
@@ -261,10 +203,6 @@ def test_laws(rows, hosts, policy, error, replan_h, switching):
         spans.sort()
         assert all(end <= begin + 1e-3 for (_, end), (begin, _) in pairwise(spans))
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
-    emitted = sum(plan.emitted(signal) for plan in plans.values())
-    bounded = [plan.job for plan in plans.values()]
-    dues = [first[name] for name in plans]
-    assert least_carbon(bounded, dues, hosts, signal) <= emitted * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from batwatt.errors import BatwattError, InputError
+from batwatt.errors import InputError
 from batwatt.model.phases import PhaseModel, ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Segment
 from batwatt.systems.carbon.files import charged
-from batwatt.systems.carbon.optimum import NoPlanError, ShiftPlan, UnprovenError, plan
-
-METHODS = ("dp", "milp")
+from batwatt.systems.carbon.optimum import NoPlanError, plan
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,6 @@ class JobPlanning:
     slot_s: float | None = None
     max_starts: int | None = None
     checkpoints: bool = False
-    method: str = "dp"
     cpus: int = 1
 
 
@@ -45,8 +42,6 @@ def plan_job(
     asked: JobPlanning,
 ) -> JobPlan:
     """The plan of least `weights` x (carbon, cost), in g and units of money. Raises InputError."""
-    if asked.method not in METHODS:
-        raise InputError("method", f"{asked.method!r} is not known", f"use {' or '.join(METHODS)}")
     if not asked.start_s >= 0.0:
         problem = f"{asked.start_s:g} s is before the signal begins"
         raise InputError("start", problem, "start later, or let the signal begin earlier")
@@ -55,14 +50,25 @@ def plan_job(
         price.covers(asked.deadline_s, "the job")
         wanted = carbon.plus(price, *weights)
     carbon.covers(asked.deadline_s, "the job")
-    found = _planned(model, wanted, asked)
+    try:
+        planned = plan(
+            model,
+            wanted,
+            asked.start_s,
+            asked.deadline_s,
+            slot_s=asked.slot_s,
+            max_starts=asked.max_starts,
+            checkpoints=asked.checkpoints,
+        )
+    except NoPlanError as error:
+        raise InputError("deadline", str(error), "give a later one") from None
     owner = ShiftJob(name, asked.start_s, model, asked.cpus)
-    execution = found.execution(owner)
+    execution = planned.execution(owner)
     content: dict[str, Any] = {
-        "method": asked.method,
-        "slot_s": found.slot_s,
-        "slots": found.slots,
-        "rounded": found.rounded,
+        "method": "dp",
+        "slot_s": planned.slot_s,
+        "slots": planned.slots,
+        "rounded": planned.rounded,
         "begin": carbon.begin,
         "start_s": asked.start_s,
         "deadline_s": asked.deadline_s,
@@ -78,23 +84,3 @@ def plan_job(
     before = content["immediate_carbon_g"]
     content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
     return JobPlan(execution, content)
-
-
-def _planned(model: PhaseModel, integral: SignalIntegral, asked: JobPlanning) -> ShiftPlan:
-    """The plan; what cannot be planned is one line."""
-    limits: dict[str, Any] = {
-        "slot_s": asked.slot_s,
-        "max_starts": asked.max_starts,
-        "checkpoints": asked.checkpoints,
-    }
-    try:
-        if asked.method == "dp":
-            return plan(model, integral, asked.start_s, asked.deadline_s, **limits)
-        # nothing else needs a solver, and loading one takes time
-        from batwatt.systems.carbon.milp import plan_milp
-
-        return plan_milp(model, integral, asked.start_s, asked.deadline_s, **limits)
-    except NoPlanError as error:
-        raise InputError("deadline", str(error), "give a later one") from None
-    except UnprovenError as error:
-        raise BatwattError(f"method milp: {error}") from None

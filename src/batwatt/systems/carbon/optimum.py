@@ -33,10 +33,6 @@ class NoPlanError(ValueError):
     """No schedule finishes by the deadline."""
 
 
-class UnprovenError(RuntimeError):
-    """A solver found no proof within its time."""
-
-
 class _NoSlotError(InputError):
     """Slots in which the job fits into the window are too many, and it does not fit into longer ones."""
 

@@ -1,0 +1,148 @@
+"""Shift the jobs of Alibaba PAI on the German series: alone by GAIA's rules and by ours, and on one finite cluster.
+
+    python -m papers.carbon.real pai_1k.csv DE-2024-hourly.csv
+        write data/real.csv, real-startups.csv and cluster.csv, and fill the page
+
+README.md says where both files come from.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate as play
+from batwatt.inputs.platforms.machines import machines_platform
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
+from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.phases import Phase, PhaseModel
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.results.writers import write_record
+from batwatt.schedulers.carbon import Carbon
+from batwatt.systems.carbon.account import RunCarbon, account
+from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.files import read_integral
+from batwatt.systems.carbon.outcome import Outcome
+from batwatt.systems.carbon.simulate import ShiftOptions, simulate
+from batwatt.systems.carbon.simulators import gaia
+from batwatt.units import DAY_S, HOUR_S
+from papers.carbon import tables
+from papers.pages import number
+
+DAYS = 40.0
+WAIT_H = (6.0, 24.0)
+"""Longest waits of short (< 2 h) and long jobs."""
+BOTH = (
+    *("immediate", "lowest", "oracle", "waiting", "cst-oracle", "cst-average"),
+    *("suspend-resume", "suspend-resume-threshold"),
+)
+"""Policies of GAIA that have a form in continuous time."""
+STARTUP_S, SLOT_S = 300.0, 60.0
+STARTED = ("immediate", "oracle", "suspend-resume", "suspend-resume-threshold", "phase-aware")
+MACHINES = (200, 60, 40, 30, 25)
+SHARED = ("immediate", "oracle", "suspend-resume", "phase-aware")
+PERCENT = 100.0
+
+
+def with_startup(job: ShiftJob) -> ShiftJob:
+    """Return the job after a start-up at its power, in whole minutes: slots of a minute are exact then."""
+    [work] = job.model.work
+    whole = replace(work, duration_s=SLOT_S * math.ceil(work.duration_s / SLOT_S))
+    model = PhaseModel((Phase("start-up", STARTUP_S, work.power_w),), (whole,))
+    return replace(job, arrival_s=SLOT_S * math.ceil(job.arrival_s / SLOT_S), model=model)
+
+
+def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[str, str]:
+    """Return carbon under the heading `grams`, the share saved, the mean wait and the number of segments."""
+    figures, before = outcome.metrics(), base.metrics()
+    return {
+        grams: number(figures["carbon_g"], decimals),
+        "saved, %": number(PERCENT * (1.0 - figures["carbon_g"] / before["carbon_g"]), 2),
+        "wait, h": number(figures["mean_total_wait_s"] / HOUR_S, 2),
+        "pieces": str(figures["segments"]),
+    }
+
+
+def alone(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
+    """Compare GAIA by its own rules with the same policies in continuous time."""
+    options = ShiftOptions(wait_h=WAIT_H)
+    theirs = [gaia.simulate(jobs, integral.values.tolist(), policy=name, wait_h=WAIT_H) for name in BOTH]
+    ours = [simulate(jobs, integral, name, options) for name in BOTH]
+    rows = []
+    for name, one, other in zip(BOTH, theirs, ours, strict=True):
+        left, right = shifted(one, theirs[0], "g", 6), shifted(other, ours[0], "g", 3)
+        sides = {"GAIA": left, "continuous": right}
+        cells = {f"{side}: {head}": cell for side, row in sides.items() for head, cell in row.items()}
+        rows.append({"policy": f"`{name}`"} | cells)
+    return pd.DataFrame(rows)
+
+
+def with_startups(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
+    """Compare policies with and without a model of start-ups on jobs that have one."""
+    outcomes = [simulate(jobs, integral, name, ShiftOptions(wait_h=WAIT_H)) for name in STARTED]
+    base = outcomes[0]
+    rows = []
+    for outcome in outcomes:
+        metrics = outcome.metrics()
+        more = PERCENT * (metrics["energy_j"] / base.metrics()["energy_j"] - 1.0)
+        row = {"policy": f"`{outcome.policy}`"} | shifted(outcome, base, "carbon, g", 3)
+        rows.append(row | {"more energy, %": number(more, 2), "late jobs": str(metrics["late_jobs"])})
+    return pd.DataFrame(rows)
+
+
+def clusters(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
+    """Run the scheduler `carbon` on fewer and fewer machines; compare with immediate starts on as many."""
+    rows = []
+    for machines in MACHINES:
+        runs = dict(engine_runs(jobs, integral, machines))
+        base = runs["immediate"][0]
+        row = {"machines": str(machines), "at once, g": number(base.carbon_g, 1)}
+        for name, (run, late) in runs.items():
+            wait_h = number(run.metrics()["mean_total_wait_s"] / HOUR_S, 2)
+            if name == "immediate":
+                row["wait, h"] = wait_h
+                continue
+            row[f"`{name}`: saved, %"] = number(PERCENT * (1.0 - run.carbon_g / base.carbon_g), 2)
+            row |= {f"`{name}`: wait, h": wait_h, f"`{name}`: late jobs": str(late)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def engine_runs(
+    jobs: Sequence[ShiftJob], integral: SignalIntegral, machines: int
+) -> Iterator[tuple[str, tuple[RunCarbon, int]]]:
+    """Yield the policy, the carbon and the number of late jobs of a run with each policy on the embedded engine."""
+    owner, content = phase_workload(jobs, machines)
+    workload = parse_workload(content, "w0", "pai")
+    for name in SHARED:
+        engine = Engine(machines_platform(owner), [workload], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+        scheduler = Carbon({"signal": integral, "policy": name, "wait_h": list(WAIT_H), "slot_s": SLOT_S})
+        with tempfile.TemporaryDirectory() as folder:
+            write_record(play(engine, scheduler), Path(folder) / "x")
+            run = account(Path(folder) / "x", integral, workload)
+        ends_s = run.per_job().set_index("job")["end_s"]
+        waits_s = HOUR_S * np.where([job.length_s < 2 * HOUR_S for job in jobs], *WAIT_H)
+        due_s = np.array([job.arrival_s + job.length_s for job in jobs]) + waits_s
+        # times are printed to the microsecond
+        yield name, (run, int((ends_s.loc[[job.id for job in jobs]].to_numpy() > due_s + 1e-3).sum()))
+
+
+if __name__ == "__main__":
+    read = read_phase_jobs(Path(sys.argv[1]))
+    german = read_integral(SignalFile(Path(sys.argv[2])), DAYS * DAY_S)
+    started = [with_startup(job) for job in read]
+    tables.write("real", alone(read, german))
+    tables.write("real-startups", with_startups(started, german))
+    tables.write("cluster", clusters(started, german))
+    tables.refill()

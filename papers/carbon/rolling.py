@@ -1,0 +1,115 @@
+"""Plan once, and again each hour, by forecasts with errors on a finite cluster; compare with a bound.
+
+    python -m papers.carbon.rolling DE-LU_2023_hourly.csv US-CAL-CISO_2023_hourly.csv
+        write data/rolling.csv (a row for each run, some four minutes), and fill the page
+
+README.md says where both files come from.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import batwatt as bw
+from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.model.phases import ShiftJob, constant
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.units import DAY_S, HOUR_S
+from papers.carbon import tables
+from papers.carbon.bound import least_carbon
+
+SIGNALS = ("DE-LU", "CAISO")
+BEGINS = ("2023-01-10", "2023-03-24", "2023-06-05", "2023-08-17", "2023-10-29")
+"""A begin for each seed: 73 days apart."""
+LOADS = (0.3, 0.6, 0.8)
+HOSTS, POWER_W, IDLE_W = 8, 200.0, 100.0
+JOB_DAYS, DAYS = 4.0, 8.0
+"""Jobs arrive in the first of these; all end within the second."""
+SLOT_S = 900.0
+"""Arrivals and lengths are multiples of it, so that the slots of the calendar are exact."""
+WAIT_H = 24.0
+LENGTHS_H = (0.5, 1.0, 2.0, 4.0, 8.0)
+CPUS = (1, 1, 1, 2, 4)
+ERRORS = (0.0, 0.03, 0.06)
+"""Errors an hour ahead; a day ahead 15 and 29 %."""
+REPLAN_H = 1.0
+Case = tuple[str, float, bool]
+"""Policy, error of forecasts, and whether jobs are planned again each hour."""
+AT_ONCE: Case = ("immediate", 0.0, False)
+CASES: tuple[Case, ...] = (
+    AT_ONCE,
+    *((policy, error, again) for policy in ("oracle", "phase-aware") for error in ERRORS for again in (False, True)),
+)
+
+
+def signal_of(path: Path, seed: int) -> SignalIntegral:
+    """Return the signal of a file from the begin of the seed on, g/kWh. Raises InputError."""
+    begin = f"{BEGINS[seed]}T00:00Z"
+    return SignalIntegral.of(read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon")))
+
+
+def jobs_of(load: float, seed: int) -> pd.DataFrame:
+    """Draw jobs until they ask for `load` of the hosts over the days in which they arrive."""
+    rng = np.random.default_rng((seed, round(100 * load)))
+    rows, requested = [], 0.0
+    while requested < load * HOSTS * JOB_DAYS * DAY_S:
+        at = rng.integers(0, int(JOB_DAYS * DAY_S / SLOT_S)) * SLOT_S
+        row = (float(at), float(rng.choice(LENGTHS_H)) * HOUR_S, int(rng.choice(CPUS)))
+        requested += row[1] * row[2]
+        rows.append(row)
+    return pd.DataFrame(sorted(rows), columns=["submission_time_s", "length_s", "hosts"])
+
+
+def run(jobs: pd.DataFrame, integral: SignalIntegral, case: Case, seed: int) -> tuple[float, np.ndarray]:
+    """Run the scheduler `carbon`: g per W that a busy host draws more than an idle one, and the ends of the jobs."""
+    policy, error, again = case
+    options = {"signal": integral, "policy": policy, "wait_h": [WAIT_H], "slot_s": SLOT_S, "forecast_error": error,
+               "forecast_seed": seed, "replan_h": REPLAN_H if again else None}  # fmt: skip
+    platform = machines_platform(MachineSpec(HOSTS, 1, core_w=POWER_W))
+    rows = bw.simulate(platform, bw.Workload.from_frame(jobs), "carbon", options=options).jobs
+    emitted = integral.per_watt(rows["starting_time_s"].to_numpy(), rows["finish_time_s"].to_numpy())
+    place = rows["job_id"].astype(str).str.partition("#")[0].astype(int)
+    ends_s = rows.groupby(place)["finish_time_s"].max().sort_index()
+    return float(emitted @ rows["requested_number_of_resources"].to_numpy()), ends_s.to_numpy()
+
+
+def results(signal: str, load: float, seed: int, path: Path) -> Iterator[dict[str, object]]:
+    """Yield for each case the share saved relative to `AT_ONCE` and the carbon beyond the bound, in %.
+
+    `_off`: idle hosts are off; `_on`: they stay on. A job that is late in any case may be as late in the bound.
+    """
+    integral, jobs = signal_of(path, seed), jobs_of(load, seed)
+    runs = {case: run(jobs, integral, case, seed) for case in CASES}
+    due_s = (jobs["submission_time_s"] + WAIT_H * HOUR_S + jobs["length_s"]).to_numpy()
+    latest_s = np.maximum(due_s, np.max([ends_s for _, ends_s in runs.values()], axis=0))
+    planned = [ShiftJob(str(at), row.submission_time_s, constant(row.length_s, POWER_W), row.hosts)
+               for at, row in enumerate(jobs.itertuples())]  # fmt: skip
+    bound = least_carbon(planned, latest_s.tolist(), HOSTS, integral) / POWER_W
+    for (policy, error, again), (per_watt_g, ends_s) in runs.items():
+        row: dict[str, object] = {"signal": signal, "load": load, "seed": seed}
+        row |= {"policy": policy, "error": error, "again": again}
+        for name, idle_w in (("off", 0.0), ("on", IDLE_W)):
+            always = idle_w * HOSTS * float(integral.per_watt(0.0, integral.end_s))
+            emitted, least, at_once = (
+                always + (POWER_W - idle_w) * per_watt for per_watt in (per_watt_g, bound, runs[AT_ONCE][0])
+            )
+            row[f"saved_{name}"] = 100.0 * (1.0 - emitted / at_once)
+            row[f"above_{name}"] = 100.0 * (emitted / least - 1.0)
+        row["late"] = 100.0 * float(np.mean(ends_s > due_s + 1.0))
+        yield row
+
+
+if __name__ == "__main__":
+    files = dict(zip(SIGNALS, map(Path, sys.argv[1:]), strict=True))
+    cells = product(SIGNALS, LOADS, range(len(BEGINS)))
+    rows = [row for signal, load, seed in cells for row in results(signal, load, seed, files[signal])]
+    tables.write("rolling", pd.DataFrame(rows).round(6))
+    tables.refill()

@@ -1,1 +1,0 @@
-"""Studies of carbon plans."""

@@ -1,1 +1,0 @@
-"""Figures of carbon plans and of what they emit."""

@@ -1,0 +1,320 @@
+"""The page of the carbon thesis has the numbers of its files, and a small study gives these; the rest by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from itertools import groupby, permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.systems.carbon.files import read_integral
+from batwatt.systems.carbon.optimum import NoPlanError, plan
+from papers.carbon import fit, real, rolling, solver, study, tables
+from papers.carbon.bound import least_carbon
+from papers.carbon.claims import CLAIMS
+from papers.carbon.measured import Run, draw
+from papers.carbon.milp import plan_milp
+from papers.carbon.solver import Taken
+from papers.claims import NO, PARTLY, YES
+
+ROOT = tables.HERE.parents[1]
+SIGNAL = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
+HOUR, SLOT_S, POWER_W = 3600.0, 60.0, 100.0
+HOURLY = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 400.0, 50.0, 500.0, 200.0])
+
+
+# the page -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_has_the_committed_numbers(capsys):
+    folders = ("carbon", "carbon-small")
+    assert tables.pages.main(tables.PAGE, tables.tables, tables.make, folders, ["--check"]) == 0
+    assert capsys.readouterr().out == "carbon: same\n"
+
+
+def test_the_tables_of_detail_are_those_of_the_summary():
+    summary = pd.read_csv(tables.DATA / "summary.csv")
+    # patterns x lengths x start-ups x rooms
+    assert len(summary) == 4 * 3 * 10 * 3 + 3 * 5 * 7 * 5 + 12 * 2 * 2 * 2 and set(summary["arrivals"]) == {144}
+    for name, frame in tables.detail().items():
+        pd.testing.assert_frame_equal(frame.astype(str), tables.read(name))
+
+
+def test_the_verdicts():
+    numbers = tables.detail() | {name: tables.read(name) for name in ("author", "solver", "fit")}
+    numbers["overall"] = tables.shares(pd.read_csv(tables.DATA / "summary.csv"), tables.ON_PAGE["overall"])
+    verdicts = [claim.test(numbers)[1] for claim in CLAIMS]
+    assert verdicts == [NO, YES, YES, NO, NO, NO, YES, NO, PARTLY, NO, YES]
+
+
+def test_the_small_study_gives_the_committed_numbers(tmp_path):
+    table = study.run(tables.HERE / "small.yaml", SIGNAL)
+    assert len(table) == 500
+    # the last of 6 digits may depend on how the processor adds up
+    expected = pd.read_csv(tables.DATA / "small.csv")
+    pd.testing.assert_frame_equal(study.summary_of(table), expected, check_dtype=False, rtol=1e-9, atol=1.1e-6)
+    assert tables.author(table)["at all arrivals, % of jobs"][1] == "0.0"
+    assert tables.hours(table).columns.tolist() == ["arrival, UTC", "deadline 4 h", "deadline 12 h", "deadline 24 h"]
+
+
+def test_a_deadline_that_a_job_cannot_meet():
+    pattern = {"high_w": 2, "high_min": 30, "low_w": 1, "low_min": 40}
+    assert [(phase.name, phase.duration_s, phase.power_w) for phase in study.phases(pattern, 6000.0)] == [
+        ("high", 1800.0, 2.0), ("low", 2400.0, 1.0), ("high", 1800.0, 2.0)
+    ]  # fmt: skip
+    part = {"patterns": {"p": pattern}, "length_h": [2], "startup_s": [0, 600], "startup_w": [5], "deadline_h": [2]}
+    declared = {"arrivals": {"every_h": 5, "days": 1}, "studies": {"s": part}}
+    cases = study.cases_of(declared)
+    first = next(cases)
+    assert (first.arrivals_s, first.wait_s) == ((0.0, 18000.0, 36000.0, 54000.0, 72000.0), 0.0)
+    with pytest.raises(ValueError, match=r"a job of 2\.16667 h cannot meet its deadline"):
+        next(cases)
+
+
+def test_figures_by_hand():
+    """Two jobs: savings are shares of the sum, and the mean lateness is that of the late job."""
+    zeros = dict.fromkeys(("oracle_twin_g", "startup_aware_g", "free_g", "startup_aware_starts"), 1.0)
+    rows = pd.DataFrame(
+        [
+            {"immediate_g": 100.0, "oracle_g": 50.0, "optimum_g": 40.0, "suspend_late_s": 0.0, **zeros},
+            {"immediate_g": 300.0, "oracle_g": 250.0, "optimum_g": 240.0, "suspend_late_s": 120.0, **zeros},
+        ]
+    ).assign(immediate_twin_g=200.0, oracle_averaged_g=160.0, suspend_g=180.0, suspend_twin_g=150.0,
+             optimum_starts=[1, 2], suspend_starts=2)  # fmt: skip
+    figures = tables.figures_of(rows)
+    expected = {"carbon_g": 200.0, "one": 25.0, "pieces": 30.0, "interrupting": 5.0, "one_averaged": 20.0}
+    expected |= {"blind": 10.0, "blind_claimed": 25.0, "lost": 20.0, "starts": 1.5, "late": 50.0, "late_min": 2.0}
+    assert {name: figures[name] for name in expected} == pytest.approx(expected)
+    summary = rows.assign(arrivals=3, suspend_late_share=[0.0, 1.0])
+    assert tables.figures_of(summary) == pytest.approx(figures | {"plans": 6.0})
+
+
+# real jobs, clusters and forecasts ------------------------------------------------------------------------------------
+
+
+def test_a_few_jobs_on_a_cluster():
+    jobs = [real.with_startup(ShiftJob(str(n), 100.0 * n, constant(3600.0 * (n + 1), 50.0))) for n in range(3)]
+    assert [job.length_s for job in jobs] == [3900.0, 7500.0, 11100.0] and jobs[1].arrival_s == 120.0
+    integral = read_integral(SignalFile(SIGNAL))
+    started = real.with_startups(jobs, integral)
+    assert started["saved, %"][0] == "0.00" and started["policy"].tolist() == [f"`{name}`" for name in real.STARTED]
+    assert float(started["carbon, g"].iloc[-1]) <= float(started["carbon, g"][1])
+    runs = dict(real.engine_runs(jobs, integral, 8))
+    assert [f"{run.carbon_g:.3f}" for name, (run, _) in runs.items() if name == "oracle"] == [started["carbon, g"][1]]
+
+
+def test_planning_once_and_again_compared_with_the_bound(tmp_path, monkeypatch):
+    """What is saved and how far from the bound agree, with hosts off and on."""
+    dates = pd.date_range(rolling.BEGINS[1], periods=8 * 24, freq="h").strftime("%Y-%m-%d %H:%M:%S")
+    rows = [f"{date},{300 + 200 * (hour % 24 in (11, 12, 13)) - hour % 7}" for hour, date in enumerate(dates)]
+    (tmp_path / "x.csv").write_text("\n".join(["Time,Carbon Intensity", *rows]) + "\n")
+    monkeypatch.setattr(rolling, "JOB_DAYS", 1.0)
+    cases = (rolling.AT_ONCE, ("oracle", 0.0, False), ("oracle", 0.06, False), ("oracle", 0.06, True))
+    monkeypatch.setattr(rolling, "CASES", cases)
+    runs = pd.DataFrame(rolling.results("CAISO", 0.3, 1, tmp_path / "x.csv"))
+    assert runs["saved_off"][0] == runs["saved_on"][0] == runs["late"].max() == 0.0
+    assert (runs["above_off"] >= -1e-6).all() and runs["saved_off"][1] > runs["saved_on"][1] > 0.0
+    least = (1.0 - runs["saved_off"] / 100.0) / (1.0 + runs["above_off"] / 100.0)
+    assert least.tolist() == pytest.approx([least[0]] * 4)
+    [row] = tables.rolling(pd.concat([runs, runs])).to_dict("records")
+    saved = [f"{runs['saved_off'][n]:.1f} ± 0.0" for n in (1, 2, 3)]
+    assert [row[f"saved, %: {name}"] for name in ("exact", "6 %, once", "6 %, again")] == saved
+
+
+def test_the_bound_by_hand():
+    """One cpu of 100 W, two jobs of an hour and four hours: the cheapest two of them, 100 and 250 g."""
+    two = [ShiftJob(name, 0.0, constant(HOUR, POWER_W)) for name in "ab"]
+    assert least_carbon(two, [4 * HOUR] * 2, 1, HOURLY) == pytest.approx(0.1 * (100 + 250))
+    assert least_carbon(two, [4 * HOUR] * 2, 2, HOURLY) == pytest.approx(0.1 * (100 + 100))
+    # a job of two cpus cannot have three of them, and one that is suspended takes halves of hours
+    wide = [ShiftJob("w", 0.0, constant(HOUR, POWER_W), 2)]
+    assert least_carbon(wide, [4 * HOUR], 3, HOURLY) == pytest.approx(0.2 * 100)
+    late = [ShiftJob("l", 1.5 * HOUR, constant(HOUR, POWER_W))]
+    assert least_carbon(late, [3.25 * HOUR], 1, HOURLY) == pytest.approx(0.1 * 100)
+    with pytest.raises(RuntimeError, match="no bound on 1 cpus: Infeasible"):
+        least_carbon(two, [HOUR] * 2, 1, HOURLY)
+    with pytest.raises(ValueError, match="job a has phases"):
+        least_carbon([ShiftJob("a", 0.0, PhaseModel((Phase("s", 60.0, 5.0),), two[0].model.work))], [HOUR], 1, HOURLY)
+
+
+@examples(25)
+@given(
+    st.lists(st.integers(1, 500), min_size=6, max_size=6),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), min_size=1, max_size=4),
+)
+def test_the_bound_is_exact_for_jobs_of_an_hour(values, windows):
+    """All ways to give each job an hour of its own on one cpu."""
+    rows = [(begin, min(begin + wait, 6)) for begin, wait in windows]
+    load = [ShiftJob(str(i), begin * HOUR, constant(HOUR, POWER_W)) for i, (begin, _) in enumerate(rows)]
+    ways = [
+        sum(values[hour] for hour in hours)
+        for hours in permutations(range(6), len(rows))
+        if all(begin <= hour < end for hour, (begin, end) in zip(hours, rows, strict=True))
+    ]
+    bounded = load, [end * HOUR for _, end in rows], 1, SignalIntegral.regular(values)
+    if not ways:
+        with pytest.raises(RuntimeError):
+            least_carbon(*bounded)
+        return
+    assert least_carbon(*bounded) == pytest.approx(0.1 * min(ways), rel=1e-6)
+
+
+# the solver -----------------------------------------------------------------------------------------------------------
+
+
+def random_instance(number: int):
+    """A small instance in floats, with phases of several slots."""
+    rng = np.random.default_rng(number)
+    slots = int(rng.integers(6, 19))
+    startup = int(rng.integers(0, 4))
+    work = int(rng.integers(2, max(3, min(9, slots - startup - 1))))
+    levels = rng.uniform(20.0, 300.0, 4)
+    picked = levels[np.sort(rng.integers(0, 4, work))] if number % 2 else levels[rng.integers(0, 4, work)]
+    joined = [Phase("work", len(list(group)) * SLOT_S, watts) for watts, group in groupby(picked.tolist())]
+    start = (Phase("start", startup * SLOT_S, float(rng.uniform(20.0, 300.0))),) if startup else ()
+    signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, slots), SLOT_S)
+    options = {"max_starts": int(rng.integers(1, 4)) if number % 3 == 0 else None, "slot_s": SLOT_S}
+    return (PhaseModel(start, tuple(joined)), signal, 0.0, slots * SLOT_S), options
+
+
+ALL = [pytest.param(range(first, first + 100), marks=pytest.mark.deep) for first in range(0, 500, 100)]
+
+
+@pytest.mark.parametrize("numbers", [range(0, 60, 2), *ALL], ids=str)
+def test_the_solver_proves_the_same_optimum(numbers):
+    """30 instances, each night 500; both sides are worked out again from their segments, so no tolerance counts."""
+    suspended = 0
+    for number in numbers:
+        args, options = random_instance(number)
+        planned, proven = plan(*args, **options), plan_milp(*args, **options)
+        assert planned.carbon == pytest.approx(proven.carbon, rel=1e-9), number
+        suspended += len(planned.segments) > 1
+    assert suspended > len(numbers) / 10
+
+
+def test_the_solver_without_a_way_out():
+    job = PhaseModel((), (Phase("w", 2 * SLOT_S, 1.0),))
+    with pytest.raises(NoPlanError):
+        plan_milp(job, HOURLY, 0.0, SLOT_S, slot_s=SLOT_S)
+
+
+def test_both_planners_measured_in_processes_of_their_own():
+    milp, dynamic = (solver.measured(method, 12, 4) for method in (solver.MILP, solver.DYNAMIC))
+    assert milp.carbon == pytest.approx(dynamic.carbon, rel=1e-9)
+    assert milp.cpu_s > dynamic.cpu_s > 0.0
+    assert all(taken.peak_mib >= taken.before_mib > 10.0 for taken in (milp, dynamic))
+    with pytest.raises(RuntimeError, match="nothing 12 4 failed"):
+        solver.measured("nothing", 12, 4)
+
+
+def test_the_table_of_the_solver_by_hand():
+    """2 s and 1 ms first; then 3 s, and a plan that was stopped at 30 s."""
+    rows = {
+        solver.CASES[0]: (Taken(2.0, 110.0, 100.0, 5.0), Taken(0.001, 60.0, 59.0, 5.0)),
+        (36, 6): (Taken(3.0, 120.0, 100.0, 5.0), Taken(0.002, 61.0, 59.0, 5.0)),
+        (48, 6): (Taken(math.nan, 200.0, 100.0, math.nan), Taken(0.002, 61.0, 59.0, 5.0)),
+        (5000, 800): (None, Taken(0.1, 62.0, 59.0, 9.0)),
+    }
+    assert solver.solver_table(rows).to_numpy().tolist() == [
+        ["24", "6", "1.0", "2,000", "110", "10", "1.0", "60", "1"],
+        ["36", "6", "1.5", "1,500", "120", "20", "2.0", "61", "2"],
+        ["48", "6", "> 15", "> 15,000", "200", "100", "2.0", "61", "2"],
+        ["5,000", "800", "", "", "", "", "100", "62", "3"],
+    ]
+
+
+def test_other_carbon_is_refused(monkeypatch):
+    monkeypatch.setattr(solver, "measured", lambda method, *_: Taken(1.0, 2.0, 1.0, 5.0 if method == "milp" else 6.0))
+    with pytest.raises(RuntimeError, match=r"24 slots, 6 of work: 5\.0 g, but 6\.0"):
+        solver.measure_all()
+
+
+# the measured job -----------------------------------------------------------------------------------------------------
+
+
+def run(watts, *marks):
+    """A sample a second at a constant power; `marks` are texts as in `3 training`."""
+    split = [mark.split() for mark in marks]
+    return Run(np.arange(61.0), np.full(61, float(watts)), tuple((float(at), name) for at, name in split))
+
+
+def test_power_is_a_straight_line_between_samples():
+    """0 W at 0 s, 10 W at 1 s and 3 s: until 0.5 s a triangle of 0.5 s and 5 W."""
+    drawn = Run(np.array([0.0, 1.0, 3.0]), np.array([0.0, 10.0, 10.0]), ((0.0, "a"), (0.5, "b"), (2.0, "end")))
+    assert drawn.energies_j().tolist() == [1.25, 13.75]
+    stopped = run(5.0, "1 start", "3 training", "7 suspend", "20 start", "21 training", "25 end")
+    assert stopped.energies_j().sum() == pytest.approx(5.0 * (6 + 5), rel=1e-12)
+
+
+def test_a_fit_of_two_runs_by_hand():
+    """10 W: 2, 4, 2 s; 30 W: 4, 2, 1 s. Start-up: 3 s on average, (20 + 120) / 2 = 70 J.
+
+    Each model of one run predicts the other: 210 J for 80 J and the reverse. Of the first run's 8 samples 7 are 20 W
+    below the model, which is over (0 W) at the eighth; of the second's 7 samples all are 20 W above it.
+    """
+    runs = [run(10, "1 load", "3 training", "7 save-1", "9 end"), run(30, "1 load", "5 training", "7 save-1", "8 end")]
+    model, rmse_w, errors_j = fit.fit(runs)
+    phases = [*model.startup, *model.work]
+    assert [(phase.name, phase.is_checkpoint) for phase in phases] == [
+        ("load", False), ("training", False), ("save-1", True)
+    ]  # fmt: skip
+    assert [phase.duration_s for phase in phases] == [3.0, 3.0, 1.5]
+    assert [phase.power_w for phase in phases] == pytest.approx([70 / 3, 50 / 3, 25 / 1.5], rel=1e-12)
+    assert rmse_w == pytest.approx((5700 / 15) ** 0.5, rel=1e-12)
+    assert errors_j.tolist() == pytest.approx([130.0, -130.0], rel=1e-12)
+    with pytest.raises(ValueError, match="straight runs of the same phases"):
+        fit.fit([*runs, run(10, "1 load", "3 training", "9 end")])
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected_j"),
+    [
+        ("0 start,2 training,6 save,7 training,11 save,12 end", 200.0),
+        # one more start-up
+        ("0 start,2 training,6 save,7 suspend,20 start,21 training,25 save,26 end", 220.0),
+        # 3 s of training are lost as well; at most the 4 s of the model
+        ("0 start,2 training,6 save,7 training,10 abort,20 start,22 training,26 save,27 end", 280.0),
+        ("0 start,2 training,6 save,7 training,16 abort,20 start,22 training,26 save,27 end", 300.0),
+        # a checkpoint that was cut after 0.5 s saves nothing
+        ("0 start,2 training,6 save,6.5 abort,9 start,11 training,15 save,16 training,20 save,21 end", 305.0),
+    ],
+)
+def test_interrupted_runs_by_hand(marks, expected_j):
+    """200 J: 20 + 2 x (80 + 10)."""
+    epoch = (Phase("training", 4.0, 20.0), Phase("save", 1.0, 10.0, is_checkpoint=True))
+    model = PhaseModel((Phase("start", 2.0, 10.0),), epoch * 2)
+    assert fit.predicted_j(model, run(7.0, *marks.split(","))) == pytest.approx(expected_j, rel=1e-12)
+
+
+def test_a_run_of_another_job():
+    model = PhaseModel((Phase("start", 2.0, 10.0),), (Phase("training", 4.0, 20.0),))
+    with pytest.raises(ValueError, match="evaluate where the model has training"):
+        fit.predicted_j(model, run(7.0, "0 start", "2 evaluate", "7 end"))
+
+
+def test_the_fit_of_the_page():
+    pd.testing.assert_frame_equal(fit.fitted(), tables.read("fit"))
+
+
+def test_runs_of_a_folder_give_a_job(tmp_path):
+    for number, drawn in enumerate(dict(draw())["straight"]):
+        rows = "".join(f"{at:.1f},{watts:.2f}\n" for at, watts in zip(drawn.times_s, drawn.watts, strict=True))
+        (tmp_path / f"{number}.csv").write_text("time_s,power_w\n" + rows)
+        events = "".join(f"{at:.3f},{name}\n" for at, name in drawn.marks)
+        (tmp_path / f"{number}-events.csv").write_text("time_s,event\n" + events)
+    words = [sys.executable, "-m", "papers.carbon.fit", str(tmp_path)]
+    job = json.loads(subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    assert [phase["name"] for phase in job["startup"]] == ["start-up"] and len(job["work"]) == 15
+    energy_j = sum(phase["duration"] * phase["power"] for part in job.values() for phase in part)
+    assert energy_j == pytest.approx(12970.0, abs=5.0)
