@@ -23,6 +23,8 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     """A pybatsim scheduler with checked options; `Options` says which. Its dealings about jobs are in `lifecycle`."""
 
     Options: ClassVar[type[SchedulerOptions]] = SchedulerOptions
+    bs: Any
+    """What it talks to Batsim by."""
     needs_speeds: ClassVar[bool] = False
     """Whether it changes how fast jobs run: then delays become flops, and cores have several speeds."""
 

@@ -1,11 +1,11 @@
-"""Jobs between their arrival and their end: who waits where, what starts, what follows an end; compiled if possible."""
+"""Jobs between their arrival and their end: which waits where, what starts, what follows an end."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY
@@ -13,8 +13,14 @@ from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths, number_in
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
+from batwatt.scheduling.victims import Victims
 from batwatt.systems.varcap.dependencies import Dependencies
-from batwatt.systems.varcap.queues import Start, WaitingQueue
+from batwatt.systems.varcap.mapping import MappingPolicy
+from batwatt.systems.varcap.preemption import Preemptions
+from batwatt.systems.varcap.queues import Start
+
+if TYPE_CHECKING:
+    from batwatt.systems.varcap.scheduler import VaryingScheduler
 
 UNFIT: Final = "not enough machines or memory"
 ORPHANS: Final = "dependent on jobs that did not complete"
@@ -32,24 +38,24 @@ class JobFlow:
 
     def __init__(
         self,
-        scheduler: Any,
+        scheduler: VaryingScheduler[Any],
         lifecycle: JobLifecycle[JobState],
         lengths: JobLengths,
-        victims: Any,
+        victims: Victims,
         hosts: Hosts,
         fleet: Fleet,
-        mapping: Any,
-        preemptions: Any,
+        mapping: MappingPolicy,
+        preemptions: Preemptions | None,
     ) -> None:
-        self._scheduler: Any = scheduler
-        self._bs: Any = scheduler.bs
-        self._lifecycle: JobLifecycle[JobState] = lifecycle
+        self._scheduler = scheduler
+        self._bs = scheduler.bs
+        self._lifecycle = lifecycle
         self.lengths = lengths
-        self._victims: Any = victims
+        self._victims = victims
         self._hosts = hosts
         self._fleet = fleet
-        self._mapping: Any = mapping
-        self._preemptions: Any = preemptions
+        self._mapping = mapping
+        self._preemptions = preemptions
         self.dependencies = Dependencies()
         self.to_move: list[JobState] = []
         self.freed = True
@@ -61,9 +67,9 @@ class JobFlow:
 
     # arrivals ---------------------------------------------------------------------------------------------------
 
-    def arrived(self, job: Any) -> None:
+    def arrived(self, job: Job) -> None:
         """A job waits, unless it can never run."""
-        task: JobState = self._scheduler.job_state(job)
+        task = self._scheduler.job_state(job)
         lifecycle = self._lifecycle
         lifecycle.states[job.id] = task
         lifecycle.live += 1
@@ -76,7 +82,7 @@ class JobFlow:
         else:
             self.reject([task], ())
 
-    def job_state(self, job: Any) -> JobState:
+    def job_state(self, job: Job) -> JobState:
         """What is tracked of a job that arrives. Raises InputError."""
         raw: Any = job.json_dict or {}
         scheduler = self._scheduler
@@ -86,10 +92,10 @@ class JobFlow:
             estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
         if MEMORY in raw and self._fleet.memory_each < math.inf:
             memory = number_in(raw, MEMORY, 0.0, job.id, zero=True)
-        known: tuple[float, bool] = scheduler.know(length_s, estimate_s)
+        assumed_s, long = scheduler.know(length_s, estimate_s)
         self._count += 1
-        machines: int = scheduler.to_itself(job.requested_resources)
-        task = JobState(self._count, job, machines, length_s, run_s, estimate_s, known[0], known[1], memory)
+        machines = scheduler.to_itself(job.requested_resources)
+        task = JobState(self._count, job, machines, length_s, run_s, estimate_s, assumed_s, long, memory)
         task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
         task.scales = self.lengths.scales(job)
         return task
@@ -97,24 +103,22 @@ class JobFlow:
     def can_ever_run(self, task: JobState, most: int) -> bool:
         """Whether a job can run on the machines of its queue when `most` are in service."""
         mapping, width = self._mapping, task.width
-        can: bool = width <= mapping.most_machines(mapping.queue_of(task), most)
-        return can and task.memory / width <= self._fleet.memory_each
+        enough = width <= mapping.most_machines(mapping.queue_of(task), most)
+        return enough and task.memory / width <= self._fleet.memory_each
 
     def wait(self, task: JobState) -> None:
         """A job waits in its queue."""
-        index: int = self._mapping.queue_of(task)
-        queue: WaitingQueue = self._mapping.queues[index]
-        queue.add(task)
+        index = self._mapping.queue_of(task)
+        self._mapping.queues[index].add(task)
         if self._preemptions is not None:
             self._preemptions.wait(task, index)
 
     # ends -------------------------------------------------------------------------------------------------------
 
-    def ended(self, job: Any, stopped: bool) -> None:
+    def ended(self, job: Job, stopped: bool) -> None:
         """A run has ended: the job is done, goes on elsewhere, or waits again."""
-        ended: Any = self._lifecycle.ended(job)
-        task: JobState = ended[0]
-        if ended[1] and not stopped:
+        task, killed = self._lifecycle.ended(job)
+        if killed and not stopped:
             self._again(task)
             return
         if len(task.places):
@@ -128,7 +132,7 @@ class JobFlow:
     def _again(self, task: JobState) -> None:
         """A run was killed: submit the job again, with what is left of it, or let it be lost."""
         victims = self._victims
-        following: Any = victims.next_of(task.job)
+        following = victims.next_of(task.job)
         if following is None:
             self._done(task, False)
             return
@@ -175,10 +179,8 @@ class JobFlow:
         """Start what can start."""
         self._now_s = now_s
         mapping = self._mapping
-        queues: list[WaitingQueue] = mapping.queues
-        ranges: list[Any] = mapping.ranges
-        for index, queue in enumerate(queues):
-            queue.fill(self._fleet, now_s, ranges[index], self._starts, self.freed)
+        for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
+            queue.fill(self._fleet, now_s, where, self._starts, self.freed)
         self.freed = False
 
     def _start(self, task: JobState, places: Places) -> None:
@@ -190,6 +192,6 @@ class JobFlow:
 
     def execute(self, task: JobState) -> None:
         """Start a job on the machines that the fleet has for it."""
-        job: Any = task.job
+        job = task.job
         job.allocation = HostSet(self._hosts.take(task, self._fleet))
         self._bs.execute_job(job)
