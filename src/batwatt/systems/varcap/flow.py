@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 UNFIT: Final = "not enough machines or memory"
 ORPHANS: Final = "dependent on jobs that did not complete"
-_KILLED: Final[Any] = Job.State.COMPLETED_KILLED
 _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 
 
