@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
 from pathlib import Path
 
 from setuptools import setup
@@ -31,6 +32,8 @@ def extensions() -> list:
     if os.environ.get("BATWATT_PURE", "0") not in ("", "0") or not builds:
         return []
     try:
+        if find_spec("batsim") is None:
+            raise ImportError("without pybatsim mypyc would leave out a base class")
         from mypyc.build import mypycify
 
         return mypycify(["--config-file=setup.cfg"], opt_level="1", debug_level="0", group_name="batwatt")

@@ -16,8 +16,8 @@ import numpy as np
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
-from batwatt.scheduling.backfilling import ClusterView, Start
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.passes import ClusterView, Start
 from batwatt.scheduling.queue import Ends, Queue, Waiting
 from batwatt.units import microseconds
 
