@@ -1,6 +1,7 @@
 import logging
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 # what is compiled is kept, also for processes that tests start: else each would compile all of our sources anew
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# started by nohup, it would be ignored in all tests
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # CI draws the same examples every time; runs at home look for new ones
 settings.register_profile("ci", derandomize=True)
