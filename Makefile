@@ -8,12 +8,13 @@ PIP := PIP_COMPILE=0 $(BIN)/pip install --quiet --quiet --disable-pip-version-ch
 LIMIT := $(if $(shell command -v timeout),timeout -k 10 2400)
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
-LAWS := $(wildcard tests/systems/*/test_*laws.py) tests/model/test_hostset.py tests/systems/powercap/test_long_queues.py
+# the compiled form stands for the sources that it was made of: make it again if one differs
+COMPILE = $(BIN)/python -c 'import sys; from batwatt import units; sys.exit(units.__file__.endswith(".py"))' || $(PIP) --editable .
 
-.PHONY: install help run test same-bytes lint docs wheel compiled bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: install help run test same-bytes lint docs wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 install: $(BIN)/batwatt  ## install in .venv, compiled where there is a C compiler
-	$(PIP) --editable .
+	@$(COMPILE)
 	@$(BIN)/python -c 'from batwatt import units; print("batwatt is", "not compiled, and slower" if units.__file__.endswith(".py") else "compiled")'
 
 help:  ## what can be made
@@ -36,7 +37,8 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 	  -c 'EASY Slowdown HFLD={"backfilling": "easy", "order": "slowdown", "response": "hfld"}' \
 	  -c 'EASY Slowdown no configuration={"backfilling": "easy", "order": "slowdown", "response": "none"}'
 
-test: $(VENV)/test  ## all tests
+test: $(VENV)/test  ## all tests, of the compiled form where there is a C compiler; of Python with BATWATT_PURE=1
+	@$(COMPILE)
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashes in bench/same_bytes.json
@@ -52,20 +54,16 @@ lint: $(VENV)/dev  ## style, types, import contracts, sizes
 docs: $(VENV)/dev  ## the documentation as a site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without extras in a clean environment, run the main example there
+wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without extras in a clean environment, check that it is compiled, run the main example there
 	rm -rf dist build && $(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'
+	cd build && clean/bin/python -c 'from batwatt.engine import bs; assert not bs.__file__.endswith(".py"); bs.Bs.execute_jobs'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
 	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[report\]'"
-
-compiled: wheel  ## the tests of the engine and the laws, on that wheel's compiled modules
-	build/clean/bin/pip install --quiet --disable-pip-version-check 'pytest>=8' 'pytest-xdist>=3.5' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
-	cd build && clean/bin/python -c 'from batwatt.engine import core; assert not core.__file__.endswith(".py"), core.__file__'
-	build/clean/bin/python -m pytest -q -n 2 -p no:cacheprovider tests/engine $(LAWS)
 
 bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues, comparisons, campaigns
 	$(MAKE) --no-print-directory wheel
