@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ from batwatt.campaign.store import CampaignStopped
 Given = TypeVar("Given")
 Result = TypeVar("Result")
 
+COLLECT_S = 1.0
+"""Time between two collections of garbage in a process, s: one takes some 50 ms."""
 DEATHS = 3
 """How often in a row processes may die before they have begun with anything."""
 QUOTAS = (
@@ -147,6 +150,7 @@ def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | N
     if starter is not None:
         _forget()
     pipe.send(())
+    collected_s = time.monotonic()
     while True:
         try:
             number = pipe.recv()
@@ -158,6 +162,11 @@ def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | N
         except Exception as error:
             answer = None, error
         pipe.send(answer)
+        if time.monotonic() - collected_s >= COLLECT_S:
+            # runs are circles of objects, which the seldom collections of a run leave to the next ones
+            del answer
+            gc.collect()
+            collected_s = time.monotonic()
 
 
 def _forget() -> None:
