@@ -45,8 +45,8 @@ same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashe
 	$(BIN)/python bench/same_bytes.py --check
 
 lint: $(VENV)/dev  ## style, types, import contracts, sizes
-	$(BIN)/ruff check setup.py src schedulers tests bench docs experiments papers power_profiles start workloads docker
-	$(BIN)/ruff format --check setup.py src schedulers tests bench docs experiments papers power_profiles start workloads docker
+	$(BIN)/ruff check setup.py src schedulers tests bench docs papers power_profiles start workloads docker
+	$(BIN)/ruff format --check setup.py src schedulers tests bench docs papers power_profiles start workloads docker
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python bench/size.py
@@ -79,24 +79,20 @@ igsc22: $(VENV)/test  ## the experiments of the powercap paper: campaign, report
 	$(BIN)/batwatt report results/igsc22
 	$(BIN)/python -m papers.igsc22.tables results/igsc22
 
-pmbs23: $(VENV)/test  ## experiments of the riskaware paper, in part: campaign, report, tables of the docs
-	$(BIN)/batwatt campaign run experiments/pmbs23-part.yaml
-	$(BIN)/batwatt campaign run experiments/pmbs23-small.yaml
-	$(BIN)/python experiments/pmbs23_tables.py results/pmbs23-part results/pmbs23-small
+pmbs23: $(VENV)/test  ## the experiments of the riskaware paper, in part: campaign, report, its page
+	$(BIN)/batwatt campaign run papers/pmbs23/study.yaml
+	$(BIN)/batwatt report results/pmbs23
+	$(BIN)/python -m papers.pmbs23.tables results/pmbs23
 
-varcap: $(VENV)/test  ## experiments of the varcap dissertation, in part: campaign, report, tables of the docs
-	$(BIN)/batwatt campaign run experiments/varcap-part.yaml
-	$(BIN)/batwatt campaign run experiments/varcap-small.yaml
-	$(BIN)/python experiments/varcap_tables.py results/varcap-part results/varcap-small
-	$(BIN)/batwatt campaign run experiments/varcap-claims.yaml
-	$(BIN)/python experiments/varcap_claims.py results/varcap-claims
-	$(BIN)/batwatt campaign run experiments/varcap-prices.yaml
-	$(BIN)/python experiments/varcap_prices.py results/varcap-prices
+varcap: $(VENV)/test  ## the experiments of the varcap dissertation, in part: campaigns, report, its page
+	for name in study claims prices; do $(BIN)/batwatt campaign run papers/varcap/$$name.yaml || exit; done
+	$(BIN)/batwatt report results/varcap
+	$(BIN)/python -m papers.varcap.tables results/varcap results/varcap-claims results/varcap-prices
 
-checkpoint: $(VENV)/test  ## experiments on checkpoint planning, in part: campaign, report, tables of the docs
-	$(BIN)/batwatt campaign run experiments/checkpoint-part.yaml
-	$(BIN)/batwatt campaign run experiments/checkpoint-small.yaml
-	$(BIN)/python experiments/checkpoint_tables.py results/checkpoint-part results/checkpoint-small
+checkpoint: $(VENV)/test  ## experiments on checkpoint planning: campaign, report, its page
+	$(BIN)/batwatt campaign run papers/checkpoint/study.yaml
+	$(BIN)/batwatt report results/checkpoint
+	$(BIN)/python -m papers.checkpoint.tables results/checkpoint
 
 carbon: $(VENV)/test  ## experiments of the carbon thesis, SIGNAL=FILE (papers/carbon/README.md): all plans, its page
 	@test -n "$(SIGNAL)" || { echo "give SIGNAL=FILE, see papers/carbon/README.md"; exit 2; }

@@ -462,6 +462,6 @@ def _campaigns() -> Named:
             "campaign resume out/half -j 2 && campaign report out/half && campaign clean out/half"
         ),
     )
-    studies = {name: f"experiments/{name}-small.yaml" for name in ("varcap", "pmbs23", "checkpoint")}
-    for name, path in {**studies, "igsc22": "papers/igsc22/small.yaml"}.items():
-        yield f"campaign {name}", f"campaign run {path} --results out -j 1 && report out/{name}-small"
+    for name in ("igsc22", "pmbs23", "varcap", "checkpoint"):
+        study = f"campaign run papers/{name}/small.yaml --results out -j 1 && report out/{name}-small"
+        yield f"campaign {name}", study

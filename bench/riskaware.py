@@ -3,7 +3,7 @@
 17,105 jobs, 152 machine slots of 24 cores of which 24 are alive on average, one change every 20 minutes: the trace and
 walk of ../shared/data (skipped where they are not). The whole command `batwatt run`: start-up, trace, simulation,
 files, metrics. CPU seconds of its process, least of 5 (`--repetitions`). `--peer PROGRAM` runs that of the authors (see
-experiments/pmbs23_peer.py) in turns, and takes its CPU seconds for the target instead of those of a machine like ours.
+papers/pmbs23/peer.py) in turns, and takes its CPU seconds for the target instead of those of a machine like ours.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "experiments"))
-from pmbs23_peer import peer
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+from papers.pmbs23 import peer
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TRACE = DATA / "borg" / "7D_864000.txt"
@@ -49,7 +49,7 @@ def ours(strategy: str, folder: Path) -> float:
 def theirs(program: str, strategy: str, folder: Path) -> float:
     """CPU time in s of the authors' program."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    peer(Path(program), strategy, TRACE, WALK, folder)
+    peer.theirs(Path(program), strategy, TRACE, WALK, folder)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 

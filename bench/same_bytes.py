@@ -32,8 +32,8 @@ HASHES = Path(__file__).with_suffix(".json")
 RENAMED: Mapping[str, str] = {}
 """New text -> the text that it replaces in the hashed outputs."""
 INPUTS: Mapping[str, str] = {
-    **{name: name for name in ("platforms", "workloads", "power_profiles", "experiments", "papers", "start", "tests")},
-    "periods": "experiments/periods",
+    **{name: name for name in ("platforms", "workloads", "power_profiles", "papers", "start", "tests")},
+    "periods": "workloads/periods",
     "cloud": "workloads/cloud",
 }
 """Name of inputs for the commands -> their place in the repository: where they move to, no output changes."""

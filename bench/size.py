@@ -28,7 +28,6 @@ LIMITS = Path(__file__).with_suffix(".json")
 ROOMS = {
     "tests": ROOT / "tests",
     "bench": ROOT / "bench",
-    "experiments": ROOT / "experiments",
     "papers": ROOT / "papers",
     "docker": ROOT / "docker",
 }
@@ -101,7 +100,7 @@ def words() -> dict[str, int]:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    scripts = [path for name in ("bench", "experiments", "papers") for path in (ROOT / name).rglob("*.py")]
+    scripts = [path for name in ("bench", "papers") for path in (ROOT / name).rglob("*.py")]
     past = re.compile(r"^\s*(from|import) batwatt\.", re.MULTILINE)
     return {
         "words of docs": sum(len(path.read_text(encoding="utf-8").split()) for path in pages),

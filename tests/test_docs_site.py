@@ -100,9 +100,9 @@ def test_every_command_and_option_is_shown(hooks):
 
 def test_links_between_files_become_links_between_pages(hooks):
     text = (
-        "[a](../howto/batsim.md#one-command) [b](../../platforms/README.md) [c](../../experiments/) [d](../../src/x.py)"
+        "[a](../howto/batsim.md#one-command) [b](../../platforms/README.md) [c](../../workloads/borg/) [d](../../x.py)"
     )
-    expected = "[a](../howto/batsim.md#one-command) [b](../data/platforms.md) [c](../data/experiments.md) d"
+    expected = "[a](../howto/batsim.md#one-command) [b](../data/platforms.md) [c](../data/borg.md) d"
     here = PurePosixPath("docs/reference/formats.md"), PurePosixPath("reference/formats.md")
     assert hooks.relinked(text, *here) == expected
     fenced = "```text\n[d](../../src/x.py)\n```\n"

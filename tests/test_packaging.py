@@ -290,9 +290,7 @@ def test_changelog_has_this_version():
 def test_what_is_said_to_install_can_be_installed():
     """No index has batwatt: a command names an extra of the clone, and one that setup.cfg has."""
     extras = re.findall(r"^(\w+) =$", (ROOT / "setup.cfg").read_text().partition("extras_require")[2], re.M)
-    folders = [
-        ROOT / name for name in ("src", "schedulers", "docs", "experiments", "papers", "start", "tests", "docker")
-    ]
+    folders = [ROOT / name for name in ("src", "schedulers", "docs", "papers", "start", "tests", "docker")]
     paths = [
         ROOT / "README.md",
         ROOT / "CONTRIBUTING.md",

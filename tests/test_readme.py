@@ -21,9 +21,7 @@ FOLDERS = (
     "docs/howto",
     "docs/reference",
     "docs/explanation",
-    "docs/results",
     "docker",
-    "experiments",
     "platforms",
     "power_profiles",
     "workloads",
@@ -152,7 +150,7 @@ def test_every_link_leads_somewhere(page):
 
 
 def test_pages_that_the_code_names_exist():
-    for folder in ("src", "schedulers", "experiments", "tests", "bench"):
+    for folder in ("src", "schedulers", "papers", "tests", "bench"):
         for path in (ROOT / folder).rglob("*.py"):
             for name in re.findall(r"docs/[\w/-]+\.md", path.read_text(encoding="utf-8")):
                 assert (ROOT / name).exists(), f"{path.relative_to(ROOT)} names {name}"

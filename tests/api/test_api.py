@@ -226,7 +226,7 @@ def test_sweep(tmp_path):
 
 
 def test_planners(house):
-    period = ROOT / "experiments" / "periods" / "period.json"
+    period = ROOT / "workloads" / "periods" / "period.json"
     plan = bw.plan_checkpoints(period)
     assert (
         plan

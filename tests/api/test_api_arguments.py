@@ -201,7 +201,7 @@ COMPOSED = {
 EXAMPLES = sorted(
     path
     for path in (ROOT / "workloads").rglob("*")
-    if path.suffix in (".json", ".csv", ".swf") and path.stat().st_size < 200_000 and '"jobs"' in path.read_text()
+    if path.suffix in (".json", ".csv", ".swf") and path.stat().st_size < 200_000 and '"profiles"' in path.read_text()
 )
 
 

@@ -1,14 +1,10 @@
-"""Campaigns of capacities that texts describe, of varcap traces, and the declared experiments of the dissertation."""
+"""Campaigns of capacities that texts describe, and of varcap traces."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import sys
-from importlib import import_module
 from typing import Any
 
-import pandas as pd
 import pytest
 from cli_house import ROOT
 
@@ -16,12 +12,11 @@ from batwatt.campaign.campaign import CampaignFolder, campaign_in
 from batwatt.campaign.execute import task_of
 from batwatt.campaign.sources import Sources
 from batwatt.campaign.spec import Campaign
-from batwatt.campaign.yaml_model import parse_declared, read_declared
+from batwatt.campaign.yaml_model import parse_declared
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 
-EXPERIMENTS = ROOT / "experiments"
 # two jobs as wide as a machine: hours 0 to 1, and 0 to 2
 JOBS = "arrival_time,length,cpus\n0,1,2\n0,2,2\n"
 # half the carbon in the second hour: the budget of 0.5 buys 0.375 and 0.75 of the machines
@@ -239,94 +234,3 @@ def test_the_example_of_the_docs(varied):
     assert (capacities[0], capacities[1], capacities[-1]) == (
         *("constant-0.7", "walk-0.2-0.05-3600-s1", "uniform-0.6-3600-s3"),
     )
-
-
-@pytest.fixture
-def tables():
-    sys.path.insert(0, str(EXPERIMENTS))
-    try:
-        yield import_module("varcap_tables")
-    finally:
-        sys.path.remove(str(EXPERIMENTS))
-
-
-FEW = ("fig5-4-azure", "fig5-10", "fig6-3-mira", "fig6-8-borg", "german-headroom", "mustang")
-"""Studies with every scheduler, termination, trace and kind of capacity."""
-
-
-@pytest.mark.parametrize("studies", [FEW, pytest.param((), marks=pytest.mark.deep)], ids=["few", "all"])
-def test_varcap_small_and_its_tables(varied, tables, studies):
-    """Each study; of all of them every table of the page, found to be as it should be, and not after a change."""
-    small = EXPERIMENTS / "varcap-small.yaml"
-    only = [word for study in studies for word in ("--only", study)]
-    assert varied.campaign("run", small, "-j", 2, *only).code == 0
-    varied.out = varied.results / "varcap-small"
-    rows = pd.DataFrame(varied.rows())
-    # the table has the rows of other studies whose runs are these, too
-    rows = rows[rows["study"].isin(studies)] if studies else rows
-    declared = [cell for cell in campaign_in(small, varied.results).cells if cell.study in studies or not studies]
-    assert len(rows) == len(declared) and len(varied.cells()) == len({cell.key for cell in declared})
-    assert set(rows["study"]) == set(studies or read_declared(EXPERIMENTS / "varcap-part.yaml", Campaign).studies)
-    # an oversubscribed machine promises more cores than it has
-    cores = rows[rows["scheduler"] == "varcap"]
-    assert (rows["goodput"] > 0).all() and (cores["goodput"] + cores["aborted_volume"] <= 1 + 1e-6).all()
-    # nothing is terminated where nothing varies
-    fixed = rows[rows["cap_structure"] == "constant"]
-    assert (fixed["terminations"] == 0).all() and rows["terminations"].sum() > 0
-    # of foresight without errors and of the longest jobs nothing fails
-    assert (rows.loc[rows["label"] == "TwoMode 24 h", "terminations"] == 0).all()
-    if not studies:
-        _tables_made_and_checked(varied, tables)
-    found = tables.small_rows(varied.out)
-    expected = pd.read_csv(tables.DOCS / tables.FOLDER / tables.SMALL, keep_default_na=False, na_values=[""])
-    found, expected = (frame[frame["study"].isin(set(rows["study"]))] for frame in (found, expected))
-    assert found[tables.WHERE].values.tolist() == expected[tables.WHERE].values.tolist()
-    for name in tables.FIGURES:
-        numbers = pytest.approx(expected[name].tolist(), rel=1e-9, abs=1e-6, nan_ok=True)
-        assert found[name].tolist() == numbers, name
-
-
-def _tables_made_and_checked(varied, tables):
-    docs = varied.folder / "docs"
-    docs.mkdir()
-    page = docs / "varcap.md"
-    page.write_text("".join(f"<!-- table {name} -->\n<!-- end -->\n" for name in tables.ALL))
-    (docs / tables.FOLDER).mkdir()
-    for name in (*tables.SINGLE, *tables.PRICED):
-        shutil.copy(tables.DOCS / tables.FOLDER / f"{name}.md", docs / tables.FOLDER)
-    assert tables.main([str(varied.out), str(varied.out), "--docs", str(docs)]) == 0
-    assert tables.main(["--check", "--docs", str(docs)]) == 0
-    assert all("No runs." not in tables.tables_of(docs)[name] for name in tables.TABLES)
-    text = page.read_text()
-    digit = text.index("9", text.index("<!-- table small-steps -->"))
-    page.write_text(f"{text[:digit]}8{text[digit + 1 :]}")
-    assert tables.main(["--check", "--docs", str(docs)]) == 1
-
-
-def test_another_number_on_the_page_is_found(tables, tmp_path):
-    shutil.copytree(tables.DOCS / tables.FOLDER, tmp_path / tables.FOLDER)
-    text = (tables.DOCS / tables.PAGES[0]).read_text()
-    digit = text.index("9", text.index("<!-- table small-steps -->"))
-    for page in tables.PAGES:
-        shutil.copy(tables.DOCS / page, tmp_path / page)
-    assert tables.main(["--check", "--docs", str(tmp_path)]) == 0
-    (tmp_path / tables.PAGES[0]).write_text(f"{text[:digit]}8{text[digit + 1 :]}")
-    assert tables.main(["--check", "--docs", str(tmp_path)]) == 1
-
-
-def test_the_page_has_the_tables(tables, capsys):
-    assert tables.main(["--check"]) == 0, capsys.readouterr().out
-
-
-def test_the_experiments_declare_what_they_say(varied):
-    """Rows and different runs of the README; the part and the small have the studies of the whole."""
-    text = (EXPERIMENTS / "README.md").read_text()
-    whole = read_declared(EXPERIMENTS / "varcap.yaml", Campaign)
-    for name in ("varcap-part", "varcap-small", "varcap-claims", "varcap-prices"):
-        if name in ("varcap-part", "varcap-small"):
-            assert list(read_declared(EXPERIMENTS / f"{name}.yaml", Campaign).studies) == list(whole.studies)
-        found = campaign_in(EXPERIMENTS / f"{name}.yaml", varied.results)
-        if found.missing:
-            continue  # of the part, without the shared files
-        told = f"{len(found.cells):,} rows, {len({cell.key for cell in found.cells}):,} of them different"
-        assert told in next(line for line in text.splitlines() if line.startswith(f"| `{name}.yaml`"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "experiments" / "periods"
+EXAMPLES = ROOT / "workloads" / "periods"
 JOB = {"id": "x", "processors": 3, "checkpoint_s": 10, "recovery_s": 5, "state": "stopped"}
 GOOD = {"period_s": 100, "processors": 8, "jobs": [JOB]}
 COURSE = {"period_s": 100, "capacities": [8, 6], "jobs": [JOB]}

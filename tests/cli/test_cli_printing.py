@@ -27,8 +27,8 @@ QUICK = {
     "carbon policies": "carbon policies",
     "gaia list": "carbon gaia --list",
     "carbon": f"carbon run {CARBON} --policy oracle,phase-aware --deadline 24",
-    "front": "checkpoint front experiments/periods/starving.json --min-yields 0,0.25",
-    "front of one": "checkpoint front experiments/periods/period.json",
+    "front": "checkpoint front workloads/periods/starving.json --min-yields 0,0.25",
+    "front of one": "checkpoint front workloads/periods/period.json",
     "capacity": "characterise walk:range=0.6,seed=1",
 }
 

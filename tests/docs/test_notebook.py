@@ -30,7 +30,7 @@ def printed(cell: Any) -> list[str]:
 
 
 def test_the_notebook_prints_what_comes_out(tmp_path):
-    for name in ("platforms", "workloads", "power_profiles", "start", "experiments"):
+    for name in ("platforms", "workloads", "power_profiles", "start"):
         (tmp_path / name).symlink_to(ROOT / name)
     committed = nbformat.read(NOTEBOOK, as_version=4)
     found = nbformat.read(NOTEBOOK, as_version=4)

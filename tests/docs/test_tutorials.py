@@ -31,7 +31,7 @@ PAGES = [
     ROOT / "docs" / "index.md",
     ROOT / "README.md",
 ]
-DATA = ("platforms", "workloads", "power_profiles", "start", "experiments")
+DATA = ("platforms", "workloads", "power_profiles", "start")
 UPDATE = bool(os.environ.get("BATWATT_UPDATE_DOCS"))
 BLOCK = re.compile(r"^```(bash|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]|\x1b[()][A-Z0-9]|\x0f")

@@ -17,7 +17,7 @@ INPUTS = {
     "s.csv": "power_profiles/carbon/carbon-hourly.csv",
     "j.csv": "workloads/carbon/jobs.csv",
     "m.json": "workloads/carbon/job.json",
-    "d.json": "experiments/periods/period.json",
+    "d.json": "workloads/periods/period.json",
     "l.sacct": "workloads/site/jobs.sacct",
     "sun.csv": "power_profiles/site/solar.csv",
 }

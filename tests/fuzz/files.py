@@ -114,7 +114,7 @@ EVENTS = (
     b'{"timestamp": 7, "type": "power_envelope", "power_w": 400}\n'
 )
 EVENTS5 = b'{"timestamp": 5, "type": "generic", "data": "x"}\n{"timestamp": 6, "type": "generic", "data": "{}"}\n'
-PERIOD = json.loads((ROOT / "experiments" / "periods" / "period.json").read_text())
+PERIOD = json.loads((ROOT / "workloads" / "periods" / "period.json").read_text())
 MODEL = json.loads((ROOT / "workloads" / "carbon" / "job.json").read_text())
 OPTIONS = {"response": "hfld", "order": "fcfs", "backfilling": "easy", "victim": "resubmit", "forecast_steps": 0}
 

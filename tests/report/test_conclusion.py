@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tables_of_tests import HOSTILE, row, save, visible, words
 
-from batwatt.report.claims import QUANTILES
 from batwatt.report.conclusion import Difference, conclusion
 from batwatt.report.glossary import Glossary
+from batwatt.report.means import QUANTILES
 from batwatt.report.page import report_of, write_report
 from batwatt.report.table import COMPARED, read_campaign
 

@@ -6,10 +6,9 @@ import pytest
 
 from batwatt.cli import comparison
 from batwatt.gym.columns import REWARDS
-from batwatt.report import table
+from batwatt.report import goodput, table
 from batwatt.report.comparison.page import TERMS
 from batwatt.report.glossary import TERMS as REPORT_TERMS
-from batwatt.report.papers import checkpoint, pmbs23, varcap, varcap_tables
 from batwatt.results import columns, summary
 from batwatt.results.compared import MEASURES
 from batwatt.results.metrics import MEANINGS, METRICS
@@ -23,7 +22,6 @@ GROUPS = {
     "full_speed_slowdown_more": "mean of the added slowdown at full speed over these",
 }
 OWN = {"kills": table.KILLS.meaning} | GROUPS
-PAPERS = (checkpoint, pmbs23, varcap, varcap_tables)
 TABLES = (summary._UNDER_POWER, summary._AT_OTHER_SPEEDS, summary._UNDER_CAPACITY, summary._OF_CHECKPOINTS)
 
 
@@ -38,7 +36,7 @@ def meaning_of(names: str) -> str:
 
 def measures() -> list[table.Measure]:
     """All measures that reports compare by."""
-    modules = (table, *PAPERS)
+    modules = (table, goodput)
     return [value for module in modules for value in vars(module).values() if isinstance(value, table.Measure)]
 
 

@@ -24,7 +24,7 @@ checkpoint = typer.Typer(
     no_args_is_help=True,
     help="""Plan checkpoints for a number of processors that changes.
 
-    [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
+    [bold]Example:[/] batwatt checkpoint plan workloads/periods/period.json
     """,
     rich_markup_mode="rich",
 )
@@ -61,7 +61,7 @@ def plan_command(
 ) -> None:
     """Plan one period: who runs, stops, checkpoints and recovers, and when; prints the plan and its goodput as JSON.
 
-    [bold]Example:[/] batwatt checkpoint plan experiments/periods/period.json
+    [bold]Example:[/] batwatt checkpoint plan workloads/periods/period.json
     """
     from batwatt.systems.checkpoint.figures.charts import plot_plan
     from batwatt.systems.checkpoint.files import plan_json, read_instance
@@ -87,7 +87,7 @@ def prepare_command(
     """Choose the jobs to checkpoint before the number of processors changes by up to k, and print it as JSON.
 
     [bold]Example:[/]
-    batwatt checkpoint prepare experiments/periods/change.json --objective worst
+    batwatt checkpoint prepare workloads/periods/change.json --objective worst
     """
     from batwatt.systems.checkpoint.files import read_running
     from batwatt.systems.checkpoint.plans import blaming
@@ -135,7 +135,7 @@ def follow_command(
     """Plan period after period, not knowing the next change; prints plans, goodput and yields as JSON.
 
     [bold]Example:[/]
-    batwatt checkpoint follow experiments/periods/figure1.json
+    batwatt checkpoint follow workloads/periods/figure1.json
       --picture figure1.png
     """
     from batwatt.systems.checkpoint.figures.charts import plot_followed
@@ -177,7 +177,7 @@ def front_command(
     more of both.
 
     [bold]Example:[/]
-    batwatt checkpoint front experiments/periods/starving.json
+    batwatt checkpoint front workloads/periods/starving.json
       --min-yields 0,0.25,0.5
     """
     from batwatt.results.tables import Column

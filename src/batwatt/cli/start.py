@@ -14,8 +14,8 @@ workloads/carbon/job.json workloads/carbon/jobs.csv workloads/carbon/ml.json
 power_profiles/small.csv power_profiles/profile3.csv power_profiles/walk-small.csv
 power_profiles/carbon/carbon-hourly.csv power_profiles/carbon/price-hourly.csv
 start/first.yaml workloads/cloud/jobs.csv
-experiments/periods/period.json experiments/periods/change.json experiments/periods/figure1.json
-experiments/periods/starving.json
+workloads/periods/period.json workloads/periods/change.json workloads/periods/figure1.json
+workloads/periods/starving.json
 """
 SOURCES = {
     "README.md": "start/README.md",

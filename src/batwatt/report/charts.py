@@ -1,4 +1,4 @@
-"""What charts show: means with their errors, or boxes, by the value of something, one of each per series."""
+"""What charts show: means with their errors by the value of something, a series per algorithm."""
 
 from __future__ import annotations
 
@@ -10,19 +10,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from batwatt.report.claims import mean_of
 from batwatt.report.grid import written
+from batwatt.report.means import mean_of
 from batwatt.report.table import Measure
-from batwatt.results.style import HATCHES, Look, Turned
+from batwatt.results.style import Look, Turned
 
-Kind = Literal["lines", "bars", "stacks", "boxes"]
-LEVEL = "fixed capacity"
-"""Name of the line across."""
-READING = "A mark is the mean over traces and walks ({}), with one standard error up and down."
-QUANTILES = {"low": 0.10, "q1": 0.25, "median": 0.50, "q3": 0.75, "high": 0.90}
-"""Ends of the whiskers, ends of the box, and the line within (section 5.4 of the riskaware paper)."""
+Kind = Literal["lines", "bars"]
 TIMES = 30.0
-"""Boxes that span more than this factor have a logarithmic axis."""
+"""Values that span more than this factor have a logarithmic axis."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +29,10 @@ class Key(Turned):
     turn: int = 0
     label: str | None = None
 
-    @property
-    def hatch(self) -> tuple[str, str]:
-        """Hatching of its bars; shades of a colour need none."""
-        return super().hatch if self.label is not None else HATCHES[0]
-
 
 @dataclass(frozen=True)
 class Curve:
-    """A series: `points` has a row per `x` with `mean`, `error` (NaN of one run) and `count`; boxes: `QUANTILES`."""
+    """A series: `points` has a row per `x` with `mean`, `error` (NaN of one run) and `count`."""
 
     key: Key
     points: pd.DataFrame
@@ -50,7 +40,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Chart:
-    """A panel. Values of x are numbers of lines, else places; `level` is that of the fixed capacity, a line across."""
+    """A panel. Values of x are numbers of lines, else places."""
 
     title: str
     measure: Measure
@@ -58,57 +48,31 @@ class Chart:
     x_axis: str
     xs: tuple[Any, ...]
     curves: tuple[Curve, ...]
-    level: float | None = None
-    logarithmic: bool = False
-    """Whether the values of x are."""
 
     @property
     def alt(self) -> str:
         """What it is, for those who cannot see it."""
-        what, default = ("Boxes of ", "algorithm") if self.kind == "boxes" else ("", "case")
-        return f"{what}{self.measure.title} by {self.x_axis or default} ({self.title})"
-
-    @property
-    def unnamed(self) -> bool:
-        """Whether there is but one value of x, without a name: the series are on the axis."""
-        return self.kind == "boxes" and self.xs == ("",)
+        return f"{self.measure.title} by {self.x_axis or 'algorithm'} ({self.title})"
 
     @property
     def ticks(self) -> list[str]:
-        """The values of x, or the series, as they are shown."""
-        return [curve.key.name for curve in self.curves] if self.unnamed else [written(x) for x in self.xs]
-
-    @property
-    def ticks_at(self) -> list[float]:
-        """Where they are: the values of x at 0, 1, ..."""
-        return self.places()[0] if self.unnamed else list(range(len(self.xs)))
+        """The values of x as they are shown."""
+        return [written(x) for x in self.xs]
 
     @property
     def room(self) -> tuple[float, float]:
-        """The share of a place that bars or boxes side by side take, and the share of that which is not between them.
+        """The share of a place that bars side by side take, and the share of that which is not between them.
 
-        The first is 0 where they are all in the middle, each alone at its place or one upon another.
+        The first is 0 where each bar is alone at its place.
         """
-        if self.kind == "boxes":
-            return 0.86, 0.8
         alone = sum(len(curve.points) for curve in self.curves) == len(self.xs)
-        return (0.0, 0.62) if self.kind == "stacks" or alone else (0.82, 0.9)
+        return (0.0, 0.62) if alone else (0.82, 0.9)
 
     def places(self) -> tuple[list[float], float]:
         """How far right of its value the middle of each curve's bar is, and the width of a bar; alone it is at it."""
         count, (room, share) = len(self.curves), self.room
         places = [(n - (count - 1) / 2.0) * (room / count) for n in range(count)]
         return places, share * room / count if room else share
-
-    @property
-    def decades(self) -> list[float]:
-        """Where a logarithmic axis of boxes is marked: 1, 2, 5, 10, ..., as far as the whiskers reach.
-
-        Empty if the axis is plain, as boxes would not hide one another there.
-        """
-        points = pd.concat([curve.points for curve in self.curves])
-        low, high = (float(points["low"].min()), float(points["high"].max())) if self.kind == "boxes" else (0.0, 0.0)
-        return decades_between(low, high)
 
 
 def decades_between(low: float, high: float) -> list[float]:
@@ -127,51 +91,25 @@ def keys_of_labels(labels: Sequence[str], looks: Mapping[str, Look]) -> list[Key
 
 
 def chart(
-    title: str,
-    measure: Measure,
-    kind: Kind,
-    x_axis: str,
-    rows: pd.DataFrame,
-    keys: Sequence[Key],
-    *,
-    xs: Sequence[Any] | None = None,
-    level: float | None = None,
-    logarithmic: bool = False,
+    title: str, measure: Measure, kind: Kind, x_axis: str, rows: pd.DataFrame, keys: Sequence[Key]
 ) -> Chart | None:
-    """A panel of `rows` with `x`, `series` and `value`; None if no value is known.
+    """A panel of `rows` with `x`, `label` and the measure; None if no value is known.
 
-    Values of x are in the order of `xs`, or by size. A series without a value is left out.
+    Numbers of x are in order of size, names as they come. A series without a value is left out.
     """
-    known = rows[rows["value"].notna() & rows["x"].notna()]
-    if known.empty:
+    rows = rows[rows[measure.name].notna() & rows["x"].notna()]
+    if rows.empty:
         return None
-    there = known["x"].unique().tolist()
-    ordered = sorted(there) if xs is None else [x for x in dict.fromkeys(xs) if x in there]
+    xs = rows["x"].unique().tolist()
+    ordered = sorted(xs) if kind == "lines" else xs
     curves = []
     for key in keys:
-        grouped = known[known["series"] == key.name].groupby("x")["value"]
+        grouped = rows[rows["label"] == key.label].groupby("x")[measure.name]
         means = {x: mean_of(values) for x, values in grouped}
-        found = [(x, *means[x]) for x in ordered if x in means]
-        if found:
-            curves.append(Curve(key, pd.DataFrame(found, columns=["x", "mean", "error", "count"])))
-    return Chart(title, measure, kind, x_axis, tuple(ordered), tuple(curves), level, logarithmic)
-
-
-def boxes(title: str, measure: Measure, x_axis: str, rows: pd.DataFrame, xs: Sequence[Any], keys: Sequence[Key],
-          ) -> Chart | None:  # fmt: skip
-    """A panel of `rows` with `value`, `label` and the measure: boxes by `value`, one of `xs`, a curve for every key.
-
-    None if the measure has a meaning in no row.
-    """
-    known = rows[rows[measure.name].notna()]
-    if known.empty:
-        return None
-    grouped = known.groupby(["value", "label"])[measure.name]
-    stats = grouped.quantile(np.array(list(QUANTILES.values()))).unstack().set_axis(list(QUANTILES), axis=1)
-    stats = stats.assign(count=grouped.size(), mean=grouped.mean()).rename_axis(index={"value": "x"}).reset_index()
-    stats = stats.assign(rank=stats["x"].map(list(xs).index)).sort_values("rank", kind="stable")
-    curves = tuple(Curve(key, stats[stats["label"] == key.label]) for key in keys)
-    return Chart(title, measure, "boxes", x_axis, tuple(xs), curves)
+        points = [(x, *means[x]) for x in ordered if x in means]
+        if points:
+            curves.append(Curve(key, pd.DataFrame(points, columns=["x", "mean", "error", "count"])))
+    return Chart(title, measure, kind, x_axis, tuple(ordered), tuple(curves))
 
 
 def keys_of(charts: Sequence[Chart]) -> tuple[Key, ...]:
@@ -180,7 +118,7 @@ def keys_of(charts: Sequence[Chart]) -> tuple[Key, ...]:
 
 
 def counts_of(charts: Sequence[Chart]) -> set[int]:
-    """Of how many runs marks and boxes are."""
+    """Of how many runs marks are."""
     return {int(count) for panel in charts for curve in panel.curves for count in curve.points["count"]}
 
 

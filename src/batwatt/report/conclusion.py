@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from batwatt.report.charts import Key
-from batwatt.report.claims import mean_of, sure
 from batwatt.report.figures import Report, ReportFigure, Shown
 from batwatt.report.front import front_of
 from batwatt.report.grid import sentence
@@ -23,6 +22,7 @@ from batwatt.report.interactive import (
     rounded,
     series_of,
 )
+from batwatt.report.means import mean_of, sure
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.saved_runs import envelope_of
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign

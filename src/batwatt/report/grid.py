@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,17 @@ def written(value: float | str) -> str:
 def slug(text: str) -> str:
     """A label or a name as a part of a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "run"
+
+
+def stems_of(names: Iterable[str]) -> dict[str, str]:
+    """A part of file names for each name: they may differ in what no file name holds."""
+    stems: dict[str, str] = {}
+    for name in names:
+        stem = slug(name)
+        stems[name] = next(
+            text for text in chain([stem], (f"{stem}-{n}" for n in count(2))) if text not in stems.values()
+        )
+    return stems
 
 
 def sentence(text: str) -> str:

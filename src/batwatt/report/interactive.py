@@ -13,16 +13,14 @@ import numpy as np
 import pandas as pd
 
 from batwatt.model.series import Series
-from batwatt.report.charts import LEVEL, QUANTILES, Chart, Curve, Key, errors_of
+from batwatt.report.charts import Chart, Curve, Key, errors_of
 from batwatt.report.data import Scores, Zoom, readable_top
 from batwatt.report.grid import written
 from batwatt.report.table import Measure
 from batwatt.results.power import Floats, PowerTrace, compare
-from batwatt.results.style import CAP, HOUR_S, INK, KW, MARKERS, VIOLATION, Look, Turned
+from batwatt.results.style import CAP, HOUR_S, INK, KW, VIOLATION, Look, Turned
 
 Plot = dict[str, Any]
-STAR = MARKERS[-1][1]
-"""Marks a mean in a box."""
 SPREAD = (0.0, -0.2, 0.2, -0.1, 0.1, -0.3, 0.3)
 """How far the points of a row lie apart, so that they do not hide one another."""
 
@@ -215,46 +213,31 @@ def _places(names: Sequence[str], title: str = "") -> dict[str, Any]:
 
 def chart_plot(panel: Chart) -> Plot:
     """A panel of a chart."""
-    xs = list(panel.xs)
-    series = [part for n, curve in enumerate(panel.curves)
-              for part in _curve(panel, curve, panel.curves[:n])]  # fmt: skip
-    x_axis, y_axis = _places(panel.ticks, panel.x_axis), axis_of_measure(panel.measure, zero=panel.kind != "boxes")
-    settings: dict[str, Any] = {"dividers": len(xs), "room": list(panel.room)}
-    if panel.unnamed:
-        x_axis, settings = axis_of(panel.x_axis), {"rows": 34}
-    elif panel.kind == "lines":
-        x_axis, settings = axis_of(panel.x_axis, log=panel.logarithmic), {}
-        if panel.logarithmic or len(xs) <= 8:
-            x_axis["ticks"] = list(map(list, zip(xs, panel.ticks, strict=True)))
-    if panel.decades:
-        y_axis |= {"log": True, "ticks": [[value, written(value)] for value in panel.decades]}
-    if panel.level is not None:
-        level = f"{panel.level:.{panel.measure.decimals}f} {panel.measure.unit}"
-        settings["level"] = [panel.level, f"{LEVEL}: {level}".strip()]
-    return plot_of(series, x_axis, y_axis, **settings)
-
-
-def _curve(panel: Chart, curve: Curve, before: Sequence[Curve]) -> list[dict[str, Any]]:
-    """A curve: marks with their errors; boxes whose quantiles are known, and a star at each mean."""
-    points = curve.points
-    if points.empty:
-        return []
-    at = rounded(points["x"]) if panel.kind == "lines" else [panel.xs.index(x) for x in points["x"]]
-    shared: dict[str, Any] = {"x": [0] if panel.unnamed else at}
-    values: dict[str, Any] = {**shared, "y": rounded(points["mean"]), "tips": [_tip(panel, row) for _, row in
-                                                                               points.iterrows()]}  # fmt: skip
-    if panel.kind == "boxes":
-        quantiles = [rounded(points[name]) for name in QUANTILES]
-        return [_of_key("boxes", curve.key, **shared, quantiles=quantiles, tips=values["tips"]),
-                _of_key("dots", curve.key, **values, marker=STAR, mean=True)]  # fmt: skip
-    if panel.kind == "stacks":
-        below = sum((part.points.set_index("x")["mean"].reindex(points["x"]).fillna(0.0) for part in before),
-                    start=pd.Series(0.0, points["x"]))  # fmt: skip
-        return [_of_key("bars", curve.key, **values, base=rounded(below))]
-    errors = rounded(errors_of(curve))
+    series = [_curve(panel, curve) for curve in panel.curves]
+    y_axis = axis_of_measure(panel.measure, zero=True)
     if panel.kind == "bars":
-        return [_of_key("bars", curve.key, **values, error=errors, hatch=curve.key.hatch[1])]
-    return [_of_key("line", curve.key, **values, error=errors, **lined(curve.key))]
+        return plot_of(
+            series, _places(panel.ticks, panel.x_axis), y_axis, dividers=len(panel.xs), room=list(panel.room)
+        )
+    x_axis = axis_of(panel.x_axis)
+    if len(panel.xs) <= 8:
+        x_axis["ticks"] = list(map(list, zip(panel.xs, panel.ticks, strict=True)))
+    return plot_of(series, x_axis, y_axis)
+
+
+def _curve(panel: Chart, curve: Curve) -> dict[str, Any]:
+    """A curve: marks with their errors."""
+    points = curve.points
+    lines = panel.kind == "lines"
+    values: dict[str, Any] = {
+        "x": rounded(points["x"]) if lines else [panel.xs.index(x) for x in points["x"]],
+        "y": rounded(points["mean"]),
+        "tips": [_tip(panel, row) for _, row in points.iterrows()],
+        "error": rounded(errors_of(curve)),
+    }
+    if lines:
+        return _of_key("line", curve.key, **values, **lined(curve.key))
+    return _of_key("bars", curve.key, **values, hatch=curve.key.hatch[1])
 
 
 def _of_key(draw: str, key: Key, **data: Any) -> dict[str, Any]:
@@ -266,14 +249,7 @@ def _tip(panel: Chart, row: pd.Series) -> str:
     """What is shown at a mark."""
     measure, where = panel.measure, written(row["x"])
     head = " ".join(filter(None, (panel.x_axis, where))) if panel.kind == "lines" else where
-
-    def number(value: float) -> str:
-        return f"{value:.{measure.decimals}f}"
-
-    error = f" ± {number(row['error'])}" if panel.kind != "boxes" and math.isfinite(row["error"]) else ""
-    more = [f"mean {number(row['mean'])}{error} {measure.unit}".strip()]
-    if panel.kind == "boxes":
-        more = [f"{more[0]}, median {number(row['median'])}", f"25 to 75 %: {number(row['q1'])} to {number(row['q3'])}",
-                f"10 to 90 %: {number(row['low'])} to {number(row['high'])}"]  # fmt: skip
+    error = f" ± {row['error']:.{measure.decimals}f}" if math.isfinite(row["error"]) else ""
+    mean = f"mean {row['mean']:.{measure.decimals}f}{error} {measure.unit}".strip()
     count = int(row["count"])
-    return "\n".join(filter(None, (head, *more, f"{count} instance{'s' * (count != 1)}")))
+    return "\n".join(filter(None, (head, mean, f"{count} instance{'s' * (count != 1)}")))

@@ -10,10 +10,10 @@ from batwatt.files import whole_set, write_text
 from batwatt.report.conclusion import Conclusion, conclusion
 from batwatt.report.figures import Report, ReportFigure, figures, write_pictures
 from batwatt.report.glossary import Glossary
+from batwatt.report.goodput import goodput_report
 from batwatt.report.grid import write_csv
 from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page
-from batwatt.report.papers import checkpoint_charts, pmbs23_tables, varcap_figures
 from batwatt.report.report_plan import ReportPlan, general_plan
 from batwatt.report.table import COMPARED, INSTANCE, SavedCampaign, read_campaign
 from batwatt.report.tables import SUMMARY, study_tables, summary, table2, table3
@@ -22,11 +22,6 @@ from batwatt.results.style import drawing
 
 REPORT, PAGE = "report", "index.html"
 """Folder of the report, within the campaign's."""
-FURTHER = {
-    "means.csv": "those by the value of a parameter",
-    "claims-numbers.csv": "the numbers compared with the paper's claims",
-}
-"""Further files -> what they have."""
 PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
 
 
@@ -40,10 +35,9 @@ def write_report(results: Path | str) -> list[Path]:
 
 
 def report_of(campaign: SavedCampaign) -> Report:
-    """The report of the paper whose campaign it is, or else of each algorithm compared with the optimum."""
-    for paper in (checkpoint_charts, varcap_figures, pmbs23_tables):
-        if (found := paper.report(campaign)) is not None:
-            return found
+    """The report of a campaign: of goodput where machines come and go, else of kills and violations."""
+    if len(campaign.with_goodput):
+        return goodput_report(campaign)
     plan = general_plan(campaign)
     first = [table for table in (table2(campaign, plan), table3(campaign, plan)) if table is not None]
     frames = {SUMMARY: summary(campaign, plan)}
@@ -88,7 +82,6 @@ def _html(report: Report, top: Conclusion, shown: Sequence[ReportFigure], images
         studies=_studies(campaign),
         failed=_failed(campaign),
         grids=report.tables,
-        further={name: FURTHER[name] for name in report.frames if name in FURTHER},
         shown=shown,
         images=images,
         groups=groups,

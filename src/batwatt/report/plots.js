@@ -38,12 +38,11 @@ const Plots = (() => {
   }
 
   /** All values of a series, with their errors. */
-  function valuesOf({ draw, y = [], error = [], base = [], quantiles = [] }) {
+  function valuesOf({ draw, y = [], error = [], quantiles = [] }) {
     const found = draw === "bars" ? [0] : [];
     y.forEach((value, n) => {
       if (value === null) return;
-      const at = value + (base[n] || 0);
-      found.push(at - (error[n] || 0), at + (error[n] || 0));
+      found.push(value - (error[n] || 0), value + (error[n] || 0));
     });
     return found.concat(...quantiles).filter((value) => value !== null);
   }
@@ -121,9 +120,9 @@ const Plots = (() => {
       one.y.forEach((value, n) => {
         if (value === null) return;
         const [x, y] = at(n, 0, value);
-        const size = one.small ? 3 : one.mean ? 5 : 4.5;
+        const size = one.small ? 3 : 4.5;
         const place = `translate(${px(x)} ${px(y)}) scale(${size})`;
-        add(g, "path", { d: one.marker, class: one.mean ? "dot mean" : one.faint ? "dot faint" : "dot", transform: place });
+        add(g, "path", { d: one.marker, class: one.faint ? "dot faint" : "dot", transform: place });
         if (one.ring) add(g, "circle", { cx: px(x), cy: px(y), r: one.ring, class: "ring" });
         add(g, "circle", { cx: px(x), cy: px(y), r: one.small ? 5 : 10, class: "near", "data-tip": tipOf(one, n) });
       });
@@ -131,9 +130,8 @@ const Plots = (() => {
     bars(g, one, at, half, [, most]) {
       one.y.forEach((value, n) => {
         if (value === null) return;
-        const from = (one.base && one.base[n]) || 0;
-        const to = Math.min(from + value, most);
-        const d = path([at(n, -half, from), at(n, half, from), at(n, half, to), at(n, -half, to)], "Z");
+        const to = Math.min(value, most);
+        const d = path([at(n, -half, 0), at(n, half, 0), at(n, half, to), at(n, -half, to)], "Z");
         add(g, "path", { d, class: "bar" });
         if (one.hatch) add(g, "path", { d, fill: hatched(g.ownerSVGElement, one.hatch) });
         add(g, "path", { d, class: "near", "data-tip": tipOf(one, n) });
@@ -239,7 +237,7 @@ const Plots = (() => {
     const rows = [...new Set(series.map((one) => one.name))];
     const above = plot.rows && width < 500 && plot.rows > 30;
     const each = (plot.rows || 0) + (above ? 14 : 0);
-    const values = series.flatMap(valuesOf).concat(plot.level ? plot.level[0] : []);
+    const values = series.flatMap(valuesOf);
     const ends = endsOf(plot.y, values);
     const top = plot.rows || !plot.y.title ? 8 : 26;
     const places = plot.x.ticks || [];
@@ -311,11 +309,6 @@ const Plots = (() => {
       add(clip, "rect", { x: left, y: 0, width: right - left, height });
       marks.setAttribute("clip-path", `url(#${clip.id})`);
     }
-    if (plot.level) {
-      const d = `M${left} ${px(v(plot.level[0]))}H${right}`;
-      add(marks, "path", { d, class: "level" });
-      add(marks, "path", { d, class: "near level", "data-tip": plot.level[1] });
-    }
     const wide = [...new Set(series.filter((one) => one.draw === "bars" || one.draw === "boxes").map((o) => o.name))];
     const [room, share] = plot.rows ? [0, 0.62] : plot.room || [0, 0.62];
     const thick = 0.5 * (room ? (share * room) / wide.length : share);
@@ -343,7 +336,7 @@ const Plots = (() => {
     svg.setAttribute("style", `--c:${one.colour}`);
     if (one.draw === "line") add(svg, "path", { d: "M0 6H24", class: "line", "stroke-dasharray": one.dash });
     else if (one.draw !== "dots") add(svg, "rect", { x: 3, y: 0, width: 18, height: 12, class: one.draw === "boxes" ? "box" : "bar" });
-    if (one.marker && !one.mean) add(svg, "path", { d: one.marker, class: "dot", transform: "translate(12 6) scale(4.5)" });
+    if (one.marker) add(svg, "path", { d: one.marker, class: "dot", transform: "translate(12 6) scale(4.5)" });
     if (one.hatch) add(svg, "path", { d: one.hatch, class: "hatch", transform: "translate(8.5 2.5)" });
     return svg;
   }

@@ -161,7 +161,7 @@ def read_campaign(folder: Path | str) -> SavedCampaign:
     folder = Path(folder)
     path = folder / TABLE
     if not path.is_file():
-        run_it = "run: batwatt campaign run experiments/NAME.yaml"
+        run_it = "run: batwatt campaign run NAME.yaml"
         if not folder.is_dir():
             raise InputError(folder, "no such folder", f"give the folder of a campaign's results, or {run_it}")
         if not any((folder / name).exists() for name in ("campaign.yaml", "cells")):

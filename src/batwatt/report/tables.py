@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, count
 
 import pandas as pd
 
-from batwatt.report.grid import GridColumn, Table, column_of, slug, table_by_label
+from batwatt.report.grid import GridColumn, Table, column_of, stems_of, table_by_label
 from batwatt.report.report_plan import ReportPlan, places
 from batwatt.report.table import COMPARED, DONE, FURTHER, INSTANCE, KILLS, SHOWN, SLOWDOWN, SavedCampaign, with_speeds
 from batwatt.results.metrics import METRICS
@@ -124,15 +123,12 @@ def table3(campaign: SavedCampaign, plan: ReportPlan) -> Table | None:
 
 def study_tables(campaign: SavedCampaign, plan: ReportPlan) -> list[Table]:
     """A table of each study that has results and is neither the main one nor the one with the variants."""
-    grids: dict[str, Table] = {}
-    for study in campaign.studies:
-        if study in (plan.main, plan.variants) or campaign.study(study).empty:
-            continue
-        # names of studies may differ in what no file name holds
-        stem = f"study-{slug(study)}"
-        name = next(name for name in chain([stem], (f"{stem}-{n}" for n in count(2))) if name not in grids)
-        grids[name] = _study_table(campaign, plan, study, name)
-    return list(grids.values())
+    studies = [
+        study
+        for study in campaign.studies
+        if study not in (plan.main, plan.variants) and not campaign.study(study).empty
+    ]
+    return [_study_table(campaign, plan, study, f"study-{stem}") for study, stem in stems_of(studies).items()]
 
 
 def _study_table(campaign: SavedCampaign, plan: ReportPlan, study: str, name: str) -> Table:

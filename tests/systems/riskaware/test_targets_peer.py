@@ -2,7 +2,7 @@
 
 The expected figures are what that program prints (6 digits) with three lines changed: ties of its event heap and of its
 queue are broken by the line number of the job, M_use is computed without rounding to single precision, and an event
-counts only for the machine on which its job is planned. docs/results/pmbs23.md tells why.
+counts only for the machine on which its job is planned. papers/pmbs23/README.md tells why.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ import pandas as pd
 
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
-from batwatt.report.claims import mean_of
 from batwatt.report.conclusion import Difference
 from batwatt.report.front import dominates
+from batwatt.report.means import mean_of
 from batwatt.results.compared import MEASURES, CaseFacts, ComparedMeasure, measures_in, summary_of
 from batwatt.results.groups import known_groupings, paired_of, union_of
 from batwatt.results.power import PowerTrace

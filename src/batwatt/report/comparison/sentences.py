@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from batwatt.report.claims import sure
 from batwatt.report.comparison.data import (
     ABOVE,
     BY_NAME,
@@ -29,6 +28,7 @@ from batwatt.report.comparison.numbers import (
     signed_amount,
 )
 from batwatt.report.grid import sentence
+from batwatt.report.means import sure
 from batwatt.results.compared import ComparedMeasure
 from batwatt.results.groups import CLASSES, UNKNOWN
 from batwatt.results.rejections import rejections_text

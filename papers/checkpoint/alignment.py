@@ -1,0 +1,98 @@
+"""What it costs that checkpoints end together if they take different times.
+
+Random small periods of each kind: the plan of each, without and with refill, compared with the best of every schedule
+on a grid of seconds (`grid.py`). A loss is the share of the useful work of that schedule that the plan does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, State
+from batwatt.systems.checkpoint.period_plan import plan
+from papers.checkpoint.grid import schedules
+from papers.pages import markdown, number
+
+INSTANCES = 1000
+PROCESSORS, JOBS, RECOVERY_S = 8, 5, 2
+"""Recoveries take 0 to `RECOVERY_S` s."""
+STATES: tuple[State, ...] = ("checkpointed", "running", "stopped")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Instances with a period of `period_s` and checkpoints of 1 s to `longest_s`; `alike`: all of a time."""
+
+    period_s: int
+    longest_s: int
+    alike: bool = False
+
+
+KINDS = (Kind(10, 4, alike=True), Kind(10, 2), Kind(10, 4), Kind(20, 2), Kind(20, 4), Kind(20, 8), Kind(40, 8))
+
+
+def instances(kind: Kind, count: int) -> Iterator[Instance]:
+    """Draw instances: jobs of 1 to all processors in any state, at least two that run without a checkpoint."""
+    rng = rng_of(1, kind)
+    drawn = 0
+    while drawn < count:
+        checkpoints = rng.integers(1, kind.longest_s + 1, JOBS)
+        if kind.alike:
+            checkpoints[:] = checkpoints[0]
+        widths, recoveries = rng.integers(1, PROCESSORS + 1, JOBS), rng.integers(0, RECOVERY_S + 1, JOBS)
+        states = rng.integers(0, 3, JOBS)
+        jobs = tuple(
+            PeriodJob(str(i), int(widths[i]), float(checkpoints[i]), float(recoveries[i]), STATES[states[i]])
+            for i in range(JOBS)
+        )
+        running = [job for job in jobs if job.state == "running"]
+        if len(running) >= 2 and sum(job.processors for job in running) <= PROCESSORS:
+            drawn += 1
+            yield Instance(float(kind.period_s), PROCESSORS, jobs)
+
+
+def loss(instance: Instance) -> tuple[float, float]:
+    """Return the share of the best schedule's useful work that the plan does not have, and the same with refill."""
+    without, refilled = (plan(instance, refill=refill).work_processor_s for refill in (False, True))
+    most = schedules(instance, known=int(refilled))
+    return (1.0 - without / most, 1.0 - refilled / most) if most else (0.0, 0.0)
+
+
+def losses(count: int = INSTANCES, kinds: tuple[Kind, ...] = KINDS) -> pd.DataFrame:
+    """Return a row per kind: how many plans lose, their mean and largest loss in %, without and with refill."""
+    rows = []
+    for kind in kinds:
+        both = pd.DataFrame([loss(instance) for instance in instances(kind, count)])
+        figures = [figure for one in both for figure in
+                   (int((both[one] > 0.0).sum()), 100.0 * both[one].mean(), 100.0 * both[one].max())]  # fmt: skip
+        rows.append([kind.period_s, kind.longest_s, kind.alike, count, *figures])
+    heading = [
+        "period_s",
+        "longest_s",
+        "alike",
+        "instances",
+        "lose",
+        "mean_percent",
+        "largest_percent",
+        "refilled_lose",
+        "refilled_mean_percent",
+        "refilled_largest_percent",
+    ]
+    return pd.DataFrame(rows, columns=heading).round(4)
+
+
+def table(rows: pd.DataFrame) -> str:
+    """Return these rows as a table."""
+    lines = [
+        [f"{row.period_s}", f"{'all alike, ' if row.alike else ''}1 to {row.longest_s}", f"{row.lose}",
+         number(row.mean_percent, 3), number(row.largest_percent, 1), f"{row.refilled_lose}",
+         number(row.refilled_mean_percent, 3), number(row.refilled_largest_percent, 1)]
+        for row in rows.itertuples()
+    ]  # fmt: skip
+    heading = ["period (s)", "checkpoints (s)", f"lose, of {rows['instances'].max()}", "mean loss (%)", "largest (%)",
+               "refilled: lose", "mean loss (%)", "largest (%)"]  # fmt: skip
+    return markdown(heading, lines, texts=2)

@@ -1,0 +1,143 @@
+"""Our five strategies and the program that the riskaware paper's authors published, on the same traces and walks.
+
+    python -m papers.pmbs23.peer --traces 7D_864000.txt ... --walks walk-24-8-1200-0.txt ... [--program P --tied P]
+
+runs ours, keeps their figures in data/peer.csv and says in how many cases all figures are equal. Figures have 6 digits,
+as many as their program prints. `--program` runs that program anew (compiled from
+github.com/lucasperotin/variableResources), `--tied` the same with the three changes that the page lists. Ours and the
+changed program get the lines of a trace by release, numbered: jobs released at one time come by line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+import batwatt as bw
+from batwatt.systems.riskaware.reference import BORG_WEEK, read_reference
+from papers.pages import markdown, number
+
+PEER = Path(__file__).parent / "data" / "peer.csv"
+ARGUMENTS = {
+    "packed-target-asap": "algo 1 {quantiles} BP1 7 80 95",
+    "target-asap": "algo 1 {quantiles} BS1 7 80 95",
+    "target-stretch": "algo 1 {quantiles} BSS 7 80 95",
+    "first-fit-aware": "FF 1 0",
+    "first-fit-unaware": "FF 1 1",
+}
+"""Strategy -> the program's arguments."""
+RANDOM = "first-fit-unaware"
+"""The program seeds it by the clock."""
+SLOTS, CORES, LENGTH_S = 152, 24, 604_800
+CASE = ["trace", "walk", "strategy"]
+FIGURES = ["capacity_core_s", "useful_core_s", "aborted_core_s", "max_full_speed_slowdown", "mean_full_speed_slowdown"]
+PROGRAM, TIED, OURS = "program", "program-tied", "ours"
+"""Whose figures a row has."""
+
+
+def begin_of(trace: Path) -> float:
+    """Begin of the window in s, as the name of a trace says it: 7D_864000."""
+    return float(trace.stem.rpartition("_")[2])
+
+
+def by_line(trace: Path, folder: Path) -> Path:
+    """Write the trace in the order of release, jobs numbered."""
+    rows = sorted((line.split() for line in trace.read_text().splitlines()), key=lambda row: float(row[1]))
+    path = folder / trace.name
+    path.write_text("".join(f"{line:06d} {' '.join(row[1:])}\n" for line, row in enumerate(rows)))
+    return path
+
+
+def theirs(program: Path, strategy: str, trace: Path, walk: Path, folder: Path) -> list[float]:
+    """Return the figures that the program prints of one run."""
+    quantiles, out = folder / "quantiles.txt", folder / "out.txt"
+    if not quantiles.exists():
+        lengths = read_reference(BORG_WEEK).quantiles_s(1000)
+        quantiles.write_text("".join(f"{length:.0f}\n" for length in lengths))
+    out.unlink(missing_ok=True)
+    always = min(int(float(line.split()[-1])) for line in walk.read_text().splitlines() if line.strip())
+    how = ARGUMENTS[strategy].format(quantiles=quantiles)
+    line = f"{trace.resolve()} {SLOTS} {always} {CORES} {walk.resolve()} {begin_of(trace):.0f} {LENGTH_S} {how} {out}\n"
+    (folder / "args.txt").write_text(line)
+    subprocess.run([program.resolve(), "args.txt"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    capacity, _, *rest = (float(word) for word in out.read_text().split()[3:9])
+    return [capacity, *rest]
+
+
+def ours(strategy: str, trace: Path, walk: Path) -> list[float]:
+    """Return our figures of the same run."""
+    begin_s = begin_of(trace)
+    result = bw.simulate(
+        bw.Platform.machines(SLOTS, CORES), trace, "riskaware", options={"strategy": strategy}, capacity=walk,
+        window=(begin_s, begin_s + LENGTH_S), begin=0, energy=False,
+    )  # fmt: skip
+    return [float(result.metrics[name] or 0.0) for name in FIGURES]
+
+
+def equal(figures: pd.DataFrame, of: str) -> pd.DataFrame:
+    """Return, by case, whether all figures are ours, and the difference of the goodputs in points."""
+    rows = figures.set_index([*CASE, "of"])
+    one, mine = (rows.xs(name, level="of")[FIGURES] for name in (of, OURS))
+    one, mine = one.align(mine, join="inner", axis=0)
+    goodputs = [
+        100.0 * part["useful_core_s"].astype(float) / part["capacity_core_s"].astype(float) for part in (one, mine)
+    ]
+    return pd.DataFrame({"same": (one == mine).all(axis=1), "gap": (goodputs[0] - goodputs[1]).abs()})
+
+
+def table(names: dict[str, str]) -> str:
+    """Return how many cases of each strategy are equal, and how far the unchanged program is from ours."""
+    figures = pd.read_csv(PEER, dtype=str)
+    changed, plain = (equal(figures, of).groupby(level="strategy") for of in (TIED, PROGRAM))
+    same = changed["same"].agg(["sum", "size"])
+    rows = []
+    for strategy, name in names.items():
+        words = "{} of {}".format(*same.loc[strategy]) if strategy in same.index else "random in both"
+        gaps = plain["gap"].agg(["mean", "max"]).loc[strategy]
+        rows.append([name, words, *(number(gap, 2) for gap in gaps)])
+    heading = [
+        "strategy",
+        "equal in every digit, with the changes",
+        "unchanged: mean gap of goodput (points)",
+        "largest",
+    ]
+    return markdown(heading, rows, texts=2)
+
+
+def main() -> int:
+    """Run, keep and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--traces", type=Path, nargs="+", required=True, help="job traces named 7D_BEGIN.txt")
+    parser.add_argument("--walks", type=Path, nargs="+", required=True, help="capacity files")
+    parser.add_argument("--program", type=Path, help="the authors' program")
+    parser.add_argument("--tied", type=Path, help="the same with the three changes")
+    words = parser.parse_args()
+    programs = {of: path for of, path in ((PROGRAM, words.program), (TIED, words.tied)) if path is not None}
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for trace in words.traces:
+            numbered = by_line(trace, folder)
+            for walk in words.walks:
+                for strategy in ARGUMENTS:
+                    figures = {OURS: ours(strategy, numbered, walk)}
+                    for of, program in programs.items():
+                        figures[of] = theirs(program, strategy, numbered if of == TIED else trace, walk, folder)
+                    for of, values in figures.items():
+                        texts = (f"{value:.6g}" for value in values)
+                        rows.append([trace.stem, walk.stem, strategy, of, *texts])
+                    print(trace.stem, walk.stem, strategy, flush=True)
+    both = pd.concat([pd.read_csv(PEER, dtype=str), pd.DataFrame(rows, columns=[*CASE, "of", *FIGURES])])
+    both = both.drop_duplicates([*CASE, "of"], keep="last").sort_values([*CASE, "of"], kind="stable")
+    both.to_csv(PEER, index=False, lineterminator="\n")
+    print(f"{int(equal(both[both['strategy'] != RANDOM], TIED)['same'].sum())} cases equal")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

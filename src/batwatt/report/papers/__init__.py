@@ -1,1 +1,0 @@
-"""What the report has for one paper alone."""

@@ -1,0 +1,121 @@
+"""The paper's theorem: no schedule beats a plan if all checkpoints take the same time; and what it is worth else."""
+
+from __future__ import annotations
+
+import pytest
+from draw_periods import instances
+from examples import examples
+from hypothesis import given
+
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.systems.checkpoint.period_plan import plan
+from papers.checkpoint import alignment
+from papers.checkpoint.grid import schedules
+
+
+@examples(800)
+@given(instances(jobs=4, processors=8, longest=8, fractions=False, constant=True))
+def test_no_schedule_is_better_if_all_checkpoints_take_the_same_time(instance):
+    best = schedules(instance)
+    assert plan(instance).work_processor_s == plan(instance, refill=True).work_processor_s == best
+
+
+@examples(1200)
+@given(instances(jobs=6, processors=12, longest=14, fractions=False, constant=True))
+def test_no_schedule_is_better_for_more_jobs(instance):
+    # fails if the plan claims more than there is, too
+    work = plan(instance).work_processor_s
+    assert work == plan(instance, refill=True).work_processor_s == schedules(instance, known=int(work))
+
+
+@examples(1500)
+@given(instances(jobs=4, processors=8, longest=10, fractions=False, constant=False))
+def test_with_different_checkpoints_a_plan_is_one_of_the_schedules(instance):
+    aligned, refilled = plan(instance).work_processor_s, plan(instance, refill=True).work_processor_s
+    best = schedules(instance)
+    assert aligned <= refilled <= best
+    # what is known to be had changes nothing but the time that it takes
+    assert schedules(instance, known=int(aligned)) == best
+
+
+def two_after_another(period_s: float, longest_s: float) -> Instance:
+    jobs = (
+        PeriodJob("a", 2, 1.0, 0.0, "running"),
+        PeriodJob("b", 2, longest_s, 0.0, "running"),
+        PeriodJob("c", 3, 1.0, 0.0, "stopped"),
+        PeriodJob("d", 3, 1.0, 0.0, "stopped"),
+    )
+    return Instance(period_s, 6, jobs)
+
+
+def test_what_alignment_costs():
+    # neither c nor d fits in beside a and b; c has room when a has gone, d when b has gone too
+    one_after_another = two_after_another(16.0, 4.0)
+    assert schedules(one_after_another) == 3 * 15 + 3 * 12
+    # a works 3 s while b is checkpointed, then both leave together
+    assert plan(one_after_another).work_processor_s == 2 * 3 + 6 * 12
+    # checkpoints of 1 s and of 100 s, as in docs/explanation/checkpoint.md: 3 x 399 + 3 x 300 were possible
+    longer = plan(two_after_another(400.0, 100.0))
+    assert longer.work_processor_s == 2 * 99 + 6 * 300
+    assert longer.work_processor_s < 3 * 399 + 3 * 300
+
+
+def test_refill_mends_a_part_of_it():
+    # a and b (4 of 8) leave for c (8): b works 3 s while a is checkpointed, then c 36 s
+    jobs = (
+        PeriodJob("a", 2, 4.0, 0.0, "running"),
+        PeriodJob("b", 2, 1.0, 0.0, "running"),
+        PeriodJob("d", 1, 1.0, 0.0, "checkpointed"),
+        PeriodJob("c", 8, 1.0, 0.0, "stopped"),
+    )
+    instance = Instance(40.0, 8, jobs)
+    assert plan(instance).work_processor_s == 2 * 3 + 8 * 36
+    # d may work beside them and is checkpointed again, and so may c if it were not too wide
+    assert plan(instance, refill=True).work_processor_s == schedules(instance) == 2 * 3 + 1 * 3 + 8 * 36
+
+
+def test_jobs_that_are_alone():
+    def alone(state: str, processors: int = 2) -> int:
+        return schedules(Instance(9.0, processors, (PeriodJob("a", 2, 4.0, 3.0, state),)))
+
+    assert [alone("checkpointed"), alone("running"), alone("stopped")] == [18, 18, 12]
+    assert [alone("checkpointed", 1), alone("stopped", 1)] == [0, 0]
+
+
+def test_a_schedule_loses_no_work():
+    # 1 processor too few: one of the two stops
+    jobs = tuple(PeriodJob(name, 2, 4.0, 3.0, "checkpointed") for name in "ab")
+    assert schedules(Instance(9.0, 3, jobs)) == 18
+    # if a is to make room for c (3 of 3) its checkpoint comes first: 3 x (9 - 4 - 1) < 18 < 3 x (18 - 4 - 1)
+    jobs = (PeriodJob("a", 2, 4.0, 0.0, "running"), PeriodJob("c", 3, 4.0, 1.0, "stopped"))
+    assert schedules(Instance(9.0, 3, jobs)) == 18
+    assert schedules(Instance(18.0, 3, jobs)) == 3 * 13
+
+
+def test_the_grid_takes_whole_seconds():
+    with pytest.raises(ValueError, match="whole seconds"):
+        schedules(Instance(9.5, 3, ()))
+
+
+def test_more_than_can_be_had():
+    job = PeriodJob("a", 2, 4.0, 3.0, "running")
+    assert schedules(Instance(9.0, 2, (job,)), known=18) == 18
+    with pytest.raises(ValueError, match="does 19 processor s"):
+        schedules(Instance(9.0, 2, (job,)), known=19)
+
+
+def test_the_table_of_what_alignment_costs():
+    kinds = alignment.KINDS[:3]
+    rows = alignment.losses(60, kinds)
+    assert len(alignment.table(rows).splitlines()) == 2 + len(rows) and (rows["instances"] == 60).all()
+    for row in rows.itertuples():
+        assert 0.0 <= row.refilled_mean_percent <= row.mean_percent <= row.largest_percent < 100.0
+        assert row.refilled_mean_percent <= row.refilled_largest_percent <= row.largest_percent
+    # nothing is lost where all checkpoints take the same time, something else
+    assert rows["lose"][0] == 0 < rows["lose"][2]
+    # the same instances each time
+    assert alignment.losses(60, kinds).equals(rows)
+
+
+def test_a_loss_worked_out_by_hand():
+    assert alignment.loss(two_after_another(16.0, 4.0)) == (1.0 - 78.0 / 81.0, 1.0 - 78.0 / 81.0)

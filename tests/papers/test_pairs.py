@@ -1,0 +1,108 @@
+"""Claims that pairs of runs decide, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from papers.claims import NO, OPEN, PARTLY, YES, Claim
+from papers.pairs import Pairs, Points, all_numbers, decided, interval, means_table, numbers, verdict
+
+DIMENSIONS = ("study", "label", "structure", "range", "trace", "walk")
+
+
+def points(*rows) -> Points:
+    names = [*DIMENSIONS, "goodput_percent", "wait_min"]
+    return Points(pd.DataFrame([(*row, row[-1] / 10.0) for row in rows], columns=names), DIMENSIONS)
+
+
+def walks(label: str, size: float, values, study: str = "s-a") -> list[tuple]:
+    return [(study, label, "walk", size, "t0", float(n), value) for n, value in enumerate(values)]
+
+
+def test_an_interval_by_hand():
+    """Of 1, 2, 3 the mean is 2, the deviation 1, the error 1 / sqrt(3), and t of two degrees of freedom 4.30."""
+    assert interval(pd.Series([1.0, 2.0, 3.0])) == pytest.approx((2.0, 3.0**-0.5, 4.30 * 3.0**-0.5))
+    mean, *unknown = interval(pd.Series([5.0]))
+    assert mean == 5.0 and all(map(math.isnan, unknown))
+    assert [verdict(2.0, 1.9, 0.0), verdict(-2.0, 1.9, 0.0), verdict(2.0, 2.1, 0.0)] == [YES, NO, OPEN]
+    assert verdict(9.0, math.nan, 0.0) == OPEN
+
+
+@pytest.mark.parametrize(
+    ("how", "number", "unit"),
+    [
+        ("difference", 10.0, "points"),
+        ("more", 50.0, "% more"),
+        ("less", 100.0 / 3.0, "% less"),
+        ("times", 1.5, "times"),
+    ],
+)
+def test_how_two_are_compared(how, number, unit):
+    pairs = Pairs(("s",), {"label": "a"}, {"label": "b"}, how=how)
+    row = numbers(points(*walks("a", 0.2, [30.0]), *walks("b", 0.2, [20.0])), [pairs]).iloc[0]
+    assert (row["number"], row["unit"], row["pairs"]) == (pytest.approx(number), unit, 1)
+
+
+def test_pairs_are_of_the_same_jobs_and_walk():
+    """Walks 0 and 1 are of both; 2 is of one only, as is the range 0.6; another study is not asked."""
+    frame = points(*walks("a", 0.2, [12.0, 14.0, 99.0]), *walks("b", 0.2, [10.0, 10.0]), *walks("a", 0.6, [5.0]),
+                   *walks("a", 0.2, [1.0], "other"), *walks("b", 0.2, [2.0], "other"))  # fmt: skip
+    table = numbers(frame, [Pairs(("s",), {"label": "a"}, {"label": "b"})])
+    assert table[["study", "point", "number", "pairs"]].values.tolist() == [["s-a", "", 3.0, 2]]
+
+
+def test_a_point_for_each_value_of_what_varies():
+    rows = [
+        row for size in (0.2, 0.4) for label, value in (("a", 9.0), ("b", 8.0)) for row in walks(label, size, [value])
+    ]
+    table = numbers(points(*rows), [Pairs(("s",), {"label": "a"}, {"label": "b"})])
+    assert table["point"].tolist() == ["range 0.2", "range 0.4"]
+
+
+def test_the_fixed_capacity_counts_where_it_is_asked_for_only():
+    fixed = [("s-a", label, "constant", 0.0, "t0", math.nan, value) for label, value in (("a", 90.0), ("b", 80.0))]
+    frame = points(*fixed, *walks("a", 0.2, [60.0, 70.0]), *walks("b", 0.2, [50.0, 50.0]))
+    assert numbers(frame, [Pairs(("s",), {"label": "a"}, {"label": "b"})])["pairs"].tolist() == [2]
+    held = Pairs(("s",), {"structure": "constant"}, {"structure": "walk"}, also={"label": "a"}, free=("range", "walk"))
+    # 90 - 60 and 90 - 70
+    assert numbers(frame, [held])[["number", "pairs"]].values.tolist() == [[25.0, 2]]
+
+
+def test_verdicts_of_several_numbers():
+    good, bad, unsure = [3.0, 3.1, 3.2], [-3.0, -3.1, -3.2], [-1.0, 0.0, 1.0]
+
+    def told(*cases) -> tuple[str, str]:
+        rows = [row for n, case in enumerate(cases) for label, values in (("a", case), ("b", [0.0] * 3))
+                for row in walks(label, float(n), values)]  # fmt: skip
+        return decided(Pairs(("s",), {"label": "a"}, {"label": "b"}))(points(*rows))
+
+    assert told(good) == ("3.1 ± 0.1 points", YES) and told(bad)[1] == NO and told(unsure) == ("0.0 ± 0.6 points", OPEN)
+    assert told(good, unsure) == ("1 of 2, 0 against; 1.6 (0.0 to 3.1) points", YES)
+    assert told(good, unsure, unsure)[1] == PARTLY and told(good, bad)[1] == PARTLY and told(bad, unsure)[1] == NO
+    assert decided(Pairs(("x",), {"label": "a"}, {"label": "b"}))(points(*walks("a", 0.2, good))) == ("not run", OPEN)
+
+
+def test_every_number_with_its_claim():
+    test = decided(Pairs(("s",), {"label": "a"}, {"label": "b"}))
+    claims = (Claim("by hand", "1", lambda _: ("", OPEN)), Claim("by pairs", "2", test))
+    table = all_numbers(points(*walks("a", 0.2, [2.0]), *walks("b", 0.2, [1.0])), claims)
+    assert table[["claim", "number"]].values.tolist() == [[2, 1.0]]
+
+
+def test_a_table_of_means():
+    rows = points(*walks("a", 0.6, [3.0]), *walks("a", 0.2, [1.0, 2.0])).frame
+    text = "| label | 0.2 | 0.6 |\n| :-- | --: | --: |\n| a | 1.5 ± 0.5 | 3.0 |\n"
+    assert means_table(rows, ["label"], "range", "goodput_percent") == text
+
+
+def test_a_point_of_another_capacity_is_compared_with_every_walk():
+    """By 4, 3 and 2 points more: 3 on average, and the error is 1 / sqrt(3)."""
+    carbon = ("s-a", "a", "carbon", 0.0, "t0", math.nan, 14.0)
+    frame = points(carbon, *walks("a", 0.2, [10.0, 11.0, 12.0]))
+    pairs = Pairs(("s",), {"structure": "carbon"}, {"structure": "walk"}, free=("range", "walk"))
+    row = numbers(frame, [pairs]).iloc[0]
+    assert (row["number"], row["pairs"]) == (3.0, 3)
+    assert row["standard_error"] == pytest.approx(3.0**-0.5)

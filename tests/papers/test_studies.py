@@ -1,0 +1,82 @@
+"""The small studies of three papers give the committed numbers; their pages have the tables of these."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pandas as pd
+import pytest
+
+from batwatt.campaign.campaign import Backend, campaign_in, carry_out
+from batwatt.systems.checkpoint.files import read_sequence
+from batwatt.systems.checkpoint.sequence import follow
+from papers import pages
+from papers.checkpoint import jobs
+from papers.checkpoint.tables import HERE, PERIODS
+
+FOLDERS = {"pmbs23": ("pmbs23",), "checkpoint": ("checkpoint",), "varcap": ("varcap", "varcap-claims", "varcap-prices")}
+FEW = {
+    "pmbs23": ("mavg",),
+    "checkpoint": ("figure1", "prepare", "warning", "endless", "steps", "single"),
+    "varcap": ("fig5-4-azure", "fig5-10", "fig6-3-mira", "fig6-8-borg", "german-headroom", "mustang"),
+}
+"""Studies with every scheduler, strategy, termination and way to plan."""
+WHERE = ["study", "label", "workload", "capacity"]
+NAMES = import_module("papers.pmbs23.frames").STRATEGIES
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_page_has_the_committed_numbers(name, capsys):
+    tables = import_module(f"papers.{name}.tables")
+    assert pages.main(tables.PAGE, tables.tables, tables.make, FOLDERS[name], ["--check"]) == 0
+    assert capsys.readouterr().out == f"{name}: same\n"
+
+
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["few", "all"])
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_small_study_gives_the_committed_numbers(tmp_path, name, whole):
+    declared = campaign_in(HERE.parent / name / "small.yaml", tmp_path)
+    only = () if whole else tuple(study for study in FEW[name] if study not in declared.missing)
+    if whole and declared.missing:
+        only = tuple(study for study in declared.campaign.studies if study not in declared.missing)
+    carry_out(declared, Backend(jobs=2), only, lambda *_: None)
+    frame = pd.read_parquet(tmp_path / f"{name}-small" / "table.parquet")
+    assert (frame["status"] == "done").all() and len(frame)
+    studies = set(only) or set(frame["study"])
+    listed = pd.read_csv(HERE.parent / name / "data" / "small.csv", keep_default_na=False, na_values=[""])
+    frame, listed = (rows[rows["study"].isin(studies)] for rows in (frame, listed))
+    labels = frame["label"].replace(NAMES) if name == "pmbs23" else frame["label"]
+    assert frame.assign(label=labels)[WHERE].values.tolist() == listed[WHERE].values.tolist()
+    for column in listed.columns.difference(WHERE):
+        numbers = pytest.approx(listed[column].tolist(), rel=1e-9, abs=1e-6, nan_ok=True)
+        assert frame[column].astype(float).tolist() == numbers, column
+    if name == "checkpoint":
+        _planned(frame)
+
+
+def _planned(rows: pd.DataFrame) -> None:
+    """The engine does what is planned for jobs that are new; checkpoints in time lose nothing."""
+    engine = rows[rows["study"] == "figure1"].set_index("label")["goodput"]
+    sequence = read_sequence(PERIODS / "figure1-new.json").sequence
+    for asked in (0.0, 0.2):
+        assert engine[f"min_yield {asked:g}"] == pytest.approx(follow(sequence, min_yield=asked).goodput, abs=1e-6)
+    ours = rows["scheduler"] == "checkpoint"
+    told = ours & (rows["study"] != "warning") & ~rows["label"].str.contains("C=1200")
+    assert (rows.loc[told, ["aborted_volume", "terminations"]] == 0).all(axis=None)
+    assert (rows.loc[~ours, ["checkpoints", "recoveries"]] == 0).all(axis=None)
+
+
+def test_the_traces_are_those_of_the_script(tmp_path):
+    assert jobs.main([str(tmp_path)]) == 0
+    made = sorted(tmp_path.iterdir())
+    assert len(made) == 8
+    for path in made:
+        assert path.read_text() == (HERE / "data" / path.name).read_text(), path.name
+    # 1.3 times 0.7 of 32 machines for two days, in jobs of 2 h
+    assert len(jobs.single(2.0)) == round(1.3 * 0.7 * 32 * 48 / 2.0)
+
+
+def test_a_campaign_with_failed_runs_is_refused(tmp_path):
+    pd.DataFrame({"status": ["done", "failed"]}).to_parquet(tmp_path / "table.parquet")
+    with pytest.raises(ValueError, match="1 of 2 runs failed"):
+        import_module("papers.runs").runs_of(tmp_path, ["status"])
