@@ -156,7 +156,7 @@ class Parameters:
     def __post_init__(self) -> None:
         for name, hint in self.HINTS.items():
             value, kinds = getattr(self, name), kinds_of(hint)
-            choices = [one for kind in (hint, *kinds) if get_origin(kind) is Literal for one in get_args(kind)]
+            choices = {one: None for kind in (hint, *kinds) if get_origin(kind) is Literal for one in get_args(kind)}
             if value is None and type(None) in kinds:
                 continue
             if choices:

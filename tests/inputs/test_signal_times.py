@@ -97,6 +97,48 @@ def test_entsoe_areas_and_sequences(read):
     assert len(read(NEW + one + two, "price", sequence="2").series) == 6
 
 
+@pytest.mark.parametrize(
+    ("head", "labels", "options", "begin"),
+    [
+        ("time", ("2025-07-01 00:00 (CEST)", "2025-07-01 01:00 (CEST)"), {}, "2025-06-30T22:00Z"),
+        ("time", ("2025-01-01 00:00 (CET)", "2025-01-01 01:00 (CET)"), {"tz": "Europe/Paris"}, "2024-12-31T23:00Z"),
+        ("time", ("2025-07-01 00:00 (UTC)", "2025-07-01 01:00 (UTC)"), {}, "2025-07-01T00:00Z"),
+        ("time", ("2025-01-01 00:00 (GMT)", "2025-01-01 01:00 (GMT)"), {"tz": "Europe/London"}, "2025-01-01T00:00Z"),
+        # exports of generation state the zone in each cell
+        (
+            "MTU",
+            ("01.07.2025 00:00 - 01.07.2025 01:00 (CET/CEST)", "01.07.2025 01:00 - 01.07.2025 02:00 (CET/CEST)"),
+            {},
+            "2025-06-30T22:00Z",
+        ),
+        ("Date (GMT+1)", ("2025-07-01 00:00", "2025-07-01 01:00"), {"tz": "Etc/GMT-1"}, "2025-06-30T23:00Z"),
+    ],
+)
+def test_zones_that_cells_state(read, head, labels, options, begin):
+    signal = read(f"{head},price\n" + "".join(f"{label},1\n" for label in labels), **options)
+    assert (signal.begin, signal.series.times_s) == (begin, (0.0, 3600.0)) and read.warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("time,price\n2025-07-01 00:00 (PST),1\n", {}, "time '2025-07-01 00:00 (PST)' is in PST, but UTC has UTC then"),
+        ("time,price\n2025-07-01 00:00 (CET),1\n", {}, "is in CET, but Europe/Brussels has CEST then"),
+        ("time,price\n2025-07-01 00:00 (UTC),1\n", {"tz": "Europe/Paris"}, "is in UTC, but Europe/Paris has CEST then"),
+        ("MTU (UTC),price\n01.07.2025 00:00 - 01.07.2025 01:00 (CEST),1\n", {}, "is in CEST, but UTC has UTC then"),
+        (
+            "time (CET),price\n2025-07-01 00:00,1\n",
+            {},
+            "column 'time (CET)' is in CET; say which as in tz=Europe/Berlin",
+        ),
+        ("Date (GMT+1),price\n2025-07-01 00:00,1\n", {}, "column 'Date (GMT+1)' is in GMT+1; say which as in tz="),
+        ("Datetime (Local),price\n2025-07-01 00:00,1\n", {}, "column 'Datetime (Local)' is in Local; say which"),
+    ],
+)
+def test_zones_that_are_not_those_of_the_run(read, text, options, said):
+    assert said in read.refused(text, **options)
+
+
 def test_rows_of_autumn_that_go_down(read):
     rows = [f"2024-10-27 {hour},{value}\n" for hour, value in (("03:00", 4), ("02:00", 3), ("02:00", 2), ("01:00", 1))]
     signal = read("time,price\n" + "".join(rows), tz="Europe/Berlin")
@@ -356,3 +398,20 @@ def test_any_steps_of_any_week_hold_to_the_next_row(tmp_path_factory, week, bloc
     expected = pd.Series(range(len(rows)), [begin for begin, _ in rows]).resample("15min").ffill()
     assert [series.at(900.0 * k) for k in range(len(expected))] == expected.tolist()
     assert len(series) == len(rows)
+
+
+def test_entsoe_generation(read):
+    """Names have two blanks, each cell of times states the zone, and n/e stands for what is not expected."""
+    names = ("Area", "MTU", "Fossil Peat  - Actual Aggregated [MW]", "Wind Onshore  - Actual Aggregated [MW]")
+    text = ",".join(f'"{name}"' for name in names) + "\n"
+    for hour, wind in enumerate(("3", "n/e", "5")):
+        text += f'"BZN|FI","01.01.2021 0{hour}:00 - 01.01.2021 0{hour + 1}:00 (CET/CEST)","n/e","{wind}"\n'
+    said = read.refused(text.replace("n/e", "1"), "power")
+    assert "Fossil Peat - Actual Aggregated [MW], Wind Onshore - Actual Aggregated [MW]?" in said
+    for column in (names[-1], "Wind Onshore - Actual Aggregated [MW]"):
+        signal = read(text, "power", column=column)
+        assert (signal.begin, signal.series.values) == ("2020-12-31T23:00Z", (3e6, 4e6, 5e6))
+        assert read.warnings()[0].startswith("1 values missing in 1 gap (longest: 2021-01-01T00:00Z to")
+    assert "no value in column" in read.refused(text, "power", column=names[2])
+    with pytest.raises(InputError, match=r"no value of kind 'power'; known: direct, lifecycle\."):
+        read(text, kind="power")

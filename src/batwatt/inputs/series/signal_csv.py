@@ -51,7 +51,7 @@ _PLAIN_NAMES = ("value", "price", "power")
 _EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
 _IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
 """Columns of Electricity Maps and of the British API, whose g/kWh need not be said."""
-_MISSING = {"", "na", "nan", "null", "none", "n/a", "-"}
+_MISSING = {"", "na", "nan", "null", "none", "n/a", "n/e", "-"}
 _log = logging.getLogger(__name__)
 _Floats = npt.NDArray[np.float64]
 
@@ -262,9 +262,10 @@ def _of_wanted_kind(kinds: dict[str, str | None], file: SignalFile) -> list[str]
 
 
 def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:
-    """The column of this name, or of this name within objects of JSON. Raises InputError unless there is one."""
+    """The column of this name, however blanks are repeated, or within objects of JSON. Raises InputError if not one."""
     if name not in frame.columns:
-        inner = [column for column in frame.columns if column.endswith(f".{name}")]
+        plain = " ".join(name.split())
+        inner = [column for column in frame.columns if column.endswith(f".{name}") or " ".join(column.split()) == plain]
         if len(inner) != 1:
             raise UnknownNameError(file.path, "column", name, frame.columns, "The first line names the columns.")
         name = inner[0]

@@ -22,14 +22,21 @@ _NAMES = (
 )  # fmt: skip
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
-"""Time zones that the name of a column of times may state, as in `MTU (CET/CEST)`."""
+"""Time zones that the name of a column of times, or each of its cells, may state, as in `MTU (CET/CEST)`."""
 _STATED = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
-_SUMMER = ("CEST", "WEST", "EEST", "BST")
+_OTHER_ZONE = re.compile(
+    r"[\[(]\s*((?:UTC|GMT)\s*[+-]\s*\d[\d:]*|CES?T|MES?Z|WES?T|EES?T|BST|[ECMP][DS]T|local(?: time)?)\s*[\])]",
+    re.IGNORECASE,
+)
+"""Zones of a name that do not tell whether clocks change, or which place is meant."""
+_SUMMER = ("CEST", "WEST", "EEST", "BST", "EDT", "CDT", "MDT", "PDT")
+_FAMILIES = ({"UTC", "GMT"}, {"CET", "CEST"}, {"WET", "WEST"}, {"EET", "EEST"}, {"GMT", "BST"})
+"""Names that a zone has in winter and in summer; UTC has two."""
 _RANGE = re.compile(r"\s+[-–]\s+")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
 """Times of PVGIS, in UTC, as in `20230401:0010`."""
-_MARK = r"\s*\(([A-Z]{3,4})\)$"
+_MARK = r"\s*\(([A-Z]{3,4}(?:/[A-Z]{3,4})?)\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
 _DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:[01]\d|2[0-3])"
 """Dates such as 2024070113, which are no s since 1970."""
@@ -57,7 +64,7 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
     """Times in s, of the epoch if they are dates (True), and remarks; NaN for hours that no clock has shown.
 
     Of ranges the begin counts. Dates without an offset are in the zone that the column's name states, else in
-    `file.tz`. Raises InputError naming the row.
+    `file.tz`, else in the one that the cells state. Raises InputError naming the row.
     """
     texts = cells.str.strip()
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
@@ -71,9 +78,9 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
     begins = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
     stamps, offset, marks = _labels(begins, texts, file, notes)
     if not offset:
-        stated = _STATED.search(str(cells.name))
-        zone = _HEADER_ZONES.get(stated[1].lower(), file.tz) if stated else file.tz
+        zone = _zone_of(texts, file)
         stamps = _localized(stamps, marks, zone, notes)
+        _refuse_other_zones(stamps, marks, zone, texts, file)
     passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return np.asarray(passed, dtype=np.float64), True, notes
 
@@ -118,12 +125,47 @@ def _labels(
     marks = pd.Series(None, index=texts.index, dtype=object)
     if labels.str.endswith(")").any():
         marks = labels.str.extract(_MARK, expand=False)
+        # CET/CEST does not say which of them
+        marks = marks.mask(marks.str.contains("/", na=False))
         labels = labels.str.replace(_MARK, "", regex=True)
     if _COMPACT.match(labels.iloc[0]):
         labels = labels.str.replace(_COMPACT, r"\1-\2-\3T\4:\5Z", regex=True)
     if _SLASHED.match(labels.iloc[0]):
         return _stamps_of_parts(labels, texts, file, notes), False, marks
     return *_stamps(labels, texts, file), marks
+
+
+def _zone_of(texts: pd.Series[str], file: SignalFile) -> str:
+    """The time zone of dates without an offset."""
+    stated = _STATED.search(str(texts.name))
+    if stated is not None and stated[1].lower() in _HEADER_ZONES:
+        return _HEADER_ZONES[stated[1].lower()]
+    if file.tz != "UTC":
+        return file.tz
+    other = _OTHER_ZONE.search(str(texts.name))
+    if other is not None:
+        problem = f"column {texts.name!r} is in {other[1]}"
+        raise InputError(file.path, problem, "say which as in tz=Europe/Berlin, or tz=Etc/GMT-1 for UTC+1 all year")
+    marked = texts.str.extract(_MARK, expand=False).dropna()
+    names = marked.iloc[0].lower().split("/") if len(marked) else []
+    return next((zone for known, zone in _HEADER_ZONES.items() if {*names} & {*known.split("/")}), file.tz)
+
+
+def _refuse_other_zones(
+    stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, texts: pd.Series[str], file: SignalFile
+) -> None:
+    """InputError about the first row that states another zone, as in `00:00 (CEST)`, than `zone` has then.
+
+    A mark at the end of a range may be that of the other half of the year.
+    """
+    stated = marks.fillna(texts.str.extract(_MARK, expand=False))
+    kinds = pd.DataFrame({"name": stated, "has": stamps.dt.strftime("%Z"), "own": marks.notna()})
+    for row, name, has, own in kinds.dropna().drop_duplicates().itertuples():
+        names = {*name.split("/")}
+        if has not in names.union(*(family for family in _FAMILIES[: 1 if own else None] if family & names)):
+            problem = f"{texts.name} {texts[row][:60]!r} is in {name}, but {zone} has {has} then"
+            hint = "say its zone as in tz=Europe/Brussels, or write dates as 2024-07-01T13:00Z"
+            raise InputError(f"{file.path}: row {row + 1}", problem, hint)
 
 
 def _localized(
