@@ -355,7 +355,10 @@ def test_the_hand_edited_export_of_a_german_excel(read):
 def test_a_time_of_day_in_a_column_of_its_own(read):
     """As of SMARD's older downloads: not the last hour for the whole day."""
     rows = "".join(f"15.01.2024;{hour:02}:00;{hour + 1:02}:00;39,{hour:02}\n" for hour in range(24))
-    said = read.refused("Datum;Anfang;Ende;Deutschland [€/MWh]\n" + rows, "price")
+    signal = read("Datum;Anfang;Ende;Deutschland [€/MWh]\n" + rows, "price", tz="Europe/Berlin")
+    assert signal.series.values == pytest.approx([0.039 + hour * 1e-5 for hour in range(24)])
+    assert signal.begin == "2024-01-14T23:00Z" and read.warnings() == []
+    said = read.refused("Datum;Deutschland [€/MWh]\n" + "15.01.2024;39,05\n" * 24, "price")
     assert said == "24 rows have 1 times; write date and time of day into one column, and name it time"
     newer = "".join(
         f"15.01.2024 {hour:02}:00;15.01.2024 {hour + 1:02}:00;{'-' if hour == 3 else '39,5'}\n" for hour in range(6)
@@ -415,3 +418,21 @@ def test_entsoe_generation(read):
     assert "no value in column" in read.refused(text, "power", column=names[2])
     with pytest.raises(InputError, match=r"no value of kind 'power'; known: direct, lifecycle\."):
         read(text, kind="power")
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [
+        (
+            "Datum;Zeit;Ertrag (kWh);Leistung (kW)\n2024-01-01;9:00;5,2;2,1\n2024-01-01;10:00;6,1;2,8\n",
+            "2024-01-01T09:00Z",
+        ),
+        ("Date,Time,ac_power_kw\n31/01/2024,23:00:00,2.1\n01/02/2024,00:00:00,2.8\n", "2024-01-31T23:00Z"),
+        ("ac_power_kw,Time,Date,Until\n2.1,23:00,2024-01-31,00:00\n2.8,00:00,2024-02-01,01:00\n", "2024-01-31T23:00Z"),
+    ],
+)
+def test_days_and_times_of_day_in_two_columns(read, text, begin):
+    """They were rows of a day, of which all but one were left out."""
+    signal = read(text, "power")
+    assert (signal.begin, signal.series.times_s, signal.series.values) == (begin, (0.0, 3600.0), (2100.0, 2800.0))
+    assert read.warnings() == []

@@ -18,7 +18,14 @@ from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled
 from batwatt.inputs.series.signal_table import table_of
-from batwatt.inputs.series.signal_times import lengths_of, looks_like_date, moment, time_column_of, times_of
+from batwatt.inputs.series.signal_times import (
+    lengths_of,
+    looks_like_date,
+    moment,
+    time_column_of,
+    times_of,
+    whole_dates,
+)
 from batwatt.inputs.series.signal_units import (
     EXAMPLES,
     POWER_W,
@@ -161,7 +168,7 @@ def _columns(file: SignalFile) -> _Columns:
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
     _check_kind(frame, column, file)
-    times, dated, notes = times_of(frame[time_column], file)
+    times, dated, notes = times_of(whole_dates(frame, time_column), file)
     values = _values(frame[column], file.path)
     late = np.flatnonzero(np.abs(times) > LARGEST)
     if len(late):

@@ -44,6 +44,7 @@ _YEAR = r"(?:1[89]|2[01])\d\d"
 """Years that dates may have: others are typing errors, and some are beyond what pandas can count in ns."""
 _PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
 _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
+_DAY = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
 
 
@@ -58,6 +59,20 @@ def time_column_of(names: Iterable[str]) -> str | None:
     by_name = {_STATED.sub("", name.lower()).strip(): name for name in reversed(names)}
     by_name |= {name.lower(): name for name in reversed(names)}
     return next((by_name[name] for name in _NAMES if name in by_name), None)
+
+
+def whole_dates(frame: pd.DataFrame, name: str) -> pd.Series[str]:
+    """The cells of a column of times; with those of another where one has days only and the other times of day."""
+    cells = frame[name].str.strip()
+    for mine, others in ((_DAY, _CLOCK), (_CLOCK, _DAY)):
+        if not cells.str.fullmatch(mine).all():
+            continue
+        columns = (frame.iloc[:, at].str.strip() for at in range(frame.shape[1]))
+        found = next((column for column in columns if column.str.fullmatch(others).all()), None)
+        if found is not None:
+            day, clock = (cells, found) if mine is _DAY else (found, cells)
+            return (day + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
+    return cells
 
 
 def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
