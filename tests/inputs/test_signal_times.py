@@ -359,7 +359,13 @@ def test_a_time_of_day_in_a_column_of_its_own(read):
     assert signal.series.values == pytest.approx([0.039 + hour * 1e-5 for hour in range(24)])
     assert signal.begin == "2024-01-14T23:00Z" and read.warnings() == []
     said = read.refused("Datum;Deutschland [€/MWh]\n" + "15.01.2024;39,05\n" * 24, "price")
-    assert said == "24 rows have 1 times; write date and time of day into one column, and name it time"
+    assert said.startswith("24 rows have 1 times; keep the rows of one series; write date and time of day into one col")
+    # two series below each other, or a row of each in turn
+    rows = [f"2025-01-01 0{hour}:00,{place},{value}\n" for hour in range(4) for place, value in (("DE", 1), ("FR", 2))]
+    for order in (rows, sorted(rows, key=lambda row: row[17:19])):
+        assert read.refused("time,region,price\n" + "".join(order)).startswith(
+            "8 rows have 4 times; keep the rows of one"
+        )
     newer = "".join(
         f"15.01.2024 {hour:02}:00;15.01.2024 {hour + 1:02}:00;{'-' if hour == 3 else '39,5'}\n" for hour in range(6)
     )

@@ -109,9 +109,10 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
         notes.append("rows sorted by time")
     times, values = times[order], values[order]
     last_of_time = np.append(np.diff(times) > 0.0, True)
-    if 2 * np.count_nonzero(last_of_time) < len(times):
+    if 0 < 2 * np.count_nonzero(last_of_time) <= len(times):
         problem = f"{len(times)} rows have {np.count_nonzero(last_of_time)} times"
-        raise InputError(file.path, problem, "write date and time of day into one column, and name it time")
+        hint = "keep the rows of one series; write date and time of day into one column, and name it time"
+        raise InputError(file.path, problem, hint)
     if not last_of_time.all():
         notes.append(f"{np.count_nonzero(~last_of_time)} rows of a time that comes again left out")
     rows = Rows(times[last_of_time], values[last_of_time], columns.dated)
