@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
-from matplotlib.figure import Figure
 
 from batwatt.report.table import COLUMNS
 from batwatt.results.metrics import METRICS
@@ -117,7 +114,7 @@ def plots_of(page: str) -> dict:
     return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
 
 
-DRAWN = {"line": "xy", "area": "xy", "dots": "xy", "bars": "xy", "boxes": "x", "cells": "y"}
+DRAWN = {"line": "xy", "area": "xy", "dots": "xy", "bars": "xy"}
 """Kind of a series -> what it must have."""
 
 
@@ -132,11 +129,9 @@ def check_plots(plots: dict) -> None:
         for one in plot["series"]:
             assert one["name"] and re.fullmatch(r"#[0-9a-f]{6}|var\(--ink\)", one["colour"]), name
             assert all(key in one for key in DRAWN[one["draw"]]), name
-            count = len(one["x" if one["draw"] != "cells" else "y"]) - bool(one.get("step"))
-            for key in ("y", "tips", "error", "base", "texts"):
-                assert key not in one or one["draw"] == "boxes" or len(one[key]) == count, (name, key)
-            for values in one.get("quantiles", ()):
-                assert len(values) == count
+            count = len(one["x"]) - bool(one.get("step"))
+            for key in ("y", "tips", "error"):
+                assert key not in one or len(one[key]) == count, (name, key)
 
 
 def visible(page: str) -> str:
@@ -147,11 +142,3 @@ def visible(page: str) -> str:
 def words(page: str) -> str:
     """The text of the page."""
     return re.sub(r"<[^>]+>", "", visible(page))
-
-
-@contextmanager
-def pictures_undrawn() -> Iterator[None]:
-    """Within, pictures are not drawn, which takes most of the time of a report, but their files are there."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Figure, "savefig", lambda figure, out, **how: out.write(b"drawn elsewhere"))
-        yield

@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tables_of_tests import pictures_undrawn, whole
+from tables_of_tests import whole
 
 from batwatt.report.page import write_report
 
@@ -15,9 +15,3 @@ def results(tmp_path_factory):
     began = time.perf_counter()
     written = write_report(folder)
     return folder, written, time.perf_counter() - began
-
-
-@pytest.fixture
-def undrawn():
-    with pictures_undrawn():
-        yield

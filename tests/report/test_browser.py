@@ -109,7 +109,7 @@ def test_draws_without_errors_or_network(page):
 def test_begins_with_the_highlighted(page, results):
     chosen = ["Optimum", "EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB",
               "EBF Slow OWN"]  # fmt: skip
-    assert page.traces("plot40") == chosen
+    assert page.traces("plot-workloads-0") == chosen
     assert page.script(VISIBLE)[:7] == chosen
     assert page.script("return document.getElementById('count').textContent") == "7"
 
@@ -118,30 +118,30 @@ def test_the_chooser_acts_on_tables_and_figures(page):
     page.script("document.getElementById('chooser').open = true")
     page.script("document.querySelector('input[value=\"EBF Slow HFLD\"]').click()")
     page.wait("document.getElementById('count').textContent === '6'")
-    for plot in ("plot2", "plot2table", "plot3", "plot40", "plot41", "plot50", "plot60", "plot-top-first"):
+    for plot in ("plot-workloads-0", "plot-profiles-1", "plot-own-2", "plot-top-first"):
         assert "EBF Slow HFLD" not in page.traces(plot), plot
     assert "EBF Slow HFLD" not in page.script(VISIBLE)
     page.script("document.querySelector('[data-choose=all]').click()")
     page.wait("document.getElementById('count').textContent === '8'")
-    assert "EBF Slow HFLD" in page.traces("plot40")
+    assert "EBF Slow HFLD" in page.traces("plot-workloads-0")
     page.script("document.querySelector('[data-choose=none]').click()")
     page.wait("document.getElementById('count').textContent === '0'")
-    assert page.traces("plot40") == page.script(VISIBLE) == []
-    assert "No algorithm" in page.script("return document.getElementById('plot40').textContent")
+    assert page.traces("plot-workloads-0") == page.script(VISIBLE) == []
+    assert "No algorithm" in page.script("return document.getElementById('plot-workloads-0').textContent")
     page.script("document.querySelector('[data-choose=first]').click()")
     page.wait("document.getElementById('count').textContent === '7'")
-    assert len(page.traces("plot40")) == 7
-    assert "No algorithm" not in page.script("return document.getElementById('plot40').textContent")
+    assert len(page.traces("plot-workloads-0")) == 7
+    assert "No algorithm" not in page.script("return document.getElementById('plot-workloads-0').textContent")
     assert page.driver.get_log("browser") == []
 
 
 def test_a_further_study_is_shown_and_follows_the_chooser(page):
-    rows = VISIBLE.replace("tr[", "#study-own tr[")
+    rows = VISIBLE.replace("tr[", "#means-own tr[")
     assert page.script(rows) == ["EBF Slow HFLD", "EBF Slow OWN"]
     page.script("document.querySelector('input[value=\"EBF Slow HFLD\"]').click()")
     page.wait("document.getElementById('count').textContent === '6'")
     assert page.script(rows) == ["EBF Slow OWN"]
-    assert page.script("return document.querySelector('nav a[href=\"#study-own\"]').textContent").startswith("Study")
+    assert page.script("return document.querySelector('nav a[href=\"#means-own\"]').textContent").startswith("Study")
 
 
 def test_search_limits_what_is_chosen(page):
@@ -151,36 +151,33 @@ def test_search_limits_what_is_chosen(page):
         "document.querySelector('[data-choose=none]').click()"
     )
     page.wait("document.getElementById('count').textContent === '5'")
-    assert page.traces("plot50") == ["Optimum", "EBF Slow no config.", "FF Asc IDFS", "EBF Slow IDSB", "EBF Slow OWN"]
+    assert page.traces("plot-workloads-1") == [
+        "Optimum",
+        "EBF Slow no config.",
+        "FF Asc IDFS",
+        "EBF Slow IDSB",
+        "EBF Slow OWN",
+    ]
 
 
 def test_headings_sort(page):
-    button = "document.querySelectorAll('#table2 thead tr:last-child button')[2]"
+    button = "document.querySelectorAll('#means-workloads thead tr:last-child button')[1]"
     page.script(f"{button}.click()")
-    ascending = page.script(VISIBLE.replace("tr[", "#table2 tr["))
+    ascending = page.script(VISIBLE.replace("tr[", "#means-workloads tr["))
     # the slowdowns are 1.4 for the optimum, then 2, 3, ... in the order of the paper's table
     assert ascending[:3] == ["Optimum", "EBF Slow no config.", "EBF Slow HFLD"] and ascending[-1] == "EBF Slow OWN"
     page.script(f"{button}.click()")
-    assert page.script(VISIBLE.replace("tr[", "#table2 tr[")) == ascending[::-1]
+    assert page.script(VISIBLE.replace("tr[", "#means-workloads tr[")) == ascending[::-1]
     assert page.script(f"return {button}.closest('th').getAttribute('aria-sort')") == "descending"
 
 
 def test_a_legend_switches_a_series_off_in_its_figure_only(page):
-    entry = "document.querySelector('#figure3 .legend [data-name=\"EBF Slow HFLD\"]')"
+    entry = "document.querySelector('#workloads .legend [data-name=\"EBF Slow HFLD\"]')"
     page.script(f"{entry}.click()")
-    assert "EBF Slow HFLD" not in page.traces("plot3") and "EBF Slow HFLD" in page.traces("plot60")
+    assert "EBF Slow HFLD" not in page.traces("plot-workloads-0") and "EBF Slow HFLD" in page.traces("plot-profiles-0")
     assert page.script(f"return {entry}.getAttribute('aria-pressed')") == "false"
     page.script(f"{entry}.click()")
-    assert "EBF Slow HFLD" in page.traces("plot3")
-
-
-def test_buttons_limit_the_time_shown(page):
-    ticks = "return [...document.querySelectorAll('#plot3 .tick')].map(t => t.textContent).join(' ')"
-    around = page.script(ticks)
-    page.script("document.querySelector('#plot3 [data-range=\"0\"]').click()")
-    assert page.script(ticks) != around
-    page.script("document.querySelector('#plot3 [data-range=\"1\"]').click()")
-    assert page.script(ticks) == around
+    assert "EBF Slow HFLD" in page.traces("plot-workloads-0")
 
 
 MEANING = next(metric.meaning for metric in METRICS if metric.name == "mean_slowdown")
@@ -194,8 +191,8 @@ def test_the_mouse_shows_meanings_and_values(page):
     assert page.tip() == "Optimum\nmean 1.40\ncompared with the baseline: −0.70 ± 0.06"
     page.point("h1")
     assert page.tip() == ""
-    page.point("#plot1 .pane")
-    assert page.tip().startswith("0.1") and " h\ndrop: 0.90 kW\nstep: 0.90 kW" in page.tip()
+    page.point("#plot-top-power .pane")
+    assert page.tip().startswith("0.05 h\nenvelope: 0.12 kW\nEBF Slow no config.: 0.24 kW\n")
 
 
 def test_the_keyboard_shows_meanings(page):
@@ -219,7 +216,7 @@ def test_a_finger_shows_meanings_and_values(page):
     assert page.tip().startswith("Optimum\nmean 1.40")
     page.tap("h1")
     assert page.tip() == ""
-    page.tap("#table2 thead button[data-tip]")
+    page.tap("#means-workloads thead button[data-tip]")
     assert page.tip() == MEANING
     page.size(1280)
 

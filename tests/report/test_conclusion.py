@@ -8,8 +8,9 @@ from tables_of_tests import HOSTILE, row, save, visible, words
 from batwatt.report.conclusion import Difference, conclusion
 from batwatt.report.glossary import Glossary
 from batwatt.report.means import QUANTILES
-from batwatt.report.page import report_of, write_report
-from batwatt.report.table import COMPARED, read_campaign
+from batwatt.report.page import write_report
+from batwatt.report.studies import report_of
+from batwatt.report.table import POWERS, read_campaign
 
 
 def concluded(folder, values, **given):
@@ -117,7 +118,6 @@ def test_a_difference_counts_only_outside_the_interval(instances):
     assert not Difference(5.0, float("nan"), 1).counts and not Difference(0.0, 0.0, instances).counts
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_hostile_names_stay_text_in_the_conclusion(tmp_path):
     rows = [row(label, w, mean_slowdown=s) for label, s in ((HOSTILE, 1.0), ("b", 2.0)) for w in ("w0", "w1")]
     page = write_report(save(tmp_path / "r", rows))[0].read_text()
@@ -125,7 +125,7 @@ def test_hostile_names_stay_text_in_the_conclusion(tmp_path):
 
 
 def test_terms_are_marked_once_and_as_whole_words():
-    marked = str(Glossary(COMPARED).marked('Kills & kills, "skills", instances'))
+    marked = str(Glossary(POWERS).marked('Kills & kills, "skills", instances'))
     assert marked.count("<abbr") == 2 and "&amp; kills, &#34;skills&#34;, " in marked
     assert '<abbr class="term" tabindex="0" data-tip="kills for power + kills at the walltime">Kills</abbr>' in marked
     assert ">instances</abbr>" in marked

@@ -7,25 +7,20 @@ import shutil
 import time
 
 import pytest
-from tables_of_tests import HOSTILE, check_plots, paper, plots_of, row, save, visible, whole, words
+from tables_of_tests import HOSTILE, check_plots, paper, plots_of, row, save, visible, whole
 
 from batwatt.errors import InputError
 from batwatt.report.page import write_report
-
-FIGURES = ["figure1", "figure2", "figure2-table", "figure3", "figure4", "figure5", "figure6",
-           "gantt-ff-asc-idfs", "gantt-ebf-slow-hfld"]  # fmt: skip
 
 
 def test_every_file_is_there(results):
     folder, written, _ = results
     names = {path.name for path in written}
-    wanted = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg")}
-    wanted |= {"index.html", "table2.csv", "table2.md", "table3.csv", "table3.md", "study-own.csv",
-               "study-own.md", "summary.csv"}  # fmt: skip
+    studies = ("workloads", "profiles", "own")
+    wanted = {f"means-{name}.{kind}" for name in studies for kind in ("csv", "md")} | {"index.html", "summary.csv"}
     assert names == wanted == {path.name for path in (folder / "report").iterdir()}
-    for path in written:
-        magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".html": b"<!DOCTYPE html>"}.get(path.suffix, b"")
-        assert path.read_bytes().startswith(magic) and path.stat().st_size > 100
+    assert all(path.stat().st_size > 100 for path in written)
+    assert written[0].read_bytes().startswith(b"<!DOCTYPE html>")
 
 
 def test_same_results_same_bytes(results, tmp_path):
@@ -42,7 +37,6 @@ def test_the_page_needs_no_network(results):
     assert "default-src 'none'" in page
     html = visible(page)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", html)
-    assert set(re.findall(r'src="([a-z]+:)', html)) == {"data:"}
     # whatever is linked lies beside the page
     links = re.findall(r'<a href="([^#"]+)"', html)
     assert links and all((results[0] / "report" / link).is_file() for link in links)
@@ -57,16 +51,15 @@ def test_the_page_lists_what_failed(results):
 def test_plots_are_whole_and_the_page_is_light(results):
     page = results[1][0].read_text()
     plots = plots_of(page)
-    assert list(plots) == ["plot-top-first", "plot-top-trade-off", "plot-top-power", "plot1", "plot2", "plot2table",
-                           "plot3", "plot40", "plot41", "plot50", "plot51", "plot60", "plot61", "plot62"]  # fmt: skip
+    panels = [f"plot-{name}-{n}" for name in ("workloads", "profiles", "own") for n in range(4)]
+    assert list(plots) == ["plot-top-first", "plot-top-trade-off", "plot-top-power", *panels]
     check_plots(plots)
     assert len(page.encode()) < 1.5e6
     # each has its place on the page, the three of the conclusion before all tables
     places = [page.index(f'id="{name}"') for name in plots]
-    assert places == sorted(places) and places[2] < page.index('id="table2"') < places[3]
+    assert places == sorted(places) and places[2] < page.index('id="means-workloads"') < places[3]
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_hostile_labels_stay_labels(tmp_path):
     folder = save(tmp_path / "r", [row(label, w) for label in (HOSTILE, "<b>b", "c") for w in ("w0", "<u>1")])
     written = write_report(folder)
@@ -74,26 +67,23 @@ def test_hostile_labels_stay_labels(tmp_path):
     html = visible(page)
     assert "<img src=x" not in html and "<u>" not in html and "<b>b" not in html
     assert "{{ 7 * 7 }}" in html and "&lt;img src=x onerror=alert(1)&gt;" in html
-    assert {one["label"] for one in plots_of(page)["plot40"]["series"]} == {HOSTILE, "<b>b", "c"}
+    assert {one["label"] for one in plots_of(page)["plot-workloads-0"]["series"]} == {HOSTILE, "<b>b", "c"}
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
     rows = [row(f"x{n}", w, envelope=None, violations=None, backfilling=None) for n in range(3) for w in "ab"]
-    names = {path.name for path in write_report(save(tmp_path / "r", rows))}
-    assert {"index.html", "table2.csv", "summary.csv", "figure4.png", "figure5.svg"} <= names
-    page = words((tmp_path / "r" / "report" / "index.html").read_text())
-    assert "No kept run tells of an envelope." in page and "No study has several envelopes." in page
+    page = write_report(save(tmp_path / "r", rows))[0].read_text()
+    assert [plot["y"]["title"] for plot in plots_of(page).values()][3:] == [
+        "slowdown", "kills (jobs)", "finished work (%)"
+    ]  # fmt: skip
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_only_failed_runs_is_a_report_as_well(tmp_path):
     rows = [row(label, status="failed", error="broken") for label in ("a", "b")]
     page = write_report(save(tmp_path / "r", rows))[0].read_text()
     assert "2 runs failed" in page
 
 
-@pytest.mark.usefixtures("undrawn")
 def test_damaged_kept_files_are_named(tmp_path):
     folder = whole(tmp_path / "r", 1)
     for energy in (folder / "runs").glob("*/run_consumed_energy.csv"):

@@ -6,7 +6,7 @@ import pytest
 
 from batwatt.cli import comparison
 from batwatt.gym.columns import REWARDS
-from batwatt.report import goodput, table
+from batwatt.report import table
 from batwatt.report.comparison.page import TERMS
 from batwatt.report.glossary import TERMS as REPORT_TERMS
 from batwatt.results import columns, summary
@@ -36,8 +36,7 @@ def meaning_of(names: str) -> str:
 
 def measures() -> list[table.Measure]:
     """All measures that reports compare by."""
-    modules = (table, goodput)
-    return [value for module in modules for value in vars(module).values() if isinstance(value, table.Measure)]
+    return [value for value in vars(table).values() if isinstance(value, table.Measure)]
 
 
 def named() -> list[tuple[str, str]]:

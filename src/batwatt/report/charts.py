@@ -68,12 +68,6 @@ class Chart:
         alone = sum(len(curve.points) for curve in self.curves) == len(self.xs)
         return (0.0, 0.62) if alone else (0.82, 0.9)
 
-    def places(self) -> tuple[list[float], float]:
-        """How far right of its value the middle of each curve's bar is, and the width of a bar; alone it is at it."""
-        count, (room, share) = len(self.curves), self.room
-        places = [(n - (count - 1) / 2.0) * (room / count) for n in range(count)]
-        return places, share * room / count if room else share
-
 
 def decades_between(low: float, high: float) -> list[float]:
     """1, 2, 5, 10, ... between two values; none if these are so near that a plain axis shows them well."""

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from batwatt.report.charts import Key
-from batwatt.report.figures import Report, ReportFigure, Shown
+from batwatt.report.charts import Key, keys_of_labels
+from batwatt.report.figures import ReportFigure, Shown
 from batwatt.report.front import front_of
 from batwatt.report.grid import sentence
 from batwatt.report.interactive import (
@@ -25,6 +25,7 @@ from batwatt.report.interactive import (
 from batwatt.report.means import mean_of, sure
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.saved_runs import envelope_of
+from batwatt.report.studies import Report
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign
 from batwatt.results.power import power_series
 
@@ -119,13 +120,10 @@ def _compared(report: Report) -> Compared | None:
     found: list[tuple[int, Compared]] = []
     for study, rows in report.points.groupby("study", sort=False):
         measures = tuple(measure for measure in report.measures if rows[measure.name].notna().any())[:SHOWN]
-        if "case" in rows and rows.duplicated(["label", *INSTANCE]).any():
-            # the options differ within an algorithm: each case is compared
-            rows = rows.assign(label=rows["case"])
         labels = [str(label) for label in rows["label"].unique() if label != plan.reference]
         if len(labels) < 2 or not measures:
             continue
-        baseline = next((label for label in plan.baselines if label in labels), labels[0])
+        baseline = next((label for label in labels if label in plan.unresponsive), labels[0])
         one = Compared(str(study), rows, measures, baseline, plan.reference, plan.unresponsive)
         values = one.values(measures[0])
         if len(one.ranked(measures[0])) > 1:
@@ -216,9 +214,7 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 def _figures(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
     """The first measure by algorithm, two measures compared, and the power of the best, or else the second measure."""
-    looks = plan.looks([*campaign.labels, *(label for label in compared.labels if label not in campaign.labels)])
-    keys = {label: Key(label, look.colour, look.turn, label if label in campaign.labels else None)
-            for label, look in looks.items()}  # fmt: skip
+    keys = {key.name: key for key in keys_of_labels(campaign.labels, plan.looks(campaign.labels))}
     first, *others = compared.measures
     yield _ranking("top-first", compared, first, keys)
     if others:
@@ -250,7 +246,7 @@ def _ranking(name: str, compared: Compared, measure: Measure, keys: dict[str, Ke
     if len(values) > 1:
         caption += " Bars: one standard error of the difference from the baseline."
     shown = Shown(f"plot-{name}", f"Mean {measure.title} by algorithm", plot)
-    return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, {}, (shown,))
+    return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, (shown,))
 
 
 def _trade_off(compared: Compared, first: Measure, second: Measure, keys: dict[str, Key]) -> ReportFigure:
@@ -272,7 +268,7 @@ def _trade_off(compared: Compared, first: Measure, second: Measure, keys: dict[s
     if len(front) > 1:
         caption += " On the dotted line no other algorithm is better in both."
     shown = Shown("plot-top-trade-off", f"Mean {first.title} over mean {second.title}, a point per algorithm", plot)
-    return ReportFigure("top-trade-off", f"{sentence(first.title)} and {second.title}", caption, {}, (shown,))
+    return ReportFigure("top-trade-off", f"{sentence(first.title)} and {second.title}", caption, (shown,))
 
 
 def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> ReportFigure | None:
@@ -298,5 +294,5 @@ def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Rep
         where = " ".join(filter(None, row[["workload", "envelope"]]))
         plot = power_plot(power_series_of(runs, envelope, plan.looks(campaign.labels)), "power (kW)", end_s=end_s)
         shown = Shown("plot-top-power", f"Power over time of {best} and {compared.baseline} with the envelope", plot)
-        return ReportFigure("top-power", title, f"On {where}; red: above the envelope.", {}, (shown,))
+        return ReportFigure("top-power", title, f"On {where}; red: above the envelope.", (shown,))
     return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from batwatt.errors import extra
-from batwatt.report.table import COMPARED, SHOWN, Measure
+from batwatt.report.table import GOODPUTS, POWERS, Measure
 
 with extra("report"):
     from markupsafe import Markup, escape
@@ -37,7 +37,7 @@ class Glossary:
     """Marks terms within texts: `measures`, or else `meanings` by term."""
 
     def __init__(self, measures: Sequence[Measure] = (), meanings: Mapping[str, str] | None = None) -> None:
-        of_measures = {measure.title: measure.meaning for measure in (*SHOWN, *COMPARED, *measures)}
+        of_measures = {measure.title: measure.meaning for measure in (*POWERS, *GOODPUTS, *measures)}
         self.meanings: Mapping[str, str] = TERMS | of_measures if meanings is None else meanings
         words = sorted(self.meanings, key=len, reverse=True)
         self._pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(s?)(?![\w-])", re.IGNORECASE)

@@ -27,7 +27,6 @@ class GridColumn:
     group: str = ""
     meaning: str = ""
     decimals: int | None = None
-    signed: bool = False
 
     def text(self, value: object) -> str:
         """How a value is shown; a dash where there is none."""
@@ -36,21 +35,19 @@ class GridColumn:
         number = float(value)  # type: ignore[arg-type]  # a column with decimals holds numbers
         if not math.isfinite(number):
             return NOTHING
-        shown = f"{number:{'+' if self.signed else ''}.{self.decimals}f}"
+        shown = f"{number:.{self.decimals}f}"
         return shown.replace("-", "−") if float(shown) else f"{0:.{self.decimals}f}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows with a `label`, of which the first `named` stand out; `by_label` if these are algorithms."""
+    """Rows with a `label`, the algorithm."""
 
     name: str
     title: str
     columns: tuple[GridColumn, ...]
     frame: pd.DataFrame
-    named: int
     notes: tuple[str, ...] = ()
-    by_label: bool = True
 
     def cells(self) -> list[list[str]]:
         """The texts shown, row by row."""
@@ -71,16 +68,16 @@ class Table:
         return zip(*(self.frame[column.name].tolist() for column in self.columns), strict=True)
 
     def markdown(self) -> str:
-        """The rows that stand out, with the notes."""
+        """Return the rows and the notes as Markdown."""
         lines = [[": ".join(filter(None, (column.group, column.heading))) for column in self.columns]]
         lines.append([":--" if column.decimals is None else "--:" for column in self.columns])
-        lines += self.cells()[: self.named]
+        lines += self.cells()
         table = "".join(f"| {' | '.join(_escaped(cell) for cell in line)} |\n" for line in lines)
         notes = "".join(f"\n{_escaped(note)}\n" for note in self.notes)
         return f"# {_escaped(self.title)}\n\n{table}{notes}"
 
     def write(self, folder: Path) -> list[Path]:
-        """Write `NAME.csv` with all rows and `NAME.md` with those that stand out; returns the paths."""
+        """Write `NAME.csv` and `NAME.md`; returns the paths."""
         path, text = folder / f"{self.name}.csv", folder / f"{self.name}.md"
         write_csv(self.frame[[column.name for column in self.columns]], path)
         return [path, write_text(text, self.markdown())]
@@ -93,11 +90,11 @@ def column_of(measure: Measure, name: str = "", *, heading: str = "", group: str
 
 def table_by_label(
     name: str, title: str, columns: Sequence[GridColumn], found: pd.DataFrame, labels: Sequence[str],
-    notes: Sequence[str] = (), named: int | None = None,
+    notes: Sequence[str] = (),
 ) -> Table:  # fmt: skip
-    """A table of `found` by label (index), in the order of `labels`; `named` as in `Table`, by default all."""
+    """A table of `found` by label (index), in the order of `labels`."""
     frame = found.reindex([label for label in labels if label in found.index]).rename_axis("label").reset_index()
-    return Table(name, title, tuple(columns), frame, len(frame) if named is None else named, tuple(notes))
+    return Table(name, title, tuple(columns), frame, tuple(notes))
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> Path:

@@ -14,15 +14,12 @@ import pandas as pd
 
 from batwatt.model.series import Series
 from batwatt.report.charts import Chart, Curve, Key, errors_of
-from batwatt.report.data import Scores, Zoom, readable_top
 from batwatt.report.grid import written
 from batwatt.report.table import Measure
 from batwatt.results.power import Floats, PowerTrace, compare
 from batwatt.results.style import CAP, HOUR_S, INK, KW, VIOLATION, Look, Turned
 
 Plot = dict[str, Any]
-SPREAD = (0.0, -0.2, 0.2, -0.1, 0.1, -0.3, 0.3)
-"""How far the points of a row lie apart, so that they do not hide one another."""
 
 
 def plot_of(series: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], **settings: Any) -> Plot:
@@ -41,7 +38,7 @@ def axis_of_measure(measure: Measure, **settings: Any) -> dict[str, Any]:
 
 
 def series_of(draw: str, name: str, colour: str, label: str | None = None, **data: Any) -> dict[str, Any]:
-    """A series, drawn as `line`, `area`, `dots`, `bars`, `boxes` or `cells`; what has no value is left out."""
+    """A series, drawn as `line`, `area`, `dots` or `bars`; what has no value is left out."""
     ours = {"draw": draw, "name": name, "label": label, "colour": on_page(colour)}
     return ours | {key: value for key, value in data.items() if value not in (None, "")}
 
@@ -82,15 +79,6 @@ def power_plot(series: list[dict[str, Any]], title: str, end_s: float | None = N
     return plot_of(series, axis, axis_of(title, zero=True), reading=[2, "kW"], **settings)
 
 
-def envelopes_plot(envelopes: Sequence[tuple[str, Series]]) -> Plot:
-    """Figure 1."""
-    series = [
-        series_of("line", name, Look(number).colour, dash=Look(number).dash[1], **envelope_steps(envelope))
-        for number, (name, envelope) in enumerate(envelopes)
-    ]
-    return power_plot(series, "power available (kW)")
-
-
 def power_series_of(runs: Sequence[tuple[str, PowerTrace]], envelope: Series, looks: Mapping[str, Look],
                     ) -> list[dict[str, Any]]:  # fmt: skip
     """The envelope, and the power of each run with what is above it in red."""
@@ -100,15 +88,6 @@ def power_series_of(runs: Sequence[tuple[str, PowerTrace]], envelope: Series, lo
         found += _excess(label, trace, envelope)
         found.append(of_label("line", label, looks[label], dash=looks[label].dash[1], **power))
     return found
-
-
-def zoom_plot(zoom: Zoom, looks: Mapping[str, Look]) -> Plot:
-    """Figure 3: the powers over one another; what is above the envelope is red."""
-    spans = {"the excess": zoom.close_s, "around it": (zoom.begin_s, zoom.end_s), "the whole run": None}
-    ranges = [[text, span and [time / HOUR_S for time in span]] for text, span in spans.items()]
-    shade = [time / HOUR_S for time in zoom.step_s]
-    series = power_series_of(zoom.runs, zoom.envelope, looks)
-    return power_plot(series, "power (kW)", height=400, ranges=ranges, range=1, shade=shade)
 
 
 def _excess(label: str, trace: PowerTrace, envelope: Series) -> list[dict[str, Any]]:
@@ -127,84 +106,6 @@ def _excess(label: str, trace: PowerTrace, envelope: Series) -> list[dict[str, A
         hours += [*(np.append(there, there[::-1]) / HOUR_S).round(7).tolist(), None]
         power += [*rounded(np.append(above, below[::-1]) / KW), None]
     return [series_of("area", label, VIOLATION, label, x=hours, y=power)]
-
-
-def radar_plot(scores: Scores, looks: Mapping[str, Look]) -> Plot:
-    """Figure 2: a triangle per algorithm; further out is better."""
-    count = len(scores.measures)
-    around = [(math.sin(2.0 * math.pi * n / count), math.cos(2.0 * math.pi * n / count)) for n in range(count)]
-
-    def ring(radii: Sequence[float]) -> list[list[float]]:
-        # a score of 0 is not in the middle, where all would be one point
-        corners = [[round((0.15 + 0.85 * radius) * part, 4) for part in way]
-                   for radius, way in zip(radii, around, strict=True)]  # fmt: skip
-        return [*corners, corners[0]]
-
-    ends = [(measure, *scores.range_of(measure)) for measure in scores.measures]
-    notes = [[1.2 * x, 1.2 * y, f"{m.title} {worst:.{m.decimals}f} → {best:.{m.decimals}f}"]
-             for (x, y), (m, best, worst) in zip(around, ends, strict=True)]  # fmt: skip
-    series = []
-    for label in scores.scores.index:
-        values = scores.scores.loc[label].tolist()
-        xs, ys = zip(*ring(values), strict=True)
-        tips = [f"{m.title} {scores.means.loc[label, m.name]:.{m.decimals}f} {m.unit}".strip() + f" (score {value:.2f})"
-                for m, value in zip(scores.measures, values, strict=True)]  # fmt: skip
-        series.append(of_label("line", label, looks[label], **lined(looks[label]), fill=True, x=xs, y=ys,
-                               tips=[*tips, tips[0]]))  # fmt: skip
-    grid = [ring([radius] * count) for radius in (0.0, 0.5, 1.0)] + [[[0, 0], list(way)] for way in around]
-    return plot_of(series, axis_of("", range=[-1.4, 1.4]), axis_of("", range=[-0.75, 1.3]), bare=True, grid=grid,
-                   notes=notes)  # fmt: skip
-
-
-def heat_plot(scores: Scores) -> Plot:
-    """Figure 2 as a table of colours."""
-    series = []
-    for label in scores.scores.index:
-        texts = [f"{scores.means.loc[label, m.name]:.{m.decimals}f}" for m in scores.measures]
-        values = rounded(scores.scores.loc[label])
-        tips = [f"{m.axis}: {text}\nscore {value}" for m, text, value in zip(scores.measures, texts, values,
-                                                                              strict=True)]  # fmt: skip
-        series.append(series_of("cells", label, CAP, label, y=values, texts=texts, tips=tips))
-    axis = axis_of("", range=[-0.5, len(scores.measures) - 0.5],
-                   ticks=[[n, measure.title] for n, measure in enumerate(scores.measures)])  # fmt: skip
-    return plot_of(series, axis_of(""), axis, rows=24)
-
-
-def box_plot(frame: pd.DataFrame, measure: Measure, looks: Mapping[str, Look]) -> Plot:
-    """Figures 4 and 5: a box and its points per algorithm, each point an instance."""
-    series = []
-    for label in dict.fromkeys(frame["label"].tolist()):
-        rows = frame[(frame["label"] == label) & frame[measure.name].notna()]
-        values = rows[measure.name].to_numpy(dtype=float)
-        if not len(values):
-            continue
-        q1, median, q3 = (float(value) for value in np.quantile(values, (0.25, 0.5, 0.75)))
-        within = values[(values >= q1 - 1.5 * (q3 - q1)) & (values <= q3 + 1.5 * (q3 - q1))]
-        ends = [within.min(), q1, median, q3, within.max()]
-        quantiles = [[value] for value in rounded(np.array(ends))]
-        series.append(of_label("boxes", label, looks[label], x=[0], quantiles=quantiles))
-        spread = [SPREAD[n % len(SPREAD)] for n in range(len(rows))]
-        tips = [f"{name}: {value:.{measure.decimals}f} {measure.unit}".strip()
-                for name, value in zip(rows["instance"], values, strict=True)]  # fmt: skip
-        series.append(of_label("dots", label, looks[label], marker=looks[label].marker[1], small=True, x=spread,
-                               y=rounded(values), tips=tips))  # fmt: skip
-    return plot_of(series, axis_of(""), axis_of_measure(measure, zero=measure.better == "lower"), rows=34)
-
-
-def bars_plot(frame: pd.DataFrame, measure: Measure, looks: Mapping[str, Look], shown: Sequence[str]) -> Plot:
-    """A panel of Figure 6: a group of bars per envelope; the axis ends where the `shown` can be read."""
-    envelopes = sorted(set(frame["envelope"].tolist()))
-    end = readable_top(frame, measure, shown)
-    series = []
-    for label in dict.fromkeys(frame["label"].tolist()):
-        values = frame[frame["label"] == label].set_index("envelope")[measure.name].reindex(envelopes)
-        numbers = [f"{value:.{measure.decimals}f} {measure.unit}".strip() for value in values]
-        texts = [f"{number} ↑" if value > end else "" for number, value in zip(numbers, values, strict=True)]
-        tips = [f"{envelope}: {number}" for envelope, number in zip(envelopes, numbers, strict=True)]
-        series.append(of_label("bars", label, looks[label], hatch=looks[label].hatch[1], x=list(range(len(envelopes))),
-                               y=rounded(values), texts=texts if any(texts) else None, tips=tips))  # fmt: skip
-    return plot_of(series, _places(envelopes), axis_of_measure(measure, range=[0, end]), dividers=len(envelopes),
-                   room=[0.84, 0.92])  # fmt: skip
 
 
 def _places(names: Sequence[str], title: str = "") -> dict[str, Any]:

@@ -1,27 +1,21 @@
-"""The report of a campaign: tables, pictures, and one page that needs nothing but a browser."""
+"""The report of a campaign: tables, and one page that needs nothing but a browser."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from batwatt.files import whole_set, write_text
-from batwatt.report.conclusion import Conclusion, conclusion
-from batwatt.report.figures import Report, ReportFigure, figures, write_pictures
+from batwatt.report.conclusion import conclusion
 from batwatt.report.glossary import Glossary
-from batwatt.report.goodput import goodput_report
 from batwatt.report.grid import write_csv
 from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page
-from batwatt.report.report_plan import ReportPlan, general_plan
-from batwatt.report.table import COMPARED, INSTANCE, SavedCampaign, read_campaign
-from batwatt.report.tables import SUMMARY, study_tables, summary, table2, table3
+from batwatt.report.studies import Report, report_of
+from batwatt.report.table import INSTANCE, SavedCampaign, read_campaign
 from batwatt.results.metrics import METRICS
-from batwatt.results.style import drawing
 
-REPORT, PAGE = "report", "index.html"
-"""Folder of the report, within the campaign's."""
+REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
+"""Folder of the report, within the campaign's, and two of its files."""
 PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
 
 
@@ -30,43 +24,17 @@ def write_report(results: Path | str) -> list[Path]:
 
     The same results give the same bytes. Raises InputError.
     """
-    with drawing():
-        return _write(report_of(read_campaign(results)))
-
-
-def report_of(campaign: SavedCampaign) -> Report:
-    """The report of a campaign: of goodput where machines come and go, else of kills and violations."""
-    if len(campaign.with_goodput):
-        return goodput_report(campaign)
-    plan = general_plan(campaign)
-    first = [table for table in (table2(campaign, plan), table3(campaign, plan)) if table is not None]
-    frames = {SUMMARY: summary(campaign, plan)}
-    points = campaign.per_instance(plan.main).assign(study=plan.main)
-    tables = first + study_tables(campaign, plan)
-    return Report(campaign, plan, tables, frames, figures(campaign, plan), points, COMPARED)
-
-
-def _write(report: Report) -> list[Path]:
-    """Write tables, further CSV files by name, figures as they are drawn, and the page; returns the paths."""
+    report = report_of(read_campaign(results))
     folder = report.campaign.folder / REPORT
     with whole_set(folder, REPORT, last=(PAGE,)) as part:
         written = [path for table in report.tables for path in table.write(part)]
-        written += [write_csv(frame, part / name) for name, frame in report.frames.items()]
-        shown: list[ReportFigure] = []
-        images: dict[str, str] = {}
-        for figure in report.figures:
-            paths = list(write_pictures(figure, part))
-            written += paths
-            shown.append(figure)
-            if not figure.shown:
-                pngs = {path.stem: path.read_bytes() for path in paths if path.suffix == ".png"}
-                images |= {stem: base64.b64encode(png).decode("ascii") for stem, png in pngs.items()}
-        write_text(part / PAGE, _html(report, conclusion(report), shown, images))
+        written.append(write_csv(report.summary, part / SUMMARY))
+        write_text(part / PAGE, _html(report))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 
-def _html(report: Report, top: Conclusion, shown: Sequence[ReportFigure], images: Mapping[str, str]) -> str:
-    campaign, plan = report.campaign, report.plan
+def _html(report: Report) -> str:
+    campaign, plan, top = report.campaign, report.plan, conclusion(report)
     groups: dict[str, list[str]] = {}
     for label in plan.ordered(campaign.labels):
         groups.setdefault(plan.groups[label], []).append(label)
@@ -75,28 +43,20 @@ def _html(report: Report, top: Conclusion, shown: Sequence[ReportFigure], images
         kind="algorithm",
         title=plan.title,
         glossary=Glossary(report.measures),
-        figures=(*top.figures, *shown),
+        figures=(*top.figures, *report.figures),
         plan=plan,
         conclusion=top,
         facts=_facts(campaign),
         studies=_studies(campaign),
         failed=_failed(campaign),
         grids=report.tables,
-        shown=shown,
-        images=images,
+        shown=report.figures,
         groups=groups,
         colours={label: on_page(look.colour) for label, look in plan.looks(campaign.labels).items()},
-        chosen=(*plan.shown, *_table_only(campaign, plan)),
+        chosen=plan.shown,
         total=len(campaign.labels),
         metrics=METRICS,
     )
-
-
-def _table_only(campaign: SavedCampaign, plan: ReportPlan) -> list[str]:
-    """The algorithms that are in no figure, only in the tables of further studies: shown from the beginning."""
-    studies = (plan.main, plan.variants)
-    figured = set(campaign.frame.loc[campaign.frame["study"].isin(studies), "label"])
-    return [label for label in campaign.labels if label not in figured]
 
 
 def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:

@@ -38,13 +38,13 @@ const Plots = (() => {
   }
 
   /** All values of a series, with their errors. */
-  function valuesOf({ draw, y = [], error = [], quantiles = [] }) {
+  function valuesOf({ draw, y, error = [] }) {
     const found = draw === "bars" ? [0] : [];
     y.forEach((value, n) => {
       if (value === null) return;
       found.push(value - (error[n] || 0), value + (error[n] || 0));
     });
-    return found.concat(...quantiles).filter((value) => value !== null);
+    return found;
   }
 
   /** The ends of an axis; a little more than the values, but for an end at 0. */
@@ -97,7 +97,7 @@ const Plots = (() => {
           next = "L";
         }
       });
-      add(g, "path", { d, class: one.fill ? "line filled" : "line", "stroke-dasharray": one.dash });
+      add(g, "path", { d, class: "line", "stroke-dasharray": one.dash });
       if (one.marker) DRAW.dots(g, one, at);
     },
     area(g, one, at) {
@@ -127,41 +127,15 @@ const Plots = (() => {
         add(g, "circle", { cx: px(x), cy: px(y), r: one.small ? 5 : 10, class: "near", "data-tip": tipOf(one, n) });
       });
     },
-    bars(g, one, at, half, [, most]) {
+    bars(g, one, at, half) {
       one.y.forEach((value, n) => {
         if (value === null) return;
-        const to = Math.min(value, most);
-        const d = path([at(n, -half, 0), at(n, half, 0), at(n, half, to), at(n, -half, to)], "Z");
+        const d = path([at(n, -half, 0), at(n, half, 0), at(n, half, value), at(n, -half, value)], "Z");
         add(g, "path", { d, class: "bar" });
         if (one.hatch) add(g, "path", { d, fill: hatched(g.ownerSVGElement, one.hatch) });
         add(g, "path", { d, class: "near", "data-tip": tipOf(one, n) });
-        if (one.texts && one.texts[n]) {
-          const [x, y] = at(n, 0, most);
-          add(g, "text", { x: x - 4, y: y + 4, class: "cut", transform: `rotate(-90 ${x} ${y})` }, one.texts[n]);
-        }
       });
       DRAW.errors(g, one, at, half / 3);
-    },
-    boxes(g, one, at, half) {
-      const [low, q1, median, q3, high] = one.quantiles;
-      low.forEach((_, n) => {
-        const box = path([at(n, -half, q1[n]), at(n, half, q1[n]), at(n, half, q3[n]), at(n, -half, q3[n])], "Z");
-        const lines = [[0, low[n], 0, q1[n]], [0, q3[n], 0, high[n]], [-half / 2, low[n], half / 2, low[n]],
-          [-half / 2, high[n], half / 2, high[n]]];
-        const whiskers = lines.map(([a, from, b, to]) => path([at(n, a, from), at(n, b, to)])).join("");
-        add(g, "path", { d: whiskers, class: "line" });
-        add(g, "path", { d: box, class: "box", "data-tip": one.tips && tipOf(one, n) });
-        add(g, "path", { d: path([at(n, -half, median[n]), at(n, half, median[n])]), class: "median" });
-      });
-    },
-    cells(g, one, at) {
-      one.y.forEach((value, n) => {
-        const d = path([at(0, -0.47, n - 0.49), at(0, 0.47, n - 0.49), at(0, 0.47, n + 0.49), at(0, -0.47, n + 0.49)],
-          "Z");
-        const [x, y] = at(0, 0, n);
-        add(g, "path", { d, class: "cell", "fill-opacity": value, "data-tip": tipOf(one, n) });
-        add(g, "text", { x, y: y + 4, "text-anchor": "middle", class: "value" }, one.texts[n]);
-      });
     },
   };
   const tipOf = (one, n) => `${one.name}\n${(one.tips && one.tips[n]) || ""}`.trim();
@@ -251,65 +225,47 @@ const Plots = (() => {
     if (aslant) left = Math.max(left, 0.82 * Math.min(150, widthOf(places[0][1])) - slot / 2);
     const below = 22 + (aslant ? Math.min(92, 0.6 * Math.min(150, textsWidth(places))) : 0)
       + (plot.rows ? (plot.y.title ? 18 : 0) : plot.x.title ? 18 : 0);
-    const size = (axis) => axis.range[1] - axis.range[0];
-    const unit = plot.bare && Math.min((width - 8) / size(plot.x), plot.height / size(plot.y));
-    const height = plot.bare ? unit * size(plot.y) : plot.rows ? top + each * rows.length + below : plot.height;
+    const height = plot.rows ? top + each * rows.length + below : plot.height;
     const bottom = height - below;
     const svg = add(div, "svg", { width, height, viewBox: `0 0 ${width} ${height}` });
-    const half = plot.bare && (unit * size(plot.x)) / 2;
-    const edge = plot.bare ? [width / 2 - half, width / 2 + half] : [left, right];
     const xs = series.flatMap((one) => one.x || []).filter((value) => value !== null);
     const span = plot.ranges && plot.ranges[div.dataset.range ?? plot.range][1];
     const least = xs.reduce((a, b) => Math.min(a, b), Infinity);
     const uEnds = span || plot.x.range || (plot.reading ? [least, xs.reduce((a, b) => Math.max(a, b), least)]
       : endsOf(plot.x, xs));
-    const u = scale(plot.x, uEnds, ...edge);
-    const v = plot.rows ? scale(plot.y, ends, left, right)
-      : scale(plot.y, ends, ...(plot.bare ? [height, 0] : [bottom, top]));
+    const u = scale(plot.x, uEnds, left, right);
+    const v = plot.rows ? scale(plot.y, ends, left, right) : scale(plot.y, ends, bottom, top);
     const grid = add(svg, "g", { class: "grid" });
-    if (plot.shade) {
-      const [from, to] = plot.shade.map((value) => Math.min(right, Math.max(left, u(value))));
-      add(grid, "rect", { x: from, y: top, width: Math.max(0, to - from), height: bottom - top, class: "shade" });
+    for (const [value, text] of vTicks) {
+      const at = px(v(value));
+      if (plot.rows) add(grid, "path", { d: `M${at} ${top}V${bottom}` });
+      else {
+        add(grid, "path", { d: `M${left} ${at}H${right}` });
+        add(svg, "text", { x: left - 6, y: at + 4, "text-anchor": "end", class: "tick" }, text);
+      }
     }
-    if (plot.bare) {
-      for (const line of plot.grid) add(grid, "path", { d: path(line.map(([x, y]) => [u(x), v(y)])), fill: "none" });
-      for (const [x, y, text] of plot.notes) {
-        const most = width - widthOf(text) / 2 - 2;
-        const middle = Math.min(most, Math.max(width - most, u(x)));
-        add(svg, "text", { x: middle, y: v(y) + 4, "text-anchor": "middle", class: "tick" }, text);
-      }
-    } else {
-      for (const [value, text] of vTicks) {
-        const at = px(v(value));
-        if (plot.rows) add(grid, "path", { d: `M${at} ${top}V${bottom}` });
-        else {
-          add(grid, "path", { d: `M${left} ${at}H${right}` });
-          add(svg, "text", { x: left - 6, y: at + 4, "text-anchor": "end", class: "tick" }, text);
-        }
-      }
-      for (let n = 1; n < (plot.dividers || 0); n += 1) add(grid, "path", { d: `M${px(u(n - 0.5))} ${top}V${bottom}` });
-      const xTicks = plot.rows ? vTicks : plot.x.ticks || roundTicks(...uEnds, (right - left) / 70);
-      alongX(svg, xTicks, plot.rows ? v : u, top, bottom, aslant ? slot : 0);
-      const [along, up] = plot.rows ? [plot.y, null] : [plot.x, plot.y];
-      const term = (axis) => (axis.meaning ? { class: "title term", "data-tip": axis.meaning } : { class: "title" });
-      if (along.title) {
-        add(svg, "text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle", ...term(along) }, along.title);
-      }
-      if (up && up.title) add(svg, "text", { x: 0, y: 12, ...term(up) }, up.title);
-      rows.forEach((name, n) => {
-        if (!plot.rows) return;
-        const y = top + each * n;
-        if (above) label(svg, name, right - left, { x: left, y: y + 13, class: "row" });
-        else label(svg, name, left - 10, { x: left - 8, y: y + each / 2 + 4, "text-anchor": "end", class: "row" });
-      });
+    for (let n = 1; n < (plot.dividers || 0); n += 1) add(grid, "path", { d: `M${px(u(n - 0.5))} ${top}V${bottom}` });
+    const xTicks = plot.rows ? vTicks : plot.x.ticks || roundTicks(...uEnds, (right - left) / 70);
+    alongX(svg, xTicks, plot.rows ? v : u, top, bottom, aslant ? slot : 0);
+    const [along, up] = plot.rows ? [plot.y, null] : [plot.x, plot.y];
+    const term = (axis) => (axis.meaning ? { class: "title term", "data-tip": axis.meaning } : { class: "title" });
+    if (along.title) {
+      add(svg, "text", { x: (left + right) / 2, y: height - 6, "text-anchor": "middle", ...term(along) }, along.title);
     }
+    if (up && up.title) add(svg, "text", { x: 0, y: 12, ...term(up) }, up.title);
+    rows.forEach((name, n) => {
+      if (!plot.rows) return;
+      const y = top + each * n;
+      if (above) label(svg, name, right - left, { x: left, y: y + 13, class: "row" });
+      else label(svg, name, left - 10, { x: left - 8, y: y + each / 2 + 4, "text-anchor": "end", class: "row" });
+    });
     const marks = add(svg, "g");
     if (plot.reading) {
       const clip = add(svg, "clipPath", { id: `${div.id}-clip` });
       add(clip, "rect", { x: left, y: 0, width: right - left, height });
       marks.setAttribute("clip-path", `url(#${clip.id})`);
     }
-    const wide = [...new Set(series.filter((one) => one.draw === "bars" || one.draw === "boxes").map((o) => o.name))];
+    const wide = [...new Set(series.filter((one) => one.draw === "bars").map((one) => one.name))];
     const [room, share] = plot.rows ? [0, 0.62] : plot.room || [0, 0.62];
     const thick = 0.5 * (room ? (share * room) / wide.length : share);
     for (const one of series) {
@@ -321,7 +277,7 @@ const Plots = (() => {
       const at = plot.rows
         ? (n, offset, value) => [v(value), row + ((one.x ? one.x[n] : 0) + offset) * (each - (above ? 14 : 0))]
         : (n, offset, value) => [u(one.x[n] + place + offset), v(value)];
-      DRAW[one.draw](g, one, at, thick, ends);
+      DRAW[one.draw](g, one, at, thick);
     }
     if (plot.named) nameDots(add(svg, "g"), series, u, v, [left, top, right, bottom]);
     if (plot.reading) read(svg, plot, series, u, [left, top, right, bottom], tip);
@@ -335,7 +291,7 @@ const Plots = (() => {
     }
     svg.setAttribute("style", `--c:${one.colour}`);
     if (one.draw === "line") add(svg, "path", { d: "M0 6H24", class: "line", "stroke-dasharray": one.dash });
-    else if (one.draw !== "dots") add(svg, "rect", { x: 3, y: 0, width: 18, height: 12, class: one.draw === "boxes" ? "box" : "bar" });
+    else if (one.draw !== "dots") add(svg, "rect", { x: 3, y: 0, width: 18, height: 12, class: "bar" });
     if (one.marker) add(svg, "path", { d: one.marker, class: "dot", transform: "translate(12 6) scale(4.5)" });
     if (one.hatch) add(svg, "path", { d: one.hatch, class: "hatch", transform: "translate(8.5 2.5)" });
     return svg;

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError, extra
 from batwatt.results.metrics import MEANINGS, METRICS
-from batwatt.results.summary import runs_at_other_speeds
 from batwatt.results.writers import file_of
 
 with extra("report"):
@@ -61,35 +57,24 @@ class Measure:
 
 
 SLOWDOWN = Measure("mean_slowdown", "slowdown", "", MEANINGS["mean_slowdown"])
-RUN_TIME = Measure("mean_run_time_stretch", "run time / at full speed", "", MEANINGS["mean_run_time_stretch"])
-FULL_SPEED = Measure("mean_full_speed_slowdown", "slowdown at full speed", "", MEANINGS["mean_full_speed_slowdown"])
-BOUNDED = Measure("mean_bounded_slowdown", "bounded slowdown", "", MEANINGS["mean_bounded_slowdown"])
-KILLED_POWER = Measure("killed_power", "kills for power", "jobs", MEANINGS["killed_power"], decimals=1)
-KILLED_WALLTIME = Measure("killed_walltime", "kills at the walltime", "jobs", MEANINGS["killed_walltime"], decimals=1)
 KILLS = Measure("kills", "kills", "jobs", "kills for power + kills at the walltime", decimals=1)
 VIOLATIONS = Measure("violations", "violations", "steps", MEANINGS["violations"], decimals=1)
 WORK = Measure("finished_work_percent", "finished work", "%", MEANINGS["finished_work_fraction"], "higher", 1)
 
-COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
-"""The three by which the powercap paper judges (section VII-A)."""
-SHOWN = (SLOWDOWN, KILLED_POWER, KILLED_WALLTIME, KILLS, VIOLATIONS, WORK)
-"""What the table of all algorithms has."""
-FURTHER = (*COMPARED, WORK)
-"""What the tables of further studies compare."""
+GOODPUT = Measure("goodput_percent", "goodput", "%", MEANINGS["goodput"], "higher", 1)
+ABORTED = Measure("aborted_percent", "aborted volume", "%", MEANINGS["aborted_volume"], decimals=1)
+WAIT = Measure("wait_min", "waiting time", "min", MEANINGS["mean_wait_s"], decimals=1)
+MAX_STRETCH = Measure("max_full_speed_slowdown", "maximum stretch", "", MEANINGS["max_full_speed_slowdown"], decimals=1)
 
-
-def with_speeds(measures: Sequence[Measure], frame: pd.DataFrame) -> tuple[Measure, ...]:
-    """The measures; behind the slowdown those of full speed if jobs ran slower, and the bounded one in `SHOWN`."""
-    bounded = measures is SHOWN and frame[BOUNDED.name].notna().any()
-    more: tuple[Measure, ...] = (BOUNDED,) if bounded else ()
-    if frame[RUN_TIME.name].map(runs_at_other_speeds).any():
-        more += (RUN_TIME, FULL_SPEED)
-    return tuple(shown for measure in measures for shown in (measure, *(more if measure is SLOWDOWN else ())))
+POWERS = (SLOWDOWN, KILLS, VIOLATIONS, WORK)
+"""The measures of a report where no run has a goodput; the conclusion has the first with values."""
+GOODPUTS = (GOODPUT, ABORTED, WAIT, MAX_STRETCH)
+"""Those of a report with runs on machines that come and go."""
 
 
 @dataclass(frozen=True)
 class SavedCampaign:
-    """A folder of results and its table, with `kills` and `finished_work_percent` worked out.
+    """A folder of results and its table, with the columns that measures add to it.
 
     An instance without an envelope or a capacity has the empty text there.
     """
@@ -194,19 +179,7 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
                          "run the campaign again") from None  # fmt: skip
     frame[KILLS.name] = frame["killed_power"] + frame["killed_walltime"]
     frame[WORK.name] = 100.0 * frame["finished_work_fraction"]
+    frame[GOODPUT.name] = 100.0 * frame["goodput"]
+    frame[ABORTED.name] = 100.0 * frame["aborted_volume"]
+    frame[WAIT.name] = frame["mean_wait_s"] / 60.0
     return frame
-
-
-def read_options(text: str) -> dict[str, Any]:
-    """The options of a row; none if the text holds no object."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def instance_names(frame: pd.DataFrame) -> list[str]:
-    """A short name of each row's instance: what differs among the rows, or the workload."""
-    varying: Sequence[str] = [name for name in INSTANCE if name in frame and frame[name].nunique() > 1] or ["workload"]
-    return [" ".join(part for part in row if part) for row in frame[list(varying)].itertuples(index=False)]

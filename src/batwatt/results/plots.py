@@ -73,22 +73,19 @@ def power_legend(capped: bool) -> list[Patch | Line2D]:
     return handles
 
 
-def power_panel(
-    axes: Axes, label: str, trace: PowerTrace, envelope: Series | None, end_s: float, begin_s: float = 0.0
-) -> float:
-    """Draw one run over [begin_s, end_s]; returns the highest power or cap shown, in W."""
+def power_panel(axes: Axes, label: str, trace: PowerTrace, envelope: Series | None, end_s: float) -> float:
+    """Draw one run over [0, end_s]; returns the highest power or cap shown, in W."""
     edges = np.append(trace.times_s, trace.end_s)
     hours, power = stairs(edges, trace.power_w)
     axes.fill_between(hours, power, color=style.POWER, alpha=0.45, linewidth=0.0, zorder=2)
     axes.plot(hours, power, color=style.POWER, linewidth=0.7, solid_joinstyle="miter", zorder=3)
-    shown = trace.power_w[(trace.times_s < end_s) & (edges[1:] > begin_s)]
-    top_w = float(shown.max(initial=0.0))
+    top_w = float(trace.power_w[trace.times_s < end_s].max(initial=0.0))
     if envelope is not None:
         starts, _, _ = step_bounds(envelope, end_s)
         caps = np.array([envelope.at(start) for start in starts.tolist()])
         hours, cap = stairs(np.append(starts, end_s), caps)
         axes.plot(hours, cap, color=style.CAP, linewidth=1.0, solid_joinstyle="miter", zorder=5)
-        top_w = max(top_w, float(caps[np.append(starts[1:], end_s) > begin_s].max()))
+        top_w = max(top_w, float(caps.max()))
         _violations(axes, compare(trace, envelope))
     style.panel_title(axes, label)
     style.plain(axes)
@@ -111,11 +108,6 @@ def _violations(axes: Axes, pieces: Comparison) -> None:
         )
     text = f"{count} of {pieces.steps} steps in violation"
     axes.set_title(text, loc="right", fontsize=7.5, pad=4.0, color=style.VIOLATION if count else style.INK)
-
-
-def envelope_stairs(series: Series) -> tuple[Floats, Floats]:
-    """The corners, in h and kW, of an envelope in W over its rows."""
-    return stairs(np.append(series.times_s, series.times_s[-1] + series.last_step_s), np.asarray(series.values))
 
 
 def stairs(edges_s: Floats, values_w: Floats) -> tuple[Floats, Floats]:

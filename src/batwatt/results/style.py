@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -34,8 +33,6 @@ DPI = 200
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#000000")
 """Colours that the colour-blind can tell apart: M. Okabe and K. Ito, Color Universal Design, 2008; grey in place
 of yellow, which is too pale on white."""
-WORST, BEST = "#ffffff", "#56b4e9"
-"""Ends of a scale for cells with dark text: one hue, so that it reads the same with and without colour blindness."""
 MARKERS = (
     ("o", "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0Z"),
     ("s", "M-.9-.9H.9V.9H-.9Z"),
@@ -191,15 +188,6 @@ def panel_title(axes: Axes, text: str, pad: float = 4.0) -> None:
 def box_corners(left: float, right: float, low: float, high: float) -> list[tuple[float, float]]:
     """The corners of a box."""
     return [(left, low), (right, low), (right, high), (left, high)]
-
-
-def cell_grid(axes: Axes, rows: int, columns: int, colour: str, width: float) -> None:
-    """Lines between the cells of a heat map in place of ticks and a box."""
-    axes.set_yticks(np.arange(rows + 1) - 0.5, minor=True)
-    axes.set_xticks(np.arange(columns + 1) - 0.5, minor=True)
-    axes.grid(which="minor", color=colour, linewidth=width)
-    axes.tick_params(which="both", length=0.0)
-    axes.spines[:].set_visible(False)
 
 
 def plain(axes: Axes) -> None:

@@ -47,7 +47,7 @@ def front_figure(data: ComparedSystems) -> ReportFigure:
     lacking = [label for label in data.labels if np.isnan(data.value(SLOWDOWN, label))]
     if lacking:
         text += f" Not drawn, as they finish no job: {cases(lacking)}."
-    return ReportFigure("front", title, text, {}, plots)
+    return ReportFigure("front", title, text, plots)
 
 
 def _front_plot(data: ComparedSystems, measure: ComparedMeasure) -> Shown | None:
@@ -129,7 +129,7 @@ def power_figure(data: ComparedSystems) -> ReportFigure:
     if data.seeds > 1:
         text += " The first seed."
     shown = Shown("plot-power", "Power over time of a case with the envelope", plot)
-    return ReportFigure("power", title, text, {}, (shown,))
+    return ReportFigure("power", title, text, (shown,))
 
 
 def _ranges(end_s: float, unit_s: float) -> dict[str, Any]:
