@@ -230,7 +230,6 @@ def _checkpoint() -> Named:
     for verb, names in {
         "plan": ("period", "change", "due"),
         "follow": ("figure1", "figure1-new", "starving"),
-        "front": ("period", "due", "figure1", "starving"),
     }.items():
         for name in names:
             words = f"periods/{name}.json --picture out/x.svg"
@@ -241,6 +240,8 @@ def _checkpoint() -> Named:
     yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
     yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"
     yield "checkpoint follow worst", f"checkpoint follow {periods}/figure1.json --prepare worst --refill -o out/x.json"
+    for name in ("figure1", "starving"):
+        yield f"checkpoint front {name}", f"checkpoint front periods/{name}.json"
     yield "checkpoint front json", f"checkpoint front {periods}/figure1.json --min-yields 0,0.2,0.4 --json"
 
 

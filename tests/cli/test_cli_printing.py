@@ -28,7 +28,6 @@ QUICK = {
     "gaia list": "carbon gaia --list",
     "carbon": f"carbon run {CARBON} --policy oracle,phase-aware --deadline 24",
     "front": "checkpoint front workloads/periods/starving.json --min-yields 0,0.25",
-    "front of one": "checkpoint front workloads/periods/period.json",
     "capacity": "characterise walk:range=0.6,seed=1",
 }
 

@@ -202,11 +202,6 @@ def needed(instance: Instance, past: Mapping[str, tuple[int, int]], asked: Fract
     return tuple(max(Fraction(0), asked * there - before) for there, before in zip(alones, worked, strict=True))
 
 
-def most_yield(instance: Instance, past: Mapping[str, tuple[int, int]], times: Set[Fraction], refill: bool) -> Fraction:
-    """The largest least yield of any plan at these times."""
-    return max(min(yields(instance, works, past)) for works in outcomes(instance, refill, times))
-
-
 def fair(
     instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction, times: Set[Fraction]
 ) -> tuple[set[str], Fraction]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,6 @@ from batwatt.cli.shared import Picture, json_text, numbers_of, one_of
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
-    from batwatt.systems.checkpoint.files import JobName
-    from batwatt.systems.checkpoint.instance import PeriodPlan
     from batwatt.systems.checkpoint.prepare import Cover, Objective
     from batwatt.systems.checkpoint.sequence import Method
 
@@ -45,7 +43,6 @@ Prepare = Annotated[
 Covers = Annotated[
     str, typer.Option("--cover", help="What checkpoints must cover: k processors, or only those needed if k go.")
 ]
-SOME_YIELDS = "0,0.25,0.5,0.75,1"
 
 
 @checkpoint.command("plan")
@@ -158,48 +155,31 @@ def follow_command(
 @checkpoint.command("front")
 @tabular
 def front_command(
-    sequence: Annotated[Path, typer.Argument(metavar="FILE", help="An instance or a capacity sequence (JSON).")],
+    sequence: SequenceFile,
     min_yields: Annotated[
-        str | None,
-        typer.Option(
-            "--min-yields",
-            help="Of a capacity sequence: least yields to ask for, from 0 to 1, with commas.",
-            show_default=SOME_YIELDS,
-        ),
-    ] = None,
+        str, typer.Option("--min-yields", help="Least yields to ask for, from 0 to 1, with commas.")
+    ] = "0,0.25,0.5,0.75,1",
     prepare: Prepare = None,
     cover: Covers = "k",
-    picture: Picture = None,
 ) -> None:
-    """Show what fairness costs: goodput and least yield.
-
-    Of a capacity sequence over all periods, for each yield that is asked for; of an instance plans of which none has
-    more of both.
+    """Show what fairness costs: goodput and least yield over all periods, for each yield that is asked for.
 
     [bold]Example:[/]
     batwatt checkpoint front workloads/periods/starving.json
       --min-yields 0,0.25,0.5
     """
     from batwatt.results.tables import Column
-    from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
-    from batwatt.systems.checkpoint.files import is_course, read_sequence
+    from batwatt.systems.checkpoint.files import read_sequence
     from batwatt.systems.checkpoint.plans import blaming
     from batwatt.systems.checkpoint.sequence import follow
 
     objective, covered = _preparing(prepare, cover)
-    targets = _targets(SOME_YIELDS if min_yields is None else min_yields)
-    if not is_course(sequence):
-        if min_yields is not None or prepare is not None:
-            raise InputError(sequence, "is one period: its whole front is shown", "leave --min-yields, --prepare out")
-        _show_front(sequence, picture)
-        return
+    targets = _targets(min_yields)
     given = read_sequence(sequence)
     with blaming(sequence):
         found = [
             (target, follow(given.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets
         ]
-    if picture is not None:
-        plot_front([ParetoMark(target, each.min_yield, each.goodput) for target, each in found], picture)
     points = [
         {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
         for target, each in found
@@ -211,39 +191,6 @@ def front_command(
     show_table(columns, records, {"front": points})
 
 
-def _show_front(instance: Path, picture: Path | None) -> None:
-    """The front of one period."""
-    from batwatt.results.tables import Column
-    from batwatt.systems.checkpoint.fairness import pareto_front
-    from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_front
-    from batwatt.systems.checkpoint.files import front_json, read_instance
-    from batwatt.systems.checkpoint.plans import blaming
-
-    given = read_instance(instance)
-    with blaming(instance):
-        points = pareto_front(given.instance, given.past)
-    if picture is not None:
-        plot_front([ParetoMark(point.min_yield, point.min_yield, point.goodput) for point in points], picture)
-    records: list[dict[str, Any]] = [
-        {
-            "min_yield": point.min_yield,
-            "goodput": point.goodput,
-            "work": " ".join(_working(point.plan, given.names)),
-        }
-        for point in points
-    ]
-    columns = [
-        Column(head, key, [f"{record[key]:.4f}" for record in records])
-        for head, key in (("least\nyield", "min_yield"), ("goodput", "goodput"))
-    ]
-    work = Column("work", "work", [record["work"] for record in records], is_text=True)
-    show_table([*columns, work], records, front_json(points, given.names))
-
-
-def _working(found: PeriodPlan, names: Mapping[str, JobName]) -> list[str]:
-    return [str(names[act.job.id]) for act in found.acts if act.work_s > 0.0]
-
-
 def _mean(yields: Mapping[str, float]) -> float:
     return sum(yields.values()) / len(yields)
 
@@ -252,7 +199,7 @@ def _targets(text: str) -> list[float]:
     targets = numbers_of(text, ",")
     if not targets or not all(0.0 <= target <= 1.0 for target in targets):
         problem = f"{text!r} is not a list of numbers from 0 to 1"
-        raise InputError("--min-yields", problem, f"write for instance {SOME_YIELDS}")
+        raise InputError("--min-yields", problem, "write for instance 0,0.25,0.5,0.75,1")
     return sorted(set(targets))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.figures import charts as period_chart
 from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
-from batwatt.systems.checkpoint.figures.charts import ParetoMark, plot_followed, plot_front, plot_plan
+from batwatt.systems.checkpoint.figures.charts import plot_followed, plot_plan
 from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
 from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
@@ -151,13 +151,11 @@ def test_same_plan_same_bytes(tmp_path, kind):
     assert first == second and first.startswith(MAGIC[kind])
 
 
-def test_pictures_of_a_course_and_of_a_front(tmp_path):
+def test_pictures_of_a_course(tmp_path):
     sequence = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
     first = plot_followed(follow(sequence), tmp_path / "a.svg").read_bytes()
     assert first == plot_followed(follow(sequence), tmp_path / "b.svg").read_bytes()
     assert first != plot_followed(follow(sequence, method="subset-sum"), tmp_path / "c.svg").read_bytes()
-    marks = [ParetoMark(0.0, 0.0, 0.9), ParetoMark(0.5, 0.4, 0.8), ParetoMark(1.0, 0.4, 0.8), ParetoMark(0.7, 0.3, 0.7)]
-    assert plot_front(marks, tmp_path / "f.png").read_bytes().startswith(MAGIC["png"])
 
 
 def test_a_plan_in_which_nothing_runs(tmp_path):
@@ -180,16 +178,7 @@ def test_thousands_of_boxes_are_an_image(tmp_path):
     assert path.stat().st_size < 5e6
 
 
-@pytest.mark.parametrize("draw", [
-    lambda path: plot_plan(plan(Instance(100.0, 8, JOBS)), path),
-    lambda path: plot_front([ParetoMark(0.0, 0.0, 1.0)], path),
-])  # fmt: skip
-def test_refused(tmp_path, draw):
+def test_refused(tmp_path):
     with pytest.raises(InputError, match="end its name with one of png, svg, pdf"):
-        draw(tmp_path / "x.bmp")
+        plot_plan(plan(Instance(100.0, 8, JOBS)), tmp_path / "x.bmp")
     assert not (tmp_path / "x.bmp").exists()
-
-
-def test_a_front_without_points(tmp_path):
-    with pytest.raises(InputError, match="has no point to show"):
-        plot_front([], tmp_path / "x.png")

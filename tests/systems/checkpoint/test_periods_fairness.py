@@ -1,4 +1,4 @@
-"""Yields, the Pareto front, max-min and the rule `fair` against every plan that there is."""
+"""Yields and the rule `fair` against every plan that there is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.systems.checkpoint.fairness import Past, fair, most_yield, pareto_front, plan_with_yield, yields
+from batwatt.systems.checkpoint.fairness import Past, fair, plan_with_yield, yields
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, plan
 from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
@@ -65,29 +65,6 @@ def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, qua
     assert plain_periods.total(instance, works) == best
 
 
-@examples(60)
-@given(histories(jobs=3, longest=10, ends=True, fractions=False), st.booleans())
-def test_the_front(history, refill):
-    instance, past = history
-    times = plain_periods.all_dates(instance, 2)
-    points = pareto_front(instance, pasts(past), refill=refill)
-    assert sorted(point.min_yield for point in points) == [point.min_yield for point in points]
-    assert sorted((point.goodput for point in points), reverse=True) == [point.goodput for point in points]
-    assert points[0].goodput == plan(instance, refill=refill).goodput
-    for point in points:
-        works = tuple(Fraction(act.work_s) for act in point.plan.acts)
-        reached = min(plain_periods.yields(instance, works, past))
-        assert float(reached) == pytest.approx(point.min_yield, rel=1e-12)
-        least = plain_periods.needed(instance, past, reached)
-        assert point.plan.work_processor_s >= (plain_periods.brute(instance, refill, least, times) or 0) * (1 - 1e-12)
-    # the times of the grid are half a second apart, and a yield grows by no more than that over the time alone
-    most = plain_periods.most_yield(instance, past, times, refill)
-    alones = [plain_periods.alone(instance, i, past) for i in range(len(instance.jobs))]
-    more = Fraction(1, 2) / min((there for there in alones if there), default=1)
-    assert most * (1 - Fraction(1, 10**12)) <= points[-1].min_yield <= most + more
-    assert yields(most_yield(instance, pasts(past), refill=refill), pasts(past)) == yields(points[-1].plan, pasts(past))
-
-
 @examples(1000)
 @given(histories(ends=True), st.sampled_from([0, 1, 2, 3, 4]))
 def test_due_jobs_work(history, quarters):
@@ -119,17 +96,16 @@ def test_a_job_that_ends_has_the_yield_that_it_would_have_alone():
     assert follow(sequence).yields == {"short": 1.0, "long": (98.0 + 100.0) / 200.0}
 
 
-def test_a_front_worked_out_by_hand():
+def test_due_jobs_worked_out_by_hand():
     # 10 s on 4 processors. wide (4) for 10 s is 40 of 40, but narrow gets nothing; small (1) runs beside narrow (1)
     wide = PeriodJob("wide", 4, 2.0, 0.0, "checkpointed")
     narrow, small = stopped("narrow", 1, 1.0), stopped("small", 1, 2.0)
     instance = Instance(10.0, 4, (wide, narrow, small))
     past = {"wide": Past(30.0, 30.0), "narrow": Past(10.0, 30.0), "small": Past(0.0, 30.0)}
-    points = pareto_front(instance, past)
     # without work small has 0 of 40 s; with it 8 of 40 s, beside narrow with 19 of 40 s: 17 processor s of 40
-    assert [(point.min_yield, point.goodput) for point in points] == [(0.0, 1.0), (0.2, 0.425)]
-    assert yields(points[-1].plan, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
-    assert most_yield(instance, past) == points[-1].plan
+    found = plan_with_yield(instance, past, 0.2)
+    assert (found.goodput, plan(instance).goodput) == (0.425, 1.0)
+    assert yields(found, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
     # at a target of 0.2 only small is due; narrow (0.25 without work) is at 0.3, wide (0.75) is not
     for target in (0.2, 0.3):
         assert fair(instance, past, target).work_processor_s == 17.0
@@ -144,12 +120,11 @@ def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
     found = plan_with_yield(instance, past, 0.2)
     assert (found.work_processor_s, found.checkpoints_end_s) == (19.0, 6.0)
     assert yields(found, past) == {"a": 0.75, "b": 0.2}
-    # b has most if that begins at once (7 of 10 s, a 10 of 20 s), and both have 17 / 30 if it begins at 4/3 s
-    assert [(point.min_yield, point.goodput) for point in pareto_front(instance, past)] == [
-        (0.0, 1.0),
-        *[(y, pytest.approx((21 - 10 * y) / 30)) for y in (0.1, 0.2, 0.3, 0.4, 0.5)],
-        (pytest.approx(17 / 30), pytest.approx(23 / 45)),
-    ]
+    # with b at y, the later the less: (21 - 10 y) of 30, until both have 17 / 30 if it begins at 4/3 s
+    for least in (0.1, 0.2, 0.3, 0.4, 0.5):
+        assert plan_with_yield(instance, past, least).goodput == pytest.approx((21 - 10 * least) / 30)
+    with pytest.raises(NoPeriodPlanError):
+        plan_with_yield(instance, past, 0.57)
     # a may have 5 s left: then it needs no checkpoint, and b has 3 s
     ending = Instance(10.0, 3, (replace(jobs[0], left_s=5.0), jobs[1]))
     found = plan_with_yield(ending, past, 0.2)

@@ -74,7 +74,7 @@ def test_what_would_take_too_long_is_refused(monkeypatch):
     # 3 jobs, tables of 5 x 6 cells (two processors count as one) at 2 times, and one of 6 at 0
     monkeypatch.setattr(plans, "MOST_STEPS", 3 * (2 * 30 + 6))
     plan(instance, least={"0": Least(1.0)})
-    with pytest.raises(TooLargeError, match="1 plans with 4 times each, of 3 jobs and tables of 30 cells, take more"):
+    with pytest.raises(TooLargeError, match="a plan with 4 times, of 3 jobs and tables of 30 cells, takes more"):
         plan(instance, least={"0": Least(1.0), "1": Least(1.0)})
     plan(instance, least={"0": Least(1.0), "1": Least(1.0)}, skip_large=True)
 

@@ -6,11 +6,11 @@ The rules: docs/explanation/checkpoint.md; the conclusion of the paper.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan, ready_s, work_of
-from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, check_time, checkpoint_ends, meanings, plan
+from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan
+from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,6 @@ class Past:
 
 
 NOTHING = Past()
-TENTHS = tuple(tenth / 10.0 for tenth in range(11))
-
-
-@dataclass(frozen=True, slots=True)
-class ParetoPoint:
-    """A plan of the Pareto front: no plan has more of one figure and no less of the other."""
-
-    min_yield: float
-    goodput: float
-    plan: PeriodPlan
 
 
 def yields(chosen: PeriodPlan, past: Mapping[str, Past]) -> dict[str, float]:
@@ -53,64 +43,12 @@ def yields(chosen: PeriodPlan, past: Mapping[str, Past]) -> dict[str, float]:
     return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in chosen.acts}
 
 
-def pareto_front(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> list[ParetoPoint]:
-    """Points of the Pareto front of goodput and least yield of one period, by ascending yield.
-
-    Its ends, the tenths, and where a job has a yield that it can have at one of the times of `checkpoint_ends`; between
-    two points there may be more, as D moves. Each takes a plan. Raises TooLargeError.
-    """
-    candidates = sorted({*TENTHS, *_at_dates(instance, past, refill)})
-    check_time(instance, len(candidates), _least(instance, past, 1.0), refill)
-    points: list[ParetoPoint] = []
-    reached = -math.inf
-    for asked in candidates:
-        # rounding can leave what was reached a little under what was asked for
-        if asked <= reached:
-            continue
-        try:
-            found = plan_with_yield(instance, past, asked, refill=refill)
-        except NoPeriodPlanError:
-            break
-        _add(points, found, past)
-        reached = max(asked, points[-1].min_yield)
-    last = most_yield(instance, past, refill=refill)
-    if not math.isclose(_least_yield(last, past), points[-1].min_yield, rel_tol=1e-12):
-        _add(points, last, past)
-    return points
-
-
-def _add(points: list[ParetoPoint], found: PeriodPlan, past: Mapping[str, Past]) -> None:
-    """One more point, of a plan with a larger yield; those that it beats go."""
-    while points and points[-1].goodput <= found.goodput:
-        points.pop()
-    points.append(ParetoPoint(_least_yield(found, past), found.goodput, found))
-
-
-def _least_yield(found: PeriodPlan, past: Mapping[str, Past]) -> float:
-    return min(yields(found, past).values(), default=1.0)
-
-
 def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> PeriodPlan:
     """The plan with the most goodput under which every yield at the end of the period is >= `least`: the bi-criteria.
 
     Raises NoPlanError if there is none.
     """
     return plan(instance, least=_least(instance, past, least), refill=refill)
-
-
-def most_yield(instance: Instance, past: Mapping[str, Past], *, refill: bool = False) -> PeriodPlan:
-    """The plan with the largest least yield, and of those the one with the most goodput: max-min of one period."""
-    candidates = sorted({0.0, *_at_dates(instance, past, refill), *_where_two_meet(instance, past, refill)})
-    best = plan(instance, refill=refill)
-    low, high = 0, len(candidates)
-    while high - low > 1:
-        middle = (low + high) // 2
-        try:
-            best = plan_with_yield(instance, past, candidates[middle], refill=refill)
-            low = middle
-        except NoPeriodPlanError:
-            high = middle
-    return best
 
 
 def fair(
@@ -181,32 +119,3 @@ def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[s
         if before.alone_s > 0.0 and before.job_yield < asked and need_s > 0.0:
             least[job.id] = Least(need_s, 8.0 * math.ulp(max(asked * before.alone_s, instance.period_s)))
     return least
-
-
-def _at_dates(instance: Instance, past: Mapping[str, Past], refill: bool) -> set[float]:
-    """The yields that single jobs can have at the times at which their work may stop growing."""
-    found: set[float] = set()
-    for end_s in checkpoint_ends(instance, refill=refill):
-        meaning = meanings(end_s, refill)
-        for job in instance.jobs:
-            before = _after(job, instance, past)
-            for decision in meaning[job.state].values():
-                work_s = work_of(job, decision, end_s, instance.period_s)
-                if work_s >= 0.0:
-                    found.add(before.then(work_s, 0.0).job_yield)
-    return found
-
-
-def _where_two_meet(instance: Instance, past: Mapping[str, Past], refill: bool) -> Iterator[float]:
-    """The yields that two jobs have at the same time D if that of one grows with D and that of the other falls."""
-    after = {job.id: _after(job, instance, past) for job in instance.jobs}
-    jobs = [job for job in instance.jobs if after[job.id].alone_s > 0.0]
-    growing = [job for job in jobs if refill or job.state == "running"]
-    falling = [job for job in jobs if job.state != "running"]
-    for one in growing:
-        for other in falling:
-            first, second = after[one.id], after[other.id]
-            # what both work, whatever D is
-            work_s = instance.period_s - ready_s(one) - one.checkpoint_s - other.recovery_s
-            if one is not other and work_s >= 0.0:
-                yield (first.work_s + second.work_s + work_s) / (first.alone_s + second.alone_s)

@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import field_error, shown, validated
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import load_json, load_strict, read_text
-from batwatt.systems.checkpoint.fairness import ParetoPoint, Past
+from batwatt.inputs.workloads.batsim_json import load_strict, read_text
+from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import (
     MOST_PROCESSORS,
     STATES,
@@ -160,12 +160,6 @@ def instance_of(data: Any, path: Path | str) -> GivenInstance:
     return GivenInstance(instance, names, found.k, found.platform, past)
 
 
-def is_course(path: Path | str) -> bool:
-    """Whether a file has several periods. Raises InputError if it is no JSON."""
-    data = load_json(read_text(path), path, parse_constant=float)
-    return isinstance(data, dict) and "capacities" in data
-
-
 def read_running(path: Path | str) -> GivenInstance:
     """An instance's file just before a change: `processors` are those of now, and all jobs that run fit. InputError."""
     found = read_instance(path)
@@ -273,11 +267,6 @@ def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:
         "checkpoints_end_s": plan.checkpoints_end_s,
         "plan": [_act_json(act, names, 0.0) for act in plan.acts],
     }
-
-
-def front_json(points: Sequence[ParetoPoint], names: Mapping[str, JobName]) -> dict[str, Any]:
-    """The points of a front as JSON, with their plans."""
-    return {"front": [{"min_yield": point.min_yield, **plan_json(point.plan, names)} for point in points]}
 
 
 def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:

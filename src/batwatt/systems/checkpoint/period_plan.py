@@ -30,7 +30,7 @@ MOST_BYTES = 3 * 2**29
 AT_ONCE_BYTES = 2**28
 """Choices of all jobs are kept where they take no more."""
 MOST_STEPS = 2e12
-"""So many cells are worked out for one plan at most, or for all of a front: some ten minutes."""
+"""The most cells that are worked out for one plan: some ten minutes."""
 _LITTLE = 1e-12
 _IN_MEMORY_FIRST = 2**20
 
@@ -132,7 +132,7 @@ def plan(
     """
     least = {} if least is None else least
     if not skip_large:
-        check_time(instance, 1, least, refill)
+        _check_time(instance, least, refill)
     best: Knapsack | None = None
     most = -math.inf
     for end_s in checkpoint_ends(instance, least, refill):
@@ -147,23 +147,23 @@ def plan(
             best, most = found, value
     if best is None:
         raise NoPeriodPlanError("no plan gives every job as much work as is asked for")
-    chosen = best.decisions(meanings(best.end_s, refill))
+    chosen = best.decisions(_meanings(best.end_s, refill))
     # what was left out could not be of use
     decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
     return PeriodPlan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
 
 
-def check_time(instance: Instance, plans: int, least: Mapping[str, Least], refill: bool) -> None:
-    """Raise TooLargeError if so many plans would take far too long."""
+def _check_time(instance: Instance, least: Mapping[str, Least], refill: bool) -> None:
+    """Raise TooLargeError if a plan would take far too long."""
     jobs = list(_of_use(instance, least, refill))
     times = checkpoint_ends(instance, least, refill)
     unit = _unit(jobs)
     cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
     # where checkpoints end at once, tables have one row
-    steps = plans * len(jobs) * ((len(times) - 1) * cells + instance.processors // unit + 1)
+    steps = len(jobs) * ((len(times) - 1) * cells + instance.processors // unit + 1)
     if steps > MOST_STEPS:
-        problem = f"{plans} plans with {len(times)} times each, of {len(jobs)} jobs and tables of {cells} cells"
-        raise TooLargeError(f"{problem}, take more than {MOST_STEPS:g} steps: {_COARSER}")
+        problem = f"a plan with {len(times)} times, of {len(jobs)} jobs and tables of {cells} cells"
+        raise TooLargeError(f"{problem}, takes more than {MOST_STEPS:g} steps: {_COARSER}")
 
 
 def subset_sum(instance: Instance) -> PeriodPlan:
@@ -245,7 +245,7 @@ def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
     return end_s
 
 
-def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
+def _meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
     """What the choices of the knapsack mean if checkpoints end at `end_s`."""
     if end_s == 0.0:
         return _ONE_PHASE
@@ -255,7 +255,7 @@ def meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision
 def solve(instance: Instance, end_s: float, least: Mapping[str, Least], refill: bool = False) -> Knapsack:
     """The knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
     processors = instance.processors
-    meaning = meanings(end_s, refill)
+    meaning = _meanings(end_s, refill)
     jobs, rows = [], []
     for job in _of_use(instance, least, refill):
         worths = [-math.inf] * 4

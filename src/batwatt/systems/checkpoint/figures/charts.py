@@ -1,9 +1,9 @@
-"""Pictures of plans between changes of the number of processors (Figure 1 of the checkpoint paper), and of a front."""
+"""Pictures of plans between changes of the number of processors (Figure 1 of the checkpoint paper)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -20,7 +20,7 @@ from batwatt.systems.checkpoint.figures.bands import Placed, Stay, Stretch, arra
 from batwatt.systems.checkpoint.instance import JobPhase, Kind, PeriodPlan
 from batwatt.systems.checkpoint.sequence import Followed
 
-HEIGHT_IN, FRONT_IN = 4.2, 3.4
+HEIGHT_IN = 4.2
 SHAPES = 20_000
 """With more boxes than this those of a vector format become an image."""
 NAMED = 60
@@ -172,60 +172,3 @@ def _legend(placed: Sequence[Placed], away: bool) -> list[Any]:
     if away:
         handles.append(Patch(facecolor="white", edgecolor="#c9ced3", hatch="xxx", linewidth=0.5, label="not there"))
     return [*handles, Line2D([], [], color=style.CAP, linewidth=1.4, label="processors")]
-
-
-@dataclass(frozen=True, slots=True)
-class ParetoMark:
-    """A point of a front: asked for `target`, got `min_yield` at `goodput`."""
-
-    target: float
-    min_yield: float
-    goodput: float
-
-
-def plot_front(marks: Sequence[ParetoMark], path: Path | str) -> Path:
-    """Draw goodput against least yield; returns the path. Raises InputError."""
-    style.check_shown(path, marks, "point", "ask for at least one least yield")
-    return style.draw(path, lambda: front_figure(marks))
-
-
-def front_figure(marks: Sequence[ParetoMark]) -> Figure:
-    """Goodput over the least yield of all jobs, with the target next to each point; a line joins the best ones."""
-    figure = style.new_figure(style.WIDTH_IN * 0.72, FRONT_IN)
-    axes = figure.add_axes((0.12, 0.14, 0.84, 0.74))
-    end = 1.15 * max(0.1, *(mark.min_yield for mark in marks))
-    best = [mark for mark in marks if not any(_beats(other, mark) for other in marks)]
-    best.sort(key=lambda mark: mark.min_yield)
-    look: dict[str, Any] = {"color": style.PALETTE[0], "marker": "o", "markersize": 4.5, "zorder": 3, "clip_on": False}
-    axes.plot(*_places(best), linewidth=1.1, **look)
-    worse = [mark for mark in marks if mark not in best]
-    if worse:
-        label = "another one is better"
-        axes.plot(*_places(worse), linestyle="", markerfacecolor="white", label=label, **look)
-        axes.legend(loc="lower left", frameon=False, fontsize=7.5)
-    texts: dict[tuple[float, float], list[str]] = {}
-    for mark in sorted(marks, key=lambda mark: mark.target):
-        texts.setdefault((mark.min_yield, mark.goodput), []).append(f"{mark.target:g}")
-    for (left, up), targets in texts.items():
-        side, aside, above = ("right", -6.0, 5.0) if left > 0.6 * end else ("left", 6.0, 5.0)
-        if any((mark.min_yield, mark.goodput) == (left, up) for mark in worse):
-            side, aside, above = "center", 0.0, -12.0
-        text = f"y = {', '.join(targets)}"
-        axes.annotate(text, (left, up), (aside, above), textcoords="offset points", ha=side, fontsize=7.5)
-    axes.margins(y=0.15)
-    axes.set_xlim(0.0, end)
-    axes.set_xlabel("least yield of all jobs")
-    axes.set_ylabel("goodput")
-    axes.set_title("goodput against the least yield", loc="left", fontsize=9.0, fontweight="bold")
-    style.plain(axes)
-    return figure
-
-
-def _beats(one: ParetoMark, other: ParetoMark) -> bool:
-    """Whether a point is better in one figure and no worse in the other."""
-    no_worse = one.min_yield >= other.min_yield and one.goodput >= other.goodput
-    return no_worse and (one.min_yield, one.goodput) != (other.min_yield, other.goodput)
-
-
-def _places(marks: Sequence[ParetoMark]) -> tuple[list[float], list[float]]:
-    return [mark.min_yield for mark in marks], [mark.goodput for mark in marks]
