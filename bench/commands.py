@@ -252,8 +252,8 @@ def _carbon() -> Named:
         yield f"carbon run {policy}", f"carbon run {CARBON_JOBS} --policy {policy} -e out/x"
     for policy in ("cost", "carbon-cost", "oracle-spot", "carbon"):
         yield f"carbon run reserved {policy}", f"carbon run {CARBON_JOBS} --policy {policy} --reserved 4 -e out/x"
-    pictures = "--picture out/x.svg --max-starts 3 --slot-s 300 --averaged --checkpoints"
-    yield "carbon run pictures", f"carbon run {CARBON_JOBS} --policy phase-aware {pictures} -e out/x --json"
+    slots = "--max-starts 3 --slot-s 300 --averaged --checkpoints"
+    yield "carbon run slots", f"carbon run {CARBON_JOBS} --policy phase-aware {slots} -e out/x --json"
     prices = "--reserved 4 --carbon-policy lowest --machine-prices 0.06,0.01,0.5"
     yield "carbon run prices", f"carbon run {CARBON_JOBS} --policy carbon-cost {prices} -e out/x"
     columns = f"--column carbon_intensity --price {PRICE} --price-column 'price (EUR/kWh)' --price-weight 9"

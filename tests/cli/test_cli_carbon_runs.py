@@ -74,12 +74,6 @@ def test_gaps_that_no_job_reaches_do_not_matter(house):
     assert "values missing" in run(house, "--policy", "oracle", signal=hourly(house, [400, "", *DAY])).err
 
 
-def test_a_picture(house):
-    good(run(house, "--policy", "phase-aware", "--deadline", 24, "--picture", house.out / "x.png",
-             jobs=JOBS, signal=CARBON))  # fmt: skip
-    assert (house.out / "x.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_same_seed_same_bytes(house):
     words = ["--policy", "wait-awhile", "--forecast-error", 0.1, "--repetitions", 3, "--seed", 5]
     for name in ("a", "b"):
@@ -132,7 +126,6 @@ def test_policies(house, words, some):
         (["--policy", "oracle", "--length-unit", "days"], "no unit of time 'days'"),
         (["--policy", "oracle", "--watts", "-3"], "--watts: must be >= 0, got -3"),
         (["--policy", "oracle", "--machine-prices", "1,2"], "is not three numbers"),
-        (["--policy", "oracle", "--picture", "x.doc"], "is not a kind of figure"),
     ],
 )
 def test_bad_runs(house, words, expected):
@@ -207,12 +200,11 @@ def test_half_hours_become_gaias_hours(house):
     assert house.metrics()["carbon_g"] == pytest.approx(0.2, rel=1e-12)
 
 
-def test_gaia_draws_segments(house):
-    words = ["--policy", "suspend-resume", "--wait", 2, "--picture", house.out / "g.png"]
+def test_gaia_writes_segments(house):
+    words = ["--policy", "suspend-resume", "--wait", 2]
     good(run(house, *words, jobs="arrival_time,length,cpus\n0,7200,1\n", signal=hourly(house, DAY * 30), by="gaia"))
     rows = pd.read_csv(house.out / "x_segments.csv")
     assert rows[["begin_s", "end_s"]].to_numpy().tolist() == [[3600, 7200], [10800, 14400]]
-    assert (house.out / "g.png").exists()
 
 
 @pytest.mark.parametrize(("by", "names"), [("gaia", "oracle,immediate,lowest"), ("lwa", "interrupting, wait-awhile")])

@@ -37,22 +37,11 @@ from batwatt.units import DAY_S, HOUR_S
 
 if TYPE_CHECKING:
     from batwatt.model.phases import ShiftJob
-    from batwatt.model.signal_integral import SignalIntegral
     from batwatt.systems.carbon.outcome import Outcome
     from batwatt.systems.carbon.simulate import ShiftOptions
 
 MARGIN_S = 8 * DAY_S
 """How much longer than planned the signal is read: constraints reach a week, and jobs that start often take longer."""
-
-
-@dataclass(frozen=True)
-class Simulator:
-    """Who runs policies by name, under the signal `integral`; `jobs` where they have models."""
-
-    run: Callable[[str], Outcome]
-    integral: SignalIntegral
-    jobs: tuple[ShiftJob, ...] | None = None
-    checkpoints: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +76,8 @@ class ShiftRequest(ABC):
         return read_jobs(self.jobs, self.length_unit, self.watts)
 
     @abstractmethod
-    def simulator(self) -> Simulator:
-        """Read the jobs and the signal, and check all options. Raises InputError."""
+    def simulator(self) -> Callable[[str], Outcome]:
+        """Read the jobs and the signal and check all options; returns what runs a policy by name. Raises InputError."""
 
 
 def _flat(model: Any) -> Iterator[tuple[str, Any]]:
@@ -116,7 +105,7 @@ class OwnRequest(ShiftRequest):
     max_starts: MaxStarts = None
     checkpoints: Checkpoints = False
 
-    def simulator(self) -> Simulator:
+    def simulator(self) -> Callable[[str], Outcome]:
         """Our policies on jobs with models. Raises InputError."""
         from batwatt.systems.carbon.files import read_integral
         from batwatt.systems.carbon.simulate import simulate
@@ -134,7 +123,7 @@ class OwnRequest(ShiftRequest):
         def run(policy: str) -> Outcome:
             return simulate(jobs, integral, policy, chosen)
 
-        return Simulator(run, integral, tuple(jobs), self.checkpoints)
+        return run
 
     def _options(self) -> ShiftOptions:
         """All options but the price and its weight."""
@@ -171,7 +160,7 @@ class GaiaRequest(ShiftRequest):
     wait: Wait = None
     machines: ReservedOptions
 
-    def simulator(self) -> Simulator:
+    def simulator(self) -> Callable[[str], Outcome]:
         """Jobs in 720 hours of the signal, as GAIA reads it. Raises InputError."""
         from batwatt.systems.carbon.files import rows_as_hours
         from batwatt.systems.carbon.simulators import gaia
@@ -192,7 +181,7 @@ class GaiaRequest(ShiftRequest):
         def run(policy: str) -> Outcome:
             return gaia.simulate(jobs, hourly, policy=policy, **options)
 
-        return Simulator(run, integral)
+        return run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +192,7 @@ class LwaRequest(ShiftRequest):
     constraint: LwaConstraint = None
     forecast: ForecastOptions
 
-    def simulator(self) -> Simulator:
+    def simulator(self) -> Callable[[str], Outcome]:
         """Jobs in steps of half an hour, by the clock of people. Raises InputError.
 
         A step has the value at its begin, as LWA reads its files. All of the signal counts for the mean of errors.
@@ -232,4 +221,4 @@ class LwaRequest(ShiftRequest):
         def run(policy: str) -> Outcome:
             return lwa.simulate(jobs, values, begin, policy=policy, **options)
 
-        return Simulator(run, integral)
+        return run

@@ -65,7 +65,7 @@ def plan_command(
     asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
     found = plan_job(job.stem, model, integral, price.integral(file, integral, until), weights, asked)
     if picture is not None:
-        plot_gantt([found.execution], integral, picture, deadlines_s={job.stem: deadline_s})
+        plot_gantt(found.execution, integral, picture, deadline_s)
     write_output(json_text(found.content), output)
 
 

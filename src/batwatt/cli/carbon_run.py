@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftRequest, Simulator
+from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftRequest
 from batwatt.cli.inputs import write_output
 from batwatt.cli.options import PREFIX_HELP, Plugins
 from batwatt.cli.printing import below, manners, show_described, show_table, tabular
-from batwatt.cli.shared import drawing, given_of
 from batwatt.errors import InputError, printable
 from batwatt.units import HOUR_S, J_PER_KWH
 
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
 
 BASE = "immediate"
 """The policy that savings are measured against."""
-EXPORT = Path("out/carbon")
 PolicyNames = Annotated[str, typer.Option("--policy", help="A name of --list; or several to compare, with commas.")]
 Figures = Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")]
+Export = Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default="out/carbon")]
 
 
 def _listing(simulator: str) -> Any:
@@ -44,33 +42,20 @@ def _listing(simulator: str) -> Any:
     return typer.Option("--list", callback=show, is_eager=True, help="List the policies.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFiles:
-    """The files of one policy."""
+def _write(asked: ShiftRequest, export: Path, outcomes: list[Outcome], table: pd.DataFrame) -> str:
+    """Write the files of the last outcome, compared with the first; returns their names."""
+    from batwatt.results.writers import file_of
+    from batwatt.systems.carbon.files import write_outcome
 
-    export: Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default=str(EXPORT))] = None
-    picture: Annotated[Path | None, drawing("--picture", "Draw who runs when")] = None
-
-    def write(self, asked: ShiftRequest, simulator: Simulator, outcomes: list[Outcome], table: pd.DataFrame) -> str:
-        """Write what the last outcome is, compared with the first; which files."""
-        from batwatt.results.writers import file_of
-        from batwatt.systems.carbon.files import executions_of, write_outcome
-        from batwatt.systems.carbon.gantt import plot_gantt
-
-        found = outcomes[-1]
-        export = self.export or EXPORT
-        segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
-        if self.picture is not None:
-            executions = executions_of(found, simulator.jobs, simulator.checkpoints)
-            plot_gantt(executions, simulator.integral, self.picture, deadlines_s=_deadlines(found))
-        about = {
-            "compat": asked.compat,
-            "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
-            "saved_share": float(table["saved_share"].iloc[-1]),
-            "inputs": asked.about,
-        }
-        write_outcome(segments, metrics, found, about)
-        return printable(f"files: {metrics}, {segments}")
+    segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
+    about = {
+        "compat": asked.compat,
+        "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
+        "saved_share": float(table["saved_share"].iloc[-1]),
+        "inputs": asked.about,
+    }
+    write_outcome(segments, metrics, outcomes[-1], about)
+    return printable(f"files: {metrics}, {segments}")
 
 
 @tabular
@@ -80,7 +65,7 @@ def run_command(
         str,
         typer.Option("--policy", help="A name of `batwatt carbon policies`; or several to compare, with commas."),
     ],
-    files: RunFiles,
+    export: Export = None,
     output: Figures = None,
     plugin: Plugins = None,
 ) -> None:
@@ -91,16 +76,16 @@ def run_command(
     [bold]Example:[/]
     batwatt carbon run --jobs workloads/carbon/jobs.csv
       --signal power_profiles/carbon/carbon-hourly.csv
-      --policy phase-aware --deadline 24 -e out/x --picture out/x.png
+      --policy phase-aware --deadline 24 -e out/x
     """
-    _run(asked, policy, files, output)
+    _run(asked, policy, export, output)
 
 
 @tabular
 def gaia_command(
     asked: GaiaRequest,
     policy: PolicyNames,
-    files: RunFiles,
+    export: Export = None,
     output: Figures = None,
     listing: Annotated[bool, _listing("gaia")] = False,
 ) -> None:
@@ -111,14 +96,14 @@ def gaia_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy suspend-resume --wait 6x24 -e out/gaia
     """
-    _run(asked, policy, files, output)
+    _run(asked, policy, export, output)
 
 
 @tabular
 def lwa_command(
     asked: LwaRequest,
     policy: PolicyNames,
-    files: RunFiles,
+    export: Export = None,
     output: Figures = None,
     listing: Annotated[bool, _listing("lwa")] = False,
 ) -> None:
@@ -129,7 +114,7 @@ def lwa_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --policy interrupting --constraint semi-weekly -e out/lwa
     """
-    _run(asked, policy, files, output)
+    _run(asked, policy, export, output)
 
 
 @tabular
@@ -147,19 +132,19 @@ def _show_policies(policies: Iterable[tuple[str, str]]) -> None:
     show_described([{"name": name, "description": line} for name, line in policies])
 
 
-def _run(asked: ShiftRequest, policy: str, files: RunFiles, output: Path | None) -> None:
+def _run(asked: ShiftRequest, policy: str, export: Path | None, output: Path | None) -> None:
     """Run one policy and write its files, or several; show them compared with immediate starts. Raises InputError."""
     names = [name.strip() for name in policy.split(",") if name.strip()]
     if not names:
         raise InputError("--policy", "names none", "write one name, or several with commas")
-    for option in given_of(vars(files)) if len(names) > 1 else ():
-        raise InputError(f"--{option}", "is for one policy", "leave it out, or name one policy")
-    simulator = asked.simulator()
-    ran = [simulator.run(name) for name in names]
-    base = next((outcome for outcome in ran if outcome.policy == BASE), None) or simulator.run(BASE)
+    if export is not None and len(names) > 1:
+        raise InputError("--export", "is for one policy", "leave it out, or name one policy")
+    run = asked.simulator()
+    ran = [run(name) for name in names]
+    base = next((outcome for outcome in ran if outcome.policy == BASE), None) or run(BASE)
     outcomes = [base, *(outcome for outcome in ran if outcome.policy != BASE)]
     table = _table(outcomes, base)
-    written = files.write(asked, simulator, outcomes, table) if len(names) == 1 else None
+    written = _write(asked, export or Path("out/carbon"), outcomes, table) if len(names) == 1 else None
     if output is not None:
         write_output(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)
@@ -195,10 +180,3 @@ def _show(table: pd.DataFrame) -> None:
     for head, key, factor, form in shown:
         columns.append(Column(head, key, [f"{record[key] * factor:{form}}" for record in records]))
     show_table(columns, records)
-
-
-def _deadlines(outcome: Outcome) -> dict[str, float]:
-    """When jobs should have finished, of those that have a deadline."""
-    jobs = outcome.per_job()
-    known = jobs[jobs["deadline_s"] < float("inf")]
-    return dict(zip(known["job"], known["deadline_s"], strict=True))

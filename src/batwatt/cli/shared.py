@@ -36,20 +36,18 @@ def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def drawing(option: str, what: str) -> Any:
-    """The option of a picture; one that cannot be drawn is refused before anything is worked out."""
+def _drawable(picture: Path | None) -> Path | None:
+    """Refuse a picture of no known kind before anything is worked out."""
+    if picture is not None:
+        from batwatt.results.style import kind_of
 
-    def drawable(picture: Path | None) -> Path | None:
-        if picture is not None:
-            from batwatt.results.style import kind_of
-
-            kind_of(picture)
-        return picture
-
-    return typer.Option(option, callback=drawable, help=f"{what}: .png, .svg or .pdf.")
+        kind_of(picture)
+    return picture
 
 
-Picture = Annotated[Path | None, drawing("--picture", "Draw it, too")]
+Picture = Annotated[
+    Path | None, typer.Option("--picture", callback=_drawable, help="Draw it, too: .png, .svg or .pdf.")
+]
 
 
 def json_text(content: Mapping[str, Any] | Sequence[Any]) -> str:

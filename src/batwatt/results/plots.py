@@ -28,7 +28,9 @@ def plot_power(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, 
     The envelope in W is the line, red is power above it, and a red mark at the top of a panel is a step in violation.
     The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
     """
-    style.check_shown(path, runs, "run", "name at least one run")
+    style.kind_of(Path(path))
+    if not runs:
+        raise InputError(path, "has no run to show", "name at least one run")
     end_s = max(trace.end_s for _, trace in runs)
     if not end_s > 0.0:
         raise InputError(path, "would show no time: no job ended", "choose runs with jobs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,13 +127,6 @@ def kind_of(path: Path) -> str:
     if kind not in _METADATA:
         raise InputError(path, "is not a kind of figure", f"end its name with one of {', '.join(_METADATA)}")
     return kind
-
-
-def check_shown(path: Path | str, shown: Sized, what: str, hint: str) -> None:
-    """Raise InputError unless the suffix of the path is a format and there is anything to show."""
-    kind_of(Path(path))
-    if not len(shown):
-        raise InputError(path, f"has no {what} to show", hint)
 
 
 def draw(path: Path | str, figure: Callable[[], Figure]) -> Path:

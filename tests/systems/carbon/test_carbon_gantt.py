@@ -9,9 +9,8 @@ from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.results.style import drawing
-from batwatt.systems.carbon import gantt as carbon_gantt
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
-from batwatt.systems.carbon.gantt import Piece, job_figure, jobs_figure, pieces, plot_gantt
+from batwatt.systems.carbon.gantt import Piece, job_figure, pieces, plot_gantt
 
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 COURSE = SignalIntegral.regular([300.0, 100.0, 200.0, 50.0, 400.0, 100.0], 3600.0)
@@ -52,7 +51,7 @@ def test_a_start_up_that_is_cut_short():
 
 @pytest.mark.parametrize("suffix", MAGIC)
 def test_one_job_is_drawn(tmp_path, suffix):
-    path = plot_gantt([suspended()], COURSE, tmp_path / f"one.{suffix}", deadlines_s={"j": 7000.0})
+    path = plot_gantt(suspended(), COURSE, tmp_path / f"one.{suffix}", 7000.0)
     assert path.read_bytes().startswith(MAGIC[suffix])
 
 
@@ -75,31 +74,12 @@ def test_what_is_in_the_picture_of_one_job():
 def test_many_names_of_phases_share_a_colour():
     work = tuple(Phase(f"phase {number}", 10.0, 10.0 + number) for number in range(12))
     with drawing():
-        figure = job_figure(carry_out(ShiftJob("j", 0.0, PhaseModel((), work)), [(0.0, 200.0)]), COURSE, None)
+        figure = job_figure(carry_out(ShiftJob("j", 0.0, PhaseModel((), work)), [(0.0, 200.0)]), COURSE, 300.0)
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [*(f"phase {number}" for number in range(6)), "other phases", "arrival"]
+    assert texts == [*(f"phase {number}" for number in range(6)), "other phases", "arrival", "deadline"]
 
 
-@pytest.mark.parametrize("count", [2, 30, 200])
-def test_many_jobs_are_drawn(tmp_path, count):
-    executions = [suspended(f"job {number}") for number in range(count)]
-    assert plot_gantt(executions, COURSE, tmp_path / "many.png").stat().st_size > 5000
-    with drawing():
-        figure = jobs_figure(executions, COURSE, {"job 1": 8000.0})
-    startups, work = (each for each in figure.axes[0].collections if isinstance(each, PolyCollection))
-    assert (len(startups.get_paths()), len(work.get_paths())) == (2 * count, 3 * count)
-    assert figure.axes[0].yaxis_inverted()
-
-
-def test_a_vector_file_of_many_boxes_holds_an_image(tmp_path, monkeypatch):
-    monkeypatch.setattr(carbon_gantt, "SHAPES", 10)
-    text = plot_gantt([suspended("a"), suspended("b"), suspended("c")], COURSE, tmp_path / "many.svg").read_text()
-    assert "<image" in text
-
-
-def test_nothing_to_draw(tmp_path):
-    with pytest.raises(InputError, match="has no job to show"):
-        plot_gantt([], COURSE, tmp_path / "none.png")
+def test_no_kind_of_figure(tmp_path):
     with pytest.raises(InputError, match="is not a kind of figure"):
-        plot_gantt([suspended()], COURSE, tmp_path / "one.jpeg")
+        plot_gantt(suspended(), COURSE, tmp_path / "one.jpeg", 7000.0)
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from batwatt.files import whole_set, write_json
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_csv import moment, read_rows, read_signal
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
+from batwatt.systems.carbon.execution import Execution
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.units import DAY_S, HOUR_S
 
@@ -119,26 +118,3 @@ def charged(execution: Execution, carbon: SignalIntegral, price: SignalIntegral 
     names = ["carbon_g", "energy_j"] + ["cost"] * (price is not None)
     sums = {name: sum(segment[name] for segment in segments) for name in names}
     return {**sums, "starts": len(segments), "segments": segments}
-
-
-def executions_of(
-    outcome: Outcome, jobs: Sequence[ShiftJob] | None = None, checkpoints: bool = False
-) -> list[Execution]:
-    """What an outcome's jobs did, as pictures need it; of repetitions the first.
-
-    Without the jobs (peers know no phases) each is one phase of its mean power.
-    """
-    rows = outcome.segments
-    if "repetition" in rows:
-        rows = rows[rows["repetition"] == rows["repetition"].iloc[0]]
-    known = {job.id: job for job in jobs or ()}
-    found = []
-    for name, own in rows.groupby("job", sort=False):
-        job = known.get(str(name))
-        if job is None:
-            first, length_s = own.iloc[0], float((own["end_s"] - own["begin_s"]).sum())
-            power_w = float(own["energy_j"].sum()) / length_s / int(first["cpus"])
-            job = ShiftJob(str(name), float(first["arrival_s"]), constant(length_s, power_w), int(first["cpus"]))
-        intervals = list(zip(own["begin_s"].tolist(), own["end_s"].tolist(), strict=True))
-        found.append(carry_out(job, intervals, checkpoints=checkpoints, apart=True))
-    return found
