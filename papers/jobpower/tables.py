@@ -48,6 +48,7 @@ PLATFORM = HERE.parents[1] / "platforms" / "marconi100-48.xml"
 SEEDS = range(1, 21)
 STEP_S, STEPS = 1800.0, 600
 LOW, HIGH, STRIDE = 0.3, 0.9, 0.1
+MARKERS = "os^DvPX*"
 
 KEEP, KILL = "keep", "kill-latest"
 NONE, NODE, EXACT = "none", "node", "exact"
@@ -202,9 +203,9 @@ def tradeoff(runs: pd.DataFrame) -> Figure:
         axes.plot(*zip(*line, strict=True), color=colour, linewidth=0.9, zorder=1)
         axes.plot([], [], color=colour, linewidth=3.0, label=predictor)
         for turn, check in enumerate(CHECKS):
-            _draw(axes, points[check, predictor], colour, style.MARKERS[turn][0])
+            _draw(axes, points[check, predictor], colour, MARKERS[turn])
     for turn, check in enumerate(CHECKS):
-        axes.plot([], [], color=style.INK, marker=style.MARKERS[turn][0], linestyle="", markersize=4.5, label=check)
+        axes.plot([], [], color=style.INK, marker=MARKERS[turn], linestyle="", markersize=4.5, label=check)
     for check, label in ((NONE, "no check"), (NODE, "node: full watts")):
         _draw(axes, points[check, EXACT], style.CAP, "X" if check == NODE else "P")
         x, y = _point(points[check, EXACT])

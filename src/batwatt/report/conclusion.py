@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from batwatt.report.charts import Key, keys_of_labels
 from batwatt.report.figures import ReportFigure, Shown
 from batwatt.report.front import front_of
 from batwatt.report.grid import sentence
 from batwatt.report.interactive import (
     axis_of,
     axis_of_measure,
+    of_label,
     plot_of,
     power_plot,
     power_series_of,
@@ -28,6 +28,7 @@ from batwatt.report.saved_runs import envelope_of
 from batwatt.report.studies import Report
 from batwatt.report.table import INSTANCE, Measure, SavedCampaign
 from batwatt.results.power import power_series
+from batwatt.results.style import Look
 
 SHOWN = 3
 """So many measures at most are compared."""
@@ -214,23 +215,23 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 def _figures(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
     """The first measure by algorithm, two measures compared, and the power of the best, or else the second measure."""
-    keys = {key.name: key for key in keys_of_labels(campaign.labels, plan.looks(campaign.labels))}
+    looks = plan.looks(campaign.labels)
     first, *others = compared.measures
-    yield _ranking("top-first", compared, first, keys)
+    yield _ranking("top-first", compared, first, looks)
     if others:
-        yield _trade_off(compared, first, others[0], keys)
+        yield _trade_off(compared, first, others[0], looks)
     power = _power(compared, campaign, plan)
     if power is not None:
         yield power
     elif others:
-        yield _ranking("top-second", compared, others[0], keys)
+        yield _ranking("top-second", compared, others[0], looks)
 
 
-def _series(key: Key, **data: object) -> dict[str, object]:
-    return series_of("dots", key.name, key.colour, key.label, marker=key.marker[1], **data)
+def _dots(label: str, looks: Mapping[str, Look], **data: object) -> dict[str, object]:
+    return of_label("dots", label, looks[label], marker=looks[label].marker, **data)
 
 
-def _ranking(name: str, compared: Compared, measure: Measure, keys: dict[str, Key]) -> ReportFigure:
+def _ranking(name: str, compared: Compared, measure: Measure, looks: Mapping[str, Look]) -> ReportFigure:
     values = compared.values(measure)
     order = [*(str(label) for label in [compared.reference] if label in values), *compared.ranked(measure)]
     series = []
@@ -240,7 +241,7 @@ def _ranking(name: str, compared: Compared, measure: Measure, keys: dict[str, Ke
             tip = f"\ncompared with the baseline: {_signed(measure, difference)}"
         mean = float(values[label].mean())
         y, errors = rounded(np.array([mean])), rounded(np.array([difference.error]))
-        series.append(_series(keys[label], x=[0], y=y, error=errors, tips=[f"mean {_number(measure, mean)}{tip}"]))
+        series.append(_dots(label, looks, x=[0], y=y, error=errors, tips=[f"mean {_number(measure, mean)}{tip}"]))
     plot = plot_of(series, axis_of(""), axis_of_measure(measure), rows=34)
     caption = f"Means over the instances of study “{compared.study}”."
     if len(values) > 1:
@@ -249,11 +250,11 @@ def _ranking(name: str, compared: Compared, measure: Measure, keys: dict[str, Ke
     return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, (shown,))
 
 
-def _trade_off(compared: Compared, first: Measure, second: Measure, keys: dict[str, Key]) -> ReportFigure:
+def _trade_off(compared: Compared, first: Measure, second: Measure, looks: Mapping[str, Look]) -> ReportFigure:
     up, right = compared.values(first).mean(), compared.values(second).mean()
     labels = [label for label in up.index if label in right.index]
     series = [
-        _series(keys[label], x=rounded(right[[label]]), y=rounded(up[[label]]),
+        _dots(label, looks, x=rounded(right[[label]]), y=rounded(up[[label]]),
                 tips=[f"{first.title} {_number(first, up[label])}\n{second.title} {_number(second, right[label])}"])
         for label in labels
     ]  # fmt: skip

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from batwatt.model.series import Series
-from batwatt.report.charts import Chart, Curve, Key, errors_of
 from batwatt.report.grid import written
+from batwatt.report.means import mean_of
 from batwatt.report.table import Measure
 from batwatt.results.power import Floats, PowerTrace, compare
-from batwatt.results.style import CAP, HOUR_S, INK, KW, VIOLATION, Look, Turned
+from batwatt.results.style import CAP, HOUR_S, INK, KW, VIOLATION, Look
 
 Plot = dict[str, Any]
 
@@ -53,11 +53,6 @@ def of_label(draw: str, label: str, look: Look, **data: Any) -> dict[str, Any]:
     return series_of(draw, label, look.colour, label, **data)
 
 
-def lined(look: Turned) -> dict[str, Any]:
-    """Dashes and shape of the points of a series."""
-    return {"dash": look.dash[1], "marker": look.marker[1]}
-
-
 def rounded(values: Floats | pd.Series) -> list[float | None]:
     """Numbers with as many digits as can be seen, None for NaN."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in np.asarray(values, dtype=float)]
@@ -86,7 +81,7 @@ def power_series_of(runs: Sequence[tuple[str, PowerTrace]], envelope: Series, lo
     for label, trace in runs:
         power = steps(np.append(trace.times_s, trace.end_s), trace.power_w)
         found += _excess(label, trace, envelope)
-        found.append(of_label("line", label, looks[label], dash=looks[label].dash[1], **power))
+        found.append(of_label("line", label, looks[label], dash=looks[label].dash, **power))
     return found
 
 
@@ -112,45 +107,54 @@ def _places(names: Sequence[str], title: str = "") -> dict[str, Any]:
     return axis_of(title, range=[-0.5, len(names) - 0.5], ticks=[[n, name] for n, name in enumerate(names)])
 
 
-def chart_plot(panel: Chart) -> Plot:
-    """A panel of a chart."""
-    series = [_curve(panel, curve) for curve in panel.curves]
-    y_axis = axis_of_measure(panel.measure, zero=True)
-    if panel.kind == "bars":
-        return plot_of(
-            series, _places(panel.ticks, panel.x_axis), y_axis, dividers=len(panel.xs), room=list(panel.room)
-        )
-    x_axis = axis_of(panel.x_axis)
-    if len(panel.xs) <= 8:
-        x_axis["ticks"] = list(map(list, zip(panel.xs, panel.ticks, strict=True)))
-    return plot_of(series, x_axis, y_axis)
+def means_plot(
+    rows: pd.DataFrame, measure: Measure, x_title: str, looks: Mapping[str, Look]
+) -> tuple[Plot, set[int]] | None:
+    """Return means with one standard error over `x`, a series per label, and the numbers of instances of the means.
+
+    `rows` has `x`, `label` and the measure. Numbers are points of lines in order of size, names are groups of bars in
+    order of appearance. None without a value.
+    """
+    rows = rows[rows[measure.name].notna()]
+    if rows.empty:
+        return None
+    lines = pd.api.types.is_numeric_dtype(rows["x"])
+    xs = rows["x"].unique().tolist()
+    xs = sorted(xs) if lines else xs
+    series: list[dict[str, Any]] = []
+    counts: set[int] = set()
+    for label, look in looks.items():
+        groups = rows[rows["label"] == label].groupby("x")[measure.name]
+        means = {x: mean_of(values) for x, values in groups}
+        points = [(x, *means[x]) for x in xs if x in means]
+        if not points:
+            continue
+        counts |= {count for *_, count in points}
+        values: dict[str, Any] = {
+            "x": rounded(np.array([x for x, *_ in points])) if lines else [xs.index(x) for x, *_ in points],
+            "y": rounded(np.array([mean for _, mean, *_ in points])),
+            "tips": [_tip(measure, x_title if lines else "", *point) for point in points],
+            "error": rounded(np.nan_to_num([error for *_, error, _ in points])),
+        }
+        if lines:
+            series.append(of_label("line", label, look, **values, dash=look.dash, marker=look.marker))
+        else:
+            series.append(of_label("bars", label, look, **values, hatch=look.hatch))
+    y_axis, texts = axis_of_measure(measure, zero=True), [written(x) for x in xs]
+    if not lines:
+        # a bar that is alone at its place is in its middle
+        alone = sum(len(one["x"]) for one in series) == len(xs)
+        room = [0.0, 0.62] if alone else [0.82, 0.9]
+        return plot_of(series, _places(texts, x_title), y_axis, dividers=len(xs), room=room), counts
+    x_axis = axis_of(x_title)
+    if len(xs) <= 8:
+        x_axis["ticks"] = list(map(list, zip(xs, texts, strict=True)))
+    return plot_of(series, x_axis, y_axis), counts
 
 
-def _curve(panel: Chart, curve: Curve) -> dict[str, Any]:
-    """A curve: marks with their errors."""
-    points = curve.points
-    lines = panel.kind == "lines"
-    values: dict[str, Any] = {
-        "x": rounded(points["x"]) if lines else [panel.xs.index(x) for x in points["x"]],
-        "y": rounded(points["mean"]),
-        "tips": [_tip(panel, row) for _, row in points.iterrows()],
-        "error": rounded(errors_of(curve)),
-    }
-    if lines:
-        return _of_key("line", curve.key, **values, **lined(curve.key))
-    return _of_key("bars", curve.key, **values, hatch=curve.key.hatch[1])
-
-
-def _of_key(draw: str, key: Key, **data: Any) -> dict[str, Any]:
-    """A series whose algorithm, if it is one's, may be left out by the reader."""
-    return series_of(draw, key.name, key.colour, key.label, **data)
-
-
-def _tip(panel: Chart, row: pd.Series) -> str:
-    """What is shown at a mark."""
-    measure, where = panel.measure, written(row["x"])
-    head = " ".join(filter(None, (panel.x_axis, where))) if panel.kind == "lines" else where
-    error = f" ± {row['error']:.{measure.decimals}f}" if math.isfinite(row["error"]) else ""
-    mean = f"mean {row['mean']:.{measure.decimals}f}{error} {measure.unit}".strip()
-    count = int(row["count"])
-    return "\n".join(filter(None, (head, mean, f"{count} instance{'s' * (count != 1)}")))
+def _tip(measure: Measure, x_title: str, x: float | str, mean: float, error: float, count: int) -> str:
+    """Return the text shown at a mark."""
+    head = " ".join(filter(None, (x_title, written(x))))
+    errors = f" ± {error:.{measure.decimals}f}" if math.isfinite(error) else ""
+    text = f"mean {mean:.{measure.decimals}f}{errors} {measure.unit}".strip()
+    return "\n".join(filter(None, (head, text, f"{count} instance{'s' * (count != 1)}")))

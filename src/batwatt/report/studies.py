@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batwatt.report.charts import Kind, chart, counts_of, keys_of_labels
 from batwatt.report.figures import ReportFigure, Shown
 from batwatt.report.grid import GridColumn, Table, column_of, extent, stems_of, table_by_label, written
-from batwatt.report.interactive import chart_plot
+from batwatt.report.interactive import means_plot
 from batwatt.report.report_plan import ReportPlan, plan_of
 from batwatt.report.table import DONE, GOODPUTS, INSTANCE, KILLS, POWERS, VARIES, Measure, SavedCampaign
 from batwatt.results.metrics import METRICS
@@ -110,18 +109,18 @@ def _figures(
     figures = []
     for study, rows in parts.items():
         x, title = varied(rows)
-        kind: Kind = "lines" if pd.api.types.is_numeric_dtype(x) else "bars"
-        keys = keys_of_labels([label for label in looks if label in set(rows["label"])], looks)
-        drawn = (chart(measure.title, measure, kind, title, rows.assign(x=x), keys) for measure in measures)
-        panels = [panel for panel in drawn if panel is not None]
+        drawn = {measure: means_plot(rows.assign(x=x), measure, title, looks) for measure in measures}
+        panels = [(measure, *plot) for measure, plot in drawn.items() if plot is not None]
         name, heading = stems[study], f"Study “{study}”" + (f" by {title}" if title else "")
         if not panels:
             figures.append(ReportFigure(name, heading, "No run has one of the measures."))
             continue
-        meanings = "; ".join(f"{panel.measure.title}: {panel.measure.meaning}" for panel in panels)
-        caption = f"{READING.format(extent(counts_of(panels)))} {meanings}."
+        meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure, *_ in panels)
+        counts = {count for *_, counts in panels for count in counts}
+        caption = f"{READING.format(extent(counts))} {meanings}."
         shown = tuple(
-            Shown(f"plot-{name}-{n}", panel.alt, chart_plot(panel), panel.title) for n, panel in enumerate(panels)
+            Shown(f"plot-{name}-{n}", f"{measure.title} by {title or 'algorithm'}", plot, measure.title)
+            for n, (measure, plot, _) in enumerate(panels)
         )
         figures.append(ReportFigure(name, heading, caption, shown))
     return figures

@@ -34,21 +34,20 @@ PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 """Colours that the colour-blind can tell apart: M. Okabe and K. Ito, Color Universal Design, 2008; grey in place
 of yellow, which is too pale on white."""
 MARKERS = (
-    ("o", "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0Z"),
-    ("s", "M-.9-.9H.9V.9H-.9Z"),
-    ("^", "M0-1.1L1 .8H-1Z"),
-    ("D", "M0-1.2L1.2 0 0 1.2-1.2 0Z"),
-    ("v", "M0 1.1L1-.8H-1Z"),
-    ("P", "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z"),
-    ("X", "M-1-.55L-.55-1 0-.45 .55-1 1-.55 .45 0 1 .55 .55 1 0 .45-.55 1-1 .55-.45 0Z"),
-    ("*", "M0-1.2L.29-.4 1.14-.37 .48 .15 .71 .97 0 .5-.71 .97-.48 .15-1.14-.37-.29-.4Z"),
+    "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0Z",
+    "M-.9-.9H.9V.9H-.9Z",
+    "M0-1.1L1 .8H-1Z",
+    "M0-1.2L1.2 0 0 1.2-1.2 0Z",
+    "M0 1.1L1-.8H-1Z",
+    "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
+    "M-1-.55L-.55-1 0-.45 .55-1 1-.55 .45 0 1 .55 .55 1 0 .45-.55 1-1 .55-.45 0Z",
+    "M0-1.2L.29-.4 1.14-.37 .48 .15 .71 .97 0 .5-.71 .97-.48 .15-1.14-.37-.29-.4Z",
 )
-"""Shape of a point, for matplotlib and as an SVG path of a radius of about 1."""
-DASHES = (("-", ""), ("--", "6 4"), (":", "2 3"), ("-.", "6 3 2 3"), ((0, (8, 3)), "11 4"))
-"""Dashes of a line, for matplotlib and for SVG (pixels)."""
-HATCHES = (("", ""), ("///", "M0 7L7 0"), ("...", "M3 3.5h1.5"), ("xxx", "M0 7L7 0M0 0L7 7"), ("\\\\\\", "M0 0L7 7"),
-           ("---", "M0 3.5H7"), ("|||", "M3.5 0V7"), ("+++", "M0 3.5H7M3.5 0V7"))  # fmt: skip
-"""Hatching of an area, for matplotlib and as an SVG path in a tile of 7 x 7 pixels."""
+"""Shape of a point as an SVG path of a radius of about 1."""
+DASHES = ("", "6 4", "2 3", "6 3 2 3", "11 4")
+"""Dashes of a line in pixels."""
+HATCHES = ("", "M0 7L7 0", "M3 3.5h1.5", "M0 7L7 0M0 0L7 7", "M0 0L7 7", "M0 3.5H7", "M3.5 0V7", "M0 3.5H7M3.5 0V7")
+"""Hatching of an area as an SVG path in a tile of 7 x 7 pixels."""
 
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -75,30 +74,9 @@ _METADATA: dict[str, dict[str, str | None]] = {
 """Formats by suffix, with what to leave out so that equal runs give equal bytes."""
 
 
-class Turned:
-    """The shapes, dashes and hatchings that a number `turn` picks."""
-
-    turn: int
-
-    @property
-    def marker(self) -> tuple[str, str]:
-        """Shape of its points, for matplotlib and for SVG."""
-        return MARKERS[self.turn % len(MARKERS)]
-
-    @property
-    def dash(self) -> tuple[Any, str]:
-        """Dashes of its lines, for matplotlib and for SVG."""
-        return DASHES[self.turn % len(DASHES)]
-
-    @property
-    def hatch(self) -> tuple[str, str]:
-        """Hatching of its areas, for matplotlib and for SVG."""
-        return HATCHES[self.turn % len(HATCHES)]
-
-
 @dataclass(frozen=True)
-class Look(Turned):
-    """How one of several things looks; each differs from the others in more than its colour."""
+class Look:
+    """How one of several things looks on a page; each differs from the others in more than its colour."""
 
     number: int
 
@@ -108,8 +86,22 @@ class Look(Turned):
         return PALETTE[self.number % len(PALETTE)]
 
     @property
-    def turn(self) -> int:  # type: ignore[override]  # a field elsewhere
-        """Number of its shape, dashes and hatching."""
+    def marker(self) -> str:
+        """Shape of its points."""
+        return MARKERS[self._turn % len(MARKERS)]
+
+    @property
+    def dash(self) -> str:
+        """Dashes of its lines."""
+        return DASHES[self._turn % len(DASHES)]
+
+    @property
+    def hatch(self) -> str:
+        """Hatching of its areas."""
+        return HATCHES[self._turn % len(HATCHES)]
+
+    @property
+    def _turn(self) -> int:
         # one further each time that the colours begin anew, so that no two things share both
         return self.number % len(PALETTE) + self.number // len(PALETTE)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from batwatt.report.charts import decades_between
 from batwatt.report.comparison.data import ABOVE, ENOUGH, SLOWDOWN, WAIT, WITHIN, WORK, ComparedSystems
 from batwatt.report.comparison.numbers import amount, in_suitable_unit, percent, plain
 from batwatt.report.comparison.sentences import cases, finished_text
@@ -22,6 +22,8 @@ from batwatt.units import DAY_S, HOUR_S
 
 FRONT, UNUSED = "#8c8c8c", "#8c8c8c"
 """Colours of the front, and of the energy that nobody draws."""
+TIMES = 30.0
+"""Values that span more than this factor have a logarithmic axis."""
 LONG_S = 4.0 * DAY_S
 """Longer times are in days."""
 
@@ -77,7 +79,7 @@ def _front_plot(data: ComparedSystems, measure: ComparedMeasure) -> Shown | None
             ring = round(7.0 + 8.0 * min(1.0, share), 1)
             tip.append(f"{amount(ABOVE, data.value(ABOVE, label))} above the envelope ({percent(share)} of its energy)")
         point = {"x": rounded(np.array([x])), "y": rounded(np.array([y * WORK.factor])), "tips": ["\n".join(tip)]}
-        series.append(of_label("dots", label, look, marker=look.marker[1], ring=ring, faint=faint, **point))
+        series.append(of_label("dots", label, look, marker=look.marker, ring=ring, faint=faint, **point))
     up = axis_of(f"{WORK.title} (%)", WORK.meaning, zero=True)
     alt = f"{sentence(WORK.title)} over {measure.title}, a point per case"
     plot = plot_of(series, axis, up, height=380, named=True)
@@ -89,13 +91,23 @@ def _axis(name: str, meaning: str, values: Floats) -> tuple[dict[str, Any], Call
     known = values[values > 0.0]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
     zero = low / 3.0 if len(known) < len(values) else low
-    marks = decades_between(zero, high) if decades_between(low, high) else []
+    marks = _decades(zero, high) if _decades(low, high) else []
     if not marks:
         return axis_of(name, meaning, zero=True), lambda found: found
     ticks = [[mark, written(mark)] for mark in marks if mark >= low]
     if zero < low:
         ticks.insert(0, [zero, "0"])
     return axis_of(name, meaning, log=True, ticks=ticks), lambda found: np.where(found > 0.0, found, zero)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5, 10, ... between two values; none if these are so near that a plain axis shows them well."""
+    if not (low > 0.0 and high > TIMES * low):
+        return []
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    # 5e-1, read as a text, is 0.5 to the last digit
+    marks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    return [mark for mark in marks if low <= mark <= high]
 
 
 def power_figure(data: ComparedSystems) -> ReportFigure:

@@ -73,7 +73,7 @@ def job_figure(execution: Execution, integral: SignalIntegral, deadline_s: float
     scale, unit = (style.KW, "kW") if top_w >= 10.0 * style.KW else (1.0, "W")
     handles: list[Any] = []
     for number, (label, colour, chosen) in enumerate(_groups(found, colours)):
-        hatch = style.HATCHES[1][0] if label == "start-up" else ""
+        hatch = "///" if label == "start-up" else ""
         corners = [axis.box(piece, 0.0, piece.watts / scale) for piece in chosen]
         look: dict[str, Any] = {"facecolor": colour, "hatch": hatch, "linewidth": 0.0, "edgecolor": "white"}
         above.add_collection(PolyCollection(corners, zorder=2.0 + 0.01 * number, **look))
