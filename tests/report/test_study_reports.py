@@ -88,6 +88,22 @@ def test_goodput_by_the_range_of_the_capacity(tmp_path):
     assert line["error"] == [5.0, 5.0, 5.0]
 
 
+def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
+    """It has a column of the table, and no mark of the figure, whose numbers JSON must know."""
+    cases = (("walk", 900.0, 0.5), ("walk", 3600.0, 0.7), ("constant", None, 0.9))
+    rows = [
+        row("a", "w", capacity=f"{kind}-{period_s}", cap_structure=kind, cap_period_s=period_s, goodput=goodput,
+            capacity_core_s=1.0, aborted_volume=0.25, mean_wait_s=90.0)
+        for kind, period_s, goodput in cases
+    ]  # fmt: skip
+    report = reported(tmp_path, rows)
+    [grid], [figure] = report.tables, report.figures
+    assert headings(grid)[1:4] == ["900", "3600", "none"] and grid.cells()[0][1:4] == ["50.0", "70.0", "90.0"]
+    [line] = figure.shown[0].plot["series"]
+    assert (line["x"], line["y"]) == ([900.0, 3600.0], [50.0, 70.0])
+    assert [tick for tick, _ in figure.shown[0].plot["x"]["ticks"]] == [900.0, 3600.0]
+
+
 @pytest.mark.parametrize(
     ("envelopes", "workloads", "expected"),
     [

@@ -113,9 +113,9 @@ def means_plot(
     """Return means with one standard error over `x`, a series per label, and the numbers of instances of the means.
 
     `rows` has `x`, `label` and the measure. Numbers are points of lines in order of size, names are groups of bars in
-    order of appearance. None without a value.
+    order of appearance. Rows without a value, or without `x`, are left out; None if all are.
     """
-    rows = rows[rows[measure.name].notna()]
+    rows = rows[rows[measure.name].notna() & rows["x"].notna()]
     if rows.empty:
         return None
     lines = pd.api.types.is_numeric_dtype(rows["x"])

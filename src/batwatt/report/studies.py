@@ -91,8 +91,9 @@ def means_table(study: str, stem: str, rows: pd.DataFrame, labels: Sequence[str]
     for measure in measures:
         if rows[measure.name].isna().all():
             continue
-        for value, part in rows.groupby(x, sort=pd.api.types.is_numeric_dtype(x)):
-            text = written(value)
+        # a fixed capacity has no time between changes: it is the last column
+        for value, part in rows.groupby(x, sort=pd.api.types.is_numeric_dtype(x), dropna=False):
+            text: str = "none" if pd.isna(value) else written(value)
             column = " ".join(filter(None, (measure.name, text)))
             by_label = part.groupby("label")[measure.name]
             means[column] = by_label.mean()
