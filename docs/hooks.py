@@ -284,6 +284,13 @@ def parts() -> str:
     return "\n\n".join(f"## {_plural(kind).capitalize()}\n\n{table(head, found)}" for kind, found in rows.items())
 
 
+def kinds() -> str:
+    """Return which kinds of parts are options of which scheduler."""
+    options = {name: scheduler.Options.model_fields for name, scheduler in our_schedulers()}
+    rows = [(f"`{kind}`", *("yes" if kind in fields else "–" for fields in options.values())) for kind in KINDS]
+    return table(("kind", *(f"`{name}`" for name in options)), rows)
+
+
 def _plural(kind: str) -> str:
     return PLURALS.get(kind, f"{kind.replace('_', ' ')}s")
 
@@ -301,5 +308,5 @@ def metrics() -> str:
 
 
 GENERATED: dict[str, Callable[..., str]] = {
-    function.__name__: function for function in (cli, schedulers, parts, columns, metrics)
+    function.__name__: function for function in (cli, schedulers, kinds, parts, columns, metrics)
 }
