@@ -183,3 +183,17 @@ def test_processes_collect_garbage_between_runs(forked, monkeypatch, every_s, al
     """At most once in `COLLECT_S`: a run of a campaign of thousands leaves some 30 MB of it."""
     monkeypatch.setattr(processes, "COLLECT_S", every_s)
     assert list(in_processes(circles, range(3), 1)) == alive
+
+
+def test_an_interrupt_while_a_process_starts_leaves_none_behind(forked, monkeypatch):
+    started = processes._started
+
+    def interrupted(*arguments):
+        worker = started(*arguments)
+        os.kill(os.getpid(), signal.SIGINT)
+        return worker
+
+    monkeypatch.setattr(processes, "_started", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        list(in_processes(square, [1, 2], 2))
+    assert multiprocessing.active_children() == []

@@ -56,7 +56,7 @@ class _Worker:
         starter = os.getpid() if context.get_start_method() == "fork" else None
         self.number: int | None = None
         self.ready = False
-        with _interrupts_blocked(), _children_allowed():
+        with _children_allowed():
             self.process = context.Process(target=_work, args=(function, items, starter, theirs))
             self.process.start()
         theirs.close()
@@ -99,8 +99,10 @@ def in_processes(
             if waiting and worker.number is None:
                 worker.give(waiting.popleft())
         while waiting and len(workers) < jobs:
-            worker = _started(function, items)
-            workers[worker.pipe] = worker
+            # an interrupt before the process is listed would leave it behind, and this one would wait for its end
+            with _interrupts_blocked():
+                worker = _started(function, items)
+                workers[worker.pipe] = worker
             worker.give(waiting.popleft())
 
     try:
