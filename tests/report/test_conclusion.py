@@ -81,9 +81,20 @@ def test_who_lacks_an_instance_is_left_out(tmp_path):
     assert found.method.endswith("Left out, as they lack results on some of the instances: a.")
 
 
+def test_a_baseline_with_more_instances_than_all_others(tmp_path):
+    found = concluded(tmp_path, {"b": (2.0, 3.0, 9.0), "a": (1.0, 1.5, None), "c": (1.5, 2.0, None)})
+    # differences -1, -1.5
+    assert found.sentences[0].startswith(
+        "Slowdown: the lowest mean is 1.25, with a. Compared with the baseline b (2.50): −1.25 ± 0.25; its 95 %"
+    )
+    assert "compared with it on the 2 instances that all of them have. " in found.method
+    assert "Left out" not in found.method
+
+
 def test_nothing_to_compare(tmp_path):
-    for values in ({"a": (1.0, 2.0)}, {"a": (None,), "b": (None,)}):
-        found = concluded(tmp_path / str(len(values)), values)
+    cases = ({"a": (1.0, 2.0)}, {"a": (None,), "b": (None,)}, {"a": (1.0, None), "b": (None, 1.0)})
+    for n, values in enumerate(cases):
+        found = concluded(tmp_path / str(n), values)
         assert found.sentences == ("No study has results of two algorithms on the same instances.",)
         assert found.figures == () and found.method == ""
 

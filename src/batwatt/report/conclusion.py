@@ -79,12 +79,22 @@ class Compared:
         return [str(label) for label in self.rows["label"].unique()]
 
     def values(self, measure: Measure) -> pd.DataFrame:
-        """The values, a row per instance of the baseline and a column per algorithm that has all of them."""
+        """The values, a row per instance of the baseline and a column per algorithm that has all of them.
+
+        If no other algorithm has all, the rows are the instances that every algorithm has.
+        """
         table = self.rows.pivot_table(index=list(INSTANCE), columns="label", values=measure.name, aggfunc="mean")
         table = table.reindex(columns=[label for label in self.labels if label in table.columns])
         if self.baseline not in table:
             return table.iloc[:0, :0]
-        return table[table[self.baseline].notna()].dropna(axis=1)
+        table = table[table[self.baseline].notna()]
+        complete, common = table.dropna(axis=1), table.dropna()
+        return complete if {*complete} - {self.baseline, self.reference} or common.empty else common
+
+    def instances(self, measure: Measure) -> int:
+        """Count the instances on which the baseline has a value."""
+        rows = self.rows[(self.rows["label"] == self.baseline) & self.rows[measure.name].notna()]
+        return len(rows[list(INSTANCE)].drop_duplicates())
 
     def ranked(self, measure: Measure) -> list[str]:
         """The algorithms that have all instances, but the reference, the best mean first."""
@@ -104,11 +114,13 @@ def conclusion(report: Report) -> Conclusion:
     if compared is None:
         return Conclusion(("No study has results of two algorithms on the same instances.",))
     found = tuple(text for measure in compared.measures for text in _sentences(compared, measure))
-    instances = len(compared.values(compared.measures[0]))
-    left = [label for label in compared.labels if label not in compared.values(compared.measures[0])]
+    first = compared.measures[0]
+    instances = len(compared.values(first))
+    left = [label for label in compared.labels if label not in compared.values(first)]
+    whose, which = ("its", "") if instances == compared.instances(first) else ("the", " that all of them have")
     method = (
-        f"The baseline of study “{compared.study}” is {compared.baseline}; the others are compared with it on its "
-        f"{instances} instance{'s' * (instances != 1)}. "
+        f"The baseline of study “{compared.study}” is {compared.baseline}; the others are compared with it on {whose} "
+        f"{instances} instance{'s' * (instances != 1)}{which}. "
     )
     method += METHOD if instances > 1 else "One instance has no standard error: what holds there may be chance."
     if left:
