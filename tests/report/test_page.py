@@ -104,3 +104,10 @@ def test_a_thousand_rows_take_less_than_half_a_minute(tmp_path):
     began = time.perf_counter()
     write_report(save(tmp_path / "r", rows))
     assert time.perf_counter() - began < 30.0
+
+
+@pytest.mark.parametrize("proven", [0, 1])
+def test_the_page_says_how_many_optima_are_proven(tmp_path, proven):
+    rows = [*paper(), *(row("Optimum", f"w{3 + n}", mean_slowdown=1.4) for n in range(proven))]
+    text = visible(write_report(save(tmp_path, rows))[0].read_text())
+    assert f"proven in {proven} of {3 + proven} runs, else the best known schedule" in text

@@ -11,7 +11,7 @@ from batwatt.report.grid import write_csv
 from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page
 from batwatt.report.studies import Report, report_of
-from batwatt.report.table import INSTANCE, SavedCampaign, read_campaign
+from batwatt.report.table import INSTANCE, OPTIMUM_SCHEDULER, SavedCampaign, read_campaign
 from batwatt.results.metrics import METRICS
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
@@ -65,6 +65,10 @@ def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
         ("runs", f"{len(campaign.frame)} ({len(campaign.failed)} failed)"),
         ("algorithms", str(len(campaign.labels))),
     ]
+    optimum = campaign.done[campaign.done["scheduler"] == OPTIMUM_SCHEDULER]
+    if len(optimum):
+        proven = int(optimum["proven_optimal"].eq(True).sum())
+        facts.append(("optimum", f"proven in {proven} of {len(optimum)} runs, else the best known schedule"))
     without = len(campaign.done) - len(campaign.with_goodput)
     if 0 < without < len(campaign.done):
         facts.append(("without goodput", f"{without} runs: in no figure"))
