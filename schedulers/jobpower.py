@@ -238,9 +238,11 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         jobs, injector = self.lifecycle, self.injector
         coming = jobs.more_jobs or self.cluster.running or self.killing or jobs.awaits
         changes = injector is not None and not injector.over
-        away = self.cluster.unavailable and not self.bs.no_more_external_events
-        if coming or changes or away or not len(self.queue):
+        if coming or changes or self.hosts_may_return or not len(self.queue):
             return
+        if self.reject_stuck():
+            self._last_pass = None
+            self._place()
         cap = "" if injector is None or injector.cap_w is None else f" under the last cap of {injector.cap_w} W"
         while len(self.queue) and not self.cluster.running:
             # who is first can never start, as nothing else runs: those behind it may

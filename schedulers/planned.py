@@ -13,6 +13,7 @@ from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.scheduling.options import EnvelopeOptions
 from batwatt.scheduling.queue import Waiting
+from batwatt.scheduling.transitions import outage
 from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, read_plan
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.units import REPORTED_S
@@ -51,7 +52,6 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         states = [_Action(row.time_s, 0, hostset.from_text(row.hosts), "", row.pstate) for row in self.plan.states]
         starts = [_Action(row.start_s, 1, hostset.from_text(row.hosts), row.id) for row in self.plan.jobs]
         self._actions = sorted(states + starts, key=itemgetter(0, 1, 2, 3))
-        self._next_call_s = -1.0
         self._waiting: dict[str, Waiting] = {}
         self._known = {row.id for row in self.plan.jobs}
 
@@ -83,6 +83,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         if not self.bs.running_simulation:
             return
         self.cluster.now_s = now_s = self.bs.time()
+        self.update_hosts(now_s)
         blocked = 0
         left = []
         for index, action in enumerate(self._actions):
@@ -94,9 +95,15 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
                 left.append(action)
         self._actions = left
         coming = [action.time_s for action in left if action.time_s > now_s + REPORTED_S]
-        if coming and coming[0] > self._next_call_s:
-            self._next_call_s = coming[0]
-            self.bs.wake_me_up_at(coming[0])
+        if coming:
+            self.lifecycle.wake_at(coming[0], now_s)
+        out, queue = self.transitions.out, self.cluster.queue
+        if self.lifecycle.more_jobs or len(queue):
+            self.lifecycle.wake_at(self.transitions.next_s, now_s)
+        if out and not (coming or self.lifecycle.more_jobs or self.cluster.running or self.hosts_may_return):
+            for row in queue:
+                queue.remove(row)
+                self.lifecycle.reject([row.job], outage(out))
 
     def _start(self, action: _Action) -> bool:
         """Start a job; False if it is not possible yet."""
@@ -118,7 +125,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         if any(not action.pstate < len(host.pstates) or action.pstate in host.virtual for host in hosts):
             problem = f"p-state {action.pstate} is not one of {hosts[0].name} to be asked for"
             raise InputError(self._where, problem, "use the platform that it was made for")
-        if action.mask & (cluster.switching_on | cluster.switching_off):
+        if action.mask & cluster.locked:
             return False
         if action.pstate in hosts[0].sleep_of and action.mask & cluster.busy:
             return False

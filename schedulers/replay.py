@@ -17,6 +17,7 @@ from batwatt.model.workload import RELEASE, START_S
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.transitions import outage
 from batwatt.units import LAG_S, REPORTED_S
 
 TO_THE_SECOND_S = 1.0
@@ -53,7 +54,7 @@ class Replay(Scheduler[ReplayOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        self._idle = self._away = 0
+        self._idle = 0
         self._machines: list[int] = []
         self._coming: list[_Due] = []
         self._waiting: list[_Due] = []
@@ -88,14 +89,6 @@ class Replay(Scheduler[ReplayOptions]):
         """Its hosts are free."""
         self._idle |= self._running.pop(job.id)
 
-    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Hosts went away; their jobs go on."""
-        self._away |= HostSet.of(machines).mask
-
-    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Hosts came back."""
-        self._away &= ~HostSet.of(machines).mask
-
     def onNoMoreEvents(self) -> None:
         """Start what is due and has room."""
         if not self.bs.running_simulation:
@@ -106,10 +99,14 @@ class Replay(Scheduler[ReplayOptions]):
         self._waiting = [due for due in self._waiting if not self._start(due, now_s)]
         if self._coming:
             self.lifecycle.wake_at(self._coming[0].start_s, now_s)
+        elif self._waiting and not (self.lifecycle.more_jobs or self._running or self.hosts_may_return):
+            # nothing runs, so that they are wider than the hosts that are left
+            self.lifecycle.reject([due.job for due in self._waiting], outage(self.transitions.away))
+            self._waiting.clear()
 
     def _start(self, due: _Due, now_s: float) -> bool:
         """Start a job; False if there is no room yet."""
-        job, free = due.job, self._idle & ~self._away
+        job, free = due.job, self._idle & ~self.transitions.away
         late_s = now_s - due.start_s
         if self.settings.strict and late_s > LAG_S:
             # hosts that became free at the recorded start itself would have been reported then

@@ -10,9 +10,12 @@ from batsim.batsim import BatsimScheduler
 
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions, parse_options
+from batwatt.scheduling.transitions import Transitions, named
 
 __all__ = ["Job", "Scheduler"]
 
@@ -37,6 +40,9 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         self.lifecycle: JobLifecycle[Any] = JobLifecycle()
         self.told_delays = False
         """Whether delays that do not slow down were told before the run."""
+        self.transitions = Transitions(self.platform, getattr(self.settings, "transition_limit_s", None))
+        self._told = 0
+        """The hosts whose failure was logged."""
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -75,8 +81,58 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
             problem = f"is not the platform that Batsim runs ({len(theirs)} hosts, the first is {theirs[0]!r})"
             raise InputError(platform.source, problem, "give both the same file")
 
+    # hosts out of service -----------------------------------------------------------------------------------------
+
+    def update_hosts(self, now_s: float) -> bool:
+        """Take hosts out of service past the limit of their transition; whether there is something to decide.
+
+        There is not if the message only has calls for limits, and no host is past its own.
+        """
+        failed = self.transitions.expire(now_s)
+        if failed:
+            self.hosts_changed()
+        if failed & ~self._told:
+            text = "%s out of service: not switched within the limit, at %g s"
+            self.logger.warning(text, named(failed & ~self._told), now_s)
+            self._told |= failed
+        if not self.lifecycle.only_limits(now_s) or failed:
+            return True
+        self.lifecycle.wake_for_limit(self.transitions.next_s, now_s)
+        return False
+
+    @property
+    def hosts_may_return(self) -> bool:
+        """Whether hosts switch within their limits, or events may bring hosts back."""
+        away = self.transitions.away and not self.bs.no_more_external_events
+        return bool(self.transitions.pending or away)
+
+    def hosts_changed(self) -> None:
+        """Follow a change of the hosts out of service."""
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state."""
+        self.lifecycle.news = True
+        if self.transitions.arrived(hostset.span(*nodeid)):
+            self.hosts_changed()
+
+    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
+        """Hosts went away: nothing starts there, and jobs that run there go on."""
+        self._set_away(machines, True)
+
+    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
+        """Hosts came back."""
+        self._set_away(machines, False)
+
+    def _set_away(self, machines: Any, away: bool) -> None:
+        self.lifecycle.news = True
+        self.transitions.set_away(HostSet.of(machines).mask, away)
+        self.hosts_changed()
+
+    # the rest of pybatsim's callbacks -----------------------------------------------------------------------------
+
     def onNoMoreJobsInWorkloads(self) -> None:
         """No job comes any more."""
+        self.lifecycle.news = True
         self.lifecycle.more_jobs = False
 
     def onSimulationEnds(self) -> None:
@@ -89,17 +145,15 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     def onRequestedCall(self) -> None:
         """A step may begin; `onNoMoreEvents` looks at the time."""
+        self.lifecycle.called += 1
 
-    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Raise InputError: jobs would be planned on hosts that are away."""
-        hint = "--capacity says which machines are there; powercap, jobpower and replay follow such events"
-        raise InputError("--events", "a machine becomes unavailable", hint)
-
-    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Ignore it: all hosts are available from the beginning."""
+    def onNoMoreExternalEvents(self) -> None:
+        """Hosts that are away stay away."""
+        self.lifecycle.news = True
 
     def onNotifyGenericEvent(self, event_data: Any) -> None:
         """Ignore it: it is for another scheduler."""
+        self.lifecycle.news = True
 
     def onReportEnergyConsumed(self, consumed_energy: float) -> None:
         """Not asked for."""

@@ -4,7 +4,8 @@
    ends so.
 2. Acknowledgements: Batsim may submit such a job to the scheduler that registered it; that is no arrival.
 3. Kills: the end of a run that was killed comes later, and it may have ended by itself before.
-4. Wake-ups: a time is asked for once, and only while it is to come.
+4. Wake-ups: a time is asked for once, and only while it is to come. Those that only look at limits of transitions
+   decide nothing unless a host is past its limit.
 5. End of registration: reported once, when no job is to come and none is left.
 6. Jobs that can never run are rejected, and reported by cause at the end: how many, and the first.
 """
@@ -20,6 +21,7 @@ from batsim.batsim import Job
 
 from batwatt.errors import InputError
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, RECOVERY, WINDOW_OVER
+from batwatt.units import LAG_S, REPORTED_S
 
 
 class Managed(Protocol):
@@ -39,14 +41,16 @@ class JobLifecycle(Generic[State]):
 
     `states`: what the scheduler tracks of them, by the id of the present run; `more_jobs`: the workload is not over;
     `live`: how many jobs are neither over nor rejected, as the scheduler counts; `pending`: kills whose ends are to
-    come.
+    come; `news`: the present message reports more than calls; `called`: how many calls it reports.
     """
 
     def __init__(self) -> None:
         self.more_jobs = True
-        self.live = self.pending = 0
+        self.live = self.pending = self.called = 0
+        self.news = False
         self.states: dict[str, State] = {}
         self._calls: set[float] = set()
+        self._limit_calls: set[float] = set()
         self._closed = False
         self._names: dict[str, str] = {}
         self._attempts: dict[str, int] = {}
@@ -93,6 +97,7 @@ class JobLifecycle(Generic[State]):
 
     def acknowledged(self, job: Job) -> bool:
         """Whether a submission is but the acknowledgement of an attempt."""
+        self.news = True
         if job.id not in self._awaited:
             return False
         self._awaited.discard(job.id)
@@ -125,6 +130,7 @@ class JobLifecycle(Generic[State]):
 
     def ended(self, job: Job) -> tuple[State, bool]:
         """The state of a run that has ended, and whether the scheduler killed it."""
+        self.news = True
         state = self.states.pop(job.id)
         killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
         if state.dying:
@@ -149,7 +155,28 @@ class JobLifecycle(Generic[State]):
             if len(self._calls) >= _MANY:
                 self._calls = {call_s for call_s in self._calls if call_s > now_s}
             self._calls.add(time_s)
-            self.bs.wake_me_up_at(time_s)
+            if time_s in self._limit_calls:
+                self._limit_calls.discard(time_s)
+            else:
+                self.bs.wake_me_up_at(time_s)
+
+    def wake_for_limit(self, time_s: float, now_s: float) -> None:
+        """Be woken at the limit of a transition, while jobs are left or to come."""
+        if not now_s < time_s < math.inf or time_s in self._calls or time_s in self._limit_calls or self.finished:
+            return
+        self._limit_calls.add(time_s)
+        self.bs.wake_me_up_at(time_s)
+
+    def only_limits(self, now_s: float) -> bool:
+        """Whether the present message reports only calls for limits; a message is asked about once."""
+        news, called = self.news, self.called
+        self.news, self.called = False, 0
+        if not self._limit_calls:
+            return False
+        due = {time_s for time_s in self._limit_calls if time_s <= now_s + REPORTED_S}
+        self._limit_calls -= due
+        others = any(abs(time_s - now_s) <= LAG_S for time_s in self._calls)
+        return 0 < called == len(due) and not (news or others)
 
     def close(self, finished: bool) -> None:
         """Report the end of registration if all work is over."""

@@ -24,6 +24,10 @@ WAIT_H = [6.0, 24.0]
 WaitHours = Annotated[list[Annotated[float, Field(ge=0.0)]], Field(min_length=1, max_length=2)]
 """Hours >= 0 that short and long jobs may wait, or one for all."""
 VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
+LIMIT = (
+    "time in s within which a host must switch on or off, or it is out of service until it is reported; by default "
+    "three times the duration in the platform file, at least 300 s"
+)
 
 
 class SchedulerOptions(BaseModel):
@@ -67,6 +71,7 @@ class EnvelopeOptions(PowerOptions):
         0.0, ge=0.0, le=10.0, description="standard deviation of the relative error a step ahead, 0 to 10"
     )
     forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
+    transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
 
 
 def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> SchedulerOptions:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import JobLengths
@@ -16,6 +15,7 @@ from batwatt.scheduling.options import PowerOptions
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
+from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EVENTS, EventInjector, FileInjector, Injector
@@ -61,12 +61,27 @@ class PowerScheduler(Scheduler[Settings]):
         return not isinstance(self.victim, Lose)
 
     def changed(self) -> None:
-        """Hosts went away while jobs run, or came back."""
+        """Hosts went away or came back."""
+
+    def hosts_changed(self) -> None:
+        """See `Scheduler`."""
+        self.cluster.hosts_changed()
+        self.changed()
 
     def done(self) -> bool:
         """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
         jobs = self.lifecycle
         return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self.killing or jobs.awaits)
+
+    def reject_stuck(self) -> bool:
+        """Reject the waiting jobs wider than the hosts in service; whether there are any."""
+        out = self.transitions.out
+        left = self.cluster.count - out.bit_count()
+        wide = [row for row in self.queue if row.hosts > left] if out else []
+        for row in wide:
+            self.queue.remove(row)
+        self.lifecycle.reject([row.job for row in wide], outage(out))
+        return bool(wide)
 
     def ran_s(self, run: Running) -> float:
         """How long a run has lasted, in s at the fastest speed if it has flops."""
@@ -92,7 +107,9 @@ class PowerScheduler(Scheduler[Settings]):
         super().onSimulationBegins()
         self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self.fastest_flops))
         self.queue = Queue(self.the_order)
-        self.cluster = Cluster(self.bs.nb_compute_resources, self.queue, self.platform, self.selection)
+        self.cluster = Cluster(
+            self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions
+        )
 
     def onNoMoreExternalEvents(self) -> None:
         """The last value of the envelope holds from now on."""
@@ -103,14 +120,3 @@ class PowerScheduler(Scheduler[Settings]):
         """A step of the envelope, if it comes as events."""
         if isinstance(self.injector, EventInjector):
             self.injector.take(event_data, self.bs.time())
-
-    def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Hosts went away; their jobs go on."""
-        if self.cluster.running:
-            self.changed()
-        self.cluster.set_available(HostSet.of(machines).mask, False)
-
-    def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Hosts came back."""
-        self.cluster.set_available(HostSet.of(machines).mask, True)
-        self.changed()

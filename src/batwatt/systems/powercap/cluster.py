@@ -2,8 +2,8 @@
 
 Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
 `switching_on`, `switching_off`; `draining` hosts are busy or idle ones that will be put to sleep once a kill has taken
-effect; `unavailable` lies over all of these. `version` counts the changes of what is free and of what runs.
-`needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
+effect; hosts out of service (`transitions`) lie over all of these. `version` counts the changes of what is free and of
+what runs. `needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from batwatt.model.platform import Platform
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
 from batwatt.scheduling.passes import ClusterView, Start
 from batwatt.scheduling.queue import Ends, Queue, Waiting
+from batwatt.scheduling.transitions import Transitions
 from batwatt.units import microseconds
 
 
@@ -57,17 +58,18 @@ class Cluster(ClusterView):
         queue: Queue,
         platform: Platform | None = None,
         selection: NodeSelection | None = None,
+        transitions: Transitions | None = None,
     ) -> None:
         self.count = count
         self.everyone = hostset.span(0, count - 1)
         self.queue = queue
         self.platform = platform
         self.selection = selection
+        self.transitions = transitions or Transitions(platform)
         self.now_s = 0.0
         self.idle = self.everyone
         self.busy = self.asleep = self.switching_on = self.switching_off = 0
         self.draining = 0
-        self.unavailable = 0
         self.version = 0
         self.running: dict[str, Running] = {}
         self.ends = Ends()
@@ -83,12 +85,12 @@ class Cluster(ClusterView):
     @property
     def free(self) -> int:
         """Hosts on which a job can start now."""
-        return self.idle & ~(self.draining | self.unavailable)
+        return self.idle & ~(self.draining | self.transitions.away)
 
     @property
     def locked(self) -> int:
-        """Hosts whose state nobody may change now: in transition, draining or unavailable."""
-        return self.switching_on | self.switching_off | self.draining | self.unavailable
+        """Hosts whose state nobody may change now: in transition, draining or away."""
+        return self.switching_on | self.switching_off | self.draining | self.transitions.away
 
     def select(self, waiting: Waiting, free: int) -> int:
         """The hosts for a job among free ones, by the node selection; 0 if too few suit it."""
@@ -149,6 +151,7 @@ class Cluster(ClusterView):
         platform = self.platform
         assert platform is not None
         self.version += 1
+        before = self.switching_on | self.switching_off
         for host in hostset.ids(mask):
             bit = 1 << host
             sleeps = platform.hosts[host].sleep_of
@@ -163,6 +166,9 @@ class Cluster(ClusterView):
                 self._at[speed] &= ~bit
             speed = platform.hosts[host].pstates[pstate].speed_flops
             self._at[speed] = self._at.get(speed, 0) | bit
+        switching = (self.switching_on | self.switching_off) & ~before
+        if switching:
+            self.transitions.began(switching, pstate, self.now_s)
         for run in self.running.values():
             if run.mask & mask:
                 run.done_flops = run.done_by(self.now_s)
@@ -177,16 +183,13 @@ class Cluster(ClusterView):
         self.switching_on &= ~mask
         self.switching_off &= ~mask
 
-    def set_available(self, mask: int, available: bool) -> None:
-        """Hosts came back or went away."""
+    def hosts_changed(self) -> None:
+        """Hosts failed, came back or went away: those that are away will not be free when their jobs end."""
         self.version += 1
-        self.unavailable = self.unavailable & ~mask if available else self.unavailable | mask
         for run in self.running.values():
-            if run.mask & mask:
-                # a host that is away will not be free when its job ends
-                self.ends.remove(run.ticket)
-                present = (run.mask & ~self.unavailable).bit_count()
-                run.ticket = self.ends.add(run.deadline_s, run.serial, present)
+            self.ends.remove(run.ticket)
+            present = (run.mask & ~self.transitions.away).bit_count()
+            run.ticket = self.ends.add(run.deadline_s, run.serial, present)
 
     def slowest(self, mask: int) -> float:
         """Speed in flop/s of the slowest host of a set, which rules a parallel job."""

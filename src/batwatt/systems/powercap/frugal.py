@@ -100,7 +100,7 @@ class Frugal(Response):
         self._widest = max(self._widest, *asked, *(run.hosts for run in plan.running), 0)
         idle = [server for server in plan.free_to_change() if plan.is_idle(server) and plan.can_sleep(server)]
         kept = {server for server in range(len(plan.hosts)) if not plan.sleeps(server)}.difference(idle)
-        count = len(kept)
+        count = sum(not plan.out >> server & 1 for server in kept)
         slow_w = math.fsum(watts.slow[server] if server in kept else watts.sleep[server] for server in watts.ids)
         off_w = math.fsum(watts.off[server] if server in kept else watts.sleep[server] for server in watts.ids)
         wanted = sum(run.hosts for run in plan.running) + sum(asked) + self._widest

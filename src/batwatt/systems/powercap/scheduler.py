@@ -135,8 +135,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
-        low, high = nodeid
-        self.cluster.arrived(hostset.span(low, high))
+        super().onMachinePStateChanged(nodeid, pstate)
+        self.cluster.arrived(hostset.span(*nodeid))
         self.changed()
 
     def onSimulationEnds(self) -> None:
@@ -155,9 +155,11 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         if not bs.running_simulation:
             return
         cluster.now_s = now_s = bs.time()
+        self.update_hosts(now_s)
         if injector is None:
             if cluster.queue.rows:
                 self._place()
+                self._give_up_on_hosts()
         else:
             if self._paused:
                 injector.catch_up(now_s)
@@ -291,15 +293,14 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         """Ask to be woken at the next step, as long as there is something to wait for."""
         injector, cluster = self.injector, self.cluster
         assert injector is not None
-        changing = cluster.switching_on | cluster.switching_off | cluster.draining
+        changing = (cluster.switching_on | cluster.switching_off) & ~self.transitions.failed | cluster.draining
         at_rest = not cluster.running and not changing and not self.killing
         if injector.over and idle_step and not changing and not self.killing:
             # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
             waits = len(self.queue) and not (self.queue.time_invariant and self.the_backfilling.time_invariant)
             self._settled = at_rest or (self._steady and not waits)
             self._count_idle_step()
-        hopeless = not cluster.unavailable or self.bs.no_more_external_events
-        if self._settled and at_rest and len(self.queue) and not self.lifecycle.more_jobs and hopeless:
+        if self._settled and at_rest and not self.hosts_may_return:
             self._give_up()
         if self._settled or self.done():
             self._paused = not at_rest
@@ -317,8 +318,21 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             problem = f"nothing has changed for {MAX_IDLE_STEPS} steps after its end, while {first} runs"
             raise InputError("the envelope", problem, "correct the length of that job, or let the last step be longer")
 
+    def _give_up_on_hosts(self) -> bool:
+        """Reject what only hosts out of service could run, once nothing else is to come; whether there was any."""
+        jobs, cluster = self.lifecycle, self.cluster
+        coming = jobs.more_jobs or jobs.awaits or cluster.running or self.killing or self.hosts_may_return
+        stuck = not coming and self.reject_stuck()
+        if stuck:
+            self.changed()
+            self._placed = -1
+            self._place()
+        return stuck
+
     def _give_up(self) -> None:
         assert self.injector is not None
+        if self.lifecycle.more_jobs or self._give_up_on_hosts():
+            return
         waiting = list(self.queue)
         for row in waiting:
             self.queue.remove(row)

@@ -47,7 +47,8 @@ Decision = SetPState | Kill
 class Plan:
     """The servers' states as a response changes them, starting from the present (line 2 of Algorithm 1).
 
-    `queue` are the waiting jobs; `forecast_w` the caps of the next steps in W, if the scheduler has a forecast.
+    `queue` are the waiting jobs; `out` the servers out of service; `forecast_w` the caps of the next steps in W, if the
+    scheduler has a forecast.
     """
 
     def __init__(self, cluster: Cluster, forecast_w: tuple[float, ...] = ()) -> None:
@@ -59,6 +60,7 @@ class Plan:
         self.queue = cluster.queue
         self.forecast_w = forecast_w
         self.locked = cluster.locked
+        self.out = cluster.transitions.out
         self.asleep = cluster.asleep
         self.switching_on = cluster.switching_on
         self.switching_off = cluster.switching_off
