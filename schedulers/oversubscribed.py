@@ -68,6 +68,10 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """All machines are always in service."""
         return len(self.fleet)
 
+    def machines_alive(self) -> int:
+        """The capacity: cores that are shared do not depend on which machines take jobs."""
+        return int(self.steps[max(self.next_step - 1, 0)][1])
+
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
@@ -113,7 +117,11 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         return task
 
     def change(self, alive: int, now_s: float) -> None:
-        """There are as many cores as so many machines really have."""
+        """There are as many cores as so many machines really have; all but those out of service take jobs."""
+        back = self.fleet.unserved(len(self.fleet))
+        if len(back):
+            self.hosts.serve(self.fleet, back, True)
+            self.flow.freed = True
         self.shares.capacity = alive * self.fleet.cores / self.settings.oversubscription
         self._due = True
 

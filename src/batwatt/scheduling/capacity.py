@@ -27,7 +27,7 @@ from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
-from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.options import LIMIT, SchedulerOptions
 
 
 class MachineOptions(SchedulerOptions):
@@ -38,6 +38,7 @@ class MachineOptions(SchedulerOptions):
     )
     until_s: float | None = Field(None, ge=0.0, description="time in s at which all that runs and waits is given up")
     switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
+    transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
 
 
 class VaryingOptions(MachineOptions):
@@ -74,6 +75,7 @@ class CapacityScheduler(Scheduler[Settings]):
         self.stopped = False
         """Whether the window is over."""
         self._asked = -1
+        self._hosts_changed = False
 
     @property
     def needs_dynamic_jobs(self) -> bool:
@@ -131,13 +133,21 @@ class CapacityScheduler(Scheduler[Settings]):
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        super().onMachinePStateChanged(nodeid, pstate)
         self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
+
+    def hosts_changed(self) -> None:
+        """Take machines out of service whose hosts are; `process_events` then acts on what is left."""
+        self.hosts.leave_out(self.fleet, self.transitions.out)
+        self._hosts_changed = True
 
     def onNoMoreEvents(self) -> None:
         """Go on to this time."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
+        if not self.update_hosts(now_s):
+            return
         if not self.stopped:
             self.process_events(now_s)
             if self.settings.until_s is not None and now_s >= self.settings.until_s:
@@ -146,6 +156,7 @@ class CapacityScheduler(Scheduler[Settings]):
             else:
                 self.apply()
                 self.call(now_s)
+                self.lifecycle.wake_for_limit(self.transitions.next_s, now_s)
         self.lifecycle.close(self.finished())
 
     # machines and steps -----------------------------------------------------------------------------------------
@@ -155,12 +166,23 @@ class CapacityScheduler(Scheduler[Settings]):
         if self.hosts.pstates is not None:
             for hosts, state in self.hosts.switches(self.fleet):
                 self.bs.set_resource_state(HostSet(hosts), state)
+                self.transitions.began(hosts, state, self.bs.time())
+
+    def service_changed(self) -> int | None:
+        """How many machines are alive, if machines left or came back since the last call; else None."""
+        changed, self._hosts_changed = self._hosts_changed, False
+        return self.machines_alive() if changed else None
+
+    def machines_alive(self) -> int:
+        """How many machines are alive in the present step, but for those out of service."""
+        alive = int(self.steps[max(self.next_step - 1, 0)][1])
+        return max(0, min(alive - self.hosts.held, len(self.fleet) - self.fleet.outs))
 
     def step(self) -> int:
-        """Go past the next step; returns how many machines are alive from there on."""
+        """Go past the next step; returns how many machines are alive from there on, but for those out of service."""
         self.next_step += 1
         self.step_s = self.steps[self.next_step][0] if self.next_step < len(self.steps) else math.inf
-        return int(self.steps[self.next_step - 1][1])
+        return self.machines_alive()
 
     def most_machines(self) -> int:
         """The most machines alive from the present step on."""
@@ -171,7 +193,8 @@ class CapacityScheduler(Scheduler[Settings]):
         if (self._asked == self.next_step and self.step_s < math.inf) or self.finished():
             return
         until_s = self.settings.until_s
-        if self.step_s == math.inf and not self.lifecycle.more_jobs and until_s is None:
+        away = self.transitions.away and not self.bs.no_more_external_events
+        if self.step_s == math.inf and not self.lifecycle.more_jobs and until_s is None and not away:
             waiting, why = self.unrunnable()
             if waiting:
                 self.lifecycle.reject(waiting, why)

@@ -108,6 +108,9 @@ class Fleet:
         self.until_s[:stable] = math.inf
         self._stable = stable
         self.in_service = np.zeros(machines, dtype=np.bool_)
+        self.out = np.zeros(machines, dtype=np.bool_)
+        """With a host that has failed or is away: not in service, and not to be taken into it."""
+        self.outs = 0
         self.ready = np.ones(machines, dtype=np.bool_)
         """Switched on."""
         self.usable = np.zeros(machines, dtype=np.bool_)
@@ -317,7 +320,16 @@ class Fleet:
 
     def idle(self, in_service: bool, low: int = 0) -> NDArray[np.int64]:
         """The machines from `low` on that are in service (or are not) and have no task, ascending."""
-        return low + np.flatnonzero((self.in_service[low:] == in_service) & (self.free[low:] == self.cores))
+        idle = (self.in_service[low:] == in_service) & (self.free[low:] == self.cores) & ~self.out[low:]
+        return low + np.flatnonzero(idle)
+
+    def stranded(self, task: JobState) -> bool:
+        """Whether a task runs, at least in part, on machines out of service."""
+        return self.outs > 0 and bool(self.out[task.places].any())
+
+    def unserved(self, count: int) -> Places:
+        """The first machines that may be taken into service, at most so many."""
+        return np.flatnonzero(~(self.in_service | self.out))[: max(0, count)]
 
     def serving_from(self, low: int) -> NDArray[np.int64]:
         """The machines from `low` on that are in service, ascending."""

@@ -36,6 +36,7 @@ class Hosts:
         self._on = np.ones(len(members), dtype=np.bool_)
         self._wanted = np.zeros(len(members), dtype=np.bool_)
         self._changing = np.zeros(len(members), dtype=np.bool_)
+        self._out = np.zeros(len(members), dtype=np.bool_)
         self._arrived = np.zeros(len(members), dtype=np.int64)
 
     @classmethod
@@ -100,6 +101,19 @@ class Hosts:
         fleet.serve(machines, on)
         self._wanted[machines] = on
 
+    def leave_out(self, fleet: Fleet, out: int) -> None:
+        """Take the machines of some hosts out of service."""
+        self._out[:] = False
+        self._out[self.machines(out)] = True
+        fleet.out[:] = self._out
+        fleet.outs = int(np.count_nonzero(self._out))
+        self.serve(fleet, np.flatnonzero(self._out & fleet.in_service), False)
+
+    @property
+    def held(self) -> int:
+        """How many machines out of service draw power, as a part of the capacity."""
+        return int(np.count_nonzero(self._out & (self._on | self._changing)))
+
     def machines(self, mask: int) -> Numbers:
         """The machines of some hosts, each as often as it has such hosts."""
         return np.asarray(self._machine_of[hostset.ids(mask)])
@@ -121,7 +135,9 @@ class Hosts:
     @property
     def settled(self) -> bool:
         """Whether every machine is in the state in which it should be, and none is switching."""
-        return self._off_state is None or not ((self._wanted != self._on) | self._changing).any()
+        if self._off_state is None:
+            return True
+        return not (((self._wanted != self._on) | self._changing) & ~self._out).any()
 
     @property
     def ready(self) -> NDArray[np.bool_]:
@@ -136,7 +152,7 @@ class Hosts:
         off_state = self._off_state
         if off_state is None:
             return
-        now = (self._wanted != self._on) & ~self._changing & (fleet.free == fleet.cores)
+        now = (self._wanted != self._on) & ~(self._changing | self._out) & (fleet.free == fleet.cores)
         if occupied and now.any():
             now[self.machines(occupied)] = False
         for on, state in ((True, self._on_state), (False, off_state)):

@@ -155,7 +155,7 @@ class JobFlow:
         elif others:
             self.reject([], others)
 
-    def reject(self, unfit: list[JobState], orphans: Sequence[JobState]) -> None:
+    def reject(self, unfit: list[JobState], orphans: Sequence[JobState], why: str = UNFIT) -> None:
         """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
         never = {task.number for task in unfit}
         todo = deque([*unfit, *orphans])
@@ -170,7 +170,7 @@ class JobFlow:
             todo.extend(self.dependencies.ended(task, False))
         self._lifecycle.live -= len(refused)
         for task in refused:
-            self._lifecycle.reject([task.job], UNFIT if task.number in never else ORPHANS)
+            self._lifecycle.reject([task.job], why if task.number in never else ORPHANS)
 
     # starts -----------------------------------------------------------------------------------------------------
 

@@ -140,7 +140,7 @@ class Preemptions:
         running = [
             task
             for task in fleet.tasks.values()
-            if task.number not in promised and task.ends_s(task.estimate_s) > stop_s
+            if task.number not in promised and task.ends_s(task.estimate_s) > stop_s and not fleet.stranded(task)
         ]
         longest_s = max((task.ends_s(task.estimate_s) for task in running), default=stop_s) - stop_s
         lost_s: dict[int, float] = {}

@@ -338,7 +338,8 @@ def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tup
         [
             (max(now_s, other.ends_s(other.estimate_s)), other.number, other)
             for other in fleet.tasks.values()
-            if everywhere or (other.places.max() >= where.low and other.places.min() < where.high)
+            if (everywhere or (other.places.max() >= where.low and other.places.min() < where.high))
+            and not fleet.stranded(other)
         ]
     )
     whole = fleet.free_machines(where.low, where.high)

@@ -21,11 +21,13 @@ from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
+from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.flow import JobFlow
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
 from batwatt.systems.varcap.preemption import Preemptions
+from batwatt.systems.varcap.queues import Range
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
 
@@ -120,7 +122,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             return  # what moves has left one place and not come to the other
         if self.flow.to_move:
             self._start_moved()
-        alive = None
+        alive = self.service_changed()
         while self.step_s <= now_s + LAG_S:
             alive = self.step()
         if alive is not None:
@@ -134,8 +136,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         fleet, mapping = self.fleet, self.parts.mapping
         self.flow.freed = True
         if fleet.serving < alive:
-            back = np.flatnonzero(~fleet.in_service)[: alive - fleet.serving]
-            self.hosts.serve(fleet, back, True)
+            self.hosts.serve(fleet, fleet.unserved(alive - fleet.serving), True)
         elif fleet.serving > alive:
             termination = self.parts.termination
             for lowest in (mapping.stable, 0):
@@ -179,7 +180,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
                 continue  # another one freed it before
             # whatever its tasks free may leave, the least safe first
             freed = np.unique(np.concatenate([task.places for task in victims]))[::-1]
-            leaving = freed[freed >= lowest][: fleet.serving - alive]
+            leaving = freed[(freed >= lowest) & fleet.in_service[freed]][: fleet.serving - alive]
             self._kill_all(victims, now_s)
             self._leave(leaving)
 
@@ -264,7 +265,12 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """Go on with what was moved, as all that was killed for it has ended."""
         for task in self.flow.to_move:
             task.moving = False
-            self.execute(task)
+            if self.fleet.stranded(task):
+                self.fleet.remove(task)
+                self.flow.wait(task)
+                self.flow.freed = True
+            else:
+                self.execute(task)
         self.flow.to_move.clear()
 
     def execute(self, task: JobState) -> None:
@@ -296,13 +302,34 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""
-        if self.fleet.tasks or self.lifecycle.pending or self.flow.to_move or any(self._waiting()):
+        if self.fleet.tasks or self.lifecycle.pending or self.flow.to_move:
+            return [], ""
+        if any(self._waiting()):
+            if self.fleet.outs and not self.transitions.pending:
+                self._reject_stuck(self.bs.time())
             return [], ""
         cyclic = self.flow.dependencies.leave()
         for task in cyclic:
             del self.lifecycle.states[task.job.id]
         self.lifecycle.live -= len(cyclic)
         return [task.job for task in cyclic], "waiting for each other in a circle"
+
+    def _reject_stuck(self, now_s: float) -> None:
+        """Reject the jobs that do not fit on the machines in service, on which nothing runs, and start others."""
+        fleet, mapping = self.fleet, self.parts.mapping
+        stuck: list[JobState] = []
+        for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
+
+            def unfit(task: JobState, where: Range = where) -> bool:
+                return fleet.place(task, now_s, where.low, where.high, where.upwards, blind=True) is None
+
+            stuck += queue.drop(unfit)
+        if self.preemptions is not None:
+            for task in stuck:
+                self.preemptions.leave(task)
+        self.flow.reject(stuck, (), outage(self.transitions.out))
+        self.flow.freed = True
+        self.flow.fill(now_s)
 
     def _waiting(self) -> Iterable[JobState]:
         return (task for queue in self.parts.mapping.queues for task in queue.tasks())
