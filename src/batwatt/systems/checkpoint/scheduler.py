@@ -15,6 +15,7 @@ from batwatt.errors import InputError
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.transitions import outage
 from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan
 from batwatt.systems.checkpoint.options import CheckpointOptions
@@ -124,6 +125,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 alive = self.step()
             self._change(alive, now_s)
             self._begin_checkpoints(now_s)
+        elif not self.lifecycle.pending and (left := self.service_changed()) is not None:
+            self._change(left, now_s)
+            self._begin_checkpoints(now_s)
 
     def _warned_s(self) -> float:
         """When a change is announced: as early as the option says, or as the longest checkpoint takes.
@@ -155,8 +159,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 self.segments.kill(task, "checkpoint" if task.checkpoint_s > 0.0 else "leave")
 
     def _running(self) -> list[CheckpointableJob]:
-        """What is on machines and is not being killed, in the order of submission."""
-        return in_order(task for task in self.segments.tasks() if not task.dying)
+        """What is on machines in service and is not being killed, in the order of submission."""
+        stranded = self.fleet.stranded
+        return in_order(task for task in self.segments.tasks() if not (task.dying or stranded(task)))
 
     # before a change --------------------------------------------------------------------------------------------
 
@@ -182,7 +187,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             return [waiting_job(task) for task in self._plannable(len(self.fleet))]
 
         period_s = self._length_s(self.next_step + 1, step_s)
-        for name in self.prepare(jobs, others, period_s, self.alive - unable).ids & able.keys():
+        for name in self.prepare(jobs, others, period_s, max(0, self.alive - unable)).ids & able.keys():
             task = able[name]
             if task.checkpoint_s > 0.0:
                 task.checkpoint_at_s = step_s - task.checkpoint_s
@@ -206,6 +211,10 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 self.segments.refuse(task)
         # a checkpoint that is longer than the period was goes on
         free = alive - sum(task.width for task in self._running() if task.doing == "checkpoint")
+        if self.fleet.outs:
+            # what goes on there in part holds machines in service, too
+            stranded = (task.places for task in self.segments.tasks() if self.fleet.stranded(task))
+            free -= sum(int(self.fleet.in_service[places].sum()) for places in stranded)
         self._drop_unsaved(free, now_s)
         here = [task for task in self._running() if task.doing != "checkpoint"]
         here += self._plannable(free)
@@ -408,7 +417,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def stop(self) -> None:
         """See `CapacityScheduler`."""
         self.lifecycle.give_up(self.segments.leave_waiting())
-        for task in self._running():
+        for task in in_order(task for task in self.segments.tasks() if not task.dying):
             if task.doing == "paused":
                 self.segments.end(task)
             else:
@@ -420,4 +429,5 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         active = fleet.tasks or self.lifecycle.pending or self._starts or self._later
         if active or (fleet.in_service & ~fleet.ready).any():
             return [], ""
-        return self.segments.leave_waiting(), "no machine is alive any more"
+        why = outage(self.transitions.out) if fleet.outs else "no machine is alive any more"
+        return self.segments.leave_waiting(), why

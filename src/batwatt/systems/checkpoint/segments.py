@@ -160,7 +160,10 @@ class Segments:
             task.work_s = min(round(done_s, _ROUNDED), task.length_s)
         elif doing == "checkpoint" and not killed:
             task.saved_s = task.work_s
-        if killed and task.then == "checkpoint":
+        if self.fleet.stranded(task):
+            # no segment can follow there
+            self.leave(task)
+        elif killed and task.then == "checkpoint":
             self.launch(task, "checkpoint", task.checkpoint_s)
         elif killed or task.leaves:
             if task.then == "leave" and doing == "work":
