@@ -26,6 +26,7 @@ from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import find, make
+from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.options import RiskawareOptions
@@ -55,6 +56,8 @@ class ManagedJob:
     start_s: float = 0.0
     early: bool = False
     """It had run before it was submitted."""
+    goes_on: bool = False
+    """On a machine out of service, though the plan has killed it."""
 
 
 class MachineScheduler(CapacityScheduler[RiskawareOptions]):
@@ -89,6 +92,10 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._queues: list[deque[ManagedJob]] = [deque() for _ in range(count)]
         self._running: list[set[int]] = [set() for _ in range(count)]
         self._alive = np.ones(count, dtype=np.bool_)
+        self._machine_of = list(range(count))
+        """The machine that stands for each of the planner's, whose capacity is lowered by machines out of service."""
+        self._replaced: set[int] = set()
+        """The planner's machines for which another one stands, or stood."""
         self.planner = self.planner_for(count, self.cores)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
 
@@ -122,7 +129,9 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         # also one that ended before it could be killed
         work.wanted = False
         self.lifecycle.live -= 1
-        self._ended.append((work.plan.number, self.bs.time()))
+        number, now_s = work.plan.number, self.bs.time()
+        # what was killed by the plan only ends early for it
+        self._ended.append((number, min(now_s, self.planner.end_s(number) - 2.0 * LAG_S) if work.goes_on else now_s))
 
     def _submit_again(self, work: ManagedJob) -> None:
         """Register what follows the run of a job that was killed, unless the job is lost."""
@@ -164,12 +173,16 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         # the next one last
         arrived = sorted(self._arrived, key=itemgetter(0, 1, 2))[::-1]
         self._arrived.clear()
+        left, last_s = self.service_changed(), now_s
         while (time_s := min(self.step_s, arrived[-1][0] if arrived else math.inf)) <= now_s + LAG_S:
             alive = self.step() if self.step_s == time_s else None
             batch: list[MachineJob] = []
             while arrived and arrived[-1][0] == time_s:
                 batch.append(self._take(arrived.pop()[3]))
+            last_s = max(last_s, time_s)
             yield time_s, alive, batch
+        if left is not None:
+            yield last_s, left, []
 
     def _drop(self, dropped: list[int]) -> None:
         """Reject what the planner will never start."""
@@ -201,6 +214,9 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
                 continue
             work = works[-1 - number]
             work.wanted = False
+            if work.hosts and self.fleet.out[work.machine]:
+                work.goes_on = True
+                continue
             if work.hosts and not work.dying:
                 pace = self.paces[work.machine] if self.lengths.scales(work.job) else 1.0
                 took_s = self.bs.time() - work.start_s
@@ -218,10 +234,21 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self.lifecycle.reject(self._leave(lost), LOST)
 
     def _update_wanted(self) -> None:
+        if self.fleet.outs:
+            self._replace_machines()
         self._alive[:] = False
-        self._alive[list(self.planner.machines_alive())] = True
+        self._alive[[self._machine_of[place] for place in self.planner.machines_alive()]] = True
         self.hosts.want(self._alive)
         self._settled = False
+
+    def _replace_machines(self) -> None:
+        """Let machines in service stand for those of the planner that it needs, and that are out of service."""
+        machine_of, out = self._machine_of, self.fleet.out
+        needed = {*self.planner.machines_alive(), *self._due}
+        spare = [place for place in range(len(machine_of)) if place not in needed and not out[machine_of[place]]]
+        for place, other in zip([place for place in sorted(needed) if out[machine_of[place]]], spare, strict=False):
+            machine_of[place], machine_of[other] = machine_of[other], machine_of[place]
+            self._replaced |= {place, other}
 
     # carrying out -----------------------------------------------------------------------------------------------
 
@@ -230,30 +257,37 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         if not self._settled:
             self._switch()
         for number in sorted(self._due):
-            if self.fleet.ready[number]:
-                self._start(number)
-                if not self._queues[number]:
-                    self._due.discard(number)
+            for machine in self._machines_for(number):
+                if self.fleet.ready[machine] and self._queues[number]:
+                    self._start(number, machine)
+            if not self._queues[number]:
+                self._due.discard(number)
+
+    def _machines_for(self, place: int) -> list[int]:
+        """The machine of a planned one; any in service if its own is not and no other stands for it."""
+        machine, out = self._machine_of[place], self.fleet.out
+        return np.flatnonzero(self._alive & ~out).tolist() if out[machine] else [machine]
 
     def _switch(self) -> None:
         # what is late, and over by the plan when its machine goes, is still to run there
         wanted = self._alive.copy()
-        for number in np.flatnonzero(self.hosts.on & ~wanted).tolist():
-            queue = self._queues[number]
-            wanted[number] = any(work.wanted and self.planner.machine_of(work.plan.number) == number for work in queue)
+        own = np.flatnonzero(self.hosts.on & ~wanted).tolist()
+        for place in {*own, *self._replaced}:
+            late = (work.plan.number for work in self._queues[place] if work.wanted)
+            wanted[self._machine_of[place]] |= any(self.planner.machine_of(number) == place for number in late)
         self.hosts.want(wanted)
         self.switch()
         self.hosts.want(self._alive)
         self._settled = self.hosts.settled
 
-    def _start(self, number: int) -> None:
-        """Start the jobs that are due on a machine, as far as they are here and their cores are free."""
+    def _start(self, place: int, number: int) -> None:
+        """Start the jobs due on a planned machine on a real one, as far as they are here and its cores are free."""
         now_s = self.bs.time()
         if any(now_s - LAG_S <= self.planner.end_s(other) <= now_s + REPORTED_S for other in self._running[number]):
             return  # ends of this very time come in another message, and cores are taken in the order of their ids
         left: deque[ManagedJob] = deque()
-        for work in self._queues[number]:
-            if not work.wanted or self.planner.machine_of(work.plan.number) != number:
+        for work in self._queues[place]:
+            if not work.wanted or self.planner.machine_of(work.plan.number) != place:
                 continue  # killed, and perhaps due elsewhere
             cores = work.plan.cores
             if work.hosts or self.fleet.free[number] < cores:
@@ -267,7 +301,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             self.fleet.free[number] -= cores
             work.job.allocation = HostSet(work.hosts)
             self.bs.execute_job(work.job)
-        self._queues[number] = left
+        self._queues[place] = left
 
     # giving up --------------------------------------------------------------------------------------------------
 
@@ -284,12 +318,24 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """See `CapacityScheduler`."""
         if self.planner.machines_alive():
             return [], ""
-        # what is late and was to start before is still to run
-        waiting = self._leave([work for work in self.lifecycle.states.values() if not (work.hosts or work.wanted)])
+        fleet = self.fleet
+        # what is late and was to start before is still to run, on a machine that is left
+        lost = {place for place in self._due if fleet.out[self._machine_of[place]]}
+        works = [
+            work
+            for work in self.lifecycle.states.values()
+            if not (work.hosts or (work.wanted and self.planner.machine_of(work.plan.number) not in lost))
+        ]
+        if fleet.outs:
+            # machines may come back
+            for work in works:
+                self.planner.ended(work.plan.number, self.bs.time())
+        waiting = self._leave(works)
         self.lifecycle.live = len(self.lifecycle.states)
-        return waiting, NO_MACHINE
+        return waiting, outage(self.transitions.out) if fleet.outs else NO_MACHINE
 
     def _leave(self, works: list[ManagedJob]) -> list[Job]:
         for work in works:
             del self.lifecycle.states[work.job.id]
+            work.wanted = False
         return [work.job for work in works]
