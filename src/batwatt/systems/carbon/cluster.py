@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity import checked_capacity
@@ -28,6 +29,7 @@ from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.transitions import Transitions
 from batwatt.units import LAG_S
 
 Limits = tuple[Series, Series | None, int]
@@ -43,10 +45,11 @@ class Cluster(ABC):
 
     Which ones follows from the plans: a job is over, and hosts are on, from the time on that was planned, in whichever
     order and in however many messages an engine reports what happens at that time. A start waits until its hosts are
-    there.
+    there; those out of service are given to no job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, transitions: Transitions) -> None:
+        self._transitions = transitions
         self._hosts_of: dict[int, int] = {}
         """The hosts of jobs that are due and wait for these, by number."""
         self._occupied = 0
@@ -83,6 +86,25 @@ class Cluster(ABC):
     def waits(self, number: int) -> bool:
         """Whether a job waits for the hosts that were chosen for it."""
         return number in self._hosts_of
+
+    def leave_out(self) -> npt.NDArray[np.int64]:
+        """Give up hosts out of service that were chosen; returns the cores that plans lack, by row of the calendar."""
+        for number in [number for number in self._hosts_of if self._lost(number)]:
+            del self._hosts_of[number]
+            self._free(number)
+        return self._lacking()
+
+    @abstractmethod
+    def _lost(self, number: int) -> bool:
+        """Whether hosts that were chosen for a job are out of service."""
+
+    @abstractmethod
+    def _lacking(self) -> npt.NDArray[np.int64]:
+        """The cores that plans lack while hosts are out of service, by row of the calendar."""
+
+    def lacks(self, machines: Machines) -> bool:
+        """Whether one of these machines is out of service."""
+        return False
 
     def runs_until(self, number: int, end_s: float) -> None:
         """A job that has its hosts needs them until then."""
@@ -147,8 +169,8 @@ class Cluster(ABC):
 class PhaseHosts(Cluster):
     """Machines that `batwatt carbon workload` makes: a cpu is a machine, and the phases are in the jobs."""
 
-    def __init__(self, bs: Any, described: Sequence[Mapping[str, Any]]) -> None:
-        super().__init__()
+    def __init__(self, bs: Any, described: Sequence[Mapping[str, Any]], transitions: Transitions) -> None:
+        super().__init__(transitions)
         self._bs = bs
         self.machines = reported_machines(described)
         self._idle = hostset.span(0, len(described) - 1)
@@ -174,12 +196,18 @@ class PhaseHosts(Cluster):
         return ShiftJob(job.id, float(raw.get(ARRIVAL, job.submit_time)), model, cpus)
 
     def _choose(self, number: int, job: Job, cpus: int, machines: Machines) -> int:
-        wanted = self.machines.hosts(cpus)
-        if self._idle.bit_count() < wanted:
+        wanted, idle = self.machines.hosts(cpus), self._idle & ~self._transitions.out
+        if idle.bit_count() < wanted:
             return 0
-        self._taken[number] = mask = hostset.lowest(self._idle, wanted)
+        self._taken[number] = mask = hostset.lowest(idle, wanted)
         self._idle &= ~mask
         return mask
+
+    def _lost(self, number: int) -> bool:
+        return bool(self._taken[number] & self._transitions.out)
+
+    def _lacking(self) -> npt.NDArray[np.int64]:
+        return np.array([-(-(self._transitions.out & self._idle).bit_count() // self.machines.hosts(1))])
 
     def _free(self, number: int) -> None:
         self._idle |= self._taken.pop(number)
@@ -227,9 +255,14 @@ class PlainHosts(Cluster):
     """
 
     def __init__(
-        self, bs: Any, described: Sequence[Mapping[str, Any]], platform: Platform | None, switch: bool
+        self,
+        bs: Any,
+        described: Sequence[Mapping[str, Any]],
+        transitions: Transitions,
+        platform: Platform | None,
+        switch: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(transitions)
         self._bs, self._platform = bs, platform
         self._hosts = Hosts(described, switch)
         self._serving = len(self._hosts)
@@ -252,6 +285,8 @@ class PlainHosts(Cluster):
         self._going_on: list[tuple[float, tuple[int, ...]]] = []
         """(s, machines): when machines that are switched on are to be ready."""
         self._tasks: dict[int, JobState] = {}
+        self._near_of: dict[int, tuple[int, Machines]] = {}
+        """The cpus and the machines that jobs with hosts were announced with, by number."""
         self._beyond_s: dict[str, float] = {}
         """How much longer than its walltime a job runs, by id."""
 
@@ -289,11 +324,36 @@ class PlainHosts(Cluster):
             return 0
         fleet.add(task, places, 0.0)
         self._tasks[number] = task
+        self._near_of[number] = cpus, machines
         self._near(cpus, machines, -1)
         return self._hosts.take(task, fleet)
 
     def _free(self, number: int) -> None:
         self._fleet.remove(self._tasks.pop(number))
+        del self._near_of[number]
+
+    def leave_out(self) -> npt.NDArray[np.int64]:
+        """See `Cluster`; starts whose hosts are given up are near again."""
+        before = dict(self._near_of)
+        self._hosts.leave_out(self._fleet, self._transitions.out)
+        lacking = super().leave_out()
+        for number in before.keys() - self._near_of.keys():
+            self._near(*before[number], 1)
+        return lacking
+
+    def _lost(self, number: int) -> bool:
+        return self._fleet.stranded(self._tasks[number])
+
+    def _lacking(self) -> npt.NDArray[np.int64]:
+        # what runs there is in the plans
+        fleet = self._fleet
+        if fleet.cores > 1:
+            return np.where(fleet.out, fleet.free, 0)
+        return np.array([max(0, self._hosts.held - int(np.count_nonzero(fleet.out & (fleet.free == 0))))])
+
+    def lacks(self, machines: Machines) -> bool:
+        """See `Cluster`."""
+        return bool(self._fleet.out[list(machines)].any())
 
     def _on(self, mask: int) -> bool:
         return bool(self._hosts.ready[self._hosts.machines(mask)].all())
@@ -350,6 +410,7 @@ class PlainHosts(Cluster):
         if hosts.pstates is not None:
             for mask, state in hosts.switches(fleet, self._occupied):
                 self._bs.set_resource_state(HostSet(mask), state)
+                self._transitions.began(mask, state, now_s)
                 if state == hosts.pstates[0]:
                     entry = now_s + self._on_s, tuple(np.unique(hosts.machines(mask)).tolist())
                     heappush(self._going_on, entry)
@@ -362,16 +423,16 @@ class PlainHosts(Cluster):
         """The machines that come into service now, and those that leave it."""
         fleet, switched = self._fleet, self._hosts.pstates is not None
         if fleet.cores > 1:
-            wanted = np.arange(len(fleet)) < self._serving
+            wanted = (np.arange(len(fleet)) < self._serving) & ~fleet.out
             if switched:
                 wanted &= (self._soon_on > 0) | (fleet.free < fleet.cores)
             leaving = fleet.in_service & ~wanted & (fleet.free == fleet.cores)
             return np.flatnonzero(wanted & ~fleet.in_service), np.flatnonzero(leaving)
-        count = self._serving
+        count = self._serving - self._hosts.held
         if switched:
-            count = min(count, len(fleet) - int(np.count_nonzero(fleet.free)) + self._soon)
+            count = min(count, len(fleet) - int(np.count_nonzero((fleet.free > 0) | fleet.out)) + self._soon)
         more = count - fleet.serving
-        return np.flatnonzero(~fleet.in_service)[: max(0, more)], fleet.idle(True)[::-1][: max(0, -more)]
+        return fleet.unserved(more), fleet.idle(True)[::-1][: max(0, -more)]
 
     def switched(self, low: int, high: int, pstate: int) -> None:
         """See `Cluster`."""

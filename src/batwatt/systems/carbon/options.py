@@ -8,7 +8,7 @@ from pydantic import Field
 
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.scheduling.options import WAIT_H, SchedulerOptions, WaitHours
+from batwatt.scheduling.options import LIMIT, WAIT_H, SchedulerOptions, WaitHours
 
 
 class CarbonOptions(SchedulerOptions):
@@ -36,3 +36,4 @@ class CarbonOptions(SchedulerOptions):
     capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")
     envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")
     switch: bool = Field(True, description="switch machines beyond the capacity off; not those for jobs in phases")
+    transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)

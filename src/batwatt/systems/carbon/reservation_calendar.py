@@ -69,6 +69,8 @@ class ReservationCalendar:
         rows = int(max(machines.values)) if self.apart else 1
         self.free = np.zeros((rows, 0), dtype=np.int16 if self.apart else np.int32)
         self.room_w = np.zeros(0)
+        self._lacking = np.zeros(rows, dtype=np.int64)
+        """Cores of each row that are out of service."""
 
     @property
     def apart(self) -> bool:
@@ -154,6 +156,13 @@ class ReservationCalendar:
         """Hold it no longer."""
         self._add(execution, self.need(execution), 1)
 
+    def lack(self, cores: npt.NDArray[np.int64], now_s: float) -> None:
+        """Do without so many cores of each row from now on."""
+        begin = max(0, math.floor(now_s / self.slot_s) - self._base)
+        rows = len(self.free)
+        self.free[:, begin:] -= (cores[:rows] - self._lacking)[:, None].astype(self.free.dtype)
+        self._lacking = cores[:rows]
+
     def forget(self, now_s: float) -> None:
         """Drop what is over, where it takes room."""
         over = math.floor(now_s / self.slot_s) - 1 - self._base
@@ -209,7 +218,8 @@ class ReservationCalendar:
             least = self._least(self._machines, since, last)
             if self.apart:
                 least = np.where(np.arange(len(self.free))[:, None] < least, self._cores, 0)
-            self.free = np.concatenate([self.free, np.atleast_2d(least).astype(self.free.dtype)], axis=1)
+            least = np.atleast_2d(least) - self._lacking[:, None]
+            self.free = np.concatenate([self.free, least.astype(self.free.dtype)], axis=1)
             more = np.full(last - since, np.inf) if self._watts is None else self._least(self._watts, since, last)
             self.room_w = np.concatenate([self.room_w, more])
         return slice(max(begin, 0), max(end, 0))

@@ -30,6 +30,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.transitions import outage
 from batwatt.systems.carbon.cluster import Cluster, Machines, PhaseHosts, PlainHosts
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.systems.carbon.forecast import SignalForecast
@@ -106,7 +107,10 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._arrived: list[Job] = []
         self._starts: list[tuple[float, int, SuspendableJob]] = []
         self._stops: list[tuple[float, int, SuspendableJob]] = []
+        self._stalled: list[SuspendableJob] = []
+        """Jobs whose next piece waits for other hosts, as theirs went out of service."""
         self._count = 0
+        self._hosts_changed = False
         self._every_s = HOUR_S * (self.settings.replan_h or math.inf)
         """The time between two plannings."""
         self._turn = 0
@@ -133,6 +137,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         machines, watts, cores = cluster.limits(capacity, watts)
         calendar = ReservationCalendar(chosen.slot_s, machines, watts, cores)
         self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(chosen.policy))
+        self._hosts_changed = bool(self.transitions.out)
 
     def _signal(self) -> SignalIntegral:
         """What plans are made by: carbon, price, or both by their weights. Raises InputError."""
@@ -180,7 +185,15 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self.shared.integral = self.forecast.at(job.arrival_s)
         window = start_window(job, self.shared.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
-        return self.shared.place(job, allowed, self._known(job, chosen.max_starts)), window
+        known = self._known(job, chosen.max_starts)
+        execution = self.shared.place(job, allowed, known)
+        if execution is None and self.transitions.out:
+            # it waits until the hosts that it needs are back
+            lacking = self.cluster.leave_out()
+            self.shared.calendar.lack(0 * lacking, job.arrival_s)
+            execution = self.shared.place(job, allowed, known)
+            self.shared.calendar.lack(lacking, job.arrival_s)
+        return execution, window
 
     def _known(self, job: ShiftJob, max_starts: int | None) -> Known:
         """What policies know: the mean length of the job's class so far, and how often it may start."""
@@ -209,8 +222,42 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
                 shifted.go_on(found)
                 self._announce(self.cluster.expect, shifted)
                 self.executions[found.job.id] = shifted.execution
+        self._sort_starts()
+
+    def _sort_starts(self) -> None:
         self._starts = [(shifted.next_segment.begin_s, number, shifted) for _, number, shifted in self._starts]
         heapify(self._starts)
+
+    def hosts_changed(self) -> None:
+        """See `Scheduler`; starts are placed elsewhere once the message has been read."""
+        self._hosts_changed = True
+
+    def _follow_hosts(self, now_s: float) -> None:
+        """Plan around the hosts out of service: starts on their machines are placed elsewhere, where there is room."""
+        calendar = self.shared.calendar
+        if self._hosts_changed or self.transitions.out:
+            calendar.lack(self.cluster.leave_out(), now_s)
+        if not self._hosts_changed:
+            return
+        self._hosts_changed = False
+        self.shared.integral = self.forecast.at(now_s)
+        for _, _, shifted in sorted(self._starts, key=itemgetter(1)):
+            left = shifted.left
+            if not any(self.cluster.lacks(segment.machines) for segment in left.segments):
+                continue
+            calendar.give_back(left)
+            begin_s = self.cluster.earliest_s(now_s)
+            wait_s = shifted.window.deadline_s(shifted.execution.job) - left.job.length_s - begin_s
+            known = self._known(shifted.execution.job, self.settings.max_starts)
+            found = self.shared.place(left.job, StartWindow(begin_s, max(0.0, wait_s)), known)
+            if found is None:
+                calendar.hold(left)
+                continue
+            self._announce(self.cluster.forget, shifted)
+            shifted.go_on(found)
+            self._announce(self.cluster.expect, shifted)
+            self.executions[found.job.id] = shifted.execution
+        self._sort_starts()
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -219,9 +266,10 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         super().onSimulationBegins()
         self.forecast = self.forecasts()
         described = self.hosts_described
-        self._plain = partial(PlainHosts, self.bs, described, self.platform, self.settings.switch)
+        given = self.bs, described, self.transitions
+        self._plain = partial(PlainHosts, *given, self.platform, self.settings.switch)
         try:
-            self._use(PhaseHosts(self.bs, described))
+            self._use(PhaseHosts(*given))
         except NotForPhasesError:
             self._use(self._plain())
 
@@ -247,13 +295,18 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
+        super().onMachinePStateChanged(nodeid, pstate)
         self.cluster.switched(*nodeid, int(pstate))
 
     def onJobCompletion(self, job: Job) -> None:
         """A piece has ended: the next one of its segment follows at once."""
         shifted, suspended = self.lifecycle.ended(job)
         if shifted.pieces:
-            self._run_piece(shifted)
+            if shifted.hosts & self.transitions.out:
+                self.cluster.give_back(shifted.number, shifted.hosts)
+                self._stalled.append(shifted)
+            else:
+                self._run_piece(shifted)
             return
         self.cluster.give_back(shifted.number, shifted.hosts)
         # one that ends at the time of its suspension has not been suspended
@@ -268,9 +321,12 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
+        if not self.update_hosts(now_s):
+            return
         for job in sorted(self._arrived, key=attrgetter("submit_time", "id")):
             self._arrive(job)
         self._arrived.clear()
+        self._follow_hosts(now_s)
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
             shifted = heappop(self._stops)[2]
             if shifted.job.id not in self.lifecycle.states:
@@ -299,6 +355,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self.lifecycle.wake_at((turn + 1) * self._every_s, now_s + _SOON_S)
         if not self.lifecycle.finished:
             self.lifecycle.wake_at(changes_s, now_s + _SOON_S)
+            self.lifecycle.wake_for_limit(self.transitions.next_s, now_s)
+            if self.transitions.out:
+                self._wait_for_hosts(now_s, changes_s)
         self.lifecycle.close(self.lifecycle.finished)
 
     def _await(self, shifted: SuspendableJob) -> None:
@@ -314,6 +373,12 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     def _start_due(self, now_s: float) -> None:
         """Start what is due, in the order of the plans, as far as machines are free at this very moment."""
         late: list[tuple[float, int, SuspendableJob]] = []
+        for shifted in self._stalled:
+            shifted.hosts = self.cluster.take(shifted.number, shifted.job, shifted.execution.job.cpus, ())
+            if shifted.hosts:
+                self.cluster.runs_until(shifted.number, now_s + sum(length_s for length_s, _ in shifted.pieces))
+                self._run_piece(shifted)
+        self._stalled = [shifted for shifted in self._stalled if not shifted.hosts]
         while self._starts and self._starts[0][0] <= now_s + _SOON_S:
             entry = heappop(self._starts)
             shifted = entry[2]
@@ -331,13 +396,25 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._starts += late
         heapify(self._starts)
 
-    def _miss(self, shifted: SuspendableJob) -> None:
+    def _miss(self, shifted: SuspendableJob, why: str = UNFIT) -> None:
         """A job that is so late that it never gets its hosts any more, on an engine that switches late."""
         self.lifecycle.live -= 1
         if shifted.segment:
-            self.lifecycle.note_unrunnable([self.lifecycle.name_of(shifted.job)], UNFIT)
+            self.lifecycle.note_unrunnable([self.lifecycle.name_of(shifted.job)], why)
         else:
-            self.lifecycle.reject([shifted.job], UNFIT)
+            self.lifecycle.reject([shifted.job], why)
+
+    def _wait_for_hosts(self, now_s: float, changes_s: float) -> None:
+        """Wake at the next start to come; without one, and if nothing else is to come, reject what waits for hosts."""
+        later_s = min((begin_s for begin_s, _, _ in self._starts if begin_s > now_s + _SOON_S), default=math.inf)
+        self.lifecycle.wake_at(later_s, now_s)
+        coming = self.lifecycle.more_jobs or self.lifecycle.states or self.hosts_may_return
+        if coming or min(later_s, changes_s) < math.inf:
+            return
+        stuck = [*self._stalled, *(shifted for _, _, shifted in self._starts)]
+        self._stalled, self._starts = [], []
+        for shifted in sorted(stuck, key=attrgetter("number")):
+            self._miss(shifted, outage(self.transitions.out))
 
     def _run_segment(self, shifted: SuspendableJob, now_s: float) -> None:
         segment = shifted.next_segment
