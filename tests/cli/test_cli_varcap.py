@@ -13,6 +13,7 @@ from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.window import window_json
+from batwatt.model.hostset import from_text, ids
 
 FIRST_FIT = '{"strategy": "first-fit-aware"}'
 CONTRACT = ("goodput", "job_failure_rate", "mean_wait_s", "jobs_finished", "terminations")
@@ -287,9 +288,10 @@ def test_jobs_that_need_no_memory(house):
 
 
 @pytest.mark.parametrize("name", ["varcap", "riskaware"])
-def test_machines_do_not_become_unavailable_otherwise(house, name):
+def test_machines_become_unavailable_by_events_too(house, name):
     events = house.write("events.txt", '{"timestamp": 10, "type": "machine_unavailable", "resources": "0"}\n')
     words = ["-w", house.write("jobs.csv", SECONDS), "--machines", 8, "--cores", 4, "-s", name, "--capacity", WALK]
     done = house.batwatt("run", *words, "--events", events, "-e", house.out / "events")
-    assert done.code == 2
-    assert "--events: a machine becomes unavailable; --capacity says which machines are there" in done.err
+    assert done.code == 0
+    rows = read(house, "events_jobs.csv")
+    assert all(float(row["starting_time"]) < 10 for row in rows if 0 in ids(from_text(row["allocated_resources"])))

@@ -22,7 +22,6 @@ from batwatt.engine.embedded import simulate
 from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.events import JSON_FLAG
 from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
-from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.workloads.batprotocol import to_batsim5
 from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
@@ -235,20 +234,29 @@ def test_machines_that_go_by_external_events(tmp_path, make):
         assert [(row.starting_time, row.finish_time) for row in record.jobs] == [(0.0, 10.0), (50.0, 60.0)]
 
 
+THREE = Series((0.0,), (3.0,))
+
+
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Varcap({"capacity": CAPACITY}),
-        lambda: Riskaware({"capacity": CAPACITY}),
-        lambda: Checkpoint({"capacity": CAPACITY, "checkpoint_s": 10.0}),
+        lambda: Varcap({"capacity": THREE}),
+        lambda: Riskaware({"capacity": THREE}),
+        lambda: Checkpoint({"capacity": THREE, "checkpoint_s": 10.0}),
         lambda: Carbon({"signal": SignalIntegral.regular([1.0] * 48), "policy": "immediate"}),
     ],
     ids=["varcap", "riskaware", "checkpoint", "carbon"],
 )
-def test_who_does_not_follow_such_events_says_so(tmp_path, make):
-    platform, jobs = machine(4, 1), workload_of(job(0, 0.0, 1, 100.0), nb_res=4)
+def test_machines_that_go_by_external_events_in_other_systems(tmp_path, make):
+    """Two machines are away from 5 to 50 s: jobs that run there go on, those that start meanwhile have the third."""
+    rows = [job(0, 0.0, 1, 10.0), job(1, 0.0, 1, 10.0), job(2, 6.0, 1, 10.0), job(3, 7.0, 1, 10.0)]
+    platform, jobs = machines_platform(MachineSpec(3, 1)), workload_of(*rows, nb_res=3)
     events = parse_events(AWAY, "events.txt")
-    for run in (lambda: under_4(make(), platform, jobs, True, events),
-                lambda: under_5(make(), platform, jobs, tmp_path, True, events)):  # fmt: skip
-        with pytest.raises(InputError, match=r"^--events: a machine becomes unavailable; --capacity says which"):
-            run()
+    four = under_4(make(), platform, jobs, True, events)
+    five = under_5(make(), platform, jobs, tmp_path, True, events)
+    for record in (four, five):
+        spans = {name: (hosts, *times_s) for name, (_, hosts, *times_s) in schedule(record).items()}
+        assert [spans[name][0] for name in "01"] == ["0", "1"]
+        assert [spans[name][2] for name in "01"] == pytest.approx([10.0, 10.0], abs=MS)
+        # carbon plans by the minute: its last job has to wait until they are back
+        assert {spans[name][0] for name in "23" if spans[name][1] < 50.0} == {"2"}
