@@ -154,7 +154,7 @@ def _apart(matched: pd.DataFrame, dimensions: Sequence[str]) -> list[str]:
 class Decided:
     """The test of a claim by pairs: how many numbers are as it says, and their least, mean and largest.
 
-    It holds if at least half of the numbers are decided and all of these agree, in part if some do.
+    It holds if at least half of the numbers are decided and all of these agree, in part if as many agree as do not.
     """
 
     compared: tuple[Pairs, ...]
@@ -179,7 +179,7 @@ class Decided:
             text = f"{yes} of {len(rows)}, {no} against; {mean} ({low} to {high}){first.unit}"
         if yes and not no and 2 * yes >= len(rows):
             return text, YES
-        return text, PARTLY if yes else NO if no else OPEN
+        return text, NO if no > yes else PARTLY if yes else OPEN
 
 
 def decided(*compared: Pairs, decimals: int | None = None) -> Decided:

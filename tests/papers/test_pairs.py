@@ -106,3 +106,10 @@ def test_a_point_of_another_capacity_is_compared_with_every_walk():
     row = numbers(frame, [pairs]).iloc[0]
     assert (row["number"], row["pairs"]) == (3.0, 3)
     assert row["standard_error"] == pytest.approx(3.0**-0.5)
+
+
+def test_a_claim_with_more_against_it_than_for_it_does_not_hold():
+    rows = pd.DataFrame({"number": [1.0, -1.0, -2.0], "verdict": [YES, NO, NO], "standard_error": [0.1] * 3})
+    claim = decided(Pairs(("s",), {"label": "a"}, {"label": "b"}))
+    assert claim.told(rows) == ("1 of 3, 2 against; −0.7 (−2.0 to 1.0) points", NO)
+    assert claim.told(rows[:2])[1] == PARTLY
