@@ -13,15 +13,16 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.job_power import POWER_FIELDS, power_of
-from batwatt.scheduling.backfilling import Backfilling, Start
+from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.options import PartChoice, PowerOptions
 from batwatt.scheduling.orders import Order
+from batwatt.scheduling.passes import backfill
 from batwatt.scheduling.queue import Waiting
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.base import PowerScheduler
 from batwatt.systems.powercap.cluster import Running
-from batwatt.systems.powercap.job_power.placing import Held, jobs_to_start
+from batwatt.systems.powercap.job_power.placing import PowerRoom
 from batwatt.systems.powercap.job_power.power_checks import Load, PowerCheck
 from batwatt.systems.powercap.job_power.predictors import Prediction, Predictor, Scores, Submitted
 
@@ -193,22 +194,19 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
     def _place(self) -> None:
         cluster, queue = self.cluster, self.queue
-        free, cap_w = cluster.free, self._cap_w
+        cap_w = self._cap_w
         this_pass = (cluster.version, self._learned, cap_w)
-        if not queue.rows or not free or (this_pass == self._last_pass and not queue.new and queue.time_invariant):
+        unchanged = this_pass == self._last_pass and not queue.new and queue.time_invariant
+        if not queue.rows or not cluster.free or unchanged:
             queue.new.clear()
             return
-        held = [Held(run.deadline_s, run.hosts, self._loads[run.job.id]) for run in cluster.running.values()]
-        ordered, count = queue.ordered(cluster.now_s), free.bit_count()
-        starts = []
-        for job in jobs_to_start(self.rule, self.check, ordered, self._load_of, held, count, cap_w, cluster.now_s):
-            mask = cluster.select(job, free)
-            if mask:
-                free &= ~mask
-                starts.append(Start(job, mask))
-                known = self._known.pop(job.serial)
-                self._loads[job.job.id], self._started[job.job.id] = known.load, known.predicted
-        cluster.carry_out(starts, self.bs)
+        held = [(run.deadline_s, run.hosts, self._loads[run.job.id]) for run in cluster.running.values()]
+        room = PowerRoom(cluster, self.check, self._load_of, held, cap_w)
+        backfill(self.rule, queue.ordered(cluster.now_s), room)
+        for start in room.starts:
+            known = self._known.pop(start.waiting.serial)
+            self._loads[start.waiting.job.id], self._started[start.waiting.job.id] = known.load, known.predicted
+        cluster.carry_out(room.starts, self.bs)
         queue.new.clear()
         self._last_pass = (cluster.version, self._learned, cap_w)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar, Literal
 
-from batwatt.scheduling.passes import ClusterView, EasyPass, Start, walk
+from batwatt.scheduling.passes import ClusterView, HostsPass, Start
 from batwatt.scheduling.registry import register
 
 
@@ -27,8 +27,8 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     """
 
     def place(self, cluster: ClusterView) -> list[Start]:
-        """The jobs to start now, with disjoint sets of free hosts: in order, until one that does not fit stops it."""
-        return walk(cluster, self.blocked == "pass")
+        """The jobs to start now, in order, with disjoint sets of free hosts."""
+        return HostsPass().place(cluster, self.blocked or "stop")
 
 
 @register("backfilling", "none", "strict")
@@ -63,8 +63,8 @@ class EasyBackfilling(Backfilling):
 
     def __init__(self) -> None:
         # copies share it, which is no harm: it remembers the very job that waited first
-        self._pass = EasyPass()
+        self._pass = HostsPass()
 
     def place(self, cluster: ClusterView) -> list[Start]:
         """Heads that fit, then backfilled jobs, in order of the queue."""
-        return self._pass.place(cluster)
+        return self._pass.place(cluster, self.blocked)

@@ -98,7 +98,13 @@ class Boxes:
             bounds = bounds[boxes]
         slots, keys = opened[:0], np.empty(0)
         at, count, several = 0, 1, SEVERAL
+        selected = gap.free, gap.window_s, gap.extra
         while True:
+            if at < len(boxes) and selected != (gap.free, gap.window_s, gap.extra):
+                selected = gap.free, gap.window_s, gap.extra
+                boxes, bounds, at = boxes[at:], bounds[at:], 0
+                within = gap.fits(self._low[_NEED, boxes], self._low[_WALLTIME, boxes])
+                boxes, bounds = boxes[within], bounds[within]
             if at < len(boxes):
                 to = max(at + count, int(np.searchsorted(bounds, keys.min(), "right")) if len(keys) else 0)
                 inside = (boxes[at:to, None] * BOX + np.arange(BOX)).ravel()

@@ -1,19 +1,66 @@
-"""The passes of backfillings over a queue, which are made at each end of a job: compiled where that is possible.
+"""The engine of backfilling: which candidates start now, in order; compiled where that is possible.
 
-A cluster is seen through `ClusterView`; a pass returns starts with disjoint sets of free hosts, and changes nothing.
+A system has two parts in it: the candidates, as its queue orders them, and a `Room` that they start in. `FreeHosts` is
+the room of a cluster, seen through `ClusterView`: its starts have disjoint sets of free hosts, and change nothing yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+import math
+from collections.abc import Iterator
 from operator import attrgetter
-from typing import final
+from typing import Any, Final, final
 
 from mypy_extensions import mypyc_attr
 
 from batwatt.scheduling.queue import Ends, Gap, Queue, Waiting
 from batwatt.units import microseconds
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Room:
+    """What jobs may start in; `is_open` until nothing more fits.
+
+    A queue may leave out jobs beyond `limits`, which only fall: the room checks each job itself.
+    """
+
+    def __init__(self) -> None:
+        self.limits: Final = Gap()
+        self.is_open = True
+
+    def take(self, job: Any) -> bool:
+        """Start a job; returns False if it does not fit, now or beside a reservation."""
+        raise NotImplementedError
+
+    def reserve(self, job: Any) -> bool:
+        """Reserve for a job that does not fit; returns False if it gets no reservation, so that the next one may."""
+        raise NotImplementedError
+
+    def behind(self, candidates: Iterator[Any]) -> Iterator[Any]:
+        """Select candidates behind the first job that does not fit: all of them, unless a room weighs whole sets."""
+        return candidates
+
+
+def backfill(rule: str, candidates: Iterator[Any], room: Room) -> None:
+    """Start candidates in order; one that does not fit is passed over, stops those behind it, or gets a reservation.
+
+    `rule`: pass, stop or reserve (`Backfilling.blocked`).
+    """
+    unreserved = rule == "reserve"
+    blocked = False
+    while room.is_open:
+        job = next(candidates, None)
+        if job is None:
+            break
+        if room.take(job):
+            continue
+        if rule == "stop":
+            break
+        if unreserved:
+            unreserved = not room.reserve(job)
+        if not blocked:
+            blocked = True
+            candidates = room.behind(candidates)
 
 
 @final
@@ -53,114 +100,87 @@ class ClusterView:
 _sort_key = attrgetter("sort_key")
 
 
-def _start(cluster: ClusterView, starts: list[Start], waiting: Waiting, free: int) -> int:
-    """Start a job on the hosts that it gets of the free ones; returns what stays free, all if none of them will do."""
-    mask = cluster.select(waiting, free)
-    if mask:
-        starts.append(Start(waiting, mask))
-    return free & ~mask
+@final
+class FreeHosts(Room):
+    """The free hosts of a cluster; a reservation counts hosts, until its shadow time and beyond it."""
 
+    def __init__(self, cluster: ClusterView) -> None:
+        super().__init__()
+        self.cluster = cluster
+        self.version = cluster.version
+        self.free = cluster.free
+        self.count = self.free.bit_count()
+        self.is_open = self.count > 0
+        self.starts: list[Start] = []
+        self.head: Waiting | None = None
+        """The job that has the reservation."""
+        self.shadow_s = math.inf
 
-def walk(cluster: ClusterView, passes_over: bool) -> list[Start]:
-    """Start waiting jobs in order; one that does not fit is passed over, or stops those behind it."""
-    starts: list[Start] = []
-    free = cluster.free
-    if not free:
-        return starts
-    queue, now_s, gap = cluster.queue, cluster.now_s, Gap(free.bit_count())
-    for waiting in queue.fitting(now_s, gap) if passes_over else queue.ordered(now_s):
-        left = _start(cluster, starts, waiting, free) if waiting.hosts <= gap.free else free
-        if left == free:
-            if passes_over:
-                continue
-            break
-        free = left
-        gap.free -= waiting.hosts
-        if not gap.free:
-            break
-    return starts
+    def take(self, job: Any) -> bool:
+        """See `Room`."""
+        waiting: Waiting = job
+        limits, hosts = self.limits, waiting.hosts
+        if hosts > self.count:
+            return False
+        late = waiting.walltime_s > limits.window_s
+        if late and hosts > limits.extra:
+            return False
+        mask = self.cluster.select(waiting, self.free)
+        if not mask:
+            return False
+        self.starts.append(Start(waiting, mask))
+        self.free &= ~mask
+        self.count -= hosts
+        self.is_open = self.count > 0
+        if late:
+            limits.extra -= hosts
+        if limits.free < math.inf:
+            limits.free = float(self.count)
+        return True
 
+    def reserve(self, job: Any) -> bool:
+        """See `Room`: a job that never fits gets one that delays no other."""
+        cluster, ends, now_s = self.cluster, self.cluster.ends, self.cluster.now_s
+        if len(cluster.queue.rows) == len(self.starts) + 1:
+            self.is_open = False
+            return True
+        rows = [start.waiting for start in self.starts]
+        tickets = [ends.add(microseconds(now_s + row.walltime_s), row.serial, row.hosts) for row in rows]
+        shadow_s, extra = ends.shadow(job.hosts, self.count)
+        for ticket in tickets:
+            ends.remove(ticket)
+        self.hold(job, shadow_s, float(extra))
+        return True
 
-def _without(serials: set[int], candidates: Iterator[Waiting]) -> Iterator[Waiting]:
-    for waiting in candidates:
-        if waiting.serial not in serials:
-            yield waiting
+    def hold(self, head: Waiting, shadow_s: float, extra: float) -> None:
+        """Reserve for a job from a time in s on, at which `extra` hosts are to spare."""
+        self.head, self.shadow_s = head, shadow_s
+        limits = self.limits
+        limits.free = float(self.count)
+        limits.window_s, limits.extra = microseconds(shadow_s - self.cluster.now_s), extra
 
 
 @final
-class EasyPass:
-    """The passes of EASY backfilling; one that started nothing is not made again for the same jobs."""
+class HostsPass:
+    """The passes over a cluster; one that reserved and started nothing is not made again for the same jobs."""
 
     def __init__(self) -> None:
-        # (epoch, head, shadow time, spare hosts) of a pass that started nothing
-        self._last: tuple[int, Waiting, float, int] | None = None
+        self._last: FreeHosts | None = None
 
-    def place(self, cluster: ClusterView) -> list[Start]:
-        """Heads that fit, then backfilled jobs, in order of the queue."""
-        starts: list[Start] = []
-        queue, now_s, free = cluster.queue, cluster.now_s, cluster.free
-        in_order = queue.ordered(now_s) if free else iter(())
-        head = next(in_order, None)
-        if head is None:
-            return starts
-        count = free.bit_count()
-        last = self._last
-        if last is not None and last[0] == cluster.version and last[1] is head and queue.time_invariant:
-            # only submissions since the last pass: who was refused then is refused now, as the window shrinks
-            if queue.new:
-                queue.new.sort(key=_sort_key)
-                self._backfill(cluster, starts, queue.new, free, Gap(count, microseconds(last[2] - now_s), last[3]))
-            return starts
-        if head.hosts <= count:
-            for waiting in chain((head,), in_order):
-                left = _start(cluster, starts, waiting, free) if waiting.hosts <= count else free
-                if left == free:
-                    head = waiting
-                    break
-                free = left
-                count -= waiting.hosts
-            else:
-                return starts
-        if not count or len(queue.rows) == len(starts) + 1:
-            return starts
-        shadow_s, extra = (
-            self._shadow(cluster, head.hosts, count, starts) if starts else cluster.ends.shadow(head.hosts, count)
-        )
-        gap = Gap(count, microseconds(shadow_s - now_s), extra)
-        # the head is too wide to be among them, or may run nowhere
-        candidates = queue.fitting(now_s, gap)
-        if starts:
-            chosen = {start.waiting.serial for start in starts}
-            candidates = _without(chosen, candidates)
-        self._backfill(cluster, starts, candidates, free, gap)
-        self._last = None if starts else (cluster.version, head, shadow_s, extra)
-        return starts
-
-    def _backfill(
-        self, cluster: ClusterView, starts: list[Start], candidates: Iterable[Waiting], free: int, gap: Gap
-    ) -> None:
-        """Add the candidates that fit without delaying the head, in order."""
-        for waiting in candidates:
-            late = waiting.walltime_s > gap.window_s
-            if waiting.hosts > gap.free or (late and waiting.hosts > gap.extra):
-                continue
-            left = _start(cluster, starts, waiting, free)
-            if left == free:
-                continue
-            if late:
-                gap.extra -= waiting.hosts
-            free = left
-            gap.free -= waiting.hosts
-            if not gap.free:
-                break
-
-    def _shadow(self, cluster: ClusterView, needed: int, free: int, starts: list[Start]) -> tuple[float, int]:
-        """Shadow time and spare hosts, counting the jobs that are about to start."""
-        ends, now_s = cluster.ends, cluster.now_s
-        rows = [start.waiting for start in starts]
-        tickets = [ends.add(microseconds(now_s + row.walltime_s), row.serial, row.hosts) for row in rows]
-        try:
-            return ends.shadow(needed, free)
-        finally:
-            for ticket in tickets:
-                ends.remove(ticket)
+    def place(self, cluster: ClusterView, rule: str) -> list[Start]:
+        """The jobs that start now, in order of the queue, by a rule of `backfill`."""
+        room = FreeHosts(cluster)
+        if not room.is_open or not cluster.queue.rows:
+            return room.starts
+        queue, last = cluster.queue, self._last
+        if last is not None and last.version == room.version and queue.time_invariant and last.head is queue.rows[0]:
+            # only submissions since the last pass: what was refused then is refused now, as the window shrinks
+            queue.new.sort(key=_sort_key)
+            room.hold(queue.rows[0], last.shadow_s, last.limits.extra)
+            backfill("pass", iter(queue.new), room)
+            return room.starts
+        if rule == "pass":
+            room.limits.free = float(room.count)
+        backfill(rule, queue.fitting(cluster.now_s, room.limits), room)
+        self._last = None if room.starts or room.head is None else room
+        return room.starts

@@ -10,15 +10,12 @@ import math
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.orders import Order
-
-Indices: TypeAlias = NDArray[np.intp]
 
 LONG: Final = 48 if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
@@ -116,33 +113,31 @@ class Queue:
 
     def ordered(self, now_s: float) -> Iterator[Waiting]:
         """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
-        if self.time_invariant or len(self.rows) < 2:
-            return iter(self.rows)
-        return self._boxes.sorted(now_s, Gap())
+        return iter(self.rows) if self.time_invariant else self._boxes.sorted(now_s, Gap())
 
     def fitting(self, now_s: float, gap: Gap) -> Iterator[Waiting]:
-        """The jobs within the limits, in order, as far as they are asked for; the queue may not change meanwhile."""
-        if not self.time_invariant:
-            return self._boxes.sorted(now_s, gap)
-        if len(self.rows) < LONG:
-            return self._scan(gap)
-        # the arrays cannot grow while a view of them exists, so none is kept
-        return self._rows_at(
-            np.flatnonzero(
-                gap.fits(np.frombuffer(self._hosts, dtype=np.int64), np.frombuffer(self._walltime, dtype=np.float64))
-            )
-        )
+        """The jobs within the limits, in order, as far as they are asked for; the queue may not change meanwhile.
 
-    # generators, as mypyc makes lists of expressions of them, to the last row
-
-    def _rows_at(self, indices: Indices) -> Iterator[Waiting]:
-        for i in indices:
-            yield self.rows[i]
+        Limits may fall meanwhile; jobs beyond those that fell last may still come.
+        """
+        return self._scan(gap) if self.time_invariant else self._boxes.sorted(now_s, gap)
 
     def _scan(self, gap: Gap) -> Iterator[Waiting]:
-        for row in self.rows:
+        # a generator, as mypyc makes lists of expressions of them, to the last row
+        rows = self.rows
+        at, count = 0, len(rows)
+        while at < count and (count - at < LONG or gap.free == math.inf):
+            row = rows[at]
+            at += 1
             if row.hosts <= gap.free and (row.hosts <= gap.extra or row.walltime_s <= gap.window_s):
                 yield row
+        if at < count:
+            # the arrays cannot grow while a view of them exists, so none is kept
+            for i in self._within(gap)[at:].nonzero()[0]:
+                yield rows[at + i]
+
+    def _within(self, gap: Gap) -> Any:
+        return gap.fits(np.frombuffer(self._hosts, dtype=np.int64), np.frombuffer(self._walltime, dtype=np.float64))
 
 
 class Ends:

@@ -19,7 +19,7 @@ from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.fleet import Fleet, JobState, Places
 from batwatt.scheduling.orders import Fcfs, Order
-from batwatt.scheduling.queue import Gap
+from batwatt.scheduling.passes import Room, backfill
 from batwatt.systems.varcap.buckets import Bucket, Entry
 from batwatt.units import LAG_S
 
@@ -39,9 +39,91 @@ class Range:
         self.upwards: Final = upwards
 
 
+@final
+class FleetRoom(Room):
+    """A range of machines of a fleet; a reservation is for machines, from its shadow time on.
+
+    A task that starts leaves its queue; `freed`: more than arrivals may have changed since the last pass.
+    """
+
+    def __init__(
+        self, fleet: Fleet, now_s: float, where: Range, queue: WaitingQueue, start: Start, freed: bool
+    ) -> None:
+        super().__init__()
+        self.fleet = fleet
+        self.now_s = now_s
+        self.where = where
+        self.freed = freed
+        self._queue = queue
+        self._start = start
+        self._reserved: Places | None = None
+        self._shadow_s, self._free = math.inf, 0.0
+        if queue.rule == "pass":
+            self.limits.free = 0.0
+        self._measure()
+
+    def take(self, job: Any) -> bool:
+        """See `Room`."""
+        task: JobState = job
+        fleet, where, now_s, reserved = self.fleet, self.where, self.now_s, self._reserved
+        need = need_of(task)
+        if need > self._free:
+            return False
+        hidden: Any = None
+        if reserved is not None and now_s + task.estimate_s > self._shadow_s:
+            if need > self.limits.extra:
+                return False
+            hidden = fleet.hide(reserved)
+        places = fleet.place(task, now_s, where.low, where.high, where.upwards)
+        if hidden is not None and reserved is not None:
+            fleet.show(reserved, hidden)
+        if places is None:
+            return False
+        self._queue.remove(task)
+        self._start(task, places)
+        self._measure()
+        return True
+
+    def reserve(self, job: Any) -> bool:
+        """See `Room`: there is no reservation for a task that never fits."""
+        expected = reservation(self.fleet, job, self.now_s, self.where)
+        if expected is None:
+            return False
+        self._shadow_s, self._reserved = expected
+        # with some for rounding
+        self.limits.free, self.limits.window_s = 0.0, self._shadow_s - self.now_s + LAG_S
+        self._measure()
+        return True
+
+    def _measure(self) -> None:
+        """Update what is free, and the limits if there are any."""
+        fleet, limits, reserved = self.fleet, self.limits, self._reserved
+        self._free = _free(fleet, self.where)
+        self.is_open = self._free > 0.0
+        if limits.free < math.inf:
+            limits.free = self._free
+        if reserved is not None:
+            before = fleet.hide(reserved)
+            limits.extra = _free(fleet, self.where)
+            fleet.show(reserved, before)
+
+
+def _free(fleet: Fleet, where: Range) -> float:
+    """The greatest need that a range of machines may have room for."""
+    whole = fleet.free_machines(where.low, where.high)
+    return _ALONE + float(whole) if whole else float(fleet.most_free(where.low, where.high))
+
+
+def need_of(task: JobState) -> float:
+    """Cores on a machine that a task shares; more than any of these, and one for each machine, if it shares none."""
+    return _ALONE + float(task.machines) if task.machines else float(task.cpus)
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class WaitingQueue(ABC):
-    """Tasks that wait for one range of machines."""
+    """Tasks that wait for one range of machines; `rule`: what one that does not fit does to those behind it."""
+
+    rule: str
 
     @abstractmethod
     def add(self, task: JobState) -> None:
@@ -60,15 +142,25 @@ class WaitingQueue(ABC):
         """Take out the tasks that are unwanted, in the order of their arrival."""
 
     @abstractmethod
+    def may_start(self, freed: bool) -> bool:
+        """Whether a pass could start anything; `freed`: more than arrivals may have changed since the last one."""
+
+    @abstractmethod
+    def candidates(self, room: FleetRoom) -> Iterator[JobState]:
+        """The tasks that a pass tries, in order; those that start are removed meanwhile."""
+
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
         """Start what can start; `freed`: more than arrivals may have changed since the last time."""
+        if self.may_start(freed):
+            room = FleetRoom(fleet, now_s, where, self, start, freed)
+            backfill(self.rule, self.candidates(room), room)
 
 
 @final
 class _Cursor:
     """Where a pass is in a bucket of tasks that need `need`."""
 
-    def __init__(self, need: int, bucket: Bucket) -> None:
+    def __init__(self, need: float, bucket: Bucket) -> None:
         self.need = need
         self.bucket = bucket
         self.at = 0
@@ -106,15 +198,16 @@ class BucketQueue(WaitingQueue):
     """
 
     def __init__(self, key: Key | None = None) -> None:
+        self.rule = "pass"
         self._key = key
         self._sign = 1.0
-        # by what `_need` says
-        self._waiting: dict[int, Bucket] = {}
+        # by what `need_of` says
+        self._waiting: dict[float, Bucket] = {}
         self._fresh: list[JobState] = []
 
     def add(self, task: JobState) -> None:
         """See `WaitingQueue`."""
-        need = _need(task)
+        need = need_of(task)
         bucket = self._waiting.get(need)
         if bucket is None:
             bucket = self._waiting[need] = Bucket([])
@@ -123,7 +216,7 @@ class BucketQueue(WaitingQueue):
 
     def remove(self, task: JobState) -> None:
         """See `WaitingQueue`."""
-        self._waiting[_need(task)].remove(self._entry(task))
+        self._waiting[need_of(task)].remove(self._entry(task))
         if task in self._fresh:
             self._fresh.remove(task)
 
@@ -156,50 +249,35 @@ class BucketQueue(WaitingQueue):
                 for need, bucket in self._waiting.items()
             }
 
-    def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
-        """See `WaitingQueue`."""
-        fresh = self._fresh
-        if fresh:
-            self._fresh = []
-        if freed:
-            self._pass(fleet, now_s, where, start)
-            return
-        # those that waited before still do: only what is new can start
-        for entry in sorted([self._entry(task) for task in fresh]):
-            task: JobState = entry[3]
-            places = fleet.place(task, now_s, where.low, where.high, where.upwards)
-            if places is not None:
-                self._waiting[_need(task)].remove(entry)
-                start(task, places)
+    def may_start(self, freed: bool) -> bool:
+        """See `WaitingQueue`: what waited before still does if nothing was freed."""
+        return freed or len(self._fresh) > 0
 
-    def _entry(self, task: JobState) -> Entry:
-        key = self._key
-        return (0.0 if key is None else self._sign * key(task), task.rank, task.number, task)
+    def candidates(self, room: FleetRoom) -> Iterator[JobState]:
+        """See `WaitingQueue`: each bucket is gone through once."""
+        fresh, self._fresh = self._fresh, []
+        if not room.freed:
+            return iter([entry[3] for entry in sorted([self._entry(task) for task in fresh])])
+        return self._merged(room)
 
-    def _pass(self, fleet: Fleet, now_s: float, where: Range, start: Start) -> None:
-        """Start, again and again, the first task that fits, each bucket being gone through once."""
-        low, high, upwards = where.low, where.high, where.upwards
-        cores = fleet.cores
-        most = fleet.most_free(low, high)
+    def _merged(self, room: FleetRoom) -> Iterator[JobState]:
+        limits = room.limits
         heads: list[Any] = []
         for need, bucket in self._waiting.items():
-            if bucket.blocks and most >= (need if need > 0 else cores):
+            if bucket.blocks and need <= limits.free:
                 heads.append((bucket.blocks[0][0], _Cursor(need, bucket)))
         heapify(heads)
         # room only shrinks in a pass: what needs no less memory and time than one that did not fit does not fit
-        blind = not fleet.foresight.ahead
+        blind = not room.fleet.foresight.ahead
         while heads:
             cursor: _Cursor = heads[0][1]
-            if most < (cursor.need if cursor.need > 0 else cores):
+            if cursor.need > limits.free:
                 heappop(heads)
                 continue
-            task: JobState = heads[0][0][3]
-            places = fleet.place(task, now_s, low, high, upwards)
-            if places is not None:
-                cursor.bucket.remove_at(cursor.at, cursor.index)
-                start(task, places)
-                most = fleet.most_free(low, high)
-            else:
+            first: Entry = heads[0][0]
+            task: JobState = first[3]
+            yield task
+            if cursor.entry() is first:
                 cursor.refused = True
                 cursor.memory = task.memory
                 cursor.assumed_s = -1.0 if blind else task.assumed_s
@@ -209,10 +287,9 @@ class BucketQueue(WaitingQueue):
             else:
                 heapreplace(heads, (entry, cursor))
 
-
-def _need(task: JobState) -> int:
-    """Cores on a machine that it shares, or minus the machines that it has to itself."""
-    return -task.machines if task.machines else task.cpus
+    def _entry(self, task: JobState) -> Entry:
+        key = self._key
+        return (0.0 if key is None else self._sign * key(task), task.rank, task.number, task)
 
 
 def _number(task: JobState) -> int:
@@ -230,15 +307,14 @@ class SortedQueue(WaitingQueue):
     def __init__(self, order: Order, backfilling: Backfilling) -> None:
         self._boxes: Any = Boxes(order)
         self._by_rank = isinstance(order, Fcfs)
-        self._blocked = backfilling.blocked
+        self.rule = backfilling.blocked or "stop"
         self._waiting: dict[int, JobState] = {}
 
     def add(self, task: JobState) -> None:
         """See `WaitingQueue`."""
         self._waiting[task.number] = task
         submit_s = task.rank if self._by_rank else task.submit_s
-        need = _ALONE + task.machines if task.machines else task.cpus
-        self._boxes.add(task, (submit_s, task.estimate_s, task.width, need, task.rank, task.number))
+        self._boxes.add(task, (submit_s, task.estimate_s, task.width, need_of(task), task.rank, task.number))
 
     def tasks(self) -> Iterator[JobState]:
         """See `WaitingQueue`."""
@@ -256,76 +332,14 @@ class SortedQueue(WaitingQueue):
         del self._waiting[task.number]
         self._boxes.remove(task.number)
 
-    def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
+    def may_start(self, freed: bool) -> bool:
         """See `WaitingQueue`."""
-        if not self._waiting:
-            return
-        reserved: Places | None = None
-        shadow_s = math.inf
-        room = within = _room_of(fleet, where)
-        passes_over = self._blocked == "pass"
-        limits = Gap(within.limit if passes_over else math.inf)
-        tasks: Iterator[JobState] = self._boxes.sorted(now_s, limits)
-        while within.most > 0:
-            task = next(tasks, None)
-            if task is None:
-                break
-            places: Places | None = None
-            if within.may_hold(task):
-                free_to = reserved is None or now_s + task.estimate_s <= shadow_s
-                if free_to or room.may_hold(task):
-                    hidden = None if free_to or reserved is None else (reserved, fleet.hide(reserved))
-                    places = fleet.place(task, now_s, where.low, where.high, where.upwards)
-                    if hidden is not None:
-                        fleet.show(*hidden)
-            if places is not None:
-                self.remove(task)
-                start(task, places)
-                within = _room_of(fleet, where)
-                room = within if reserved is None else _room_without(fleet, where, reserved)
-            elif self._blocked == "stop":
-                break
-            elif self._blocked == "reserve" and reserved is None:
-                found = reservation(fleet, task, now_s, where)
-                if found is not None:
-                    shadow_s, reserved = found
-                    room = _room_without(fleet, where, reserved)
-            if reserved is not None:
-                limits.free, limits.extra = within.limit, room.limit
-                # with some for rounding
-                limits.window_s = shadow_s - now_s + LAG_S
-            elif passes_over:
-                limits.free = within.limit
+        return len(self._waiting) > 0
 
-
-@final
-class _Room:
-    """The most cores free on one machine of a range, and how many of its machines are free altogether."""
-
-    def __init__(self, most: int, whole: int) -> None:
-        self.most = most
-        self.whole = whole
-
-    @property
-    def limit(self) -> float:
-        """The greatest need that there may be room for."""
-        return _ALONE + self.whole if self.whole else self.most
-
-    def may_hold(self, task: JobState) -> bool:
-        return task.machines <= self.whole if task.machines else task.cpus <= self.most
-
-
-def _room_of(fleet: Fleet, where: Range) -> _Room:
-    whole = fleet.free_machines(where.low, where.high)
-    return _Room(fleet.cores if whole else fleet.most_free(where.low, where.high), whole)
-
-
-def _room_without(fleet: Fleet, where: Range, hidden: Places) -> _Room:
-    """Gap on a range, but for some machines."""
-    before = fleet.hide(hidden)
-    room = _room_of(fleet, where)
-    fleet.show(hidden, before)
-    return room
+    def candidates(self, room: FleetRoom) -> Iterator[JobState]:
+        """See `WaitingQueue`."""
+        tasks: Iterator[JobState] = self._boxes.sorted(room.now_s, room.limits)
+        return tasks
 
 
 def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tuple[float, Places] | None:

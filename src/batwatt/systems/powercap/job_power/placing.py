@@ -1,89 +1,83 @@
 """Backfilling by hosts and predicted power: a job starts if its hosts are free and the check holds with it.
 
-The rule of a backfilling says what a job that may not start does to those behind it: they pass it, stop, or may not
-delay it. A reservation counts both: it begins when the ends, by walltime, of running jobs leave enough hosts and
-enough power under the present cap; nobody knows a later one.
+A reservation counts both: it begins when the ends, by walltime, of running jobs leave enough hosts and enough power
+under the present cap; nobody knows a later one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from operator import itemgetter
+from typing import TypeAlias
 
+from batwatt.scheduling.passes import ClusterView, Room, Start
 from batwatt.scheduling.queue import Waiting
-from batwatt.systems.powercap.job_power.power_checks import Candidate, Load, PowerCheck, Room
+from batwatt.systems.powercap.job_power.power_checks import Candidate, Headroom, Load, PowerCheck
 from batwatt.units import microseconds
 
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Hosts and load of a running job until its end by its walltime, in s."""
-
-    end_s: float
-    hosts: int
-    load: Load
+Held: TypeAlias = tuple[float, int, Load]
+"""End by its walltime in s, hosts and load of a running job."""
 
 
-def jobs_to_start(
-    rule: str,
-    check: PowerCheck,
-    queue: Iterable[Waiting],
-    load_of: Callable[[Waiting], Load],
-    running: Sequence[Held],
-    free: int,
-    cap_w: float,
-    now_s: float,
-) -> list[Waiting]:
-    """The jobs of a queue, in its order, that start on `free` hosts under a dynamic power of `cap_w` W.
+class PowerRoom(Room):
+    """The free hosts of a cluster under a dynamic power of `cap_w` W, of which running jobs have their loads.
 
-    `rule`: pass, stop or reserve; `load_of` is the predicted load of a job.
+    `load_of` predicts the load of a waiting job. `starts` are the jobs to start.
     """
-    held = list(running)
-    load = Load.of(job.load for job in held)
-    starts: list[Waiting] = []
-    waiting = iter(queue)
-    head: Waiting | None = None
-    for job in waiting:
-        own = load_of(job)
-        more = load.plus(own)
-        if job.hosts > free or not check.fits(more, cap_w):
-            head = job
-            break
-        starts.append(job)
-        held.append(Held(microseconds(now_s + job.walltime_s), job.hosts, own))
-        free, load = free - job.hosts, more
-    if head is None or rule == "stop" or not free:
-        return starts
-    behind = [job for job in waiting if job.hosts <= free]
-    if not behind:
-        return starts
-    begin_s, spare, later = math.inf, 0, Load()
-    if rule == "reserve":
-        begin_s, spare, later = reservation(check, head.hosts, load_of(head), held, free, cap_w)
-    candidates = [
-        Candidate(job.hosts, job.walltime_s, load_of(job), microseconds(now_s + job.walltime_s) > begin_s)
-        for job in behind
-    ]
-    room = Room(free, load, spare, later, cap_w)
-    return starts + [behind[index] for index in check.pick(candidates, room)]
 
+    def __init__(
+        self,
+        cluster: ClusterView,
+        check: PowerCheck,
+        load_of: Callable[[Waiting], Load],
+        held: list[Held],
+        cap_w: float,
+    ) -> None:
+        super().__init__()
+        self.starts: list[Start] = []
+        self._cluster, self._check, self._load_of, self._held = cluster, check, load_of, held
+        self._free, self._begin_s = cluster.free, math.inf
+        self._left = Headroom(self._free.bit_count(), Load.of(load for _, _, load in held), 0, Load(), cap_w)
 
-def reservation(
-    check: PowerCheck, hosts: int, own: Load, held: Sequence[Held], free: int, cap_w: float
-) -> tuple[float, int, Load]:
-    """When a job of so many hosts and that load may start at the latest in s, the hosts to spare, and the load with it.
+    def _end_s(self, job: Waiting) -> float:
+        return microseconds(self._cluster.now_s + job.walltime_s)
 
-    It never may if the ends of all jobs do not leave enough: then nothing delays it.
-    """
-    left = sorted(held, key=lambda job: job.end_s)
-    while left:
-        end_s = left[0].end_s
-        if end_s == math.inf:
-            break
-        free += sum(job.hosts for job in left if job.end_s <= end_s)
-        left = [job for job in left if job.end_s > end_s]
-        load = Load.of([own, *(job.load for job in left)])
-        if hosts <= free and check.fits(load, cap_w):
-            return end_s, free - hosts, load
-    return math.inf, 0, Load()
+    def _candidate(self, job: Waiting) -> Candidate:
+        return Candidate(job.hosts, job.walltime_s, self._load_of(job), self._end_s(job) > self._begin_s)
+
+    def take(self, job: Waiting) -> bool:
+        """See `Room`."""
+        if job.hosts > self._left.hosts:
+            return False
+        candidate = self._candidate(job)
+        left = self._check.after(candidate, self._left)
+        mask = 0 if left is None else self._cluster.select(job, self._free)
+        if left is None or not mask:
+            return False
+        self.starts.append(Start(job, mask))
+        self._held.append((self._end_s(job), job.hosts, candidate.load))
+        self._free &= ~mask
+        self._left, self.is_open = left, left.hosts > 0
+        return True
+
+    def reserve(self, job: Waiting) -> bool:
+        """See `Room`: a job that never fits gets one that delays no other."""
+        own, free, spare, later = self._load_of(job), self._left.hosts, 0, Load()
+        ends = sorted(self._held, key=itemgetter(0))
+        while ends and ends[0][0] < math.inf:
+            end_s = ends[0][0]
+            free += sum(hosts for at_s, hosts, _ in ends if at_s <= end_s)
+            ends = [row for row in ends if row[0] > end_s]
+            load = Load.of([own, *(load for _, _, load in ends)])
+            if job.hosts <= free and self._check.fits(load, self._left.cap_w):
+                self._begin_s, spare, later = end_s, free - job.hosts, load
+                break
+        self._left = replace(self._left, late_hosts=spare, late_load=later)
+        return True
+
+    def behind(self, candidates: Iterator[Waiting]) -> Iterator[Waiting]:
+        """See `Room`: a check may pick a set."""
+        jobs = [job for job in candidates if job.hosts <= self._left.hosts]
+        return iter([jobs[index] for index in self._check.pick([self._candidate(job) for job in jobs], self._left)])

@@ -51,7 +51,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Headroom:
     """What backfilled jobs may use: free hosts and the load there is; past the reservation fewer, with another load.
 
     `cap_w` is the dynamic power that the cap leaves.
@@ -77,29 +77,21 @@ class PowerCheck(ABC):
         """Whether that is within the cap."""
         return self.bound_w(load) <= cap_w + NOISE_W
 
-    def pick(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
-        """Which candidates start, as positions: each that fits with those before it."""
-        chosen = []
-        for index, job in enumerate(candidates):
-            left = self.after(job, room)
-            if left is not None:
-                chosen.append(index)
-                room = left
-                if not room.hosts:
-                    break
-        return chosen
+    def pick(self, candidates: Sequence[Candidate], room: Headroom) -> Sequence[int]:
+        """Which candidates to try, as positions: all of them, in order."""
+        return range(len(candidates))
 
-    def after(self, job: Candidate, room: Room) -> Room | None:
+    def after(self, job: Candidate, room: Headroom) -> Headroom | None:
         """The room that is left when a candidate starts, None if it may not."""
         hosts, load = room.hosts - job.hosts, room.load.plus(job.load)
         if hosts < 0 or not self.fits(load, room.cap_w):
             return None
         if not job.late:
-            return Room(hosts, load, room.late_hosts, room.late_load, room.cap_w)
+            return Headroom(hosts, load, room.late_hosts, room.late_load, room.cap_w)
         late_hosts, late_load = room.late_hosts - job.hosts, room.late_load.plus(job.load)
         if late_hosts < 0 or not self.fits(late_load, room.cap_w):
             return None
-        return Room(hosts, load, late_hosts, late_load, room.cap_w)
+        return Headroom(hosts, load, late_hosts, late_load, room.cap_w)
 
 
 @register("power_check", "node", "naive", "tdp")
@@ -171,7 +163,7 @@ class Knapsack(PowerCheck):
         """Means or maxima."""
         return load.mean_w if self.watts == "mean" else load.max_w
 
-    def pick(self, candidates: Sequence[Candidate], room: Room) -> list[int]:
+    def pick(self, candidates: Sequence[Candidate], room: Headroom) -> list[int]:
         """The best set."""
         jobs = candidates[: self.depth]
         values = [self._value_of(job) for job in jobs]
@@ -180,7 +172,7 @@ class Knapsack(PowerCheck):
         best: list[int] = []
         best_value = 0.0
         tried = 0
-        todo: list[tuple[int, float, Room, list[int]]] = [(0, 0.0, room, [])]
+        todo: list[tuple[int, float, Headroom, list[int]]] = [(0, 0.0, room, [])]
         while todo and tried < self.most:
             index, value, left, chosen = todo.pop()
             tried += 1
@@ -195,7 +187,7 @@ class Knapsack(PowerCheck):
                 todo.append((index + 1, value + values[index], after, [*chosen, index]))
         return best
 
-    def _most(self, rest: float, left: Room) -> float:
+    def _most(self, rest: float, left: Headroom) -> float:
         return min(rest, float(left.hosts)) if self.value == "hosts" else rest
 
     def _value_of(self, job: Candidate) -> float:
