@@ -18,7 +18,7 @@ from batwatt.model.hostset import HostSet, span
 from batwatt.model.workload import USE, Parallel
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
-from batwatt.scheduling.fleet import JobState
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.systems.varcap.mapping import Base, Components, MappingSite
 from batwatt.systems.varcap.oversubscription import Shares, speeds_of
 from batwatt.systems.varcap.queues import BucketQueue
@@ -49,7 +49,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self._use: dict[int, float] = {}
         self._masks: dict[int, int] = {}
         self._at: dict[int, int] = {}
-        self._starting: list[JobState] = []
+        self._starting: list[ManagedJob] = []
         self._due = False
         self._next_s = math.inf
 
@@ -103,7 +103,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     # steps ------------------------------------------------------------------------------------------------------
 
-    def job_state(self, job: Job) -> JobState:
+    def job_state(self, job: Job) -> ManagedJob:
         """See `VaryingScheduler`; and its use."""
         use = (job.json_dict or {}).get(USE, self.settings.use)
         if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
@@ -150,12 +150,12 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             self.bs.execute_job(task.job)
         self._starting.clear()
 
-    def execute(self, task: JobState) -> None:
+    def execute(self, task: ManagedJob) -> None:
         """Start a job once the speed of its cores is set."""
         mask = self._masks[task.number] = self.hosts.take(task, self.fleet)
         task.job.allocation = HostSet(mask)
         use = self._use.pop(task.number)
-        self.shares.add(task.number, task.cpus * use, 1.0 / use, self.bs.time())
+        self.shares.add(task.number, task.hosts * use, 1.0 / use, self.bs.time())
         self._starting.append(task)
 
     def _set_speeds(self) -> None:

@@ -7,7 +7,8 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob
 
 NOW_S = 10.0
 
@@ -23,7 +24,7 @@ def plain_place(fleet, task, low, high, upwards):
         whole = [m for m in order if fleet.whole[m]]
         return None if full or len(whole) < task.machines else whole[: task.machines]
     for m in order:
-        room = fleet.usable[m] and fleet.free[m] >= task.cpus and fleet.memory[m] >= task.memory
+        room = fleet.usable[m] and fleet.free[m] >= task.hosts and fleet.memory[m] >= task.memory
         if room and (not full or fleet.until_s[m] > full[-1]):
             return [m]
     return None
@@ -43,9 +44,9 @@ def test_the_first_machine_with_room(rng, most, steps):
     seen.counts, seen.ahead = rng.integers(0, 9, steps).astype(float), steps > 0
     low = int(rng.integers(0, machines))
     high, upwards = int(rng.integers(low, machines + 1)), bool(rng.integers(2))
-    job = SimpleNamespace(id="a", submit_time=0.0, requested_resources=int(rng.integers(1, 5)))
+    job = SimpleNamespace(id="a", submit_time=0.0, requested_resources=int(rng.integers(1, 5)), requested_time=None)
     assumed_s, memory = float(rng.uniform(0.0, 50.0)), float(rng.uniform(0.0, 3.0))
     for wanted in (0, 1, 3):
-        task = JobState(0, job, wanted, 9.0, 9.0, 9.0, assumed_s, memory=memory)
+        task = ManagedJob(0, job, 9.0, 9.0, 9.0, assumed_s, machines=wanted, memory=memory)
         places = fleet.place(task, NOW_S, low, high, upwards)
         assert (None if places is None else places.tolist()) == plain_place(fleet, task, low, high, upwards)

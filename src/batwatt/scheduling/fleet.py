@@ -4,93 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias, final
+from typing import final
 
 import numpy as np
-from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from batwatt.scheduling.foresight import Foresight
+from batwatt.scheduling.jobs import NOWHERE, ManagedJob, Places
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
-
-Places: TypeAlias = NDArray[np.int64]
-"""Machines of a job, in the order in which they were taken."""
-NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
-
-
-@mypyc_attr(allow_interpreted_subclasses=True)
-class JobState:
-    """A job of the workload through all its runs; times in s. `number` counts arrivals.
-
-    `machines` is how many it has to itself; 0: it shares one, and then needs `memory` there and has the cores `bits` of
-    it. `part_s` is the start of its run, or of the present part of it if it was moved, and `left_s` what was left of
-    `length_s` then. Lengths are in s at the nominal speed, of which a run does `pace` in a second: not 1 only for
-    a job that `scales` on slower machines. `rank` is the place in a queue, `missing` the number of jobs that it waits
-    for, `preempted` how often it was stopped for another one.
-    """
-
-    __slots__ = (
-        "assumed_s", "bits", "cpus", "dying", "estimate_s", "job", "left_s", "length_s", "long", "machines", "memory",
-        "missing", "moving", "name", "number", "pace", "part_s", "places", "preempted", "rank", "refused", "scales",
-        "submit_s",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        number: int,
-        job: Any,
-        machines: int,
-        length_s: float,
-        left_s: float,
-        estimate_s: float,
-        assumed_s: float = math.inf,
-        long: bool = False,
-        memory: float = 0.0,
-    ) -> None:
-        self.number = number
-        self.job: Any = job
-        self.machines = machines
-        self.length_s = length_s
-        self.left_s = left_s
-        self.estimate_s = estimate_s
-        self.assumed_s = assumed_s
-        self.long = long
-        self.memory = memory
-        self.rank = 0.0
-        self.name: str = job.id
-        self.submit_s = float(job.submit_time)
-        self.cpus: int = job.requested_resources
-        self.missing = 0
-        self.part_s = 0.0
-        self.places: Places = NOWHERE
-        self.bits = 0
-        self.dying = False
-        self.moving = False
-        self.preempted = 0
-        self.refused = False
-        self.pace = 1.0
-        self.scales = False
-
-    @property
-    def width(self) -> int:
-        """The number of machines on which it runs."""
-        return self.machines or 1
-
-    def ran_s(self, now_s: float) -> float:
-        """How much of its length its run has done at a time, recovery included."""
-        return (now_s - self.part_s) * self.pace
-
-    def done_s(self, now_s: float) -> float:
-        """How much of its length it has run at a time, all parts together."""
-        return self.ran_s(now_s) + self.length_s - self.left_s
-
-    def ends_s(self, length_s: float) -> float:
-        """When its run ends if the whole job is this long."""
-        return self.part_s + (length_s - (self.length_s - self.left_s)) / self.pace
-
-    def work(self, now_s: float) -> float:
-        """The core seconds that are lost if it is killed."""
-        return self.cpus * self.done_s(now_s)
 
 
 @final
@@ -124,9 +45,9 @@ class Fleet:
         self.speed_flops = np.full(machines, np.nan)
         self.paces: NDArray[np.float64] | None = None
         """Speeds of the machines, as shares of the nominal one; None: all are 1."""
-        self.tasks: dict[int, JobState] = {}
+        self.tasks: dict[int, ManagedJob] = {}
         """What runs, by number."""
-        self._on: list[list[JobState]] = [[] for _ in range(machines)]
+        self._on: list[list[ManagedJob]] = [[] for _ in range(machines)]
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
         self._each: list[Places] = list(np.arange(machines).reshape(-1, 1))
@@ -155,7 +76,7 @@ class Fleet:
         return bool((self.usable[part] & (self.free[part] >= cpus) & (self.memory[part] >= memory)).any())
 
     def place(
-        self, task: JobState, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
+        self, task: ManagedJob, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
     ) -> Places | None:
         """The machines on which a task may start now, looked for in one direction; None if it may not.
 
@@ -174,14 +95,14 @@ class Fleet:
                 return free[: task.machines].copy() if upwards else free[: -1 - task.machines : -1].copy()
             m = self._first(task, blocked_s, low, high, upwards)
             return None if m < 0 else self._each[m]
-        ids = self._preferred(self.selection, task.cpus, low, high, upwards)
+        ids = self._preferred(self.selection, task.hosts, low, high, upwards)
         if task.machines:
             ids = ids[self.whole[ids]]
             return ids[: task.machines] if len(ids) >= task.machines else None
         ids = ids[self._fits(task, blocked_s, ids)]
         return self._each[int(ids[0])] if len(ids) else None
 
-    def _first(self, task: JobState, blocked_s: float, low: int, high: int, upwards: bool) -> int:
+    def _first(self, task: ManagedJob, blocked_s: float, low: int, high: int, upwards: bool) -> int:
         """The first machine on which a task that shares one may start; -1 if there is none.
 
         Few machines are looked at first, and each time four times as many: the first is near, as a rule.
@@ -201,9 +122,9 @@ class Fleet:
             count *= 4
         return -1
 
-    def _fits(self, task: JobState, blocked_s: float, which: slice | Places) -> NDArray[np.bool_]:
+    def _fits(self, task: ManagedJob, blocked_s: float, which: slice | Places) -> NDArray[np.bool_]:
         """Which of some machines have the cores and the memory for a task, and are busy beyond `blocked_s` anyway."""
-        fits: NDArray[np.bool_] = self.free[which] >= task.cpus
+        fits: NDArray[np.bool_] = self.free[which] >= task.hosts
         fits &= self.usable[which]
         if self._measured:
             fits &= self.memory[which] >= task.memory
@@ -217,14 +138,14 @@ class Fleet:
         cores = np.full(len(ids), self.cores)
         return ids[selection.preferred(Nodes(ids, cores, self.free[ids], self.watts[ids], self.speed_flops[ids]), cpus)]
 
-    def on(self, machine: int) -> Sequence[JobState]:
+    def on(self, machine: int) -> Sequence[ManagedJob]:
         """The tasks of a machine."""
         owner: int = self._owner_at[machine]
         return self._on[machine] if owner < 0 else (self.tasks[owner],)
 
     # who runs where ---------------------------------------------------------------------------------------------
 
-    def add(self, task: JobState, places: Places, now_s: float) -> None:
+    def add(self, task: ManagedJob, places: Places, now_s: float) -> None:
         """Let a task run on machines from now on, for as long as it is assumed to."""
         task.places = places
         self.tasks[task.number] = task
@@ -232,7 +153,7 @@ class Fleet:
         until_s = now_s + (task.assumed_s - (task.length_s - task.left_s)) / task.pace
         if not task.machines:
             m: int = places.item(0)
-            self._free_at[m] -= task.cpus
+            self._free_at[m] -= task.hosts
             self._whole_at[m] = False
             self._on[m].append(task)
             if self._measured:
@@ -249,13 +170,13 @@ class Fleet:
             self.until_s[unstable] = until_s
             self.foresight.count(now_s, until_s, len(unstable))
 
-    def remove(self, task: JobState) -> None:
+    def remove(self, task: ManagedJob) -> None:
         """A task has ended, or is as good as that."""
         del self.tasks[task.number]
         places, task.places = task.places, NOWHERE
         if not task.machines:
             m: int = places.item(0)
-            free: int = self._free_at[m] + task.cpus
+            free: int = self._free_at[m] + task.hosts
             self._free_at[m] = free
             self._whole_at[m] = free == self.cores and self._usable_at[m]
             self._on[m].remove(task)
@@ -323,7 +244,7 @@ class Fleet:
         idle = (self.in_service[low:] == in_service) & (self.free[low:] == self.cores) & ~self.out[low:]
         return low + np.flatnonzero(idle)
 
-    def stranded(self, task: JobState) -> bool:
+    def stranded(self, task: ManagedJob) -> bool:
         """Whether a task runs, at least in part, on machines out of service."""
         return self.outs > 0 and bool(self.out[task.places].any())
 

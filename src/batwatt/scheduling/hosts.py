@@ -14,7 +14,8 @@ from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, Platform, machine_of, sleeps_of
 from batwatt.model.series import Series
-from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -70,17 +71,17 @@ class Hosts:
 
     # jobs -------------------------------------------------------------------------------------------------------
 
-    def take(self, task: JobState, fleet: Fleet) -> int:
+    def take(self, task: ManagedJob, fleet: Fleet) -> int:
         """The mask of the hosts that a task gets on its machines, of which the lowest free."""
         if task.machines:
-            ids = self._ids[task.places].ravel()[: task.cpus]
+            ids = self._ids[task.places].ravel()[: task.hosts]
             return self._mask(ids)
         machine: int = task.places.item(0)
         task.bits = 0
         free = self._full
         for other in fleet.on(machine):
             free &= ~other.bits
-        task.bits = bits = hostset.lowest(free, task.cpus)
+        task.bits = bits = hostset.lowest(free, task.hosts)
         if self._together:
             return bits << self._first[machine]
         return self._mask(self._ids[machine][hostset.ids(bits)])

@@ -188,7 +188,7 @@ def all_sorted(self, now_s, gap):
 
 def all_weighed(self, fleet, refused):
     """The rule as it is written: every task that waits, but for those that were weighed on the same fleet."""
-    now = (fleet.serving, [(task.number, task.part_s) for task in fleet.tasks.values()])
+    now = (fleet.serving, [(task.number, task.start_s) for task in fleet.tasks.values()])
     weighed = self._weighed if now == self._fleet_then else set()
     weighed = weighed | {notice.task.number for notice in self.notices}
     self._fleet_then, self._weighed = now, set(self._waiting)

@@ -25,9 +25,10 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.scheduling.capacity import machines_fed
-from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.transitions import Transitions
 from batwatt.units import LAG_S
@@ -284,7 +285,7 @@ class PlainHosts(Cluster):
         """Such starts by machine, where plans name these."""
         self._going_on: list[tuple[float, tuple[int, ...]]] = []
         """(s, machines): when machines that are switched on are to be ready."""
-        self._tasks: dict[int, JobState] = {}
+        self._tasks: dict[int, ManagedJob] = {}
         self._near_of: dict[int, tuple[int, Machines]] = {}
         """The cpus and the machines that jobs with hosts were announced with, by number."""
         self._beyond_s: dict[str, float] = {}
@@ -318,7 +319,7 @@ class PlainHosts(Cluster):
 
     def _choose(self, number: int, job: Job, cpus: int, machines: Machines) -> int:
         fleet, whole = self._fleet, cpus > self._hosts.cores or self._hosts.cores == 1
-        task = JobState(number, job, math.ceil(cpus / self._hosts.cores) if whole else 0, 0.0, 0.0, 0.0)
+        task = ManagedJob(number, job, machines=math.ceil(cpus / self._hosts.cores) if whole else 0)
         places = np.array(machines, dtype=np.int64) if machines else fleet.place(task, 0.0, 0, len(fleet), True)
         if places is None or not (fleet.usable[places] & (fleet.free[places] >= min(cpus, fleet.cores))).all():
             return 0

@@ -147,7 +147,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def _nearly_saved(self, now_s: float) -> bool:
         """Whether a checkpoint is to end just now, as those before a change do."""
         saving = (task for task in self._running() if task.doing == "checkpoint")
-        return any(task.part_s + task.checkpoint_s <= now_s + LAG_S for task in saving)
+        return any(task.start_s + task.checkpoint_s <= now_s + LAG_S for task in saving)
 
     def _begin_checkpoints(self, now_s: float) -> None:
         for task in self._running():
@@ -244,7 +244,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             return waiting_job(task)
         if task.doing == "work" and task.checkpoint_s > 0.0:
             return period_job(task, "running")
-        rest_s = max(0.0, task.part_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
+        rest_s = max(0.0, task.start_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
         return period_job(task, "checkpointed", recovering_s=rest_s)
 
     def _obey(self, task: CheckpointableJob, decision: Decision, now_s: float) -> None:
@@ -392,7 +392,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def _works_s(self, task: CheckpointableJob, now_s: float) -> float:
         """From when on a job works that does, recovers, or begins now."""
         if task.doing == "recovery":
-            return task.part_s + task.recovery_s
+            return task.start_s + task.recovery_s
         return now_s + (task.recovery_s if task.doing == "waiting" and task.begun else 0.0)
 
     # facts ------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ Each stretch of work, each checkpoint and each recovery of a job is a job of its
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
@@ -26,9 +27,10 @@ from batwatt.model.workload import (
     RECOVERY_S,
 )
 from batwatt.scheduling.base import Job
-from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.systems.checkpoint.instance import PeriodJob, State
 from batwatt.units import LAG_S
@@ -41,7 +43,7 @@ _LEAST_S = 10.0**-_ROUNDED
 """Batsim tells times and lengths to so many decimals."""
 
 
-class CheckpointableJob(JobState):
+class CheckpointableJob(ManagedJob):
     """A job of `machines` machines that can be checkpointed; times in s.
 
     `work_s` is its useful work before the present segment, of which `saved_s` is not lost if it is killed. `paused` is
@@ -51,7 +53,7 @@ class CheckpointableJob(JobState):
     def __init__(
         self, number: int, job: Job, machines: int, length_s: float, costs_s: tuple[float, float], work_s: float
     ) -> None:
-        super().__init__(number, job, machines, length_s, length_s, length_s)
+        super().__init__(number, job, length_s, length_s, length_s, machines=machines)
         self.checkpoint_s, self.recovery_s = costs_s
         self.work_s = work_s
         self.saved_s = 0.0
@@ -62,7 +64,6 @@ class CheckpointableJob(JobState):
         self.begun = False
         self.checkpoint_at_s: float | None = None
         """When its next checkpoint is to begin."""
-        self.walltime_s = job.requested_time if job.requested_time and job.requested_time > 0.0 else None
         self.waits_as: PeriodJob | None = None
         """What plans see of it when it waits; that changes when it begins."""
         self.alone_s = 0.0
@@ -243,11 +244,11 @@ class Segments:
         return cast(Iterable[CheckpointableJob], self.fleet.tasks.values())
 
     def _walltime(self, task: CheckpointableJob, doing: Doing) -> float:
-        given = task.walltime_s
-        return NO_WALLTIME if doing != "work" or given is None else max(given - task.work_s, LAG_S)
+        limited = doing == "work" and task.walltime_s < math.inf
+        return max(task.walltime_s - task.work_s, LAG_S) if limited else NO_WALLTIME
 
     def _execute(self, task: CheckpointableJob, doing: Doing) -> None:
-        task.doing, task.part_s = doing, self._bs.time()
+        task.doing, task.start_s = doing, self._bs.time()
         task.job.allocation = HostSet(self._hosts.take(task, self.fleet))
         self._bs.execute_job(task.job)
 

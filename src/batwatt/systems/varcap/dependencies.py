@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batwatt.errors import InputError
-from batwatt.scheduling.fleet import JobState
+from batwatt.scheduling.jobs import ManagedJob
 
 
 class Dependencies:
@@ -13,10 +13,10 @@ class Dependencies:
         self._open: set[str] = set()
         self._done: set[str] = set()
         self._lost: set[str] = set()
-        self._held: dict[str, list[JobState]] = {}
+        self._held: dict[str, list[ManagedJob]] = {}
         self._more = True
 
-    def submitted(self, task: JobState, depends: object) -> bool:
+    def submitted(self, task: ManagedJob, depends: object) -> bool:
         """A job arrived, `depends` being the ids that it names; False if one of them was lost.
 
         `task.missing` says how many it waits for. Raises InputError if `depends` is no list of ids.
@@ -36,7 +36,7 @@ class Dependencies:
                 self._held.setdefault(name, []).append(task)
         return True
 
-    def ended(self, task: JobState, success: bool) -> list[JobState]:
+    def ended(self, task: ManagedJob, success: bool) -> list[ManagedJob]:
         """A job is over: those that waited for it, to go on (if they miss nothing more), or to be refused."""
         if self._more:
             self._open.discard(task.name)
@@ -49,7 +49,7 @@ class Dependencies:
             other.missing -= 1
         return [other for other in waited if not (success and other.missing)]
 
-    def no_more(self) -> tuple[list[str], list[JobState]]:
+    def no_more(self) -> tuple[list[str], list[ManagedJob]]:
         """No job comes any more: the names that never came, and the jobs that miss nothing but those."""
         unknown = [name for name in self._held if name not in self._open]
         ready = []
@@ -63,13 +63,13 @@ class Dependencies:
         self._open, self._done, self._lost = set(), set(), set()
         return unknown, ready
 
-    def leave(self) -> list[JobState]:
+    def leave(self) -> list[ManagedJob]:
         """Take out all that wait for others, in the order of their arrival."""
         held = self.held()
         self._held.clear()
         return held
 
-    def held(self) -> list[JobState]:
+    def held(self) -> list[ManagedJob]:
         """All that wait for others, in the order of their arrival."""
         held = {task.number: task for tasks in self._held.values() for task in tasks if not task.refused}
         return [held[number] for number in sorted(held)]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY
-from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.victims import Victims
 from batwatt.systems.varcap.dependencies import Dependencies
@@ -38,7 +39,7 @@ class JobFlow:
     def __init__(
         self,
         scheduler: VaryingScheduler[Any],
-        lifecycle: JobLifecycle[JobState],
+        lifecycle: JobLifecycle[ManagedJob],
         lengths: JobLengths,
         victims: Victims,
         hosts: Hosts,
@@ -56,13 +57,13 @@ class JobFlow:
         self._mapping = mapping
         self._preemptions = preemptions
         self.dependencies = Dependencies()
-        self.to_move: list[JobState] = []
+        self.to_move: list[ManagedJob] = []
         self.freed = True
         self._count = 0
         self._now_s = 0.0
         # methods are bound once
         self._starts: Start = self._start
-        self._execute: Callable[[JobState], None] = scheduler.execute
+        self._execute: Callable[[ManagedJob], None] = scheduler.execute
 
     # arrivals ---------------------------------------------------------------------------------------------------
 
@@ -81,7 +82,7 @@ class JobFlow:
         else:
             self.reject([task], ())
 
-    def job_state(self, job: Job) -> JobState:
+    def job_state(self, job: Job) -> ManagedJob:
         """What is tracked of a job that arrives. Raises InputError."""
         raw: Any = job.json_dict or {}
         scheduler = self._scheduler
@@ -94,18 +95,18 @@ class JobFlow:
         assumed_s, long = scheduler.know(length_s, estimate_s)
         self._count += 1
         machines = scheduler.to_itself(job.requested_resources)
-        task = JobState(self._count, job, machines, length_s, run_s, estimate_s, assumed_s, long, memory)
+        task = ManagedJob(self._count, job, length_s, run_s, estimate_s, assumed_s, long, machines, memory)
         task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
         task.scales = self.lengths.scales(job)
         return task
 
-    def can_ever_run(self, task: JobState, most: int) -> bool:
+    def can_ever_run(self, task: ManagedJob, most: int) -> bool:
         """Whether a job can run on the machines of its queue when `most` are in service."""
         mapping, width = self._mapping, task.width
         enough = width <= mapping.most_machines(mapping.queue_of(task), most)
         return enough and task.memory / width <= self._fleet.memory_each
 
-    def wait(self, task: JobState) -> None:
+    def wait(self, task: ManagedJob) -> None:
         """A job waits in its queue."""
         index = self._mapping.queue_of(task)
         self._mapping.queues[index].add(task)
@@ -128,7 +129,7 @@ class JobFlow:
         self.freed = True
         self._done(task, job.job_state is _GOOD)
 
-    def _again(self, task: JobState) -> None:
+    def _again(self, task: ManagedJob) -> None:
         """A run was killed: submit the job again, with what is left of it, or let it be lost."""
         victims = self._victims
         following = victims.next_of(task.job)
@@ -146,7 +147,7 @@ class JobFlow:
         else:
             self.reject([task], ())
 
-    def _done(self, task: JobState, success: bool) -> None:
+    def _done(self, task: ManagedJob, success: bool) -> None:
         self._lifecycle.live -= 1
         others = self.dependencies.ended(task, success)
         if success:
@@ -155,11 +156,11 @@ class JobFlow:
         elif others:
             self.reject([], others)
 
-    def reject(self, unfit: list[JobState], orphans: Sequence[JobState], why: str = UNFIT) -> None:
+    def reject(self, unfit: list[ManagedJob], orphans: Sequence[ManagedJob], why: str = UNFIT) -> None:
         """Refuse jobs that can never run, and those that wait for them or for others that did not complete."""
         never = {task.number for task in unfit}
         todo = deque([*unfit, *orphans])
-        refused: list[JobState] = []
+        refused: list[ManagedJob] = []
         while todo:
             task = todo.popleft()
             if task.refused:
@@ -182,14 +183,14 @@ class JobFlow:
             queue.fill(self._fleet, now_s, where, self._starts, self.freed)
         self.freed = False
 
-    def _start(self, task: JobState, places: Places) -> None:
+    def _start(self, task: ManagedJob, places: Places) -> None:
         if self._preemptions is not None:
             self._preemptions.leave(task)
-        task.part_s = self._now_s
+        task.start_s = self._now_s
         self._fleet.add(task, places, self._now_s)
         self._execute(task)
 
-    def execute(self, task: JobState) -> None:
+    def execute(self, task: ManagedJob) -> None:
         """Start a job on the machines that the fleet has for it."""
         job = task.job
         job.allocation = HostSet(self._hosts.take(task, self._fleet))

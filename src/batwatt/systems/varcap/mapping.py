@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from batwatt.model.series import Series
-from batwatt.scheduling.fleet import JobState
 from batwatt.scheduling.foresight import CapacityForecast
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.registry import register
 from batwatt.systems.varcap.preemption import Preemption
 from batwatt.systems.varcap.queues import BucketQueue, Range, WaitingQueue
@@ -50,7 +50,7 @@ class MappingPolicy:
         self.queues = [site.make_queue()]
         self.ranges = [Range(0, site.machines)]
 
-    def queue_of(self, task: JobState) -> int:
+    def queue_of(self, task: ManagedJob) -> int:
         """Which queue a task waits in."""
         return 0
 
@@ -90,7 +90,7 @@ class LongShort(MappingPolicy):
         self.queues = [site.make_queue(), site.make_queue()]
         self.ranges = [Range(0, self.stable), Range(0, site.machines, upwards=False)]
 
-    def queue_of(self, task: JobState) -> int:
+    def queue_of(self, task: ManagedJob) -> int:
         """See `MappingPolicy`."""
         return 0 if task.long else 1
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.systems.varcap.terminations import Termination
 
 
@@ -18,15 +19,15 @@ def leaving(fleet: Fleet, count: int) -> Places:
 
 
 def move(
-    fleet: Fleet, displaced: Iterable[JobState], now_s: float, termination: Termination
-) -> tuple[list[JobState], list[JobState]]:
+    fleet: Fleet, displaced: Iterable[ManagedJob], now_s: float, termination: Termination
+) -> tuple[list[ManagedJob], list[ManagedJob]]:
     """Move the tasks whose machines have left the service: which were moved, from now on, and which were killed.
 
     The tasks with the most work done come first. Where there is no room, the running task that the termination puts
     first (least wasted work in the text) is killed, again and again.
     """
-    moved: list[JobState] = []
-    killed: list[JobState] = []
+    moved: list[ManagedJob] = []
+    killed: list[ManagedJob] = []
     # times differ by rounding
     queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
     everyone = sorted(fleet.tasks.values(), key=lambda task: task.number)
@@ -44,7 +45,7 @@ def move(
                 moved.remove(least)
         if places is not None:
             task.left_s = round(task.length_s - task.done_s(now_s), 6)
-            task.part_s = now_s
+            task.start_s = now_s
             fleet.add(task, places, now_s)
             moved.append(task)
     return moved, killed

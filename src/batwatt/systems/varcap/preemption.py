@@ -13,7 +13,8 @@ from heapq import merge
 from itertools import chain
 from typing import ClassVar
 
-from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
 from batwatt.systems.varcap.buckets import Bucket
@@ -36,11 +37,11 @@ class Preemption(ABC):
     name: ClassVar[str] = ""
 
     @abstractmethod
-    def gain(self, task: JobState, sooner_s: float) -> float:
+    def gain(self, task: ManagedJob, sooner_s: float) -> float:
         """What a waiting job gains that starts so much sooner."""
 
     @abstractmethod
-    def cost(self, task: JobState, victim: JobState, lost_s: float) -> float:
+    def cost(self, task: ManagedJob, victim: ManagedJob, lost_s: float) -> float:
         """What a running job loses that is stopped for another, with `lost_s` to do again; infinite: it may not be.
 
         Not less for more to do again.
@@ -58,11 +59,11 @@ class ForSlowdown(Preemption):
             raise ValueError(f"most must be a whole number >= 0, got {most!r}")
         self._factor, self._most = float(factor), most
 
-    def gain(self, task: JobState, sooner_s: float) -> float:
+    def gain(self, task: ManagedJob, sooner_s: float) -> float:
         """Time / run time."""
         return sooner_s / task.estimate_s
 
-    def cost(self, task: JobState, victim: JobState, lost_s: float) -> float:
+    def cost(self, task: ManagedJob, victim: ManagedJob, lost_s: float) -> float:
         """Factor x (run time of the other + time lost) / run time."""
         if victim.preempted >= self._most:
             return math.inf
@@ -73,14 +74,14 @@ class ForSlowdown(Preemption):
 class Notice:
     """A preemption to come: who starts at `due_s`, its queue, and the victims with the starts of their runs."""
 
-    task: JobState
+    task: ManagedJob
     queue: int
     due_s: float
-    victims: tuple[tuple[JobState, float], ...]
+    victims: tuple[tuple[ManagedJob, float], ...]
 
-    def running(self, fleet: Fleet) -> list[JobState]:
+    def running(self, fleet: Fleet) -> list[ManagedJob]:
         """The victims whose run has not ended meanwhile."""
-        return [task for task, part_s in self.victims if task.number in fleet.tasks and task.part_s == part_s]
+        return [task for task, start_s in self.victims if task.number in fleet.tasks and task.start_s == start_s]
 
 
 class Preemptions:
@@ -93,21 +94,21 @@ class Preemptions:
         self._waiting: dict[int, Shape] = {}
         self._lengths: dict[Shape, Bucket] = {}
         """(estimate, number, task) of the waiting tasks of each shape."""
-        self._fresh: dict[int, JobState] = {}
+        self._fresh: dict[int, ManagedJob] = {}
         """What has begun to wait since the last announcement."""
         self._fleet_then: object = None
         self.notices: list[Notice] = []
 
-    def wait(self, task: JobState, queue: int) -> None:
+    def wait(self, task: ManagedJob, queue: int) -> None:
         """Add a task that waits in a queue."""
-        shape = (task.machines, task.cpus, task.memory, queue)
+        shape = (task.machines, task.hosts, task.memory, queue)
         self._waiting[task.number] = shape
         if shape not in self._lengths:
             self._lengths[shape] = Bucket([])
         self._lengths[shape].add((task.estimate_s, task.number, task))
         self._fresh[task.number] = task
 
-    def leave(self, task: JobState) -> None:
+    def leave(self, task: ManagedJob) -> None:
         """Remove a task that waits no more."""
         shape = self._waiting.pop(task.number)
         bucket = self._lengths[shape]
@@ -170,17 +171,17 @@ class Preemptions:
             if expected is None or rule.gain(task, expected[0] - stop_s) <= sum(costs[one.number] for one in victims):
                 refused.add(shape)
             else:
-                self.notices.append(Notice(task, queue, stop_s, tuple((one, one.part_s) for one in victims)))
+                self.notices.append(Notice(task, queue, stop_s, tuple((one, one.start_s) for one in victims)))
                 stopped = {victim.number for victim in victims}
                 running = [other for other in running if other.number not in stopped]
                 spare += sum(_cores(fleet, victim) for victim in victims) - _cores(fleet, task)
 
-    def _to_weigh(self, fleet: Fleet, refused: set[Shape]) -> Iterator[tuple[JobState, Shape]]:
+    def _to_weigh(self, fleet: Fleet, refused: set[Shape]) -> Iterator[tuple[ManagedJob, Shape]]:
         """The waiting tasks that may be worth it now, of shapes that are not refused, the shortest first.
 
         While nothing starts or ends a wait only gets shorter and no loss gets less: what was not worth it is not.
         """
-        fleet_now = (fleet.serving, [(task.number, task.part_s) for task in fleet.tasks.values()])
+        fleet_now = (fleet.serving, [(task.number, task.start_s) for task in fleet.tasks.values()])
         announced = {notice.task.number for notice in self.notices}
         if fleet_now == self._fleet_then:
             walks = [
@@ -199,8 +200,8 @@ class Preemptions:
 
     @staticmethod
     def _walk(
-        shape: Shape, blocks: list[list[tuple[float, int, JobState]]], refused: set[Shape]
-    ) -> Iterator[tuple[float, int, JobState, Shape]]:
+        shape: Shape, blocks: list[list[tuple[float, int, ManagedJob]]], refused: set[Shape]
+    ) -> Iterator[tuple[float, int, ManagedJob, Shape]]:
         """The tasks of a shape, the shortest first, until it is refused."""
         for block in blocks:
             for entry in block:
@@ -209,8 +210,8 @@ class Preemptions:
                 yield (*entry, shape)
 
 
-def _cores(fleet: Fleet, task: JobState) -> int:
-    return fleet.cores * task.machines or task.cpus
+def _cores(fleet: Fleet, task: ManagedJob) -> int:
+    return fleet.cores * task.machines or task.hosts
 
 
 class Occupied:
@@ -220,7 +221,7 @@ class Occupied:
         self._fleet = fleet
         self._groups: dict[tuple[int, int], tuple[int, dict[tuple[int, ...], int]]] = {}
 
-    def cheapest(self, task: JobState, where: Range, costs: Costs) -> list[JobState]:
+    def cheapest(self, task: ManagedJob, where: Range, costs: Costs) -> list[ManagedJob]:
         """Running tasks that make room for another if they stop, at little cost; none if none do or it has room."""
         fleet = self._fleet
         if not task.machines:
@@ -244,24 +245,24 @@ class Occupied:
             self._groups[key] = int(fleet.whole[serving].sum()), groups
         return self._groups[key]
 
-    def _on_one(self, task: JobState, machine: int, costs: Costs) -> tuple[float, int, list[JobState]]:
+    def _on_one(self, task: ManagedJob, machine: int, costs: Costs) -> tuple[float, int, list[ManagedJob]]:
         """(cost, machine, tasks) of those that make room there: few of them, or all if it takes all their memory."""
         fleet = self._fleet
         on = fleet.on(machine)
         rows = [(costs[other.number], _held(fleet, other), (other.number,)) for other in on if other.number in costs]
         free = int(fleet.free[machine])
-        for chosen in (_picked(rows, task.cpus - free), [number for row in rows for number in row[2]]):
+        for chosen in (_picked(rows, task.hosts - free), [number for row in rows for number in row[2]]):
             stay = [other for other in on if other.number not in chosen]
             used = sum([_held(fleet, other) for other in stay])
             memory = sum([other.memory for other in stay])
-            if used + task.cpus <= fleet.cores and memory + task.memory <= fleet.memory_each:
+            if used + task.hosts <= fleet.cores and memory + task.memory <= fleet.memory_each:
                 return sum([costs[number] for number in chosen]), machine, [fleet.tasks[number] for number in chosen]
         return math.inf, machine, []
 
 
-def _held(fleet: Fleet, task: JobState) -> int:
+def _held(fleet: Fleet, task: ManagedJob) -> int:
     """The cores that a task has on each of its machines."""
-    return fleet.cores if task.machines else task.cpus
+    return fleet.cores if task.machines else task.hosts
 
 
 def _picked(rows: Sequence[tuple[float, int, tuple[int, ...]]], missing: int) -> list[int]:

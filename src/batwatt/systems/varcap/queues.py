@@ -17,14 +17,15 @@ from mypy_extensions import mypyc_attr
 
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.boxes import Boxes
-from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.scheduling.passes import Room, backfill
 from batwatt.systems.varcap.buckets import Bucket, Entry
 from batwatt.units import LAG_S
 
-Start = Callable[[JobState, Places], None]
-Key = Callable[[JobState], float]
+Start = Callable[[ManagedJob, Places], None]
+Key = Callable[[ManagedJob], float]
 _ALONE: Final = 1e9
 """Of a task that has machines to itself the need is above that of any other by so much."""
 
@@ -64,7 +65,7 @@ class FleetRoom(Room):
 
     def take(self, job: Any) -> bool:
         """See `Room`."""
-        task: JobState = job
+        task: ManagedJob = job
         fleet, where, now_s, reserved = self.fleet, self.where, self.now_s, self._reserved
         need = need_of(task)
         if need > self._free:
@@ -114,9 +115,9 @@ def _free(fleet: Fleet, where: Range) -> float:
     return _ALONE + float(whole) if whole else float(fleet.most_free(where.low, where.high))
 
 
-def need_of(task: JobState) -> float:
+def need_of(task: ManagedJob) -> float:
     """Cores on a machine that a task shares; more than any of these, and one for each machine, if it shares none."""
-    return _ALONE + float(task.machines) if task.machines else float(task.cpus)
+    return _ALONE + float(task.machines) if task.machines else float(task.hosts)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -126,19 +127,19 @@ class WaitingQueue(ABC):
     rule: str
 
     @abstractmethod
-    def add(self, task: JobState) -> None:
+    def add(self, task: ManagedJob) -> None:
         """A task waits (again)."""
 
     @abstractmethod
-    def remove(self, task: JobState) -> None:
+    def remove(self, task: ManagedJob) -> None:
         """A task waits no more."""
 
     @abstractmethod
-    def tasks(self) -> Iterator[JobState]:
+    def tasks(self) -> Iterator[ManagedJob]:
         """All that wait."""
 
     @abstractmethod
-    def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
+    def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
         """Take out the tasks that are unwanted, in the order of their arrival."""
 
     @abstractmethod
@@ -146,7 +147,7 @@ class WaitingQueue(ABC):
         """Whether a pass could start anything; `freed`: more than arrivals may have changed since the last one."""
 
     @abstractmethod
-    def candidates(self, room: FleetRoom) -> Iterator[JobState]:
+    def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
         """The tasks that a pass tries, in order; those that start are removed meanwhile."""
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
@@ -203,9 +204,9 @@ class BucketQueue(WaitingQueue):
         self._sign = 1.0
         # by what `need_of` says
         self._waiting: dict[float, Bucket] = {}
-        self._fresh: list[JobState] = []
+        self._fresh: list[ManagedJob] = []
 
-    def add(self, task: JobState) -> None:
+    def add(self, task: ManagedJob) -> None:
         """See `WaitingQueue`."""
         need = need_of(task)
         bucket = self._waiting.get(need)
@@ -214,20 +215,20 @@ class BucketQueue(WaitingQueue):
         bucket.add(self._entry(task))
         self._fresh.append(task)
 
-    def remove(self, task: JobState) -> None:
+    def remove(self, task: ManagedJob) -> None:
         """See `WaitingQueue`."""
         self._waiting[need_of(task)].remove(self._entry(task))
         if task in self._fresh:
             self._fresh.remove(task)
 
-    def tasks(self) -> Iterator[JobState]:
+    def tasks(self) -> Iterator[ManagedJob]:
         """See `WaitingQueue`."""
         for bucket in self._waiting.values():
             for block in bucket.blocks:
                 for entry in block:
                     yield entry[3]
 
-    def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
+    def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
         """See `WaitingQueue`."""
         gone = sorted([task for task in self.tasks() if unwanted(task)], key=_number)
         out = {task.number for task in gone}
@@ -253,14 +254,14 @@ class BucketQueue(WaitingQueue):
         """See `WaitingQueue`: what waited before still does if nothing was freed."""
         return freed or len(self._fresh) > 0
 
-    def candidates(self, room: FleetRoom) -> Iterator[JobState]:
+    def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
         """See `WaitingQueue`: each bucket is gone through once."""
         fresh, self._fresh = self._fresh, []
         if not room.freed:
             return iter([entry[3] for entry in sorted([self._entry(task) for task in fresh])])
         return self._merged(room)
 
-    def _merged(self, room: FleetRoom) -> Iterator[JobState]:
+    def _merged(self, room: FleetRoom) -> Iterator[ManagedJob]:
         limits = room.limits
         heads: list[Any] = []
         for need, bucket in self._waiting.items():
@@ -275,7 +276,7 @@ class BucketQueue(WaitingQueue):
                 heappop(heads)
                 continue
             first: Entry = heads[0][0]
-            task: JobState = first[3]
+            task: ManagedJob = first[3]
             yield task
             if cursor.entry() is first:
                 cursor.refused = True
@@ -287,12 +288,12 @@ class BucketQueue(WaitingQueue):
             else:
                 heapreplace(heads, (entry, cursor))
 
-    def _entry(self, task: JobState) -> Entry:
+    def _entry(self, task: ManagedJob) -> Entry:
         key = self._key
         return (0.0 if key is None else self._sign * key(task), task.rank, task.number, task)
 
 
-def _number(task: JobState) -> int:
+def _number(task: ManagedJob) -> int:
     return task.number
 
 
@@ -308,26 +309,26 @@ class SortedQueue(WaitingQueue):
         self._boxes: Any = Boxes(order)
         self._by_rank = isinstance(order, Fcfs)
         self.rule = backfilling.blocked or "stop"
-        self._waiting: dict[int, JobState] = {}
+        self._waiting: dict[int, ManagedJob] = {}
 
-    def add(self, task: JobState) -> None:
+    def add(self, task: ManagedJob) -> None:
         """See `WaitingQueue`."""
         self._waiting[task.number] = task
         submit_s = task.rank if self._by_rank else task.submit_s
         self._boxes.add(task, (submit_s, task.estimate_s, task.width, need_of(task), task.rank, task.number))
 
-    def tasks(self) -> Iterator[JobState]:
+    def tasks(self) -> Iterator[ManagedJob]:
         """See `WaitingQueue`."""
         return iter(self._waiting.values())
 
-    def drop(self, unwanted: Callable[[JobState], bool]) -> list[JobState]:
+    def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
         """See `WaitingQueue`."""
         gone = sorted([task for task in self._waiting.values() if unwanted(task)], key=_number)
         for task in gone:
             self.remove(task)
         return gone
 
-    def remove(self, task: JobState) -> None:
+    def remove(self, task: ManagedJob) -> None:
         """See `WaitingQueue`."""
         del self._waiting[task.number]
         self._boxes.remove(task.number)
@@ -336,13 +337,13 @@ class SortedQueue(WaitingQueue):
         """See `WaitingQueue`."""
         return len(self._waiting) > 0
 
-    def candidates(self, room: FleetRoom) -> Iterator[JobState]:
+    def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
         """See `WaitingQueue`."""
-        tasks: Iterator[JobState] = self._boxes.sorted(room.now_s, room.limits)
+        tasks: Iterator[ManagedJob] = self._boxes.sorted(room.now_s, room.limits)
         return tasks
 
 
-def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tuple[float, Places] | None:
+def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> tuple[float, Places] | None:
     """The shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
 
     Running tasks end when their estimates say, or at once when they are over them.
@@ -362,10 +363,10 @@ def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tup
     # on machines that jobs share: cores and memory that are free by then, besides those that are now
     more: dict[int, tuple[int, float]] = {}
     # foresight may have refused a machine that has room
-    fits = not task.machines and fleet.has_room(task.cpus, task.memory, where.low, where.high)
+    fits = not task.machines and fleet.has_room(task.hosts, task.memory, where.low, where.high)
     for index, row in enumerate(running):
         end_s: float = row[0]
-        other: JobState = row[2]
+        other: ManagedJob = row[2]
         if other.machines:
             if everywhere:
                 whole += other.machines
@@ -375,10 +376,10 @@ def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tup
         else:
             m: int = other.places.item(0)
             cores, memory = more.get(m, (0, 0.0))
-            more[m] = cores, memory = cores + other.cpus, memory + other.memory
+            more[m] = cores, memory = cores + other.hosts, memory + other.memory
             free = int(fleet.free[m]) + cores
             whole += free == fleet.cores
-            fits = fits or (free >= task.cpus and float(fleet.memory[m]) + memory >= task.memory - 1e-9)
+            fits = fits or (free >= task.hosts and float(fleet.memory[m]) + memory >= task.memory - 1e-9)
         last = index + 1 == len(running) or running[index + 1][0] > end_s
         if last and (whole >= task.machines if task.machines else fits):
             return end_s, _machines_then(fleet, task, where, more, [row[2] for row in running[: index + 1]])
@@ -386,7 +387,7 @@ def reservation(fleet: Fleet, task: JobState, now_s: float, where: Range) -> tup
 
 
 def _machines_then(
-    fleet: Fleet, task: JobState, where: Range, more: dict[int, tuple[int, float]], ended: list[JobState]
+    fleet: Fleet, task: ManagedJob, where: Range, more: dict[int, tuple[int, float]], ended: list[ManagedJob]
 ) -> Places:
     """The machines that a task gets when some have ended: the first that have room."""
     free, memory = fleet.free.copy(), fleet.memory.copy()
@@ -397,7 +398,7 @@ def _machines_then(
     for m, (cores, freed) in more.items():
         free[m] += cores
         memory[m] += freed
-    roomy = fleet.usable & (free == fleet.cores if task.machines else free >= task.cpus)
+    roomy = fleet.usable & (free == fleet.cores if task.machines else free >= task.hosts)
     if not task.machines:
         roomy &= memory >= task.memory - 1e-9
     fits = where.low + np.flatnonzero(roomy[where.low : where.high])

@@ -17,8 +17,9 @@ import numpy as np
 from batwatt.model.workload import MIGRATED
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
-from batwatt.scheduling.fleet import Fleet, JobState, Places
+from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.foresight import Foresight
+from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.transitions import outage
@@ -37,7 +38,7 @@ Settings = TypeVar("Settings", bound=VaryingOptions)
 class VaryingScheduler(CapacityScheduler[Settings]):
     """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
 
-    lifecycle: JobLifecycle[JobState]
+    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -91,7 +92,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """A job waits, unless it can never run."""
         self.flow.arrived(job)
 
-    def job_state(self, job: Job) -> JobState:
+    def job_state(self, job: Job) -> ManagedJob:
         """What is tracked of a job that arrives. Raises InputError."""
         return self.flow.job_state(job)
 
@@ -184,7 +185,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self._kill_all(victims, now_s)
             self._leave(leaving)
 
-    def _kill_all(self, victims: list[JobState], now_s: float) -> None:
+    def _kill_all(self, victims: list[ManagedJob], now_s: float) -> None:
         """Kill what runs on a machine."""
         for task in victims:
             self.fleet.remove(task)
@@ -204,10 +205,10 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self._decide(killed, now_s)
         self.lifecycle.kill(killed + moved)
 
-    def _decide(self, tasks: list[JobState], now_s: float) -> None:
+    def _decide(self, tasks: list[ManagedJob], now_s: float) -> None:
         for task in tasks:
             if not task.dying:
-                self.victims.killed(task.job, task.ran_s(now_s), now_s - task.part_s)
+                self.victims.killed(task.job, task.ran_s(now_s), now_s - task.start_s)
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
@@ -247,11 +248,11 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             places = fleet.place(task, now_s, where.low, where.high, where.upwards)
             if places is None:  # others have gone, or machines have
                 for victim, its in victims:
-                    fleet.add(victim, its, victim.part_s)
+                    fleet.add(victim, its, victim.start_s)
                 continue
             queue.remove(task)
             preemptions.leave(task)
-            task.part_s, task.moving = now_s, True
+            task.start_s, task.moving = now_s, True
             fleet.add(task, places, now_s)
             self.flow.to_move.append(task)
             self.flow.freed = True
@@ -273,13 +274,13 @@ class VaryingScheduler(CapacityScheduler[Settings]):
                 self.execute(task)
         self.flow.to_move.clear()
 
-    def execute(self, task: JobState) -> None:
+    def execute(self, task: ManagedJob) -> None:
         """Start a job on the machines that the fleet has for it."""
         self.flow.execute(task)
 
     # waiting and giving up --------------------------------------------------------------------------------------
 
-    def _all_waiting(self) -> list[JobState]:
+    def _all_waiting(self) -> list[ManagedJob]:
         queues = [task for queue in self.parts.mapping.queues for task in queue.drop(lambda task: True)]
         return sorted([*queues, *self.flow.dependencies.leave()], key=lambda task: task.number)
 
@@ -297,7 +298,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.lifecycle.give_up(task.job for task in waiting)
         self.lifecycle.live -= len(waiting)
         for task in running:
-            self.victims.stopped(task.job, self.bs.time() - task.part_s)
+            self.victims.stopped(task.job, self.bs.time() - task.start_s)
         self.lifecycle.kill(running)
 
     def unrunnable(self) -> tuple[list[Job], str]:
@@ -317,10 +318,10 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def _reject_stuck(self, now_s: float) -> None:
         """Reject the jobs that do not fit on the machines in service, on which nothing runs, and start others."""
         fleet, mapping = self.fleet, self.parts.mapping
-        stuck: list[JobState] = []
+        stuck: list[ManagedJob] = []
         for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
 
-            def unfit(task: JobState, where: Range = where) -> bool:
+            def unfit(task: ManagedJob, where: Range = where) -> bool:
                 return fleet.place(task, now_s, where.low, where.high, where.upwards, blind=True) is None
 
             stuck += queue.drop(unfit)
@@ -331,5 +332,5 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.flow.freed = True
         self.flow.fill(now_s)
 
-    def _waiting(self) -> Iterable[JobState]:
+    def _waiting(self) -> Iterable[ManagedJob]:
         return (task for queue in self.parts.mapping.queues for task in queue.tasks())

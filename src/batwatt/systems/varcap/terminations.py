@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.scheduling.fleet import Fleet, JobState
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
 
@@ -30,7 +31,7 @@ class Termination(ABC):
         """Before the first decision: the generator of the scheduler's seed, and whether changes are known ahead."""
 
     @abstractmethod
-    def figure(self, task: JobState, now_s: float) -> float:
+    def figure(self, task: ManagedJob, now_s: float) -> float:
         """The task with the least is terminated first, where single tasks are chosen."""
 
     @abstractmethod
@@ -42,7 +43,7 @@ class Termination(ABC):
 class LeastSafe(Termination):
     """The least safe machine."""
 
-    def figure(self, task: JobState, now_s: float) -> float:
+    def figure(self, task: ManagedJob, now_s: float) -> float:
         """See `Termination`."""
         return -float(task.places.max())
 
@@ -63,7 +64,7 @@ class Random(Termination):
         self._rng = rng
         self.idle_first = foresight
 
-    def figure(self, task: JobState, now_s: float) -> float:
+    def figure(self, task: ManagedJob, now_s: float) -> float:
         """See `Termination`."""
         return float(self._rng.random())
 
@@ -76,10 +77,10 @@ class LeastSum(Termination):
     """The machine with the least sum of a figure of its tasks, which subclasses give; the least safe of equals."""
 
     @abstractmethod
-    def exact_figure(self, task: JobState, now_s: float) -> float:
+    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
         """The figure of a task, before it is rounded."""
 
-    def figure(self, task: JobState, now_s: float) -> float:
+    def figure(self, task: ManagedJob, now_s: float) -> float:
         """See `Termination`."""
         # times differ by rounding
         return round(self.exact_figure(task, now_s), 6)
@@ -98,7 +99,7 @@ class LeastSum(Termination):
 class LeastWastedWork(LeastSum):
     """LWW: least cores x time run (in core seconds)."""
 
-    def exact_figure(self, task: JobState, now_s: float) -> float:
+    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
         """See `LeastSum`."""
         return task.work(now_s)
 
@@ -110,15 +111,15 @@ class LeastLoss(LeastSum):
     LWW if nothing is saved of a job.
     """
 
-    def exact_figure(self, task: JobState, now_s: float) -> float:
+    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
         """See `LeastSum`."""
-        return task.cpus * self.loss_s(task.job, task.ran_s(now_s))
+        return task.hosts * self.loss_s(task.job, task.ran_s(now_s))
 
 
 @register("termination", "lfd")
 class LeastFractionDone(LeastSum):
     """LFD: least time run / run time, the user's estimate of it where there is one."""
 
-    def exact_figure(self, task: JobState, now_s: float) -> float:
+    def exact_figure(self, task: ManagedJob, now_s: float) -> float:
         """See `LeastSum`."""
         return task.done_s(now_s) / task.estimate_s

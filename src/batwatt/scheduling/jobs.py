@@ -1,0 +1,104 @@
+"""A job that a scheduler manages, from its submission to its end, through all its attempts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from mypy_extensions import mypyc_attr
+from numpy.typing import NDArray
+
+Places: TypeAlias = NDArray[np.int64]
+"""Machines of a job, in the order in which they were taken."""
+NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ManagedJob:
+    """A job of the workload through all its attempts; times in s.
+
+    Identity: `number` counts arrivals, `job` is the present attempt as pybatsim has it, `name` the id in the workload.
+    Requests: `hosts`, `walltime_s` (infinite without one), `submit_s`, `memory` on its machine. `machines` is how many
+    machines it has to itself; 0: it shares one, with the cores `bits` of it.
+
+    Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
+    its present part if it was moved, at `start_s`. A run does `pace` of a length in a second: not 1 only for a job
+    that `scales` on slower machines, and 0 while it works at nothing. `estimate_s` is the user's length, `assumed_s`
+    the one that plans take, `long` its class.
+
+    State: the hosts that it has are `mask` (0: none), its machines `places`; `dying` while a kill is under way,
+    `moving` between two places, `refused` when it will never run; `rank` is its place in a queue, `missing` the number
+    of jobs that it waits for, `preempted` how often it was stopped for another job. `sort_key` belongs to its queue.
+
+    `plan` is what one system alone keeps of a job: an object of a class of that system.
+    """
+
+    __slots__ = (
+        "assumed_s", "bits", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines", "mask",
+        "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted", "rank", "refused",
+        "scales", "sort_key", "start_s", "submit_s", "walltime_s",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        number: int,
+        job: Any,
+        length_s: float = math.inf,
+        left_s: float = math.inf,
+        estimate_s: float = math.inf,
+        assumed_s: float = math.inf,
+        long: bool = False,
+        machines: int = 0,
+        memory: float = 0.0,
+        plan: Any = None,
+    ) -> None:
+        self.number = number
+        self.job: Any = job
+        self.name: str = job.id
+        self.submit_s = float(job.submit_time)
+        self.hosts: int = job.requested_resources
+        walltime: Any = job.requested_time
+        self.walltime_s: float = float(walltime) if walltime is not None and walltime > 0 else math.inf
+        self.length_s = length_s
+        self.left_s = left_s
+        self.estimate_s = estimate_s
+        self.assumed_s = assumed_s
+        self.long = long
+        self.machines = machines
+        self.memory = memory
+        self.plan: Any = plan
+        self.sort_key: tuple[float, float, int] = (0.0, 0.0, number)
+        self.rank = 0.0
+        self.missing = 0
+        self.start_s = 0.0
+        self.mask = 0
+        self.places: Places = NOWHERE
+        self.bits = 0
+        self.dying = False
+        self.moving = False
+        self.preempted = 0
+        self.refused = False
+        self.pace = 1.0
+        self.scales = False
+
+    @property
+    def width(self) -> int:
+        """The number of machines on which it runs."""
+        return self.machines or 1
+
+    def ran_s(self, now_s: float) -> float:
+        """Return how much of its length its run has done at a time, recovery included."""
+        return (now_s - self.start_s) * self.pace
+
+    def done_s(self, now_s: float) -> float:
+        """Return how much of its length it has done at a time, all runs together."""
+        return self.ran_s(now_s) + self.length_s - self.left_s
+
+    def ends_s(self, length_s: float) -> float:
+        """Return when its run ends if the whole job is this long."""
+        return self.start_s + (length_s - (self.length_s - self.left_s)) / self.pace
+
+    def work(self, now_s: float) -> float:
+        """Return the core seconds that are lost if it is killed."""
+        return self.hosts * self.done_s(now_s)
