@@ -6,8 +6,8 @@ After *Scheduling with lightweight predictions in power-constrained HPC platform
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -15,13 +15,13 @@ from batwatt.errors import InputError
 from batwatt.inputs.workloads.job_power import POWER_FIELDS, power_of
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.base import Job
+from batwatt.scheduling.cluster import Progress
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.options import PartChoice, PowerOptions
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.passes import backfill
-from batwatt.scheduling.queue import Waiting
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.base import PowerScheduler
-from batwatt.systems.powercap.cluster import Running
 from batwatt.systems.powercap.job_power.placing import PowerRoom
 from batwatt.systems.powercap.job_power.power_checks import Load, PowerCheck
 from batwatt.systems.powercap.job_power.predictors import Prediction, Predictor, Scores, Submitted
@@ -41,13 +41,16 @@ class JobPowerOptions(PowerOptions):
     )
 
 
-class _Known(NamedTuple):
-    """A waiting job, and what it was predicted to draw when so many runs had been learnt of."""
+class PredictedPower(Progress):
+    """What a job is predicted to draw: by its fields `raw`, after the scheduler learned of `learned` runs."""
 
-    submitted: Submitted
-    learned: int
+    learned = -1
     predicted: Prediction
     load: Load
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.raw = raw
 
 
 class Jobpower(PowerScheduler[JobPowerOptions]):
@@ -69,11 +72,6 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         self.scores = Scores()
         self.kills = 0
         self._idle_w = self._node_w = 0.0
-        self._loads: dict[str, Load] = {}
-        self._started: dict[str, Prediction] = {}
-        self._fields: dict[str, Mapping[str, Any]] = {}
-        """Those of the first run of each job that was killed."""
-        self._known: dict[int, _Known] = {}
         self._learned = 0
         self._last_pass: tuple[int, int, float] | None = None
         if self.platform is not None:
@@ -98,28 +96,20 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def onJobSubmission(self, job: Job) -> None:
-        """Queue a job; one wider than the platform can never run and is rejected."""
-        if job.requested_resources > self.cluster.count:
-            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
-            return
-        if not self.lifecycle.acknowledged(job):
-            self.lifecycle.check_id(job)
-        self.queue.add(job)
+    def plan_of(self, job: Job) -> PredictedPower:
+        """Return the prediction of a job that arrives, to be made."""
+        return PredictedPower(job.json_dict or {})
 
-    def onJobCompletion(self, job: Job) -> None:
-        """Free its hosts; learn what it has drawn, unless it was killed for power."""
-        run = self.cluster.end(job.id)
-        self._loads.pop(job.id, None)
-        predicted = self._started.pop(job.id, None)
-        doomed = job.id in self.killing
-        killed = doomed and job.job_state is Job.State.COMPLETED_KILLED
-        self.killing.discard(job.id)
-        if run is not None and predicted is not None and not killed:
-            self._learn(job, run, predicted)
-        following = self.victims.next_of(job) if doomed else None
-        if killed and following is not None:
-            self.submit_again(job, following)
+    def completed(self, job: ManagedJob) -> None:
+        """Learn what a run has drawn."""
+        plan: PredictedPower = job.plan
+        power = power_of(plan.raw, job.name)
+        if power is None:
+            return
+        power = power.until(self.bs.time() - job.start_s)
+        self.scores.add(plan.predicted, power.mean_w)
+        self.predictor.learn(self._submitted(job), power)
+        self._learned += 1
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """No host is switched."""
@@ -133,9 +123,9 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         if injector is not None and injector.due(now_s) and self.settings.excess == "kill-latest":
             self._kill_latest()
         # a job that is being killed still holds its hosts
-        if not self.killing:
+        if not self.lifecycle.pending:
             self._place()
-        done = self.done()
+        done = self.lifecycle.finished
         if injector is not None and not done and not injector.over:
             next_s = injector.next_call_s()
             if next_s is not None:
@@ -143,7 +133,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         if not done:
             self._give_up()
         if self.needs_dynamic_jobs:
-            self.lifecycle.close(self.done())
+            self.lifecycle.close(self.lifecycle.finished)
 
     def onSimulationEnds(self) -> None:
         """Say how well predictions met what jobs have drawn."""
@@ -155,40 +145,27 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
     # predictions ------------------------------------------------------------------------------------------------
 
-    def _submitted(self, job: Job) -> Submitted:
-        raw = self._raw(job)
+    def _submitted(self, job: ManagedJob) -> Submitted:
+        """Return a job as the predictor may see it."""
+        raw = job.plan.raw
         if not self.predictor.oracle:
             raw = {name: value for name, value in raw.items() if name not in POWER_FIELDS}
-        return Submitted(job.id, job.requested_resources, raw)
+        return Submitted(job.name, job.hosts, raw)
 
-    def _raw(self, job: Job) -> Mapping[str, Any]:
-        """The fields of a job, those of its first run if it was submitted again."""
-        return self._fields.get(self.lifecycle.name_of(job)) or job.json_dict or {}
-
-    def _learn(self, job: Job, run: Running, predicted: Prediction) -> None:
-        power = power_of(self._raw(job), job.id)
-        if power is None:
-            return
-        power = power.until(self.bs.time() - run.start_s)
-        self.scores.add(predicted, power.mean_w)
-        self.predictor.learn(self._submitted(job), power)
-        self._learned += 1
-
-    def _load_of(self, waiting: Waiting) -> Load:
-        """The load of a waiting job, as it is predicted now."""
-        known = self._known.get(waiting.serial)
-        if known is None or known.learned != self._learned:
-            submitted = self._submitted(waiting.job) if known is None else known.submitted
-            predicted, hosts = self.predictor.predict(submitted), waiting.hosts
+    def _load_of(self, job: ManagedJob) -> Load:
+        """Return the load of a waiting job, as it is predicted now."""
+        plan: PredictedPower = job.plan
+        if plan.learned != self._learned:
+            plan.learned, hosts = self._learned, job.hosts
+            plan.predicted = predicted = self.predictor.predict(self._submitted(job))
             idle_w = hosts * self._idle_w
-            load = Load(
+            plan.load = Load(
                 hosts * (self._node_w - self._idle_w),
                 max(0.0, predicted.mean_w - idle_w),
                 predicted.variance_w2,
                 max(0.0, predicted.max_w - idle_w),
             )
-            known = self._known[waiting.serial] = _Known(submitted, self._learned, predicted, load)
-        return known.load
+        return plan.load
 
     # decisions --------------------------------------------------------------------------------------------------
 
@@ -200,41 +177,27 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         if not queue.rows or not cluster.free or unchanged:
             queue.new.clear()
             return
-        held = [(run.deadline_s, run.hosts, self._loads[run.job.id]) for run in cluster.running.values()]
+        held = [(job.deadline_s, job.hosts, job.plan.load) for job in cluster.running.values()]
         room = PowerRoom(cluster, self.check, self._load_of, held, cap_w)
         backfill(self.rule, queue.ordered(cluster.now_s), room)
-        for start in room.starts:
-            known = self._known.pop(start.waiting.serial)
-            self._loads[start.waiting.job.id], self._started[start.waiting.job.id] = known.load, known.predicted
         cluster.carry_out(room.starts, self.bs)
         queue.new.clear()
         self._last_pass = (cluster.version, self._learned, cap_w)
 
-    def _latest_first(self) -> Iterator[Running]:
-        runs = sorted(self.cluster.running.values(), key=lambda run: (run.start_s, run.serial), reverse=True)
-        return (run for run in runs if run.job.id not in self.killing)
-
     def _kill_latest(self) -> None:
         """Kill the jobs that were started last until the check holds for the others."""
-        victims: list[Running] = []
-        left = {run.job.id: self._loads[run.job.id] for run in self._latest_first()}
-        for run in self._latest_first():
-            if self.check.fits(Load.of(left.values()), self._cap_w):
-                break
-            del left[run.job.id]
-            victims.append(run)
-        for run in victims:
-            self.killing.add(run.job.id)
-            self._fields[self.lifecycle.name_of(run.job)] = self._raw(run.job)
-            self.kill_victim(run)
+        running = [job for job in self.cluster.running.values() if not job.dying]
+        running.sort(key=lambda job: (job.start_s, job.number))
+        victims: list[ManagedJob] = []
+        while running and not self.check.fits(Load.of(job.plan.load for job in running), self._cap_w):
+            victims.append(running.pop())
         self.kills += len(victims)
-        if victims:
-            self.bs.kill_jobs([run.job for run in victims])
+        self.kill(victims)
 
     def _give_up(self) -> None:
         """Reject the jobs that wait when nothing runs or is to come that could let them start."""
         jobs, injector = self.lifecycle, self.injector
-        coming = jobs.more_jobs or self.cluster.running or self.killing or jobs.awaits
+        coming = jobs.more_jobs or self.cluster.running or jobs.pending or jobs.awaits
         changes = injector is not None and not injector.over
         if coming or changes or self.hosts_may_return or not len(self.queue):
             return
@@ -243,10 +206,8 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
             self._place()
         cap = "" if injector is None or injector.cap_w is None else f" under the last cap of {injector.cap_w} W"
         while len(self.queue) and not self.cluster.running:
-            # who is first can never start, as nothing else runs: those behind it may
-            row = next(self.queue.ordered(self.bs.time()))
-            self.queue.remove(row)
-            jobs.reject([row.job], f"not started{cap}")
+            # the first one can never start, as nothing else runs: those behind it may
+            self.reject([next(self.queue.ordered(self.bs.time()))], f"not started{cap}")
             self._last_pass = None
             self._place()
 

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
+from batwatt.scheduling.cluster import Start
 from batwatt.scheduling.options import EnvelopeOptions
-from batwatt.scheduling.queue import Waiting
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, read_plan
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
@@ -52,7 +52,6 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         states = [_Action(row.time_s, 0, hostset.from_text(row.hosts), "", row.pstate) for row in self.plan.states]
         starts = [_Action(row.start_s, 1, hostset.from_text(row.hosts), row.id) for row in self.plan.jobs]
         self._actions = sorted(states + starts, key=itemgetter(0, 1, 2, 3))
-        self._waiting: dict[str, Waiting] = {}
         self._known = {row.id for row in self.plan.jobs}
 
     @property
@@ -71,12 +70,9 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
     def onJobSubmission(self, job: Any) -> None:
         """Remember a job; one that the plan does not know is rejected."""
         super().onJobSubmission(job)
-        for row in self.queue.new:
-            self._waiting[row.job.id] = row
         self.queue.new.clear()
-        if job.id in self._waiting and job.id not in self._known:
-            self.queue.remove(self._waiting.pop(job.id))
-            self.lifecycle.reject([job], "as they are not in the plan")
+        if job.id in self.lifecycle.states and job.id not in self._known:
+            self.reject([self.lifecycle.states[job.id]], "as they are not in the plan")
 
     def onNoMoreEvents(self) -> None:
         """Do what is due and possible; what is not waits, and so does all that needs the same servers."""
@@ -101,20 +97,15 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         if self.lifecycle.more_jobs or len(queue):
             self.lifecycle.wake_at(self.transitions.next_s, now_s)
         if out and not (coming or self.lifecycle.more_jobs or self.cluster.running or self.hosts_may_return):
-            for row in queue:
-                queue.remove(row)
-                self.lifecycle.reject([row.job], outage(out))
+            self.reject(queue, outage(out))
 
     def _start(self, action: _Action) -> bool:
         """Start a job; False if it is not possible yet."""
         cluster = self.cluster
-        row = self._waiting.get(action.job_id)
-        if row is None or action.mask & ~cluster.free:
+        job = self.lifecycle.states.get(action.job_id)
+        if job is None or action.mask & ~cluster.free:
             return False
-        self.queue.remove(self._waiting.pop(action.job_id))
-        run = cluster.start(row, action.mask)
-        run.job.allocation = hostset.HostSet(action.mask)
-        self.bs.execute_job(run.job)
+        cluster.carry_out([Start(job, action.mask)], self.bs)
         return True
 
     def _put(self, action: _Action, now_s: float) -> bool:

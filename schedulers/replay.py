@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from heapq import heappop, heappush
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ from batwatt.model.platform import machine_of
 from batwatt.model.workload import RELEASE, START_S
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import number_in
+from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.transitions import outage
 from batwatt.units import LAG_S, REPORTED_S
@@ -35,14 +37,6 @@ class ReplayOptions(SchedulerOptions):
     )
 
 
-class _Due(NamedTuple):
-    """A job and when it is to start; `number` is that of its submission."""
-
-    start_s: float
-    number: int
-    job: Job
-
-
 class Replay(Scheduler[ReplayOptions]):
     """Starts every job at its recorded start (`start_s`), to check a platform against a log, or to measure the log.
 
@@ -51,14 +45,15 @@ class Replay(Scheduler[ReplayOptions]):
     """
 
     Options: ClassVar[type[ReplayOptions]] = ReplayOptions
+    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self._idle = 0
         self._machines: list[int] = []
-        self._coming: list[_Due] = []
-        self._waiting: list[_Due] = []
-        self._running: dict[str, int] = {}
+        self._coming: list[tuple[float, int, ManagedJob]] = []
+        """(start in s, number, job) of jobs to come; the start is the `plan` of a job."""
+        self._waiting: list[ManagedJob] = []
         self._submitted = self._unrecorded = 0
         self._late: list[tuple[float, str]] = []
         """Delay in s and id of each job that started later than recorded."""
@@ -83,44 +78,48 @@ class Replay(Scheduler[ReplayOptions]):
         now_s, raw = self.bs.time(), job.json_dict or {}
         recorded_s = number_in(raw, START_S, math.nan, job.id, zero=True) if RELEASE not in raw else math.nan
         self._unrecorded += math.isnan(recorded_s)
-        heappush(self._coming, _Due(recorded_s if recorded_s > now_s else now_s, self._submitted, job))
+        start_s = recorded_s if recorded_s > now_s else now_s
+        state = ManagedJob(self._submitted, job, plan=start_s)
+        self.lifecycle.states[job.id] = state
+        heappush(self._coming, (start_s, state.number, state))
 
     def onJobCompletion(self, job: Job) -> None:
         """Its hosts are free."""
-        self._idle |= self._running.pop(job.id)
+        self._idle |= self.lifecycle.ended(job)[0].mask
 
     def onNoMoreEvents(self) -> None:
         """Start what is due and has room."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
-        while self._coming and self._coming[0].start_s <= now_s + REPORTED_S:
-            self._waiting.append(heappop(self._coming))
-        self._waiting = [due for due in self._waiting if not self._start(due, now_s)]
+        while self._coming and self._coming[0][0] <= now_s + REPORTED_S:
+            self._waiting.append(heappop(self._coming)[2])
+        self._waiting = [job for job in self._waiting if not self._start(job, now_s)]
         if self._coming:
-            self.lifecycle.wake_at(self._coming[0].start_s, now_s)
-        elif self._waiting and not (self.lifecycle.more_jobs or self._running or self.hosts_may_return):
+            self.lifecycle.wake_at(self._coming[0][0], now_s)
+        elif self._waiting and not (
+            self.lifecycle.more_jobs or any(job.mask for job in self.lifecycle.states.values()) or self.hosts_may_return
+        ):
             # nothing runs, so that they are wider than the hosts that are left
-            self.lifecycle.reject([due.job for due in self._waiting], outage(self.transitions.away))
+            self.lifecycle.reject([job.job for job in self._waiting], outage(self.transitions.away))
             self._waiting.clear()
 
-    def _start(self, due: _Due, now_s: float) -> bool:
-        """Start a job; False if there is no room yet."""
-        job, free = due.job, self._idle & ~self.transitions.away
-        late_s = now_s - due.start_s
+    def _start(self, job: ManagedJob, now_s: float) -> bool:
+        """Start a job; returns False if there is no room yet."""
+        free = self._idle & ~self.transitions.away
+        late_s = now_s - job.plan
         if self.settings.strict and late_s > LAG_S:
             # hosts that became free at the recorded start itself would have been reported then
-            problem = f"job {job.id}: no room at its recorded start {due.start_s:.15g} s"
+            problem = f"job {job.name}: no room at its recorded start {job.plan:.15g} s"
             raise InputError("replay", problem, "give a larger platform, or leave out the option 'strict'")
-        if job.requested_resources > free.bit_count():
+        if job.hosts > free.bit_count():
             return False
-        mask = self._chosen(free, job.requested_resources)
-        self._idle &= ~mask
-        self._running[job.id] = mask
+        job.mask = self._chosen(free, job.hosts)
+        self._idle &= ~job.mask
         if late_s >= TO_THE_SECOND_S:
-            self._late.append((late_s, job.id))
-        job.allocation = HostSet(mask)
-        self.bs.execute_job(job)
+            self._late.append((late_s, job.name))
+        job.job.allocation = HostSet(job.mask)
+        self.bs.execute_job(job.job)
         return True
 
     def _chosen(self, free: int, hosts: int) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from builders import machine
 
+from batwatt.scheduling.cluster import Cluster, Progress
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
-from batwatt.systems.powercap.cluster import Cluster
 
 
 class Job:
@@ -14,16 +15,27 @@ class Job:
         self.id, self.requested_resources, self.requested_time, self.submit_time = name, hosts, walltime, submit
 
 
+def enqueue(queue, *jobs):
+    """Put jobs of pybatsim in a queue, numbered in this order."""
+    rows = [ManagedJob(number, job, plan=Progress()) for number, job in enumerate(jobs, 1 + len(queue))]
+    for row in rows:
+        queue.add(row)
+    return rows
+
+
+def run_now(cluster, name, mask, start_s, walltime_s, work_flops=0.0):
+    """Start a job on the hosts of a mask at a time."""
+    job = ManagedJob(1 + len(cluster.running), Job(name, mask.bit_count(), walltime_s), plan=Progress())
+    cluster.now_s = start_s
+    cluster.start(job, mask)
+    job.plan.work_flops = work_flops
+
+
 def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
     """`jobs`: (name, mask, start, walltime); `work`: flops per server of each."""
     cluster = Cluster(fast + slow, Queue(Fcfs()), machine(fast, slow))
     for name, mask, start, walltime in jobs:
-        cluster.queue.add(Job(name, mask.bit_count(), walltime))
-        waiting = list(cluster.queue.ordered(start))[-1]
-        cluster.queue.remove(waiting)
-        cluster.now_s = start
-        run = cluster.start(waiting, mask)
-        run.work_flops = (work or {}).get(name, 0.0)
+        run_now(cluster, name, mask, start, walltime, (work or {}).get(name, 0.0))
     cluster.now_s = now
     for host, state in enumerate(states or ()):
         sleeping = state in cluster.platform.hosts[host].sleep_of
@@ -32,5 +44,5 @@ def cluster_of(fast=2, slow=0, states=None, jobs=(), now=0.0, work=None):
             cluster.asleep |= 1 << host
         cluster.pstate[host] = state
     for run in cluster.running.values():
-        run.speed_flops = cluster.slowest(run.mask)
+        run.plan.speed_flops = cluster.slowest(run.mask)
     return cluster

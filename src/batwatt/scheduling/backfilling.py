@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar, Literal
 
-from batwatt.scheduling.passes import ClusterView, HostsPass, Start
+from batwatt.scheduling.cluster import Cluster, HostsPass, Start
 from batwatt.scheduling.registry import register
 
 
@@ -26,7 +26,7 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     None: `place` says it, and only on a cluster of servers that jobs do not share.
     """
 
-    def place(self, cluster: ClusterView) -> list[Start]:
+    def place(self, cluster: Cluster) -> list[Start]:
         """The jobs to start now, in order, with disjoint sets of free hosts."""
         return HostsPass().place(cluster, self.blocked or "stop")
 
@@ -65,6 +65,6 @@ class EasyBackfilling(Backfilling):
         # copies share it, which is no harm: it remembers the very job that waited first
         self._pass = HostsPass()
 
-    def place(self, cluster: ClusterView) -> list[Start]:
+    def place(self, cluster: Cluster) -> list[Start]:
         """Heads that fit, then backfilled jobs, in order of the queue."""
         return self._pass.place(cluster, self.blocked)

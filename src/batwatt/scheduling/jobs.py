@@ -9,6 +9,8 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
+from batwatt.units import microseconds
+
 Places: TypeAlias = NDArray[np.int64]
 """Machines of a job, in the order in which they were taken."""
 NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
@@ -86,6 +88,11 @@ class ManagedJob:
     def width(self) -> int:
         """The number of machines on which it runs."""
         return self.machines or 1
+
+    @property
+    def deadline_s(self) -> float:
+        """When its run reaches its walltime."""
+        return microseconds(self.start_s + self.walltime_s)
 
     def ran_s(self, now_s: float) -> float:
         """Return how much of its length its run has done at a time, recovery included."""

@@ -15,6 +15,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from batwatt.scheduling.boxes import Boxes
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.orders import Order
 
 LONG: Final = 48 if __file__.endswith(".py") else 2000
@@ -40,23 +41,8 @@ class Gap:
         return (need <= self.free) & ((walltime_s <= self.window_s) | (need <= self.extra))
 
 
-class Waiting:
-    """A job in the queue; what an order sees when it is asked for one job."""
-
-    __slots__ = ("hosts", "job", "serial", "sort_key", "submit_s", "walltime_s")
-
-    def __init__(self, job: Any, serial: int) -> None:
-        self.job = job
-        self.serial = serial
-        self.hosts: int = job.requested_resources
-        self.submit_s: float = job.submit_time
-        walltime = job.requested_time
-        self.walltime_s: float = walltime if walltime is not None and walltime > 0 else math.inf
-        self.sort_key: tuple[float, float, int] = (0.0, 0.0, serial)
-
-
 class Queue:
-    """Waiting jobs; ties of the order's key go to the earlier submission, then to the earlier arrival.
+    """Waiting jobs; ties of the order's key go to the earlier submission, then to the lower number.
 
     With a static order (its key does not depend on the time) the rows are kept sorted; otherwise they are in order of
     arrival and sorted when asked for. `rows` are all jobs, `new` those added since whoever decides last cleared it;
@@ -66,10 +52,9 @@ class Queue:
     def __init__(self, order: Order) -> None:
         self._order = order
         self.time_invariant = order.time_invariant
-        self._serial = 0
-        self.new: list[Waiting] = []
+        self.new: list[ManagedJob] = []
         self._keys: list[tuple[float, float, int]] = []
-        self.rows: list[Waiting] = []
+        self.rows: list[ManagedJob] = []
         self._hosts = array("q")
         self._walltime = array("d")
         self._boxes = Boxes(order)
@@ -78,17 +63,16 @@ class Queue:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[ManagedJob]:
         return iter(list(self.rows))
 
-    def add(self, job: Any) -> None:
-        """Put a pybatsim job in the queue."""
-        self._serial += 1
-        row = Waiting(job, self._serial)
+    def add(self, row: ManagedJob) -> None:
+        """Put a job in the queue."""
         if self.time_invariant:
-            row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.serial)
+            row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.number)
         else:
-            self._boxes.add(row, (row.submit_s, row.walltime_s, row.hosts, row.hosts, row.submit_s, row.serial))
+            row.sort_key = (0.0, 0.0, row.number)
+            self._boxes.add(row, (row.submit_s, row.walltime_s, row.hosts, row.hosts, row.submit_s, row.number))
         keys, key = self._keys, row.sort_key
         if not keys or key > keys[-1]:
             keys.append(key)
@@ -103,26 +87,26 @@ class Queue:
             self._walltime.insert(index, row.walltime_s)
         self.new.append(row)
 
-    def remove(self, row: Waiting) -> None:
+    def remove(self, row: ManagedJob) -> None:
         """Take a row out."""
         index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
         del self._keys[index], self.rows[index]
         del self._hosts[index], self._walltime[index]
         if not self.time_invariant:
-            self._boxes.remove(row.serial)
+            self._boxes.remove(row.number)
 
-    def ordered(self, now_s: float) -> Iterator[Waiting]:
+    def ordered(self, now_s: float) -> Iterator[ManagedJob]:
         """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
         return iter(self.rows) if self.time_invariant else self._boxes.sorted(now_s, Gap())
 
-    def fitting(self, now_s: float, gap: Gap) -> Iterator[Waiting]:
+    def fitting(self, now_s: float, gap: Gap) -> Iterator[ManagedJob]:
         """The jobs within the limits, in order, as far as they are asked for; the queue may not change meanwhile.
 
         Limits may fall meanwhile; jobs beyond those that fell last may still come.
         """
         return self._scan(gap) if self.time_invariant else self._boxes.sorted(now_s, gap)
 
-    def _scan(self, gap: Gap) -> Iterator[Waiting]:
+    def _scan(self, gap: Gap) -> Iterator[ManagedJob]:
         # a generator, as mypyc makes lists of expressions of them, to the last row
         rows = self.rows
         at, count = 0, len(rows)

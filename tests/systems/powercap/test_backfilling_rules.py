@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from builders import envelope, job, machine, simulated, starts, workload_of
+from clusters import enqueue
 
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
@@ -63,8 +64,7 @@ def test_every_order_has_an_example():
 @pytest.mark.parametrize("name", EXPECTED)
 def test_order_of_four_jobs(name):
     queue = Queue(make("order", name))
-    for row in ROWS:
-        queue.add(row)
+    enqueue(queue, *ROWS)
     assert [ROWS.index(waiting.job) for waiting in queue.ordered(100.0)] == EXPECTED[name]
     assert next(queue.ordered(100.0)).job is ROWS[EXPECTED[name][0]]
     fitting = [ROWS.index(waiting.job) for waiting in queue.fitting(100.0, Gap(4))]
@@ -89,8 +89,7 @@ def test_an_order_says_the_same_of_one_job_and_of_many(name):
 def test_ties_go_to_the_earlier_submission_then_arrival(name):
     queue = Queue(make("order", name))
     rows = [Row(5, 10, 1) for _ in range(60)]
-    for row in rows:
-        queue.add(row)
+    enqueue(queue, *rows)
     assert [waiting.job for waiting in queue.ordered(7.0)] == rows
     assert [waiting.job for waiting in queue.fitting(7.0, Gap(1, 20.0, 0))] == rows
 
@@ -101,8 +100,7 @@ def test_long_and_short_queues_agree(name):
     rng = np.random.default_rng(1)
     rows = [Row(float(i), float(rng.integers(1, 50)), int(rng.integers(1, 9))) for i in range(200)]
     queue = Queue(make("order", name))
-    for row in rows:
-        queue.add(row)
+    enqueue(queue, *rows)
     for free, window, extra in ((4, 20.0, 2), (8, float("inf"), 0), (1, 5.0, 1), (0, 5.0, 1)):
         expected = [
             waiting.job

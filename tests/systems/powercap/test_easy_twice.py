@@ -22,7 +22,7 @@ class PlainEasy(Backfilling):
 
     def place(self, cluster):
         now = cluster.now_s
-        queue = sorted(cluster.queue, key=lambda w: (float(self.order.key(w, now)), w.submit_s, w.serial))
+        queue = sorted(cluster.queue, key=lambda w: (float(self.order.key(w, now)), w.submit_s, w.number))
         free = [host for host in range(cluster.count) if cluster.free >> host & 1]
         ends = [(run.deadline_s, run.hosts) for run in cluster.running.values()]
         starts = []

@@ -10,7 +10,7 @@ import math
 
 import pytest
 from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
-from clusters import Job, cluster_of
+from clusters import Job, cluster_of, enqueue
 
 from batwatt.errors import InputError
 from batwatt.scheduling.foresight import EnvelopeForecast
@@ -22,8 +22,7 @@ SLOWEST_FAST, SLOWEST_SLOW = 2, 1
 
 
 def waiting(cluster, *widths):
-    for number, hosts in enumerate(widths):
-        cluster.queue.add(Job(f"w{number}", hosts, 100.0))
+    enqueue(cluster.queue, *(Job(f"w{number}", hosts, 100.0) for number, hosts in enumerate(widths)))
     return cluster
 
 

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from clusters import enqueue
 from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt.scheduling.backfilling  # noqa: F401  (registers them)
 from batwatt.scheduling.boxes import FEW, Boxes, _smallest
+from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.queue import LONG, Gap, Queue
 from batwatt.scheduling.registry import make
-from batwatt.systems.powercap.cluster import Cluster
 
 
 @dataclass(eq=False)
@@ -58,8 +59,7 @@ def test_the_order_of_long_queues(name, submits):
     rng = np.random.default_rng(3)
     order, queue = make("order", name), Queue(make("order", name))
     rows = [Row(float(rng.choice(submits)), float(rng.choice([10, 10, 40, 300])), 1) for _ in range(700)]
-    for row in rows:
-        queue.add(row)
+    enqueue(queue, *rows)
     for now_s in (7.0, 7.0, 1e4):
 
         def key(place, now_s=now_s):
@@ -81,17 +81,20 @@ def test_few_rows_are_looked_at_for_each_start(order, backfilling, walltime):
     rng = np.random.default_rng(5)
     queue = Queue(make("order", order))
     cluster, place = Cluster(4, queue), make("backfilling", backfilling)
-    for number in range(3000 + LONG):
-        queue.add(Row(1.0, walltime or float(rng.integers(50, 99)), int(rng.integers(1, 3)), str(number)))
+    jobs = (
+        Row(1.0, walltime or float(rng.integers(50, 99)), int(rng.integers(1, 3)), str(number))
+        for number in range(3000 + LONG)
+    )
+    enqueue(queue, *jobs)
     queue.rows, Counted.looks = Counted(queue.rows), 0
     started = 0
     for step in range(60):
         cluster.now_s = 1.0 + 50.0 * step
-        for job in list(cluster.running):
+        for job in list(cluster.running.values()):
             cluster.end(job)
         for start in place.place(cluster):
-            queue.remove(start.waiting)
-            cluster.start(start.waiting, start.mask)
+            queue.remove(start.job)
+            cluster.start(start.job, start.mask)
             started += 1
     assert started >= 120
     assert Counted.looks <= 60 * 100

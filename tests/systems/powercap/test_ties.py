@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from builders import job, machine, simulated, starts
-from clusters import Job
+from clusters import Job, enqueue, run_now
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -22,10 +22,10 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads.batsim_json import parse_workload, read_text
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.results.writers import write_record
+from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
-from batwatt.systems.powercap.cluster import Cluster
 from batwatt.systems.powercap.frugal import Frugal
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
@@ -65,11 +65,7 @@ def cluster_on(platform: Platform, states: list[int], *jobs: tuple[str, int, flo
     cluster = Cluster(len(platform), Queue(Fcfs()), platform)
     cluster.pstate = list(states)
     for name, mask, start, walltime, work in jobs:
-        cluster.queue.add(Job(name, mask.bit_count(), walltime))
-        waiting = list(cluster.queue.ordered(start))[-1]
-        cluster.queue.remove(waiting)
-        cluster.now_s = start
-        cluster.start(waiting, mask).work_flops = work
+        run_now(cluster, name, mask, start, walltime, work)
     cluster.now_s = now
     return cluster
 
@@ -120,7 +116,7 @@ def test_servers_of_equal_flop_per_joule_are_woken_by_id():
     # 0.1 flop/J each, but 0.3 / 3 < 0.1 / 1; one job waits, and one more server may be awake
     platform = servers([(0.3, 3.0)], [(0.7, 7.0)], [(0.1, 1.0)])
     cluster = cluster_on(platform, [0, 0, 0])
-    cluster.queue.add(Job("w", 1, 10.0))
+    enqueue(cluster.queue, Job("w", 1, 10.0))
     assert responded(Frugal(), cluster, 100.0).state == [0, 0, 1]
 
 
@@ -128,7 +124,7 @@ def test_half_as_efficient_is_efficient_at_half():
     # 0.6 / 3 is less than 0.2 = 0.5 x 0.4
     platform = servers([(0.4, 1.0)], [(0.6, 3.0)])
     cluster = cluster_on(platform, [0, 0])
-    cluster.queue.add(Job("w", 1, 10.0))
+    enqueue(cluster.queue, Job("w", 1, 10.0))
     assert responded(Frugal(efficiency=0.5), cluster, 100.0).state == [0, 0]
 
 
@@ -145,8 +141,7 @@ def test_of_equally_wasted_work_the_earlier_arrival_is_killed():
 
 def ordered(order: str, now_s: float, *rows: tuple[str, int, float, float]) -> list[str]:
     queue = Queue(make("order", order))
-    for name, hosts, walltime, submit in rows:
-        queue.add(Job(name, hosts, walltime, submit))
+    enqueue(queue, *(Job(*row) for row in rows))
     assert next(queue.ordered(now_s)) is next(queue.fitting(now_s, Gap(99)))
     return [row.job.id for row in queue.ordered(now_s)]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.series import Series
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.cluster import Cluster, Progress
 from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import PowerOptions
 from batwatt.scheduling.orders import Order
@@ -17,7 +21,6 @@ from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
-from batwatt.systems.powercap.cluster import Cluster, Running
 from batwatt.systems.powercap.envelope import EVENTS, EventInjector, FileInjector, Injector
 
 Settings = TypeVar("Settings", bound=PowerOptions)
@@ -31,6 +34,7 @@ class PowerScheduler(Scheduler[Settings]):
     """Of the queue; set by subclasses."""
     injector: Injector | None = None
     """Set by subclasses that follow an envelope."""
+    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -39,8 +43,7 @@ class PowerScheduler(Scheduler[Settings]):
         self.selection = None if type(selection) is First else selection
         self.victim: VictimRule = make("victim", self.settings.victim)
         self.fastest_flops = self.platform.fastest_flops if self.platform is not None else 0.0
-        self.killing: set[str] = set()
-        """Ids of the jobs that are being killed, which still hold their hosts."""
+        self._count = 0
 
     def make_injector(self, what: str) -> Injector:
         """The injector of the envelope that is given; `what` needs it. Raises InputError without watts."""
@@ -68,37 +71,56 @@ class PowerScheduler(Scheduler[Settings]):
         self.cluster.hosts_changed()
         self.changed()
 
-    def done(self) -> bool:
-        """Whether all work is over: nothing waits, runs, is being killed, or is still to come."""
-        jobs = self.lifecycle
-        return not (jobs.more_jobs or len(self.queue) or self.cluster.running or self.killing or jobs.awaits)
+    def plan_of(self, job: Job) -> Progress:
+        """Return what is kept of a job that arrives."""
+        return Progress()
+
+    def wait(self, job: ManagedJob) -> None:
+        """Queue an attempt of a job; the queue takes it as one that is submitted now."""
+        attempt = job.job
+        self._count += 1
+        job.number, job.submit_s = self._count, float(attempt.submit_time)
+        if attempt.requested_time:
+            job.walltime_s = attempt.requested_time if attempt.requested_time > 0 else math.inf
+        self.queue.add(job)
+        self.changed()
+
+    def reject(self, jobs: Iterable[ManagedJob], why: str) -> None:
+        """Reject jobs of the queue that can never run."""
+        jobs = list(jobs)
+        for job in jobs:
+            self.queue.remove(job)
+            del self.lifecycle.states[job.job.id]
+        self.lifecycle.live -= len(jobs)
+        self.lifecycle.reject([job.job for job in jobs], why)
 
     def reject_stuck(self) -> bool:
-        """Reject the waiting jobs wider than the hosts in service; whether there are any."""
+        """Reject the waiting jobs wider than the hosts in service; returns whether there are any."""
         out = self.transitions.out
         left = self.cluster.count - out.bit_count()
-        wide = [row for row in self.queue if row.hosts > left] if out else []
-        for row in wide:
-            self.queue.remove(row)
-        self.lifecycle.reject([row.job for row in wide], outage(out))
+        wide = [job for job in self.queue if job.hosts > left] if out else []
+        self.reject(wide, outage(out))
         return bool(wide)
 
-    def ran_s(self, run: Running) -> float:
-        """How long a run has lasted, in s at the fastest speed if it has flops."""
+    def ran_s(self, job: ManagedJob) -> float:
+        """Return how long a run has lasted, in s at the fastest speed if it has flops."""
         now_s = self.cluster.now_s
-        delay = (run.job.profile_dict or {}).get("type") == "delay"
-        return now_s - run.start_s if delay or not self.fastest_flops else run.done_by(now_s) / self.fastest_flops
+        delay = (job.job.profile_dict or {}).get("type") == "delay"
+        return now_s - job.start_s if delay or not self.fastest_flops else job.plan.done_by(now_s) / self.fastest_flops
 
-    def kill_victim(self, run: Running) -> None:
-        """Decide what becomes of a run that is killed now."""
-        self.victims.killed(run.job, self.ran_s(run), self.cluster.now_s - run.start_s)
+    def kill(self, jobs: Iterable[ManagedJob]) -> None:
+        """Kill jobs that run, and decide what becomes of them."""
+        jobs = list(jobs)
+        for job in jobs:
+            self.victims.killed(job.job, self.ran_s(job), self.cluster.now_s - job.start_s)
+        self.lifecycle.kill(jobs)
 
-    def submit_again(self, job: Job, following: NextRun) -> Job:
-        """Submit and queue the next run of a job that was killed."""
-        again = self.victims.again(job, following)
+    def submit_again(self, job: ManagedJob, following: NextRun) -> None:
+        """Submit and queue the next attempt of a job that was killed."""
+        job.job = again = self.victims.again(job.job, following)
+        self.lifecycle.states[again.id] = job
         if not self.lifecycle.awaits:
-            self.queue.add(again)
-        return again
+            self.wait(job)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -110,6 +132,35 @@ class PowerScheduler(Scheduler[Settings]):
         self.cluster = Cluster(
             self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions
         )
+
+    def onJobSubmission(self, job: Job) -> None:
+        """Queue a job; one wider than the platform can never run and is rejected."""
+        if self.lifecycle.acknowledged(job):
+            self.wait(self.lifecycle.states[job.id])
+            return
+        if job.requested_resources > self.cluster.count:
+            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
+            return
+        self.lifecycle.check_id(job)
+        self.lifecycle.states[job.id] = state = ManagedJob(0, job, plan=self.plan_of(job))
+        self.lifecycle.live += 1
+        self.wait(state)
+
+    def onJobCompletion(self, job: Job) -> None:
+        """Free its hosts; submit it again if it was killed and its victim rule says so."""
+        state, killed = self.lifecycle.ended(job)
+        self.cluster.end(state)
+        self.changed()
+        if not killed:
+            self.completed(state)
+        following = self.victims.next_of(job) if killed else None
+        if following is None:
+            self.lifecycle.live -= 1
+        else:
+            self.submit_again(state, following)
+
+    def completed(self, job: ManagedJob) -> None:
+        """Learn from a run that ended by itself."""
 
     def onNoMoreExternalEvents(self) -> None:
         """The last value of the envelope holds from now on."""

@@ -10,8 +10,8 @@ import math
 
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Host
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.registry import register
-from batwatt.systems.powercap.cluster import Running
 from batwatt.systems.powercap.responses import Response
 from batwatt.systems.powercap.server_plan import Plan
 from batwatt.systems.powercap.ties import at_least, merged
@@ -155,12 +155,12 @@ class _Watts:
         self.efficient = {server for server in self.ids if at_least(self.merit[server], share * max(best))}
 
 
-def _changeable(plan: Plan) -> list[Running]:
+def _changeable(plan: Plan) -> list[ManagedJob]:
     """The jobs none of whose servers is in transition or away."""
     return [run for run in plan.running if not run.mask & plan.locked]
 
 
-def _speeds(plan: Plan, run: Running) -> list[float]:
+def _speeds(plan: Plan, run: ManagedJob) -> list[float]:
     """Speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
     hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
     fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
@@ -169,7 +169,7 @@ def _speeds(plan: Plan, run: Running) -> list[float]:
     return sorted(speed for speed in every if slowest <= speed <= fastest)
 
 
-def _states(plan: Plan, run: Running, speed_flops: float) -> dict[int, int]:
+def _states(plan: Plan, run: ManagedJob, speed_flops: float) -> dict[int, int]:
     """The slowest state of each of a job's servers that keeps up with a speed."""
     hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
     return {
@@ -189,37 +189,37 @@ def _slow_down(plan: Plan, watts: _Watts) -> None:
     plan.put_all(states)
 
 
-def _victims(runs: list[Running], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[Running]:
+def _victims(runs: list[ManagedJob], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[ManagedJob]:
     """F5: the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough.
 
     Of those that free enough the one with the fewest wasted flops.
     """
     left = list(runs)
-    wasted = dict(zip(left, merged([run.done_by(now_s) * run.hosts for run in left]), strict=True))
+    wasted = dict(zip(left, merged([run.plan.done_by(now_s) * run.hosts for run in left]), strict=True))
     freed = dict(zip(left, merged([freed_w[run.job.id] for run in left], NOISE_W), strict=True))
-    victims: list[Running] = []
+    victims: list[ManagedJob] = []
     while left and excess_w > NOISE_W:
         enough = [run for run in left if freed_w[run.job.id] >= excess_w - NOISE_W]
         if enough:
-            victim = min(enough, key=lambda run: (wasted[run], run.serial))
+            victim = min(enough, key=lambda run: (wasted[run], run.number))
         else:
-            victim = min(left, key=lambda run: (-freed[run], wasted[run], run.serial))
+            victim = min(left, key=lambda run: (-freed[run], wasted[run], run.number))
         victims.append(victim)
         left.remove(victim)
         excess_w -= freed_w[victim.job.id]
     return victims
 
 
-def _kill(plan: Plan, run: Running) -> None:
+def _kill(plan: Plan, run: ManagedJob) -> None:
     plan.put_to_sleep(hostset.ids(run.mask))
     plan.kill(run)
 
 
-def _killable(plan: Plan) -> list[Running]:
+def _killable(plan: Plan) -> list[ManagedJob]:
     return [run for run in _changeable(plan) if all(plan.can_sleep(server) for server in hostset.ids(run.mask))]
 
 
-def _freed_w(run: Running, after_w: list[float], before_w: list[float]) -> float:
+def _freed_w(run: ManagedJob, after_w: list[float], before_w: list[float]) -> float:
     return math.fsum(before_w[server] - after_w[server] for server in hostset.ids(run.mask))
 
 
@@ -253,9 +253,9 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
     if len(then) <= len(now) and math.fsum(then_w[run.job.id] for run in then) >= excess_w - NOISE_W:
         return
     # as late as can be: who is killed then still draws the power of on->off
-    done = [run.done_by(plan.now_s) / run.work_flops if run.work_flops > 0.0 else 0.0 for run in now]
+    done = [run.plan.done_by(plan.now_s) / run.plan.work_flops if run.plan.work_flops > 0.0 else 0.0 for run in now]
     progress = dict(zip(now, merged(done), strict=True))
-    late = sorted(now, key=lambda run: (-progress[run], run.serial))
+    late = sorted(now, key=lambda run: (-progress[run], run.number))
     freed_w = math.fsum(then_w[run.job.id] for run in late)
     while late and freed_w < excess_w - NOISE_W:
         run = late.pop()
@@ -269,19 +269,19 @@ def _speed_up(plan: Plan, watts: _Watts, cap_w: float) -> None:
     speeds_of = {run: _speeds(plan, run) for run in runs if run.mask & watts.adjustable}
     if not speeds_of:
         return
-    left_flops = {run.job.id: max(0.0, run.work_flops - run.done_by(plan.now_s)) for run in runs}
-    for run in sorted(speeds_of, key=lambda run: (run.deadline_s, run.serial)):
+    left_flops = {run.job.id: max(0.0, run.plan.work_flops - run.plan.done_by(plan.now_s)) for run in runs}
+    for run in sorted(speeds_of, key=lambda run: (run.deadline_s, run.number)):
         needed = left_flops[run.job.id] / max(run.deadline_s - plan.now_s, 1e-9)
         speeds = speeds_of[run]
         enough = [speed for speed in speeds if at_least(speed, needed)]
         if len(enough) < len(speeds):
             _raise(plan, run, speeds[: len(speeds) - len(enough)] + enough[:1], cap_w)
     left = dict(zip(runs, merged([left_flops[run.job.id] * run.hosts for run in runs]), strict=True))
-    for run in sorted(speeds_of, key=lambda run: (-left[run], run.serial)):
+    for run in sorted(speeds_of, key=lambda run: (-left[run], run.number)):
         _raise(plan, run, speeds_of[run], cap_w)
 
 
-def _raise(plan: Plan, run: Running, speeds: list[float], cap_w: float) -> None:
+def _raise(plan: Plan, run: ManagedJob, speeds: list[float], cap_w: float) -> None:
     """The fastest of these speeds that the power left pays for."""
     left_w = cap_w - plan.power_w + math.fsum(plan.power_of(server) for server in hostset.ids(run.mask))
     for speed in reversed(speeds):

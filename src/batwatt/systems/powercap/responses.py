@@ -12,8 +12,8 @@ from operator import neg
 
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.registry import register
-from batwatt.systems.powercap.cluster import Running
 from batwatt.systems.powercap.server_plan import Plan
 from batwatt.systems.powercap.ties import at_least, merged
 
@@ -199,7 +199,7 @@ class HighestFlopsLowestDeadline(Response):
         plan.put_to_sleep(server for server in awake if plan.is_idle(server))
         if plan.below(cap_w):
             return
-        jobs = sorted(plan.running, key=lambda run: (-run.deadline_s, run.serial))
+        jobs = sorted(plan.running, key=lambda run: (-run.deadline_s, run.number))
         jobs = [run for run in jobs if not run.mask & plan.locked]
         for run in jobs:
             self._minimal_state(plan, run)
@@ -249,24 +249,24 @@ class HighestFlopsLowestDeadline(Response):
             insort(alike.setdefault(_alike(plan, server), []), server, key=neg)
 
     @staticmethod
-    def _minimal_state(plan: Plan, run: Running) -> None:
+    def _minimal_state(plan: Plan, run: ManagedJob) -> None:
         """The slowest p-states in which a job still ends by its deadline (Eq. 7)."""
         left_s = run.deadline_s - plan.now_s
-        left_flops = run.work_flops - run.done_by(plan.now_s)
+        left_flops = run.plan.work_flops - run.plan.done_by(plan.now_s)
         for server in hostset.ids(run.mask):
             host = plan.hosts[server]
             enough = [state for state in host.compute if at_least(left_s * host.pstates[state].speed_flops, left_flops)]
             plan.put(server, enough[-1] if enough else host.compute[0])
 
     @staticmethod
-    def _slow_down(plan: Plan, run: Running) -> bool:
+    def _slow_down(plan: Plan, run: ManagedJob) -> bool:
         """The next slower computation state for the servers of a job that have one; False if none has."""
         slower = {server: plan.slower(server) for server in hostset.ids(run.mask)}
         reducible = {s: d for s, d in slower.items() if d is not None and d not in plan.hosts[s].sleep_of}
         plan.put_all(reducible)
         return bool(reducible)
 
-    def _reduce_speed(self, plan: Plan, run: Running) -> bool:
+    def _reduce_speed(self, plan: Plan, run: ManagedJob) -> bool:
         """One step down for a job; False when it was killed or cannot go lower."""
         if run not in plan.running:
             return False

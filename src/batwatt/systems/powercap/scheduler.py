@@ -21,13 +21,13 @@ from batwatt.model.workload import Parallel
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.foresight import EnvelopeForecast
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.options import EnvelopeOptions
 from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
 from batwatt.systems.powercap.base import PowerScheduler
-from batwatt.systems.powercap.cluster import Running
 from batwatt.systems.powercap.envelope import EVENTS, FileInjector, Injector
 from batwatt.systems.powercap.responses import NoConfiguration, Response
 from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
@@ -104,34 +104,18 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
-    def onJobSubmission(self, job: Job) -> None:
-        """Queue a job; one wider than the platform can never run and is rejected."""
-        if job.requested_resources > self.cluster.count:
-            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
-            return
-        self.lifecycle.acknowledged(job)
-        self.queue.add(job)
-        self.changed()
-
-    def onJobCompletion(self, job: Job) -> None:
-        """Free its hosts; resubmit it if it was killed for power and the options say so."""
-        run = self.cluster.end(job.id)
-        self.changed()
-        if run is not None and self.platform is not None and job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
+    def completed(self, job: ManagedJob) -> None:
+        """Learn how much of its walltime a job needed."""
+        if self.platform is not None and job.job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
-            self.cluster.learn(run, self.fastest_flops)
-        if job.id in self.killing:
-            self.killing.discard(job.id)
-            following = self.victims.next_of(job)
-            if following is not None and job.job_state is Job.State.COMPLETED_KILLED:
-                self._submit_again(job, following)
+            self.cluster.learn(job, self.fastest_flops)
 
-    def _submit_again(self, job: Job, following: NextRun) -> None:
-        again = self.submit_again(job, following)
+    def submit_again(self, job: ManagedJob, following: NextRun) -> None:
+        """See `PowerScheduler`; what begins from zero is marked as pybatsim's `resubmit_job` marks it."""
+        super().submit_again(job, following)
         if not following.again:
-            # as pybatsim's resubmit_job has it
-            number = int(again.id.rpartition("#")[2])
-            self.bs.set_job_metadata(again.id, {"parent_job": self.lifecycle.name_of(job), "nb_resubmit": number})
+            number = int(job.job.id.rpartition("#")[2])
+            self.bs.set_job_metadata(job.job.id, {"parent_job": job.name, "nb_resubmit": number})
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
@@ -165,18 +149,18 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
                 injector.catch_up(now_s)
             acted = self._sleep_drained()
             # once all work is over nothing is changed any more, however long the envelope
-            stepped = injector.due(now_s) and not self.done()
+            stepped = injector.due(now_s) and not self.lifecycle.finished
             if stepped:
                 forecast_w = self.forecast.after(now_s) if self.forecast else ()
                 acted = self._respond(self.the_response.respond, forecast_w) or acted
             acted = self._place() or acted
             # jobs that are being killed still hold their servers: what is left can be known only afterwards
-            settled = injector.cap_w is not None and not self.killing and not self.done()
+            settled = injector.cap_w is not None and not self.lifecycle.pending and not self.lifecycle.finished
             if settled and self.the_response.between_steps:
                 acted = self._respond(self.the_response.adjust) or acted
             self._call_next_step(now_s, stepped and not acted)
         if self.needs_dynamic_jobs or self.bs.dynamic_job_registration_enabled:
-            self.lifecycle.close(self.done())
+            self.lifecycle.close(self.lifecycle.finished)
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
@@ -185,22 +169,18 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         assert injector is not None and injector.cap_w is not None
         plan = Plan(cluster, forecast_w)
         change(plan, injector.cap_w)
-        kills: list[Job] = []
+        kills: list[ManagedJob] = []
         doomed = 0
         acted = False
         for decision in plan.decisions():
             acted = True
             if isinstance(decision, Kill):
-                run = cluster.running[decision.job_id]
-                doomed |= run.mask
-                kills.append(run.job)
+                job = cluster.running[decision.job_id]
+                doomed |= job.mask
+                kills.append(job)
             else:
                 self._set_pstate(decision, doomed)
-        for job in kills:
-            self.killing.add(job.id)
-            self.kill_victim(cluster.running[job.id])
-        if kills:
-            self.bs.kill_jobs(kills)
+        self.kill(kills)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted
 
@@ -256,31 +236,32 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             return False
         starts = backfilling.place(cluster)
         queue.new.clear()
-        for run in cluster.carry_out(starts, self.bs) if starts else ():
-            # only a response asks
-            if self.injector is not None:
-                run.work_flops = self._work_flops(run)
-                if (run.job.profile_dict or {}).get("type") == "delay":
-                    self._first_delay = self._first_delay or run.job.id
-                    self._delays += 1
+        cluster.carry_out(starts, self.bs)
+        # only a response asks
+        for start in starts if self.injector is not None else ():
+            job = start.job
+            job.plan.work_flops = self._work_flops(job)
+            if (job.job.profile_dict or {}).get("type") == "delay":
+                self._first_delay = self._first_delay or job.job.id
+                self._delays += 1
         self._placed = cluster.version
         return bool(starts)
 
-    def _work_flops(self, run: Running) -> float:
+    def _work_flops(self, job: ManagedJob) -> float:
         """Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
-        if self._estimate == "learned" and self.cluster.needed_share is not None and run.walltime_s < math.inf:
-            return self.cluster.needed_share * run.walltime_s * self.fastest_flops
-        hosts = [self.platform.hosts[i] for i in hostset.ids(run.mask)]
+        if self._estimate == "learned" and self.cluster.needed_share is not None and job.walltime_s < math.inf:
+            return self.cluster.needed_share * job.walltime_s * self.fastest_flops
+        hosts = [self.platform.hosts[i] for i in hostset.ids(job.mask)]
         if self._estimate == "exact":
             try:
-                profile = parse_profile(run.job.profile_dict, f"profile {run.job.profile}")
+                profile = parse_profile(job.job.profile_dict, f"profile {job.job.profile}")
             except InputError:
                 profile = None  # one that only a real Batsim runs, such as one that communicates
             if isinstance(profile, Parallel):
-                return profile.work_flops(run.hosts, 0.0) / run.hosts
+                return profile.work_flops(job.hosts, 0.0) / job.hosts
         fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
-        return run.walltime_s * fastest if run.walltime_s < math.inf else 0.0
+        return job.walltime_s * fastest if job.walltime_s < math.inf else 0.0
 
     # steps --------------------------------------------------------------------------------------------------------
 
@@ -294,15 +275,15 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         injector, cluster = self.injector, self.cluster
         assert injector is not None
         changing = (cluster.switching_on | cluster.switching_off) & ~self.transitions.failed | cluster.draining
-        at_rest = not cluster.running and not changing and not self.killing
-        if injector.over and idle_step and not changing and not self.killing:
+        at_rest = not cluster.running and not changing and not self.lifecycle.pending
+        if injector.over and idle_step and not changing and not self.lifecycle.pending:
             # the cap holds for ever, and neither part could do anything: nor can they later, unless time alone matters
             waits = len(self.queue) and not (self.queue.time_invariant and self.the_backfilling.time_invariant)
             self._settled = at_rest or (self._steady and not waits)
             self._count_idle_step()
         if self._settled and at_rest and not self.hosts_may_return:
             self._give_up()
-        if self._settled or self.done():
+        if self._settled or self.lifecycle.finished:
             self._paused = not at_rest
             return
         self._paused = False
@@ -321,7 +302,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     def _give_up_on_hosts(self) -> bool:
         """Reject what only hosts out of service could run, once nothing else is to come; whether there was any."""
         jobs, cluster = self.lifecycle, self.cluster
-        coming = jobs.more_jobs or jobs.awaits or cluster.running or self.killing or self.hosts_may_return
+        coming = jobs.more_jobs or jobs.awaits or cluster.running or self.lifecycle.pending or self.hosts_may_return
         stuck = not coming and self.reject_stuck()
         if stuck:
             self.changed()
@@ -333,7 +314,4 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         assert self.injector is not None
         if self.lifecycle.more_jobs or self._give_up_on_hosts():
             return
-        waiting = list(self.queue)
-        for row in waiting:
-            self.queue.remove(row)
-        self.lifecycle.reject([row.job for row in waiting], f"too wide for the last cap of {self.injector.cap_w} W")
+        self.reject(self.queue, f"too wide for the last cap of {self.injector.cap_w} W")

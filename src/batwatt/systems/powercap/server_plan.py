@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Host
-from batwatt.systems.powercap.cluster import Cluster, Running
+from batwatt.scheduling.cluster import Cluster
+from batwatt.scheduling.jobs import ManagedJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ class Plan:
         self.running = list(cluster.running.values())
         self.before = list(cluster.pstate)
         self.state = list(cluster.pstate)
-        self.killed: list[Running] = []
-        self._job_of: dict[int, Running] = {i: run for run in self.running for i in hostset.ids(run.mask)}
+        self.killed: list[ManagedJob] = []
+        self._job_of: dict[int, ManagedJob] = {i: run for run in self.running for i in hostset.ids(run.mask)}
         self._power = [self._power_of(host, self.state[host.id]) for host in self.hosts]
         self.power_w = math.fsum(self._power)
 
@@ -79,7 +80,7 @@ class Plan:
         """Ids of the servers whose state may be changed in this step."""
         return [host.id for host in self.hosts if not self.locked >> host.id & 1 and host.compute]
 
-    def job_on(self, server: int) -> Running | None:
+    def job_on(self, server: int) -> ManagedJob | None:
         """The job that runs on a server and was not killed by this plan."""
         return self._job_of.get(server)
 
@@ -163,7 +164,7 @@ class Plan:
             # summed anew: increments would pile up rounding errors
             self.power_w = math.fsum(self._power)
 
-    def kill(self, run: Running) -> None:
+    def kill(self, run: ManagedJob) -> None:
         """Give up a job; its servers are idle from then on."""
         self.killed.append(run)
         self.running.remove(run)

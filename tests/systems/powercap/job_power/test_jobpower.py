@@ -23,6 +23,7 @@ from batwatt.results.power import compare
 from batwatt.results.run_data import RunData
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.scheduling.registry import names
+from batwatt.systems.powercap.job_power.predictors import Submitted
 
 # 4 hosts draw 400 W when idle: 250 W are left for jobs
 ROOM_250 = envelope(650.0)
@@ -331,8 +332,8 @@ def test_a_wider_margin_is_never_a_larger_load(drawn, levels):
     workload = jobs_of(*rows_of(drawn), nb_res=4)
     for check in ("mean", "gaussian", "max", "node"):
         record, scheduler = carried_out(workload, 4, envelope=cap, power_check=check)
-        mean_w = {job.name: scheduler.predictor.predict(scheduler._submitted(scheduler.bs.jobs[job.id])).mean_w
-                  for job in workload.jobs}  # fmt: skip
+        submitted = {job.name: Submitted(job.id, job.hosts, job.raw) for job in workload.jobs}
+        mean_w = {name: scheduler.predictor.predict(job).mean_w for name, job in submitted.items()}
         runs = [row for row in record.jobs if row[8] is not None and row[10] > row[8]]
         for row in runs:
             at = row[8]

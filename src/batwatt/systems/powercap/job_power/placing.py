@@ -12,8 +12,9 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TypeAlias
 
-from batwatt.scheduling.passes import ClusterView, Room, Start
-from batwatt.scheduling.queue import Waiting
+from batwatt.scheduling.cluster import Cluster, Start
+from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.passes import Room
 from batwatt.systems.powercap.job_power.power_checks import Candidate, Headroom, Load, PowerCheck
 from batwatt.units import microseconds
 
@@ -29,9 +30,9 @@ class PowerRoom(Room):
 
     def __init__(
         self,
-        cluster: ClusterView,
+        cluster: Cluster,
         check: PowerCheck,
-        load_of: Callable[[Waiting], Load],
+        load_of: Callable[[ManagedJob], Load],
         held: list[Held],
         cap_w: float,
     ) -> None:
@@ -41,13 +42,13 @@ class PowerRoom(Room):
         self._free, self._begin_s = cluster.free, math.inf
         self._left = Headroom(self._free.bit_count(), Load.of(load for _, _, load in held), 0, Load(), cap_w)
 
-    def _end_s(self, job: Waiting) -> float:
+    def _end_s(self, job: ManagedJob) -> float:
         return microseconds(self._cluster.now_s + job.walltime_s)
 
-    def _candidate(self, job: Waiting) -> Candidate:
+    def _candidate(self, job: ManagedJob) -> Candidate:
         return Candidate(job.hosts, job.walltime_s, self._load_of(job), self._end_s(job) > self._begin_s)
 
-    def take(self, job: Waiting) -> bool:
+    def take(self, job: ManagedJob) -> bool:
         """See `Room`."""
         if job.hosts > self._left.hosts:
             return False
@@ -62,7 +63,7 @@ class PowerRoom(Room):
         self._left, self.is_open = left, left.hosts > 0
         return True
 
-    def reserve(self, job: Waiting) -> bool:
+    def reserve(self, job: ManagedJob) -> bool:
         """See `Room`: a job that never fits gets one that delays no other."""
         own, free, spare, later = self._load_of(job), self._left.hosts, 0, Load()
         ends = sorted(self._held, key=itemgetter(0))
@@ -77,7 +78,7 @@ class PowerRoom(Room):
         self._left = replace(self._left, late_hosts=spare, late_load=later)
         return True
 
-    def behind(self, candidates: Iterator[Waiting]) -> Iterator[Waiting]:
+    def behind(self, candidates: Iterator[ManagedJob]) -> Iterator[ManagedJob]:
         """See `Room`: a check may pick a set."""
         jobs = [job for job in candidates if job.hosts <= self._left.hosts]
         return iter([jobs[index] for index in self._check.pick([self._candidate(job) for job in jobs], self._left)])

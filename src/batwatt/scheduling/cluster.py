@@ -1,0 +1,296 @@
+"""Hosts that jobs do not share, as a scheduler tracks them by its decisions and Batsim's messages, and their passes.
+
+Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
+`switching_on`, `switching_off`; `draining` hosts are busy or idle ones that will be put to sleep once a kill has taken
+effect; hosts out of service (`transitions`) lie over all of these. `version` counts the changes of what is free and of
+what runs. `needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import Any, final
+
+import numpy as np
+from mypy_extensions import mypyc_attr
+
+from batwatt.model import hostset
+from batwatt.model.hostset import HostSet
+from batwatt.model.platform import Platform
+from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.passes import Room, backfill
+from batwatt.scheduling.queue import Ends, Queue
+from batwatt.scheduling.transitions import Transitions
+from batwatt.units import microseconds
+
+
+@final
+class Start:
+    """Start a job on the hosts of a mask."""
+
+    __slots__ = ("job", "mask")
+
+    def __init__(self, job: ManagedJob, mask: int) -> None:
+        self.job = job
+        self.mask = mask
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Progress:
+    """What the hosts of a job have executed of it: the `plan` of a job whose hosts change their speeds.
+
+    `work_flops` is the estimated work per host, `done_flops` what its slowest host had executed of the present run at
+    `since_s`, `speed_flops` its speed since then, in flop/s.
+    """
+
+    def __init__(self) -> None:
+        self.work_flops = 0.0
+        self.begin(0.0, 0.0)
+
+    def begin(self, now_s: float, speed_flops: float) -> None:
+        """Begin a run."""
+        self.done_flops = 0.0
+        self.since_s = now_s
+        self.speed_flops = speed_flops
+
+    def done_by(self, now_s: float) -> float:
+        """Return the flops per host executed by `now_s` (Ef_j)."""
+        return self.done_flops + self.speed_flops * (now_s - self.since_s)
+
+
+class Cluster:
+    """The hosts of a platform; parts read them, only the base of a scheduler changes them."""
+
+    def __init__(
+        self,
+        count: int,
+        queue: Queue,
+        platform: Platform | None = None,
+        selection: NodeSelection | None = None,
+        transitions: Transitions | None = None,
+    ) -> None:
+        self.count = count
+        self.everyone = hostset.span(0, count - 1)
+        self.queue = queue
+        self.platform = platform
+        self.selection = selection
+        self.transitions = transitions or Transitions(platform)
+        self.now_s = 0.0
+        self.idle = self.everyone
+        self.busy = self.asleep = self.switching_on = self.switching_off = 0
+        self.draining = 0
+        self.version = 0
+        self.running: dict[str, ManagedJob] = {}
+        """By the id of the present attempt."""
+        self.ends = Ends()
+        self._tickets: dict[int, tuple[float, int, int]] = {}
+        """Entry in `ends` of each job that runs, by number."""
+        self.needed_share: float | None = None
+        hosts = platform.hosts if platform else ()
+        self.pstate = [host.initial_pstate for host in hosts]
+        self._at: dict[float, int] = {}
+        """Speed in flop/s -> the hosts that have it now."""
+        for index, host in enumerate(hosts):
+            speed = host.pstates[host.initial_pstate].speed_flops
+            self._at[speed] = self._at.get(speed, 0) | 1 << index
+
+    @property
+    def free(self) -> int:
+        """Hosts on which a job can start now."""
+        return self.idle & ~(self.draining | self.transitions.away)
+
+    @property
+    def locked(self) -> int:
+        """Hosts whose state nobody may change now: in transition, draining or away."""
+        return self.switching_on | self.switching_off | self.draining | self.transitions.away
+
+    def select(self, job: ManagedJob, free: int) -> int:
+        """Return the hosts for a job among free ones, by the node selection; 0 if too few suit it."""
+        selection = self.selection
+        if selection is None:
+            return hostset.lowest(free, job.hosts)
+        ids = np.array(hostset.ids(free), dtype=np.int64)
+        ones = np.ones(len(ids), dtype=np.int64)
+        states = []
+        if self.platform is not None:
+            states = [self.platform.hosts[i].pstates[self.pstate[i]] for i in ids.tolist()]
+        watts = np.array([state.full_w for state in states] or ones * np.nan)
+        speeds = np.array([state.speed_flops for state in states] or ones * np.nan)
+        best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), job.hosts)[: job.hosts]
+        return sum(1 << i for i in ids[best].tolist()) if len(best) == job.hosts else 0
+
+    def carry_out(self, starts: list[Start], bs: Any) -> None:
+        """Start jobs of the queue, by `bs`."""
+        for start in starts:
+            job = start.job
+            self.queue.remove(job)
+            self.start(job, start.mask)
+            job.job.allocation = HostSet(start.mask)
+            bs.execute_job(job.job)
+
+    def start(self, job: ManagedJob, mask: int) -> None:
+        """Give a job its hosts from now on."""
+        job.mask, job.start_s = mask, self.now_s
+        self.idle &= ~mask
+        self.busy |= mask
+        self.running[job.job.id] = job
+        self.version += 1
+        self._tickets[job.number] = self.ends.add(job.deadline_s, job.number, job.hosts)
+        if self.platform is not None:
+            job.plan.begin(self.now_s, self.slowest(mask))
+
+    def end(self, job: ManagedJob) -> None:
+        """Free the hosts of a job whose run has ended; `job.job` is that run."""
+        del self.running[job.job.id]
+        self.version += 1
+        self.busy &= ~job.mask
+        self.idle |= job.mask
+        job.mask = 0
+        self.ends.remove(self._tickets.pop(job.number))
+
+    def learn(self, job: ManagedJob, fastest_flops: float) -> None:
+        """Update `needed_share` by a job that has succeeded."""
+        if 0.0 < job.walltime_s < math.inf:
+            share = job.plan.done_by(self.now_s) / (job.walltime_s * fastest_flops)
+            self.needed_share = max(self.needed_share or 0.0, min(1.0, share))
+
+    def set_pstate(self, mask: int, pstate: int) -> None:
+        """DVFS at once, or the beginning of a transition (`pstate` is then where it leads)."""
+        platform = self.platform
+        assert platform is not None
+        self.version += 1
+        before = self.switching_on | self.switching_off
+        for host in hostset.ids(mask):
+            bit = 1 << host
+            sleeps = platform.hosts[host].sleep_of
+            if pstate in sleeps:
+                self.idle &= ~bit
+                self.switching_off |= bit
+            elif self.asleep & bit:
+                self.asleep &= ~bit
+                self.switching_on |= bit
+            self.pstate[host] = pstate
+            for speed in self._at:
+                self._at[speed] &= ~bit
+            speed = platform.hosts[host].pstates[pstate].speed_flops
+            self._at[speed] = self._at.get(speed, 0) | bit
+        switching = (self.switching_on | self.switching_off) & ~before
+        if switching:
+            self.transitions.began(switching, pstate, self.now_s)
+        for job in self.running.values():
+            if job.mask & mask:
+                progress: Progress = job.plan
+                progress.done_flops = progress.done_by(self.now_s)
+                progress.since_s = self.now_s
+                progress.speed_flops = self.slowest(job.mask)
+
+    def arrived(self, mask: int) -> None:
+        """Transitions ended."""
+        self.version += 1
+        self.idle |= mask & self.switching_on
+        self.asleep |= mask & self.switching_off
+        self.switching_on &= ~mask
+        self.switching_off &= ~mask
+
+    def hosts_changed(self) -> None:
+        """Hosts failed, came back or went away: those that are away will not be free when their jobs end."""
+        self.version += 1
+        for job in self.running.values():
+            self.ends.remove(self._tickets[job.number])
+            present = (job.mask & ~self.transitions.away).bit_count()
+            self._tickets[job.number] = self.ends.add(job.deadline_s, job.number, present)
+
+    def slowest(self, mask: int) -> float:
+        """Speed in flop/s of the slowest host of a set, which rules a parallel job."""
+        return min([speed for speed, hosts in self._at.items() if hosts & mask], default=math.inf)
+
+
+_sort_key = attrgetter("sort_key")
+
+
+@final
+class FreeHosts(Room):
+    """The free hosts of a cluster; a reservation counts hosts, until its shadow time and beyond it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self.cluster = cluster
+        self.version = cluster.version
+        self.free = cluster.free
+        self.count = self.free.bit_count()
+        self.is_open = self.count > 0
+        self.starts: list[Start] = []
+        self.head: ManagedJob | None = None
+        """The job that has the reservation."""
+        self.shadow_s = math.inf
+
+    def take(self, job: Any) -> bool:
+        """See `Room`."""
+        waiting: ManagedJob = job
+        limits, hosts = self.limits, waiting.hosts
+        if hosts > self.count:
+            return False
+        late = waiting.walltime_s > limits.window_s
+        if late and hosts > limits.extra:
+            return False
+        mask = self.cluster.select(waiting, self.free)
+        if not mask:
+            return False
+        self.starts.append(Start(waiting, mask))
+        self.free &= ~mask
+        self.count -= hosts
+        self.is_open = self.count > 0
+        if late:
+            limits.extra -= hosts
+        if limits.free < math.inf:
+            limits.free = float(self.count)
+        return True
+
+    def reserve(self, job: Any) -> bool:
+        """See `Room`: a job that never fits gets one that delays no other."""
+        cluster, ends, now_s = self.cluster, self.cluster.ends, self.cluster.now_s
+        if len(cluster.queue.rows) == len(self.starts) + 1:
+            self.is_open = False
+            return True
+        rows = [start.job for start in self.starts]
+        tickets = [ends.add(microseconds(now_s + row.walltime_s), row.number, row.hosts) for row in rows]
+        shadow_s, extra = ends.shadow(job.hosts, self.count)
+        for ticket in tickets:
+            ends.remove(ticket)
+        self.hold(job, shadow_s, float(extra))
+        return True
+
+    def hold(self, head: ManagedJob, shadow_s: float, extra: float) -> None:
+        """Reserve for a job from a time in s on, at which `extra` hosts are to spare."""
+        self.head, self.shadow_s = head, shadow_s
+        limits = self.limits
+        limits.free = float(self.count)
+        limits.window_s, limits.extra = microseconds(shadow_s - self.cluster.now_s), extra
+
+
+@final
+class HostsPass:
+    """The passes over a cluster; one that reserved and started nothing is not made again for the same jobs."""
+
+    def __init__(self) -> None:
+        self._last: FreeHosts | None = None
+
+    def place(self, cluster: Cluster, rule: str) -> list[Start]:
+        """The jobs that start now, in order of the queue, by a rule of `backfill`."""
+        room = FreeHosts(cluster)
+        if not room.is_open or not cluster.queue.rows:
+            return room.starts
+        queue, last = cluster.queue, self._last
+        if last is not None and last.version == room.version and queue.time_invariant and last.head is queue.rows[0]:
+            # only submissions since the last pass: what was refused then is refused now, as the window shrinks
+            queue.new.sort(key=_sort_key)
+            room.hold(queue.rows[0], last.shadow_s, last.limits.extra)
+            backfill("pass", iter(queue.new), room)
+            return room.starts
+        if rule == "pass":
+            room.limits.free = float(room.count)
+        backfill(rule, queue.fitting(cluster.now_s, room.limits), room)
+        self._last = None if room.starts or room.head is None else room
+        return room.starts
