@@ -173,13 +173,14 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         cluster, queue = self.cluster, self.queue
         cap_w = self._cap_w
         this_pass = (cluster.version, self._learned, cap_w)
-        unchanged = this_pass == self._last_pass and not queue.new and queue.time_invariant
+        aged = queue.ages.aged(cluster.now_s)
+        unchanged = this_pass == self._last_pass and not queue.new and queue.time_invariant and not aged
         if not queue.rows or not cluster.free or unchanged:
             queue.new.clear()
             return
         held = [(job.deadline_s, job.hosts, job.plan.load) for job in cluster.running.values()]
         room = PowerRoom(cluster, self.check, self._load_of, held, cap_w)
-        backfill(self.rule, queue.ordered(cluster.now_s), room)
+        backfill(self.rule, queue.ordered(cluster.now_s), room, aged)
         cluster.carry_out(room.starts, self.bs)
         queue.new.clear()
         self._last_pass = (cluster.version, self._learned, cap_w)

@@ -15,7 +15,7 @@ from batwatt.model.workload import LONG_S
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.foresight import CapacityForecast, ForecastError
-from batwatt.scheduling.options import NODES, VICTIM, PartChoice
+from batwatt.scheduling.options import AGE, NODES, VICTIM, PartChoice
 from batwatt.scheduling.orders import Fcfs, Order, Wfp
 from batwatt.scheduling.registry import make, named
 from batwatt.scheduling.victims import Lose
@@ -43,6 +43,7 @@ class VarcapOptions(VaryingOptions):
     preemption: PartChoice | None = Field(
         None, description="which running jobs are stopped so that a waiting one starts; by default none"
     )
+    age_limit_s: float | None = Field(None, gt=0.0, description=AGE)
     requeue: Literal["submission", "end"] = Field(
         "submission", description="where a terminated job waits: by its first submission, or behind all others"
     )
@@ -124,13 +125,16 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         if not mapping.in_order:
             if chosen.order is not None:
                 raise _clash("order", chosen.order, f"{mapping.name} has an order of its own")
+            if chosen.age_limit_s is not None:
+                raise _clash("age_limit_s", chosen.age_limit_s, f"{mapping.name} has an order of its own")
             if chosen.backfilling is not None and self._backfilling.blocked != "pass":
                 raise _clash("backfilling", chosen.backfilling, f"{mapping.name} has an order of its own")
 
     def _queue(self) -> WaitingQueue:
-        if isinstance(self._order, Fcfs) and self._backfilling.blocked == "pass":
+        age_limit_s = self.settings.age_limit_s
+        if isinstance(self._order, Fcfs) and self._backfilling.blocked == "pass" and age_limit_s is None:
             return BucketQueue()
-        return SortedQueue(self._order, self._backfilling)
+        return SortedQueue(self._order, self._backfilling, age_limit_s)
 
     @property
     def knowledge(self) -> Knowledge:

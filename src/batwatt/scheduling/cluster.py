@@ -283,6 +283,9 @@ class HostsPass:
         if not room.is_open or not cluster.queue.rows:
             return room.starts
         queue, last = cluster.queue, self._last
+        aged = queue.ages.aged(cluster.now_s)
+        if aged:
+            last = None
         if last is not None and last.version == room.version and queue.time_invariant and last.head is queue.rows[0]:
             # only submissions since the last pass: what was refused then is refused now, as the window shrinks
             queue.new.sort(key=_sort_key)
@@ -291,6 +294,6 @@ class HostsPass:
             return room.starts
         if rule == "pass":
             room.limits.free = float(room.count)
-        backfill(rule, queue.fitting(cluster.now_s, room.limits), room)
-        self._last = None if room.starts or room.head is None else room
+        backfill(rule, queue.fitting(cluster.now_s, room.limits), room, aged)
+        self._last = None if aged or room.starts or room.head is None else room
         return room.starts

@@ -21,7 +21,8 @@ class ManagedJob:
     """A job of the workload through all its attempts; times in s.
 
     Identity: `number` counts arrivals, `job` is the present attempt as pybatsim has it, `name` the id in the workload.
-    Requests: `hosts`, `walltime_s` (infinite without one), `submit_s`, `memory` on its machine. `machines` is how many
+    Requests: `hosts`, `walltime_s` (infinite without one), `memory` on its machine; `submit_s` is the submission by
+    which it queues, `release_s` the first one. `machines` is how many
     machines it has to itself; 0: it shares one, with the cores `bits` of it.
 
     Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
@@ -39,7 +40,7 @@ class ManagedJob:
     __slots__ = (
         "assumed_s", "bits", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines", "mask",
         "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted", "rank", "refused",
-        "scales", "sort_key", "start_s", "submit_s", "walltime_s",
+        "release_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
     )  # fmt: skip
 
     def __init__(
@@ -58,7 +59,7 @@ class ManagedJob:
         self.number = number
         self.job: Any = job
         self.name: str = job.id
-        self.submit_s = float(job.submit_time)
+        self.submit_s = self.release_s = float(job.submit_time)
         self.hosts: int = job.requested_resources
         walltime: Any = job.requested_time
         self.walltime_s: float = float(walltime) if walltime is not None and walltime > 0 else math.inf

@@ -24,6 +24,10 @@ WAIT_H = [6.0, 24.0]
 WaitHours = Annotated[list[Annotated[float, Field(ge=0.0)]], Field(min_length=1, max_length=2)]
 """Hours >= 0 that short and long jobs may wait, or one for all."""
 VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
+AGE = (
+    "time in s since its release after which a waiting job goes before all others, with a reservation, and a running "
+    "one is stopped for no other; null: no limit"
+)
 LIMIT = (
     "time in s within which a host must switch on or off, or it is out of service until it is reported; by default "
     "three times the duration in the platform file, at least 300 s"
@@ -51,6 +55,7 @@ class PowerOptions(SchedulerOptions):
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
     victim: PartChoice = Field("lose", description=VICTIM)
+    age_limit_s: float | None = Field(None, gt=0.0, description=AGE)
 
 
 class EnvelopeOptions(PowerOptions):

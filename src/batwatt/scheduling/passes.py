@@ -5,7 +5,7 @@ A system has two parts in it: the candidates, as its queue orders them, and a `R
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
@@ -37,18 +37,31 @@ class Room:
         return candidates
 
 
-def backfill(rule: str, candidates: Iterator[Any], room: Room) -> None:
+def backfill(rule: str, candidates: Iterator[Any], room: Room, aged: Sequence[Any] = ()) -> None:
     """Start candidates in order; one that does not fit is passed over, stops those behind it, or gets a reservation.
 
-    `rule`: pass, stop or reserve (`Backfilling.blocked`).
+    `rule`: pass, stop or reserve (`Backfilling.blocked`). `aged` jobs come before all others, and the first of them
+    that does not fit gets the reservation, whatever the rule.
     """
-    unreserved = rule == "reserve"
-    blocked = False
+    first: set[int] = set()
+    held = False
+    for job in aged:
+        if not room.is_open:
+            return
+        first.add(job.number)
+        if not (room.take(job) or held):
+            held = room.reserve(job)
+    if held and rule == "stop":
+        return
+    unreserved = rule == "reserve" and not held
+    blocked = held
+    if held:
+        candidates = room.behind(candidates)
     while room.is_open:
         job = next(candidates, None)
         if job is None:
             break
-        if room.take(job):
+        if job.number in first or room.take(job):
             continue
         if rule == "stop":
             break

@@ -41,6 +41,40 @@ class Gap:
         return (need <= self.free) & ((walltime_s <= self.window_s) | (need <= self.extra))
 
 
+@final
+class Ages:
+    """Waiting jobs by their release, of which those older than `limit_s` go first (infinite: none)."""
+
+    def __init__(self, limit_s: float | None) -> None:
+        self.limit_s: Final = math.inf if limit_s is None else limit_s
+        self._rows: list[Any] = []
+        """(release in s, number, job)"""
+
+    def add(self, job: ManagedJob) -> None:
+        """Add a job that waits."""
+        if self.limit_s < math.inf:
+            insort(self._rows, (job.release_s, job.number, job))
+
+    def remove(self, job: ManagedJob) -> None:
+        """Remove a job that waits no more."""
+        if self.limit_s < math.inf:
+            del self._rows[bisect_left(self._rows, (job.release_s, job.number))]
+
+    def is_aged(self, job: ManagedJob, now_s: float) -> bool:
+        """Whether a job is older than the limit."""
+        return now_s - job.release_s >= self.limit_s
+
+    def aged(self, now_s: float) -> list[ManagedJob]:
+        """Return the waiting jobs older than the limit, the oldest first."""
+        aged: list[ManagedJob] = []
+        for row in self._rows:
+            job: ManagedJob = row[2]
+            if not self.is_aged(job, now_s):
+                break
+            aged.append(job)
+        return aged
+
+
 class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the lower number.
 
@@ -49,8 +83,9 @@ class Queue:
     `time_invariant` tells whether the order of two jobs never changes.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, age_limit_s: float | None = None) -> None:
         self._order = order
+        self.ages: Final = Ages(age_limit_s)
         self.time_invariant = order.time_invariant
         self.new: list[ManagedJob] = []
         self._keys: list[tuple[float, float, int]] = []
@@ -86,9 +121,11 @@ class Queue:
             self._hosts.insert(index, row.hosts)
             self._walltime.insert(index, row.walltime_s)
         self.new.append(row)
+        self.ages.add(row)
 
     def remove(self, row: ManagedJob) -> None:
         """Take a row out."""
+        self.ages.remove(row)
         index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
         del self._keys[index], self.rows[index]
         del self._hosts[index], self._walltime[index]

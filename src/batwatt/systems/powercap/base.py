@@ -128,7 +128,7 @@ class PowerScheduler(Scheduler[Settings]):
         """Make the queue and the cluster."""
         super().onSimulationBegins()
         self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self.fastest_flops))
-        self.queue = Queue(self.the_order)
+        self.queue = Queue(self.the_order, self.settings.age_limit_s)
         self.cluster = Cluster(
             self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions
         )

@@ -232,7 +232,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             queue.new.clear()
             return False
         unchanged = not queue.new and cluster.version == self._placed
-        if unchanged and queue.time_invariant and backfilling.time_invariant:
+        timeless = queue.time_invariant and backfilling.time_invariant and not queue.ages.aged(cluster.now_s)
+        if unchanged and timeless:
             return False
         starts = backfilling.place(cluster)
         queue.new.clear()

@@ -86,7 +86,7 @@ class JobFlow:
         """What is tracked of a job that arrives. Raises InputError."""
         raw: Any = job.json_dict or {}
         scheduler = self._scheduler
-        _, length_s, run_s = self.lengths.described(job)
+        release_s, length_s, run_s = self.lengths.described(job)
         estimate_s, memory = length_s, 0.0
         if ESTIMATE in raw:
             estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
@@ -96,6 +96,7 @@ class JobFlow:
         self._count += 1
         machines = scheduler.to_itself(job.requested_resources)
         task = ManagedJob(self._count, job, length_s, run_s, estimate_s, assumed_s, long, machines, memory)
+        task.release_s = release_s
         task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
         task.scales = self.lengths.scales(job)
         return task

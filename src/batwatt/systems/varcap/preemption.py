@@ -16,6 +16,7 @@ from typing import ClassVar
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.queue import Ages
 from batwatt.scheduling.registry import register
 from batwatt.systems.varcap.buckets import Bucket
 from batwatt.systems.varcap.queues import Range, reservation
@@ -85,10 +86,14 @@ class Notice:
 
 
 class Preemptions:
-    """What is announced, `notice_s` before it comes; `loss_s` is what killing a job costs it that has run so long."""
+    """What is announced, `notice_s` before it comes; `loss_s` is what killing a job costs it that has run so long.
 
-    def __init__(self, rule: Preemption, notice_s: float, loss_s: Callable[[Job, float], float]) -> None:
+    Jobs that are aged by `ages` are stopped for no other.
+    """
+
+    def __init__(self, rule: Preemption, notice_s: float, loss_s: Callable[[Job, float], float], ages: Ages) -> None:
         self._rule = rule
+        self._ages = ages
         self._notice_s = max(notice_s, LEAST_NOTICE_S)
         self._loss_s = loss_s
         self._waiting: dict[int, Shape] = {}
@@ -141,7 +146,9 @@ class Preemptions:
         running = [
             task
             for task in fleet.tasks.values()
-            if task.number not in promised and task.ends_s(task.estimate_s) > stop_s and not fleet.stranded(task)
+            if task.number not in promised
+            and task.ends_s(task.estimate_s) > stop_s
+            and not (fleet.stranded(task) or self._ages.is_aged(task, now_s))
         ]
         longest_s = max((task.ends_s(task.estimate_s) for task in running), default=stop_s) - stop_s
         lost_s: dict[int, float] = {}

@@ -21,6 +21,7 @@ from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.scheduling.passes import Room, backfill
+from batwatt.scheduling.queue import Ages
 from batwatt.systems.varcap.buckets import Bucket, Entry
 from batwatt.units import LAG_S
 
@@ -125,6 +126,7 @@ class WaitingQueue(ABC):
     """Tasks that wait for one range of machines; `rule`: what one that does not fit does to those behind it."""
 
     rule: str
+    ages: Ages
 
     @abstractmethod
     def add(self, task: ManagedJob) -> None:
@@ -154,7 +156,7 @@ class WaitingQueue(ABC):
         """Start what can start; `freed`: more than arrivals may have changed since the last time."""
         if self.may_start(freed):
             room = FleetRoom(fleet, now_s, where, self, start, freed)
-            backfill(self.rule, self.candidates(room), room)
+            backfill(self.rule, self.candidates(room), room, self.ages.aged(now_s))
 
 
 @final
@@ -200,6 +202,7 @@ class BucketQueue(WaitingQueue):
 
     def __init__(self, key: Key | None = None) -> None:
         self.rule = "pass"
+        self.ages = Ages(None)
         self._key = key
         self._sign = 1.0
         # by what `need_of` says
@@ -305,7 +308,8 @@ class SortedQueue(WaitingQueue):
     `fcfs` the rank is the submission.
     """
 
-    def __init__(self, order: Order, backfilling: Backfilling) -> None:
+    def __init__(self, order: Order, backfilling: Backfilling, age_limit_s: float | None = None) -> None:
+        self.ages = Ages(age_limit_s)
         self._boxes: Any = Boxes(order)
         self._by_rank = isinstance(order, Fcfs)
         self.rule = backfilling.blocked or "stop"
@@ -314,6 +318,7 @@ class SortedQueue(WaitingQueue):
     def add(self, task: ManagedJob) -> None:
         """See `WaitingQueue`."""
         self._waiting[task.number] = task
+        self.ages.add(task)
         submit_s = task.rank if self._by_rank else task.submit_s
         self._boxes.add(task, (submit_s, task.estimate_s, task.width, need_of(task), task.rank, task.number))
 
@@ -331,6 +336,7 @@ class SortedQueue(WaitingQueue):
     def remove(self, task: ManagedJob) -> None:
         """See `WaitingQueue`."""
         del self._waiting[task.number]
+        self.ages.remove(task)
         self._boxes.remove(task.number)
 
     def may_start(self, freed: bool) -> bool:

@@ -75,7 +75,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.preemptions: Preemptions | None = None
         if self.parts.preemption is not None:
             notice_s = self.victim.checkpoint_s
-            self.preemptions = Preemptions(self.parts.preemption, notice_s, self.victims.loss_s)
+            ages = self.parts.mapping.queues[0].ages
+            self.preemptions = Preemptions(self.parts.preemption, notice_s, self.victims.loss_s, ages)
         memory = self.settings.machine_memory
         self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
         self.fleet.paces = self.paces if (self.paces != 1.0).any() else None
