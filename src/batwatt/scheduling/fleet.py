@@ -149,7 +149,7 @@ class Fleet:
         """Let a task run on machines from now on, for as long as it is assumed to."""
         task.places = places
         self.tasks[task.number] = task
-        task.pace = float(self.paces[places].min()) if task.scales and self.paces is not None else 1.0
+        task.pace = self.pace(task)
         until_s = now_s + (task.assumed_s - (task.length_s - task.left_s)) / task.pace
         if not task.machines:
             m: int = places.item(0)
@@ -169,6 +169,10 @@ class Fleet:
             unstable = places[places >= self._stable]
             self.until_s[unstable] = until_s
             self.foresight.count(now_s, until_s, len(unstable))
+
+    def pace(self, task: ManagedJob) -> float:
+        """How much of its length a task does in a second on its machines."""
+        return float(self.paces[task.places].min()) if task.scales and self.paces is not None else 1.0
 
     def remove(self, task: ManagedJob) -> None:
         """A task has ended, or is as good as that."""

@@ -103,6 +103,10 @@ class ManagedJob:
         """Return how much of its length it has done at a time, all runs together."""
         return self.ran_s(now_s) + self.length_s - self.left_s
 
+    def rest_s(self, now_s: float) -> float:
+        """Return how much of its length is left at a time."""
+        return self.left_s - self.ran_s(now_s)
+
     def ends_s(self, length_s: float) -> float:
         """Return when its run ends if the whole job is this long."""
         return self.start_s + (length_s - (self.length_s - self.left_s)) / self.pace

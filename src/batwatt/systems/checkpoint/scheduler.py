@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from batwatt.errors import InputError
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.checkpoint.fairness import Past
@@ -21,7 +22,7 @@ from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, P
 from batwatt.systems.checkpoint.options import CheckpointOptions
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, plan
 from batwatt.systems.checkpoint.prepare import Prepared, prepare
-from batwatt.systems.checkpoint.segments import CheckpointableJob, Segments, in_order, period_job, waiting_job
+from batwatt.systems.checkpoint.segments import CheckpointPlan, Segments, in_order, period_job, waiting_job
 from batwatt.systems.checkpoint.sequence import plan_by, usual_objective
 from batwatt.units import LAG_S
 
@@ -36,7 +37,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
     plans_lengths: ClassVar[bool] = True
-    lifecycle: JobLifecycle[CheckpointableJob]
+    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -50,9 +51,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         largest = max((abs(b - a) for a, b in pairwise(values)), default=0)
         self.most_change = largest if self.settings.k is None else self.settings.k
         """k: the most machines by which the capacity may change at once, as far as is known."""
-        self._starts: list[CheckpointableJob] = []
+        self._starts: list[ManagedJob] = []
         """What is to come to machines as soon as these are free, in this order."""
-        self._later: list[CheckpointableJob] = []
+        self._later: list[ManagedJob] = []
         """The same from `_later_s` on."""
         self._later_s = 0.0
 
@@ -137,7 +138,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         step_s = self.step_s
         if self._announced or not self.next_step or step_s == math.inf:
             return math.inf
-        longest_s = max((task.checkpoint_s for task in self.segments.tasks()), default=0.0)
+        longest_s = max((task.plan.checkpoint_s for task in self.fleet.tasks.values()), default=0.0)
         return step_s - (longest_s if self.settings.warning_s is None else self.settings.warning_s)
 
     def _wake(self, time_s: float, now_s: float) -> None:
@@ -146,22 +147,23 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Whether a checkpoint is to end just now, as those before a change do."""
-        saving = (task for task in self._running() if task.doing == "checkpoint")
-        return any(task.start_s + task.checkpoint_s <= now_s + LAG_S for task in saving)
+        saving = (task for task in self._running() if task.plan.doing == "checkpoint")
+        return any(task.start_s + task.plan.checkpoint_s <= now_s + LAG_S for task in saving)
 
     def _begin_checkpoints(self, now_s: float) -> None:
         for task in self._running():
-            if task.checkpoint_at_s is None or task.checkpoint_at_s > now_s + LAG_S or task.doing == "recovery":
+            plan: CheckpointPlan = task.plan
+            if plan.checkpoint_at_s is None or plan.checkpoint_at_s > now_s + LAG_S or plan.doing == "recovery":
                 continue
-            task.checkpoint_at_s = None
+            plan.checkpoint_at_s = None
             # what ends within the lag of times needs none
-            if task.doing == "work" and task.rest_s(now_s) > LAG_S:
-                self.segments.kill(task, "checkpoint" if task.checkpoint_s > 0.0 else "leave")
+            if plan.doing == "work" and task.rest_s(now_s) > LAG_S:
+                self.segments.kill(task, "checkpoint" if plan.checkpoint_s > 0.0 else "leave")
 
-    def _running(self) -> list[CheckpointableJob]:
+    def _running(self) -> list[ManagedJob]:
         """What is on machines in service and is not being killed, in the order of submission."""
         stranded = self.fleet.stranded
-        return in_order(task for task in self.segments.tasks() if not (task.dying or stranded(task)))
+        return in_order(task for task in self.fleet.tasks.values() if not (task.dying or stranded(task)))
 
     # before a change --------------------------------------------------------------------------------------------
 
@@ -169,15 +171,15 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         """A change comes at `step_s`: choose who is checkpointed before it."""
         self._announced = True
         jobs: list[PeriodJob] = []
-        able: dict[str, CheckpointableJob] = {}
+        able: dict[str, ManagedJob] = {}
         unable = 0
         for task in self._running():
-            if task.leaves or (task.doing == "work" and task.rest_s(now_s) <= step_s - now_s):
+            if task.plan.leaves or (task.plan.doing == "work" and task.rest_s(now_s) <= step_s - now_s):
                 continue  # gone by then
             works_s = self._works_s(task, now_s)
             if works_s >= step_s:
                 jobs.append(period_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
-            elif step_s - task.checkpoint_s < works_s - LAG_S:
+            elif step_s - task.plan.checkpoint_s < works_s - LAG_S:
                 unable += task.width
             else:
                 able[task.name] = task
@@ -189,17 +191,17 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         period_s = self._length_s(self.next_step + 1, step_s)
         for name in self.prepare(jobs, others, period_s, max(0, self.alive - unable)).ids & able.keys():
             task = able[name]
-            if task.checkpoint_s > 0.0:
-                task.checkpoint_at_s = step_s - task.checkpoint_s
-                self._wake(task.checkpoint_at_s, now_s)
+            if task.plan.checkpoint_s > 0.0:
+                task.plan.checkpoint_at_s = step_s - task.plan.checkpoint_s
+                self._wake(task.plan.checkpoint_at_s, now_s)
 
     # a change ---------------------------------------------------------------------------------------------------
 
     def _change(self, alive: int, now_s: float) -> None:
         """So many machines may be used from now on."""
         if self.settings.min_yield > 0.0:
-            for task in (*self.segments.tasks(), *self.segments.waiting.values()):
-                task.alone_s = self._alone_s(task, now_s)
+            for task in (*self.fleet.tasks.values(), *self.segments.waiting.values()):
+                task.plan.alone_s = self._alone_s(task, now_s)
         self._counted_s = now_s
         self._announced, self.segments.room = False, True
         self.alive = alive
@@ -210,13 +212,13 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             for task in [task for task in self.segments.waiting.values() if task.width > most]:
                 self.segments.refuse(task)
         # a checkpoint that is longer than the period was goes on
-        free = alive - sum(task.width for task in self._running() if task.doing == "checkpoint")
+        free = alive - sum(task.width for task in self._running() if task.plan.doing == "checkpoint")
         if self.fleet.outs:
             # what goes on there in part holds machines in service, too
-            stranded = (task.places for task in self.segments.tasks() if self.fleet.stranded(task))
+            stranded = (task.places for task in self.fleet.tasks.values() if self.fleet.stranded(task))
             free -= sum(int(self.fleet.in_service[places].sum()) for places in stranded)
         self._drop_unsaved(free, now_s)
-        here = [task for task in self._running() if task.doing != "checkpoint"]
+        here = [task for task in self._running() if task.plan.doing != "checkpoint"]
         here += self._plannable(free)
         tasks = {task.name: task for task in in_order(here)}
         jobs = [self._before(task, now_s) for task in tasks.values()]
@@ -231,35 +233,39 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     def _drop_unsaved(self, free: int, now_s: float) -> None:
         """Kill jobs that are not saved until the others fit; those that lose least go first."""
-        unsaved = [task for task in self._running() if task.doing == "work" and task.checkpoint_s > 0.0]
+        unsaved = [task for task in self._running() if task.plan.doing == "work" and task.plan.checkpoint_s > 0.0]
         held = sum(task.width for task in unsaved)
-        for task in sorted(unsaved, key=lambda task: (task.at_stake(now_s), task.number)):
+
+        def loss(task: ManagedJob) -> tuple[float, int]:
+            return task.width * (task.plan.again_s - task.left_s + task.ran_s(now_s)), task.number
+
+        for task in sorted(unsaved, key=loss):
             if held <= free:
                 return
             held -= task.width
             self.segments.kill(task, "lose")
 
-    def _before(self, task: CheckpointableJob, now_s: float) -> PeriodJob:
-        if task.doing == "waiting":
+    def _before(self, task: ManagedJob, now_s: float) -> PeriodJob:
+        if task.plan.doing == "waiting":
             return waiting_job(task)
-        if task.doing == "work" and task.checkpoint_s > 0.0:
+        if task.plan.doing == "work" and task.plan.checkpoint_s > 0.0:
             return period_job(task, "running")
-        rest_s = max(0.0, task.start_s + task.recovery_s - now_s) if task.doing == "recovery" else 0.0
+        rest_s = max(0.0, task.start_s + task.plan.recovery_s - now_s) if task.plan.doing == "recovery" else 0.0
         return period_job(task, "checkpointed", recovering_s=rest_s)
 
-    def _obey(self, task: CheckpointableJob, decision: Decision, now_s: float) -> None:
+    def _obey(self, task: ManagedJob, decision: Decision, now_s: float) -> None:
         if decision == "run":
-            if task.doing == "paused":
+            if task.plan.doing == "paused":
                 self.segments.work(task)
         elif decision in ("stop", "recover-later"):
-            if task.doing == "paused":
+            if task.plan.doing == "paused":
                 self.segments.leave(task)
-            elif task.doing != "waiting":
+            elif task.plan.doing != "waiting":
                 self.segments.kill(task, "leave")
         elif decision == "checkpoint":
-            task.leaves = True
-            task.checkpoint_at_s = self._later_s - task.checkpoint_s
-            self._wake(task.checkpoint_at_s, now_s)
+            task.plan.leaves = True
+            task.plan.checkpoint_at_s = self._later_s - task.plan.checkpoint_s
+            self._wake(task.plan.checkpoint_at_s, now_s)
         if decision == "recover":
             self._starts.append(task)
         elif decision == "recover-later":
@@ -276,11 +282,11 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self.switch()
         if self._later:
             self._wake(self._later_s, now_s)
-            if now_s >= self._later_s - LAG_S and not any(task.leaves for task in self._running()):
+            if now_s >= self._later_s - LAG_S and not any(task.plan.leaves for task in self._running()):
                 self._starts += self._later
                 self._later.clear()
         # one that was to be stopped for another may have ended before
-        self._starts = [task for task in self._starts if task.doing == "waiting" and not self._start(task)]
+        self._starts = [task for task in self._starts if task.plan.doing == "waiting" and not self._start(task)]
         if self.segments.room:
             self.segments.room = False
             self._fill(now_s)
@@ -299,7 +305,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         elif fleet.serving < self.alive:
             self.hosts.serve(fleet, fleet.idle(False)[: self.alive - fleet.serving], True)
 
-    def _start(self, task: CheckpointableJob) -> bool:
+    def _start(self, task: ManagedJob) -> bool:
         places = self.fleet.place(task, self.bs.time(), 0, len(self.fleet), True, blind=True)
         if places is None:
             return False
@@ -323,13 +329,13 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         if self.step_s < math.inf and self._free() > 0:
             self._recover_on(now_s)
 
-    def _idle_tasks(self, hurried: bool, now_s: float, alike: list[CheckpointableJob]) -> Iterator[CheckpointableJob]:
+    def _idle_tasks(self, hurried: bool, now_s: float, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
         """The jobs of a kind that are not to come to machines soon: those at risk, or the others."""
         if not self._cannot_save(alike[0], now_s):
             return self._idle([] if hurried else alike)
         return (task for task in self._idle(alike) if self._at_risk(task, now_s) == hurried)
 
-    def _idle(self, alike: list[CheckpointableJob]) -> Iterator[CheckpointableJob]:
+    def _idle(self, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
         """The jobs of a kind that are not to come to machines soon."""
         taken = {task.number for task in (*self._starts, *self._later)}
         return (task for task in alike if task.number not in taken)
@@ -337,8 +343,8 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def _plannable(
         self,
         room: int,
-        of: Callable[[list[CheckpointableJob]], Iterator[CheckpointableJob]] = iter,
-    ) -> list[CheckpointableJob]:
+        of: Callable[[list[ManagedJob]], Iterator[ManagedJob]] = iter,
+    ) -> list[ManagedJob]:
         """The waiting jobs that a plan on `room` machines can use, in order, `of` being those of a kind to choose from.
 
         Of a kind these are no more than have room side by side; a plan for yields may need each.
@@ -350,14 +356,14 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def _recover_on(self, now_s: float) -> None:
         """Let jobs recover on what is still free though they will not have ended that at the next change."""
 
-        def late(alike: list[CheckpointableJob]) -> Iterator[CheckpointableJob]:
+        def late(alike: list[ManagedJob]) -> Iterator[ManagedJob]:
             return self._idle(alike if self._works_s(alike[0], now_s) >= self.step_s else [])
 
         for task in self._plannable(self._free(), late):
             if task.width <= self._free():
                 self._start(task)
 
-    def _begin(self, waiting: list[CheckpointableJob], room: int, now_s: float) -> None:
+    def _begin(self, waiting: list[ManagedJob], room: int, now_s: float) -> None:
         """Let some jobs begin on so many machines, as is best until the next change."""
         if not waiting:
             return
@@ -372,28 +378,28 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         """How many machines jobs may come to that nobody has planned for."""
         free = self.fleet.free_machines(0, len(self.fleet)) - sum(task.width for task in self._starts)
         if self._later:
-            leaving = sum(task.width for task in self._running() if task.leaves)
+            leaving = sum(task.width for task in self._running() if task.plan.leaves)
             free += min(0, leaving - sum(task.width for task in self._later))
         return free
 
-    def _at_risk(self, task: CheckpointableJob, now_s: float) -> bool:
+    def _at_risk(self, task: ManagedJob, now_s: float) -> bool:
         """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
-        if task.leaves or task.checkpoint_at_s is not None or task.doing == "checkpoint":
+        if task.plan.leaves or task.plan.checkpoint_at_s is not None or task.plan.doing == "checkpoint":
             return False
         return self._cannot_save(task, now_s) and task.rest_s(now_s) > self.step_s - self._works_s(task, now_s)
 
-    def _cannot_save(self, task: CheckpointableJob, now_s: float) -> bool:
+    def _cannot_save(self, task: ManagedJob, now_s: float) -> bool:
         """Whether a job works before the next change, and is not saved by then; alike for waiting jobs of a kind."""
         works_s = self._works_s(task, now_s)
         if not works_s < self.step_s < math.inf:
             return False
-        return self._announced or task.checkpoint_s > self.step_s - works_s - LAG_S
+        return self._announced or task.plan.checkpoint_s > self.step_s - works_s - LAG_S
 
-    def _works_s(self, task: CheckpointableJob, now_s: float) -> float:
+    def _works_s(self, task: ManagedJob, now_s: float) -> float:
         """From when on a job works that does, recovers, or begins now."""
-        if task.doing == "recovery":
-            return task.start_s + task.recovery_s
-        return now_s + (task.recovery_s if task.doing == "waiting" and task.begun else 0.0)
+        if task.plan.doing == "recovery":
+            return task.start_s + task.plan.recovery_s
+        return now_s + (task.plan.recovery_s if task.plan.doing == "waiting" and task.plan.begun else 0.0)
 
     # facts ------------------------------------------------------------------------------------------------------
 
@@ -404,12 +410,12 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
-    def _alone_s(self, task: CheckpointableJob, now_s: float) -> float:
+    def _alone_s(self, task: ManagedJob, now_s: float) -> float:
         """How long a job could have worked alone since its submission: where it fitted."""
         since_s = max(self._counted_s, task.submit_s)
-        return task.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
+        return task.plan.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
 
-    def _past(self, tasks: Iterable[CheckpointableJob], now_s: float) -> dict[str, Past]:
+    def _past(self, tasks: Iterable[ManagedJob], now_s: float) -> dict[str, Past]:
         return {task.name: Past(max(task.done_s(now_s), 0.0), self._alone_s(task, now_s)) for task in tasks}
 
     # giving up --------------------------------------------------------------------------------------------------
@@ -417,8 +423,8 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def stop(self) -> None:
         """See `CapacityScheduler`."""
         self.lifecycle.give_up(self.segments.leave_waiting())
-        for task in in_order(task for task in self.segments.tasks() if not task.dying):
-            if task.doing == "paused":
+        for task in in_order(task for task in self.fleet.tasks.values() if not task.dying):
+            if task.plan.doing == "paused":
                 self.segments.end(task)
             else:
                 self.segments.kill(task, "lose")

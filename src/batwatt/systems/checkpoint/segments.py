@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,43 +44,29 @@ _LEAST_S = 10.0**-_ROUNDED
 """Batsim tells times and lengths to so many decimals."""
 
 
-class CheckpointableJob(ManagedJob):
-    """A job of `machines` machines that can be checkpointed; times in s.
+@dataclass(slots=True, eq=False)
+class CheckpointPlan:
+    """How a job is checkpointed and recovers: the `plan` of a `ManagedJob`; times in s.
 
-    `work_s` is its useful work before the present segment, of which `saved_s` is not lost if it is killed. `paused` is
-    one that is in memory, on its machines, and has no segment.
+    A job does work at its `pace` while `doing` is "work", else its pace is 0. A `paused` job is in memory, on its
+    machines, and has no segment.
     """
 
-    def __init__(
-        self, number: int, job: Job, machines: int, length_s: float, costs_s: tuple[float, float], work_s: float
-    ) -> None:
-        super().__init__(number, job, length_s, length_s, length_s, machines=machines)
-        self.checkpoint_s, self.recovery_s = costs_s
-        self.work_s = work_s
-        self.saved_s = 0.0
-        self.doing: Doing = "waiting"
-        self.then: Then = "lose"
-        self.leaves = False
-        """After the checkpoint that it takes or will take."""
-        self.begun = False
-        self.checkpoint_at_s: float | None = None
-        """When its next checkpoint is to begin."""
-        self.waits_as: PeriodJob | None = None
-        """What plans see of it when it waits; that changes when it begins."""
-        self.alone_s = 0.0
-        """How long it could have worked alone, up to the last change."""
-
-    def done_s(self, now_s: float) -> float:
-        """Its useful work so far."""
-        return self.work_s + (self.ran_s(now_s) if self.doing == "work" else 0.0)
-
-    def rest_s(self, now_s: float) -> float:
-        """The useful work that is left."""
-        return self.length_s - self.done_s(now_s)
-
-    def at_stake(self, now_s: float) -> float:
-        """Processor s that are lost if it is killed."""
-        return self.width * (self.done_s(now_s) - self.saved_s)
+    checkpoint_s: float
+    recovery_s: float
+    again_s: float
+    """What is left of the job after a kill: its work since the last checkpoint is lost."""
+    doing: Doing = "waiting"
+    then: Then = "lose"
+    leaves: bool = False
+    """After the checkpoint that it takes or will take."""
+    begun: bool = False
+    checkpoint_at_s: float | None = None
+    """When its next checkpoint is to begin."""
+    waits_as: PeriodJob | None = None
+    """What plans see of it when it waits; that changes when it begins."""
+    alone_s: float = 0.0
+    """How long it could have worked alone, up to the last change."""
 
 
 UNFIT = "not enough machines"
@@ -97,7 +84,7 @@ class Segments:
 
     def __init__(
         self,
-        lifecycle: JobLifecycle[CheckpointableJob],
+        lifecycle: JobLifecycle[ManagedJob],
         lengths: JobLengths,
         hosts: Hosts,
         usual_s: tuple[float, float],
@@ -110,9 +97,9 @@ class Segments:
         self.room = False
         self._count = 0
         self.fleet = Fleet(len(hosts), hosts.cores, np.inf)
-        self.waiting: dict[int, CheckpointableJob] = {}
+        self.waiting: dict[int, ManagedJob] = {}
         """What does not run, by number."""
-        self.kinds: dict[Kind, list[CheckpointableJob]] = {}
+        self.kinds: dict[Kind, list[ManagedJob]] = {}
         """The same jobs by kind, those of a kind in the order of submission."""
 
     def arrived(self, job: Job, most: int) -> None:
@@ -125,7 +112,7 @@ class Segments:
         self._lifecycle.live += 1
         self._wait(task)
 
-    def _task(self, job: Job) -> CheckpointableJob:
+    def _task(self, job: Job) -> ManagedJob:
         if not self._lengths.known(job):
             problem = (
                 f"job {job.id} is no delay, nor flops alike on all hosts: what a checkpoint leaves of it is unknown"
@@ -144,7 +131,8 @@ class Segments:
             _cost_in(raw, RECOVERY_S, recovery_s, job.id),
         )
         # what ran before it was submitted is not saved
-        task = CheckpointableJob(self._count, job, machines, length_s, costs_s, length_s - run_s)
+        plan = CheckpointPlan(*costs_s, again_s=length_s)
+        task = ManagedJob(self._count, job, length_s, run_s, length_s, machines=machines, plan=plan)
         task.scales = self._lengths.scales(job)
         return task
 
@@ -152,48 +140,49 @@ class Segments:
         """A segment has ended; `stopped`: nothing follows any more."""
         task, killed = self._lifecycle.ended(job)
         now_s = self._bs.time()
-        done_s, doing = task.done_s(now_s), task.doing
+        plan: CheckpointPlan = task.plan
+        done_s, doing = task.done_s(now_s), plan.doing
         if stopped or (doing == "work" and not killed):
             self.end(task)
             return
-        task.doing = "paused"
+        plan.doing, task.pace = "paused", 0.0
         if doing == "work":
-            task.work_s = min(round(done_s, _ROUNDED), task.length_s)
+            task.left_s = task.length_s - min(round(done_s, _ROUNDED), task.length_s)
         elif doing == "checkpoint" and not killed:
-            task.saved_s = task.work_s
+            plan.again_s = task.left_s
         if self.fleet.stranded(task):
             # no segment can follow there
             self.leave(task)
-        elif killed and task.then == "checkpoint":
-            self.launch(task, "checkpoint", task.checkpoint_s)
-        elif killed or task.leaves:
-            if task.then == "leave" and doing == "work":
-                task.saved_s = task.work_s
+        elif killed and plan.then == "checkpoint":
+            self.launch(task, "checkpoint", plan.checkpoint_s)
+        elif killed or plan.leaves:
+            if plan.then == "leave" and doing == "work":
+                plan.again_s = task.left_s
             self.leave(task)
         elif doing == "recovery":
             self.work(task)
 
     # what jobs are let do ---------------------------------------------------------------------------------------
 
-    def begin(self, task: CheckpointableJob, places: Places) -> None:
+    def begin(self, task: ManagedJob, places: Places) -> None:
         """A job that waits comes to machines: it recovers first, unless it has never run."""
         now_s = self._bs.time()
         self._leave_queue(task)
         self.fleet.add(task, places, now_s)
-        if task.begun and task.recovery_s > 0.0:
-            self.launch(task, "recovery", task.recovery_s)
+        if task.plan.begun and task.plan.recovery_s > 0.0:
+            self.launch(task, "recovery", task.plan.recovery_s)
         else:
             self.work(task)
 
-    def work(self, task: CheckpointableJob) -> None:
+    def work(self, task: ManagedJob) -> None:
         """Let a job that is in memory work, until it has ended if nothing happens."""
-        if not task.begun:
-            task.begun, task.waits_as = True, None
+        if not task.plan.begun:
+            task.plan.begun, task.plan.waits_as = True, None
             self._execute(task, "work")
         else:
-            self.launch(task, "work", task.rest_s(self._bs.time()))
+            self.launch(task, "work", task.left_s)
 
-    def launch(self, task: CheckpointableJob, doing: Doing, length_s: float) -> None:
+    def launch(self, task: ManagedJob, doing: Doing, length_s: float) -> None:
         """A new span on the machines that the job has."""
         task.job = self._submit(task, doing, length_s)
         self._lifecycle.states[task.job.id] = task
@@ -201,25 +190,25 @@ class Segments:
         if doing != "work":
             self._bs.set_job_metadata(task.job.id, CHECKPOINT if doing == "checkpoint" else RECOVERY)
 
-    def _submit(self, task: CheckpointableJob, doing: Doing, length_s: float) -> Job:
+    def _submit(self, task: ManagedJob, doing: Doing, length_s: float) -> Job:
         profile = self._lengths.lasting(task.job, max(round(length_s, _ROUNDED), _LEAST_S))
         return self._lifecycle.attempt(task.job, profile, self._walltime(task, doing))
 
-    def kill(self, task: CheckpointableJob, then: Then) -> None:
+    def kill(self, task: ManagedJob, then: Then) -> None:
         """End a span; `then` says what comes after that."""
-        task.then, task.checkpoint_at_s = then, None
-        if task.doing == "work" and then != "lose":
+        task.plan.then, task.plan.checkpoint_at_s = then, None
+        if task.plan.doing == "work" and then != "lose":
             self._bs.set_job_metadata(task.job.id, CHECKPOINTED)
         self._lifecycle.kill([task])
 
-    def leave(self, task: CheckpointableJob) -> None:
+    def leave(self, task: ManagedJob) -> None:
         """A job that has no segment leaves its machines, with what is saved, and waits."""
-        task.work_s = task.saved_s
-        task.leaves, task.checkpoint_at_s = False, None
+        task.left_s = task.plan.again_s
+        task.plan.leaves, task.plan.checkpoint_at_s = False, None
         self.fleet.remove(task)
         self._wait(task)
 
-    def refuse(self, task: CheckpointableJob) -> None:
+    def refuse(self, task: ManagedJob) -> None:
         """Forget a job that waits and can never run again."""
         self._leave_queue(task)
         self._lifecycle.reject([self._given_up(task)], UNFIT)
@@ -231,34 +220,32 @@ class Segments:
         self.kinds.clear()
         return [self._given_up(task) for task in waiting]
 
-    def _given_up(self, task: CheckpointableJob) -> Job:
+    def _given_up(self, task: ManagedJob) -> Job:
         """What stands for a job that waits and is forgotten: itself, or what was left of it when it had to leave."""
         self._lifecycle.live -= 1
-        if not task.begun:
+        if not task.plan.begun:
             self._lifecycle.states.pop(task.job.id)
             return task.job
-        return self._submit(task, "work", task.length_s - task.work_s)
+        return self._submit(task, "work", task.left_s)
 
-    def tasks(self) -> Iterable[CheckpointableJob]:
-        """What is on machines."""
-        return cast(Iterable[CheckpointableJob], self.fleet.tasks.values())
-
-    def _walltime(self, task: CheckpointableJob, doing: Doing) -> float:
+    def _walltime(self, task: ManagedJob, doing: Doing) -> float:
         limited = doing == "work" and task.walltime_s < math.inf
-        return max(task.walltime_s - task.work_s, LAG_S) if limited else NO_WALLTIME
+        done_s = round(task.length_s - task.left_s, _ROUNDED)
+        return max(task.walltime_s - done_s, LAG_S) if limited else NO_WALLTIME
 
-    def _execute(self, task: CheckpointableJob, doing: Doing) -> None:
-        task.doing, task.start_s = doing, self._bs.time()
+    def _execute(self, task: ManagedJob, doing: Doing) -> None:
+        task.plan.doing, task.start_s = doing, self._bs.time()
+        task.pace = self.fleet.pace(task) if doing == "work" else 0.0
         task.job.allocation = HostSet(self._hosts.take(task, self.fleet))
         self._bs.execute_job(task.job)
 
-    def _wait(self, task: CheckpointableJob) -> None:
-        task.doing = "waiting"
+    def _wait(self, task: ManagedJob) -> None:
+        task.plan.doing, task.pace = "waiting", 0.0
         self.waiting[task.number] = task
         insort(self.kinds.setdefault(_kind_of(task), []), task, key=_number)
         self.room = True
 
-    def _leave_queue(self, task: CheckpointableJob) -> None:
+    def _leave_queue(self, task: ManagedJob) -> None:
         del self.waiting[task.number]
         kind = _kind_of(task)
         alike = self.kinds[kind]
@@ -266,41 +253,41 @@ class Segments:
         if not alike:
             del self.kinds[kind]
 
-    def end(self, task: CheckpointableJob) -> None:
+    def end(self, task: ManagedJob) -> None:
         """A job is over, or given up."""
         self._lifecycle.live -= 1
         self.fleet.remove(task)
         self.room = True
 
 
-def in_order(tasks: Iterable[CheckpointableJob]) -> list[CheckpointableJob]:
+def in_order(tasks: Iterable[ManagedJob]) -> list[ManagedJob]:
     """In the order of submission."""
     return sorted(tasks, key=_number)
 
 
-def _kind_of(task: CheckpointableJob) -> Kind:
-    return task.width, task.recovery_s if task.begun else 0.0, task.checkpoint_s
+def _kind_of(task: ManagedJob) -> Kind:
+    return task.width, task.plan.recovery_s if task.plan.begun else 0.0, task.plan.checkpoint_s
 
 
 def period_job(
-    task: CheckpointableJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
+    task: ManagedJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
 ) -> PeriodJob:
     """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
     return PeriodJob(
         id=task.name,
         processors=task.width,
-        checkpoint_s=task.checkpoint_s if checkpoint_s is None else checkpoint_s,
-        recovery_s=task.recovery_s if task.begun else 0.0,
+        checkpoint_s=task.plan.checkpoint_s if checkpoint_s is None else checkpoint_s,
+        recovery_s=task.plan.recovery_s if task.plan.begun else 0.0,
         state=state,
         recovering_s=recovering_s,
     )
 
 
-def waiting_job(task: CheckpointableJob) -> PeriodJob:
+def waiting_job(task: ManagedJob) -> PeriodJob:
     """A job that waits as a plan sees it; there are many, and most have waited before."""
-    if task.waits_as is None:
-        task.waits_as = period_job(task, "stopped")
-    return task.waits_as
+    if task.plan.waits_as is None:
+        task.plan.waits_as = period_job(task, "stopped")
+    return task.plan.waits_as
 
 
 def _cost_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:
