@@ -19,14 +19,13 @@ import sys
 
 import numpy as np
 from builders import envelope, job, machine, workload_of
-from machine_talk import ByHand
+from machine_talk import ByHand, machine_job
 
 from batwatt.arrays import integers
 from batwatt.systems.carbon.simulators.gaia_dispatch import dispatch
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.search import Search
-from batwatt.systems.riskaware.strategy import MachineJob
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 
@@ -46,7 +45,7 @@ def targets(rng):
     for _ in range(40):
         now_s += rng.exponential(20.0)
         lengths = rng.integers(1, 100, rng.integers(0, 5)).astype(float).tolist()
-        jobs = [MachineJob(count + i, now_s, s, s, int(rng.integers(1, cores + 1))) for i, s in enumerate(lengths)]
+        jobs = [machine_job(count + i, now_s, s, s, int(rng.integers(1, cores + 1))) for i, s in enumerate(lengths)]
         count += len(jobs)
         yield planner.advance(now_s, int(rng.integers(0, machines + 1)) if rng.random() < 0.3 else None, jobs)
     yield [planner.planned_s(number) for number in range(count)], planner.usable, planner.worst_stretch

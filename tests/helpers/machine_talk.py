@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
 
-from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.scheduling.jobs import ManagedJob
+from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
+
+
+def machine_job(number: int, release_s: float, length_s: float, run_s: float, cores: int) -> ManagedJob:
+    """A job as planners of machines see it."""
+    job = SimpleNamespace(id=f"w0!{number}", submit_time=release_s, requested_resources=cores, requested_time=None)
+    return ManagedJob(number, job, length_s, run_s, plan=MachinePlan(release_s))
 
 
 class Talk:
@@ -16,7 +24,7 @@ class Talk:
     def __init__(self, planner: MachinePlanner) -> None:
         self.planner = planner
         self.names: list[str] = []
-        self.jobs: dict[str, MachineJob] = {}
+        self.jobs: dict[str, ManagedJob] = {}
 
     def at(self, time_s: float, *jobs: str, alive: int | None = None) -> str:
         """Go on to a time; jobs are `name length cores [release [run]]`."""
@@ -25,7 +33,7 @@ class Talk:
             name, length, cores, *more = text.split()
             release = float(more[0] if more else time_s)
             run = float(more[1]) if more[1:] else float(length)
-            self.jobs[name] = MachineJob(len(self.names), release, float(length), run, int(cores))
+            self.jobs[name] = machine_job(len(self.names), release, float(length), run, int(cores))
             self.names.append(name)
             made.append(self.jobs[name])
         return self.text(self.planner.advance(float(time_s), alive, made))

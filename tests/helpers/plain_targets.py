@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from batwatt.systems.riskaware.strategy import MachineJob
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.systems.riskaware.targets import TargetSettings
 
 START, END = 0, 1
@@ -59,7 +59,7 @@ class PlainTargets:
         self.decisions: list[int] = []
         self.ghost = False  # a job that was dropped waits on machine 0 until the machine is cleared
 
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> list[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> list[int]:
         self.decisions = []
         if alive is not None and not self.begun:
             between = self.rules.always if self.rules.paper else (alive + self.rules.always) // 2
@@ -69,7 +69,9 @@ class PlainTargets:
         if alive is not None and alive != self.alive:
             self.change(time_s, alive)
         for job in arrivals:
-            known = Known(job.number, job.release_s, job.length_s, job.run_s, job.cores, self.category(job.length_s))
+            known = Known(
+                job.number, job.plan.release_s, job.length_s, job.left_s, job.hosts, self.category(job.length_s)
+            )
             self.jobs.append(known)
             if known.run_s < known.length_s:
                 self.map(known, 0, self.alive, time_s, drop=self.rules.drop)

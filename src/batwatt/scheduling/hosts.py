@@ -86,10 +86,6 @@ class Hosts:
             return bits << self._first[machine]
         return self._mask(self._ids[machine][hostset.ids(bits)])
 
-    def mask(self, machine: int) -> int:
-        """The hosts of a machine."""
-        return self._mask(self._ids[machine])
-
     def _mask(self, ids: Numbers) -> int:
         bits = np.zeros(int(ids.max()) + 1, dtype=np.uint8)
         bits[ids] = 1

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from operator import itemgetter
 
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from machine_talk import ByHand
+from machine_talk import ByHand, machine_job
 from plain_targets import OVER, RUNS, PlainTargets
 
-from batwatt.systems.riskaware.strategy import MachineJob
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 ninths = ByHand({length / 4: length % 9 / 8 for length in range(1, 200)})
@@ -64,9 +63,9 @@ class Both:
             elif gone is not None:
                 # some come late, but not before what was released earlier
                 late_s = min(int(8 * gone), time_s - self.plain.jobs[-1].release_s if self.plain.jobs else 0.0)
-            jobs.append(MachineJob(0, time_s - (length_s - run_s) - late_s, length_s, run_s, cores))
-        jobs.sort(key=lambda job: job.release_s)
-        jobs = [replace(job, number=len(self.plain.jobs) + i) for i, job in enumerate(jobs)]
+            jobs.append((time_s - (length_s - run_s) - late_s, length_s, run_s, cores))
+        jobs.sort(key=itemgetter(0))
+        jobs = [machine_job(len(self.plain.jobs) + i, *job) for i, job in enumerate(jobs)]
         self.same(self.ours.advance(time_s, alive, jobs), self.plain.advance(time_s, alive, jobs))
 
     def ended(self, pick, time_s):

@@ -10,11 +10,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from machine_talk import machine_job
 
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
-from batwatt.systems.riskaware.strategy import MachineJob
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
@@ -44,7 +45,7 @@ CASES = [
 """Each strategy and each window on a push, the other walks each night."""
 
 
-def jobs_of_the_window(begin_s: float, end_s: float) -> list[MachineJob]:
+def jobs_of_the_window(begin_s: float, end_s: float) -> list[ManagedJob]:
     """In the order of arrival; equal times by line number."""
     rows = []
     for line, job in enumerate(read_riskaware(BORG / f"7D_{begin_s:.0f}.txt")):
@@ -52,7 +53,7 @@ def jobs_of_the_window(begin_s: float, end_s: float) -> list[MachineJob]:
             rows.append((max(job.submit_s, begin_s), job.submit_s, line, job))
     rows.sort(key=lambda row: row[:3])
     return [
-        MachineJob(number, release_s, job.run_s, job.run_s - (arrival_s - release_s), job.cpus)
+        machine_job(number, release_s, job.run_s, job.run_s - (arrival_s - release_s), job.cpus)
         for number, (arrival_s, release_s, _, job) in enumerate(rows)
     ]
 
@@ -66,11 +67,11 @@ def test_equal_to_the_authors_program(kind, walk, begin_s):
     settings = TargetSettings(always=16, distance=11, limit=limit, pack=pack, drop=True)
     planner = Targets(152, 24, settings, Categories(read_reference(BORG_WEEK)))
     jobs = jobs_of_the_window(begin_s, end_s)
-    left_s = [job.run_s for job in jobs]
+    left_s = [job.left_s for job in jobs]
     steps = dict(zip((0.0, *capacity.times_s[1:]), capacity.values, strict=True))
-    arrivals: dict[float, list[MachineJob]] = {}
+    arrivals: dict[float, list[ManagedJob]] = {}
     for job in jobs:
-        arrivals.setdefault(max(job.release_s, begin_s), []).append(job)
+        arrivals.setdefault(max(job.plan.release_s, begin_s), []).append(job)
     running: dict[int, float] = {}
     useful = aborted = 0.0
     stretches = []
@@ -81,8 +82,8 @@ def test_equal_to_the_authors_program(kind, walk, begin_s):
             start_s = running.pop(number)
             done_s = planner.end_s(number)
             # one that runs again counts with what was left of it at first
-            useful += min(done_s - start_s, left_s[number]) * jobs[number].cores
-            stretches.append((done_s - jobs[number].release_s) / jobs[number].length_s)
+            useful += min(done_s - start_s, left_s[number]) * jobs[number].hosts
+            stretches.append((done_s - jobs[number].plan.release_s) / jobs[number].length_s)
 
     for time_s in sorted({time for time in steps if time <= end_s} | set(arrivals) | {end_s}):
         alive = steps.get(time_s)
@@ -93,10 +94,10 @@ def test_equal_to_the_authors_program(kind, walk, begin_s):
         for number in decisions:
             if number < 0:
                 start_s = running.pop(-1 - number)
-                aborted += (time_s - start_s) * jobs[-1 - number].cores
+                aborted += (time_s - start_s) * jobs[-1 - number].hosts
             else:
                 running[number] = time_s
         close(time_s)
-    useful += sum((end_s - start_s) * jobs[number].cores for number, start_s in running.items())
+    useful += sum((end_s - start_s) * jobs[number].hosts for number, start_s in running.items())
     found = (useful, aborted, max(stretches), sum(stretches) / len(stretches))
     assert tuple(f"{value:.6g}" for value in found) == EXPECTED[kind, walk, begin_s]

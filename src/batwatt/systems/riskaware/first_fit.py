@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.scheduling.jobs import ManagedJob
+from batwatt.systems.riskaware.strategy import MachinePlanner
 
 
 class FirstFitStrategy(MachinePlanner):
@@ -34,7 +35,7 @@ class FirstFitStrategy(MachinePlanner):
         self._published = as_published
         self._alive: list[int] = []
         self._looked_at: list[int] = []
-        self._jobs: list[MachineJob] = []
+        self._jobs: list[ManagedJob] = []
         self._machine: list[int] = []
         self._end_s: list[float] = []
         self._running: set[int] = set()
@@ -46,7 +47,7 @@ class FirstFitStrategy(MachinePlanner):
         self._changes: list[int] = []
         self._dropped: list[int] = []
 
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
         self._changes, self._dropped = [], []
         self._happen(time_s)
@@ -59,8 +60,8 @@ class FirstFitStrategy(MachinePlanner):
             self._machine.append(-1)
             self._end_s.append(0.0)
             most = self._most_free()
-            before = job.run_s < job.length_s
-            if job.cores < most or (job.cores == most and (before or not (self._published and self._running))):
+            before = job.left_s < job.length_s
+            if job.hosts < most or (job.hosts == most and (before or not (self._published and self._running))):
                 self._start(job, time_s)
             elif before and self._published:
                 self._dropped.append(job.number)
@@ -104,7 +105,7 @@ class FirstFitStrategy(MachinePlanner):
 
     def _end(self, number: int) -> None:
         self._running.discard(number)
-        self._free[self._machine[number]] += self._jobs[number].cores
+        self._free[self._machine[number]] += self._jobs[number].hosts
 
     def _change(self, alive: int, time_s: float) -> None:
         if alive > len(self._alive):
@@ -120,7 +121,7 @@ class FirstFitStrategy(MachinePlanner):
             job = self._jobs[number]
             self._end(number)
             self._changes.append(-1 - number)
-            if job.restart(self.victim, time_s - (self._end_s[number] - job.run_s)):
+            if self.restart(job, time_s - (self._end_s[number] - job.left_s)):
                 self._wait(job)
 
     def _most_free(self) -> int:
@@ -130,8 +131,8 @@ class FirstFitStrategy(MachinePlanner):
             return max(free[: len(alive)])  # the first ones, as a rule
         return max([free[m] for m in alive], default=0)
 
-    def _wait(self, job: MachineJob) -> None:
-        heapq.heappush(self._waiting.setdefault(job.cores, []), (job.release_s, job.number))
+    def _wait(self, job: ManagedJob) -> None:
+        heapq.heappush(self._waiting.setdefault(job.hosts, []), (job.plan.release_s, job.number))
         self._queued += 1
 
     def _fill(self, time_s: float) -> None:
@@ -141,19 +142,19 @@ class FirstFitStrategy(MachinePlanner):
             if first is None:
                 return
             job = self._jobs[first[1]]
-            heapq.heappop(self._waiting[job.cores])
+            heapq.heappop(self._waiting[job.hosts])
             self._queued -= 1
             if job.number not in self._gone:
                 self._start(job, time_s)
 
-    def _start(self, job: MachineJob, time_s: float) -> None:
+    def _start(self, job: ManagedJob, time_s: float) -> None:
         """Start a job on the first machine that has room for it; there is one."""
         free = self._free
-        machine = next(m for m in self._looked_at if free[m] >= job.cores)
-        free[machine] -= job.cores
+        machine = next(m for m in self._looked_at if free[m] >= job.hosts)
+        free[machine] -= job.hosts
         number = job.number
         self._machine[number] = machine
-        self._end_s[number] = end_s = time_s + job.run_s
+        self._end_s[number] = end_s = time_s + job.left_s
         self._running.add(number)
         heapq.heappush(self._ends, (end_s, machine, number))
         self._changes.append(number)

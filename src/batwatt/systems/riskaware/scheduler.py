@@ -12,25 +12,24 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
 
-from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.options import RiskawareOptions
-from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner, Site, hand_over
+from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner, Site, hand_over
 from batwatt.units import LAG_S, REPORTED_S
 
 NO_MACHINE = "no machine is alive any more"
@@ -39,25 +38,6 @@ DROPPED = "never started by the strategy"
 """Why the planner rejects jobs."""
 LOST = "lost with their machine before they began"
 """Likewise of jobs that the plan has started and killed, and that have not run: at one time, or on a slow machine."""
-
-
-@dataclass(slots=True, eq=False)
-class ManagedJob:
-    """A job from its submission to its end, whatever it is called each time that it runs."""
-
-    plan: MachineJob
-    job: Job
-    wanted: bool = False
-    """Started by the planner and not yet here."""
-    hosts: int = 0
-    """Where it runs; 0: it does not."""
-    machine: int = -1
-    dying: bool = False
-    start_s: float = 0.0
-    early: bool = False
-    """It had run before it was submitted."""
-    goes_on: bool = False
-    """On a machine out of service, though the plan has killed it."""
 
 
 class MachineScheduler(CapacityScheduler[RiskawareOptions]):
@@ -88,9 +68,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         super().onSimulationBegins()
         count, self.cores = len(self.hosts), self.hosts.cores
         self.fleet = Fleet(count, self.cores, np.inf)
-        self._free = [self.hosts.mask(machine) for machine in range(count)]
+        self.fleet.paces = self.paces
         self._queues: list[deque[ManagedJob]] = [deque() for _ in range(count)]
-        self._running: list[set[int]] = [set() for _ in range(count)]
         self._alive = np.ones(count, dtype=np.bool_)
         self._machine_of = list(range(count))
         """The machine that stands for each of the planner's, whose capacity is lowered by machines out of service."""
@@ -112,26 +91,26 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             return
         release_s, length_s, run_s = self.lengths.described(job)
         tie = self.planner.tie(job.id.partition("!")[2])
-        work = ManagedJob(MachineJob(-1, release_s, length_s, run_s, job.requested_resources), job)
+        work = ManagedJob(-1, job, length_s, run_s, plan=MachinePlan(release_s, early=run_s < length_s))
+        work.scales = self.lengths.scales(job)
         self._arrived.append((float(job.submit_time), release_s, tie, work))
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
         work, killed = self.lifecycle.ended(job)
-        self._free[work.machine] |= work.hosts
-        self._running[work.machine].discard(work.plan.number)
-        self.fleet.free[work.machine] += work.plan.cores
-        work.hosts = 0
+        self.fleet.remove(work)
+        work.mask = 0
         if killed:
             if not self.stopped:
                 self._submit_again(work)
             return
         # also one that ended before it could be killed
-        work.wanted = False
+        work.plan.wanted = False
         self.lifecycle.live -= 1
-        number, now_s = work.plan.number, self.bs.time()
+        number, now_s = work.number, self.bs.time()
         # what was killed by the plan only ends early for it
-        self._ended.append((number, min(now_s, self.planner.end_s(number) - 2.0 * LAG_S) if work.goes_on else now_s))
+        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.plan.goes_on else now_s
+        self._ended.append((number, min(now_s, early_s)))
 
     def _submit_again(self, work: ManagedJob) -> None:
         """Register what follows the run of a job that was killed, unless the job is lost."""
@@ -141,7 +120,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             return
         work.job = self.victims.again(work.job, following)
         self.lifecycle.states[work.job.id] = work
-        if work.early and self.settings.as_published and not following.saved_s:
+        if work.plan.early and self.settings.as_published and not following.saved_s:
             self.bs.set_job_metadata(work.job.id, REMAINDER)
 
     def onSimulationEnds(self) -> None:
@@ -156,7 +135,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def finished(self) -> bool:
         """See `CapacityScheduler`."""
-        return self.lifecycle.finished and not any(work.hosts for work in self.lifecycle.states.values())
+        return self.lifecycle.finished and not any(work.mask for work in self.lifecycle.states.values())
 
     # the planner ------------------------------------------------------------------------------------------------
 
@@ -169,14 +148,14 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._receive(decisions)
         self._drop(dropped)
 
-    def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, list[MachineJob]]]:
+    def _upcoming(self, now_s: float) -> Iterator[tuple[float, int | None, list[ManagedJob]]]:
         # the next one last
         arrived = sorted(self._arrived, key=itemgetter(0, 1, 2))[::-1]
         self._arrived.clear()
         left, last_s = self.service_changed(), now_s
         while (time_s := min(self.step_s, arrived[-1][0] if arrived else math.inf)) <= now_s + LAG_S:
             alive = self.step() if self.step_s == time_s else None
-            batch: list[MachineJob] = []
+            batch: list[ManagedJob] = []
             while arrived and arrived[-1][0] == time_s:
                 batch.append(self._take(arrived.pop()[3]))
             last_s = max(last_s, time_s)
@@ -194,14 +173,12 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         if jobs:
             self.lifecycle.refuse(jobs, DROPPED)
 
-    def _take(self, work: ManagedJob) -> MachineJob:
-        plan = work.plan
-        plan.number = len(self._by_number)
-        work.early = plan.run_s < plan.length_s
+    def _take(self, work: ManagedJob) -> ManagedJob:
+        work.number = len(self._by_number)
         self.lifecycle.states[work.job.id] = work
         self._by_number.append(work)
         self.lifecycle.live += 1
-        return plan
+        return work
 
     def _receive(self, decisions: list[int]) -> None:
         """What comes in one message, in order: a job may start, be killed and start again elsewhere."""
@@ -210,22 +187,21 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         works = self._by_number
         for number in decisions:
             if number >= 0:
-                works[number].wanted = True
+                works[number].plan.wanted = True
                 continue
             work = works[-1 - number]
-            work.wanted = False
-            if work.hosts and self.fleet.out[work.machine]:
-                work.goes_on = True
+            work.plan.wanted = False
+            if self.fleet.stranded(work):
+                work.plan.goes_on = True
                 continue
-            if work.hosts and not work.dying:
-                pace = self.paces[work.machine] if self.lengths.scales(work.job) else 1.0
-                took_s = self.bs.time() - work.start_s
-                self.victims.killed(work.job, took_s * float(pace), took_s)
+            if work.mask and not work.dying:
+                now_s = self.bs.time()
+                self.victims.killed(work.job, work.ran_s(now_s), now_s - work.start_s)
                 kills.append(work)
-            elif not work.hosts and work.plan.lost:
+            elif not work.mask and work.plan.lost:
                 lost.append(work)
         for number in dict.fromkeys(decisions):
-            if number >= 0 and works[number].wanted:
+            if number >= 0 and works[number].plan.wanted:
                 place = self.planner.machine_of(number)
                 self._queues[place].append(works[number])
                 self._due.add(place)
@@ -273,7 +249,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         wanted = self._alive.copy()
         own = np.flatnonzero(self.hosts.on & ~wanted).tolist()
         for place in {*own, *self._replaced}:
-            late = (work.plan.number for work in self._queues[place] if work.wanted)
+            late = (work.number for work in self._queues[place] if work.plan.wanted)
             wanted[self._machine_of[place]] |= any(self.planner.machine_of(number) == place for number in late)
         self.hosts.want(wanted)
         self.switch()
@@ -283,23 +259,20 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def _start(self, place: int, number: int) -> None:
         """Start the jobs due on a planned machine on a real one, as far as they are here and its cores are free."""
         now_s = self.bs.time()
-        if any(now_s - LAG_S <= self.planner.end_s(other) <= now_s + REPORTED_S for other in self._running[number]):
+        ends_s = [self.planner.end_s(other.number) for other in self.fleet.on(number)]
+        if any(now_s - LAG_S <= end_s <= now_s + REPORTED_S for end_s in ends_s):
             return  # ends of this very time come in another message, and cores are taken in the order of their ids
         left: deque[ManagedJob] = deque()
         for work in self._queues[place]:
-            if not work.wanted or self.planner.machine_of(work.plan.number) != place:
+            if not work.plan.wanted or self.planner.machine_of(work.number) != place:
                 continue  # killed, and perhaps due elsewhere
-            cores = work.plan.cores
-            if work.hosts or self.fleet.free[number] < cores:
+            if work.mask or self.fleet.free[number] < work.hosts:
                 left.append(work)
                 continue
-            work.wanted = False
-            work.machine, work.start_s = number, now_s
-            self._running[number].add(work.plan.number)
-            work.hosts = hostset.lowest(self._free[number], cores)
-            self._free[number] ^= work.hosts
-            self.fleet.free[number] -= cores
-            work.job.allocation = HostSet(work.hosts)
+            work.plan.wanted, work.start_s = False, now_s
+            self.fleet.add(work, np.array([number]), now_s)
+            work.mask = self.hosts.take(work, self.fleet)
+            work.job.allocation = HostSet(work.mask)
             self.bs.execute_job(work.job)
         self._queues[place] = left
 
@@ -307,8 +280,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def stop(self) -> None:
         """See `CapacityScheduler`."""
-        running = [work for work in self.lifecycle.states.values() if work.hosts]
-        self.lifecycle.give_up(self._leave([work for work in self.lifecycle.states.values() if not work.hosts]))
+        running = [work for work in self.lifecycle.states.values() if work.mask]
+        self.lifecycle.give_up(self._leave([work for work in self.lifecycle.states.values() if not work.mask]))
         self.lifecycle.live = 0
         for work in running:
             self.victims.stopped(work.job, self.bs.time() - work.start_s)
@@ -324,12 +297,12 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         works = [
             work
             for work in self.lifecycle.states.values()
-            if not (work.hosts or (work.wanted and self.planner.machine_of(work.plan.number) not in lost))
+            if not (work.mask or (work.plan.wanted and self.planner.machine_of(work.number) not in lost))
         ]
         if fleet.outs:
             # machines may come back
             for work in works:
-                self.planner.ended(work.plan.number, self.bs.time())
+                self.planner.ended(work.number, self.bs.time())
         waiting = self._leave(works)
         self.lifecycle.live = len(self.lifecycle.states)
         return waiting, outage(self.transitions.out) if fleet.outs else NO_MACHINE
@@ -337,5 +310,5 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     def _leave(self, works: list[ManagedJob]) -> list[Job]:
         for work in works:
             del self.lifecycle.states[work.job.id]
-            work.wanted = False
+            work.plan.wanted = False
         return [work.job for work in works]

@@ -8,37 +8,26 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from batwatt.model.series import Series
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 from batwatt.units import LAG_S
 
 
 @dataclass(slots=True)
-class MachineJob:
-    """A job as a planner knows it; jobs are numbered 0, 1, ... in the order in which they are handed over.
+class MachinePlan:
+    """What riskaware keeps of a job: the `plan` of a `ManagedJob`; times in s."""
 
-    `run_s` is what its first run takes, in s: less than `length_s` only for a job that was released, and has been
-    running, before it arrived; once it was killed it needs its whole length.
-    """
-
-    number: int
     release_s: float
-    length_s: float
-    run_s: float
-    cores: int
+    early: bool = False
+    """The job had run before it was submitted."""
     recovery_s: float = 0.0
     """The first s of its run, which are no work of it."""
     lost: bool = False
-    """It was killed by the plan, and will not run again."""
-
-    def restart(self, rule: VictimRule, ran_s: float) -> bool:
-        """It is killed after it ran so long: what its next run takes by a rule. False if it is lost."""
-        done_s = self.length_s + self.recovery_s - self.run_s
-        following = next_run(rule, Victim(self.length_s, done_s, self.recovery_s, ran_s))
-        self.lost = following is None
-        if following is None:
-            return False
-        self.run_s, self.recovery_s = following.run_s, following.recovery_s
-        return True
+    """The planner killed it, and it will not run again."""
+    wanted: bool = False
+    """The planner started it, and it is not on its machine yet."""
+    goes_on: bool = False
+    """It runs on a machine out of service, though the planner killed it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,11 @@ class Site:
 class MachinePlanner(ABC):
     """Plans jobs of exactly known lengths on `machines` machines of `cores` cores.
 
-    Its times are nominal, in s, and never go back: a job that it starts at s ends at s + `run_s`. At one time it looks
+    It reads of a `ManagedJob` its `number` (0, 1, ... in the order in which jobs are handed over), `hosts` (cores),
+    `plan.release_s`, `length_s`, and `left_s`, what its next run takes. That is less than `length_s` for a job that was
+    released, and has been running, before it arrived; `restart` updates it when the planner kills a job.
+
+    Its times are nominal, in s, and never go back: a job that it starts at s ends at s + `left_s`. At one time it looks
     at the jobs that start, then at those that end, then at a change of the machines, then at arrivals. What it tells
     is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
     """
@@ -69,7 +62,7 @@ class MachinePlanner(ABC):
         return cls(site.machines, site.cores)  # type: ignore[call-arg]
 
     @abstractmethod
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
         """Go on to a time; `alive`: so many machines from then on (None: as before). Arrivals by release time."""
 
     @abstractmethod
@@ -79,6 +72,17 @@ class MachinePlanner(ABC):
     def dropped(self) -> Sequence[int]:
         """Which of the jobs that arrived in the last `advance` are never to start."""
         return ()
+
+    def restart(self, job: ManagedJob, ran_s: float) -> bool:
+        """Update what the next run of a job takes that is killed after so long. Returns False if it is lost."""
+        plan: MachinePlan = job.plan
+        done_s = job.length_s + plan.recovery_s - job.left_s
+        following = next_run(self.victim, Victim(job.length_s, done_s, plan.recovery_s, ran_s))
+        plan.lost = following is None
+        if following is None:
+            return False
+        job.left_s, plan.recovery_s = following.run_s, following.recovery_s
+        return True
 
     @abstractmethod
     def machine_of(self, number: int) -> int:
@@ -108,7 +112,7 @@ class MachinePlanner(ABC):
 def hand_over(
     planner: MachinePlanner,
     ended: Iterable[tuple[int, float]],
-    upcoming: Iterable[tuple[float, int | None, Sequence[MachineJob]]],
+    upcoming: Iterable[tuple[float, int | None, Sequence[ManagedJob]]],
 ) -> tuple[list[int], list[int], bool]:
     """Let a planner know, time by time, what a message of the engine reports; returns what it tells.
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.victims import Resubmit
 from batwatt.systems.riskaware.reference import Categories
-from batwatt.systems.riskaware.strategy import MachineJob, MachinePlanner
+from batwatt.systems.riskaware.strategy import MachinePlanner
 from batwatt.systems.riskaware.target_plan import OVER, RUNNING, TargetPlan, TargetSettings, Task
 
 _NUMBER = re.compile(r"\d+")
@@ -25,7 +26,7 @@ class Targets(MachinePlanner):
         self._categories = categories
         self._arrived = 0
         self._begun = False
-        self._jobs: list[MachineJob] = []
+        self._jobs: list[ManagedJob] = []
         self._area = self._area_by_category = 0.0
         self._plan = TargetPlan(machines, cores, settings)
 
@@ -49,7 +50,7 @@ class Targets(MachinePlanner):
         task = self._plan.tasks[number]
         return task.start_s, task.end_s
 
-    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[MachineJob] = ()) -> Sequence[int]:
+    def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
         """See `MachinePlanner`."""
         if alive is not None and not self._begun:
             self._begin(alive)
@@ -58,11 +59,11 @@ class Targets(MachinePlanner):
         if arrivals:
             lengths_s = np.array([job.length_s for job in arrivals])
             categories = self._categories.of(lengths_s)
-            areas = lengths_s * [job.cores for job in arrivals]
+            areas = lengths_s * [job.hosts for job in arrivals]
             self._area += float(areas.sum())
             self._area_by_category += float(areas @ categories)
             tasks = [
-                Task(job.release_s, job.length_s, job.run_s, job.cores, category)
+                Task(job.plan.release_s, job.length_s, job.left_s, job.hosts, category)
                 for job, category in zip(arrivals, categories.tolist(), strict=True)
             ]
             self._jobs += arrivals
@@ -78,8 +79,8 @@ class Targets(MachinePlanner):
         """What the next runs of those take that run on machines which go."""
         for job, task in zip(self._jobs, self._plan.tasks, strict=False):
             if task.state == RUNNING and task.machine >= alive:
-                lives = job.restart(self.victim, time_s - (task.end_s - job.run_s))
-                task.again_s = job.run_s if lives else math.inf
+                lives = self.restart(job, time_s - (task.end_s - job.left_s))
+                task.again_s = job.left_s if lives else math.inf
 
     def ended(self, number: int, time_s: float) -> Sequence[int]:
         """See `MachinePlanner`."""
