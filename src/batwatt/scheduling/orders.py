@@ -8,6 +8,7 @@ whole microseconds, which are exact, so that equal keys are equal floats.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,13 @@ class Order(ABC):
     @abstractmethod
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Priority of one job or of all (vectors) at `now_s`; smallest first."""
+
+
+def keys_of(order: Order, rows: Iterable[tuple[float, float, int]], now_s: float) -> list[float]:
+    """Return the keys of jobs; a row is the submission and the walltime of a job in s, and its width."""
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    keys = order.key(Columns(*columns), now_s) if columns else ()
+    return np.broadcast_to(np.asarray(keys, dtype=np.float64), columns[0].shape if columns else 0).tolist()
 
 
 @register("order", "fcfs")

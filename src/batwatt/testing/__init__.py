@@ -50,9 +50,9 @@ from batwatt.systems.powercap.job_power.power_checks import Load
 from batwatt.systems.powercap.job_power.predictors import Submitted
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "order": ("powercap", "varcap", "jobpower"),
+    "order": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware"),
     "backfilling": ("powercap", "varcap", "jobpower"),
-    "node_selection": ("powercap", "varcap", "jobpower"),
+    "node_selection": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware"),
     "response": ("powercap",),
     "victim": ("powercap", "riskaware", "varcap", "jobpower"),
     "termination": ("varcap",),
@@ -63,6 +63,8 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "predictor": ("jobpower",),
 }
 """The schedulers that have an option of each kind."""
+FIRST_FIT = ("order", "node_selection")
+"""Kinds that riskaware has for the strategies of first fit."""
 MACHINES, CORES = 4, 2
 
 
@@ -134,6 +136,7 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
         options |= {"excess": "kill-latest"} if system == "jobpower" else {}
     else:
         options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
+        options |= {"strategy": "first-fit-aware"} if system == "riskaware" and kind in FIRST_FIT else {}
     first, second = (_record(system, dict(options), platform, workload) for _ in range(2))
     _law(first == second, f"{system}: two runs of the same jobs differ")
     _check_record(first, workload, system)

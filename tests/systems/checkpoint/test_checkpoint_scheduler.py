@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 
 import pytest
+from builders import machine, workload_of
 from checkpoint_talk import META, play, row_of, series_of, spans_of, told
 from examples import examples
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from links import ThroughText
 
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
+from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.systems.checkpoint import period_plan as plans
 from batwatt.systems.checkpoint.instance import PeriodJob
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError
@@ -248,3 +253,57 @@ def test_the_engine_gives_what_plans_claim(drawn):
         worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")
         claimed_s = math.fsum(act.work_s for period in claimed.periods for act in period.acts if act.job.id == str(job))
         assert worked == pytest.approx(claimed_s, abs=1e-5), (job, cpus)
+
+
+# parts -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "order,begins",
+    [
+        # the plan of what is left fills all four machines: c and d
+        (None, {"b": 110, "c": 100, "d": 100}),
+        # c is beside b, and d waits for two machines
+        ("fcfs", {"b": 100, "c": 100, "d": 130}),
+        ("lcfs", {"b": 110, "c": 100, "d": 100}),
+        ("asc_walltime", {"b": 110, "c": 100, "d": 100}),
+        ("desc_walltime", {"b": 100, "c": 100, "d": 130}),
+        # d is as wide as c, and later
+        ("desc_size", {"b": 110, "c": 100, "d": 100}),
+        # waited over length, and one: b 2.8, c 3.67, d 8
+        ("slowdown", {"b": 110, "c": 100, "d": 100}),
+    ],
+)
+def test_free_machines_are_given_in_an_order(order, begins):
+    """Four machines: all are of a until 100 s."""
+    rows = [row_of("a", 0, 100, 4), row_of("b", 10, 50, 1), row_of("c", 20, 30, 2), row_of("d", 30, 10, 2)]
+    record = play(rows, series_of((0, 4)), 4, order=order)
+    assert {name: spans[0][1] for name, spans in spans_of(record).items()} == {"a": 0} | begins
+
+
+@pytest.mark.parametrize("order", ["fcfs", "desc_size"])
+def test_what_cannot_be_saved_leaves_room_for_the_deepest_fall(order):
+    # of 4 machines 2 stay at 100 s, when x and y could not be saved, of which 30 s are asked for; z has ended by then
+    rows = [row_of("x", 80, 200, 2), row_of("y", 80, 200, 2), row_of("z", 80, 10, 1)]
+    record = play(rows, series_of((0, 4), (100, 2)), 4, order=order, checkpoint_s=30, recovery_s=5)
+    assert told(record) == ["x: work 80-280", "y: work 280-480", "z: work 80-90"]
+
+
+def test_the_plan_of_a_period_follows_no_order():
+    # the third machine is the plan's at 100 s, and free at 150 s
+    rows = [row_of("a", 0, 500, 2), row_of("b", 10, 50, 1), row_of("c", 20, 30, 1), row_of("d", 30, 40, 1)]
+    record = play(rows, series_of((0, 2), (100, 3)), 3, order="lcfs", checkpoint_s=5, recovery_s=5)
+    assert told(record)[1:] == ["b: work 100-150", "c: work 190-220", "d: work 150-190"]
+
+
+@pytest.mark.parametrize(
+    "selection,hosts", [("first", ({0}, {1, 2})), ({"name": "weighted", "weights": {"fastest": -1}}, ({2}, {0, 1}))]
+)
+def test_jobs_get_the_machines_that_a_selection_prefers(selection, hosts):
+    """Hosts 0 and 1 are fast and 2 is slow: by the second selection it is taken first, then those with low ids."""
+    platform = machine(2, 1)
+    work = workload_of(row_of("a", 0, 50, 1), row_of("b", 10, 50, 2), nb_res=3)
+    options = {"capacity": series_of((0, 3)), "platform": platform, "switch": False, "node_selection": selection}
+    config = EngineConfig(dynamic_jobs=True, profile_reuse=True)
+    record = simulate(Engine(platform, [work], config), Checkpoint(options))
+    assert tuple(spans_of(record)[name][0][5] for name in "ab") == hosts

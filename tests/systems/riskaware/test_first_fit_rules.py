@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from machine_talk import Talk
 
+from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.registry import make
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 
 
@@ -254,3 +256,85 @@ def test_jobs_are_only_changed_by_a_kill(as_published):
     before = job.left_s, replace(job.plan)
     talk.at(19)
     assert (job.left_s, job.plan) == before
+
+
+# parts -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "order,starts",
+    [
+        (None, "x@0 y@0"),
+        ("fcfs", "x@0 y@0"),
+        ("lcfs", "z@0 y@0"),
+        # z and y have two of the four cores, and then none is left
+        ("asc_walltime", "z@0 y@0"),
+        ("desc_walltime", "x@0 y@0"),
+        # waited over length, and one: x 1.3, y 1.4, z 2.4
+        ("slowdown", "z@0 y@0"),
+    ],
+)
+def test_waiting_jobs_start_in_an_order(order, starts):
+    talk = as_the_text(1, 4)
+    talk.planner.order = order and make("order", order)
+    assert talk.at(0, "a 10 4") == "a@0"
+    assert talk.at(1, "x 30 2") + talk.at(2, "y 20 2") + talk.at(3, "z 5 2") == ""
+    assert talk.at(10) == starts
+
+
+def test_jobs_that_arrive_at_one_time_start_in_an_order():
+    talk = as_the_text(1, 4)
+    talk.planner.order = make("order", "asc_walltime")
+    assert talk.at(0, "x 30 2", "y 20 2", "z 5 2") == "z@0 y@0"
+    assert talk.at(5) == "x@0"
+
+
+def test_an_order_sees_cores():
+    talk = as_the_text(1, 4)
+    talk.planner.order = make("order", "desc_size")
+    talk.at(0, "a 10 4")
+    talk.at(1, "thin 10 1", "wide 10 3", "middle 10 2")
+    # 3 of the 4 cores, and the last one
+    assert talk.at(10) == "wide@0 thin@0"
+
+
+def test_the_order_of_two_jobs_may_change_while_they_wait():
+    talk = as_the_text(1, 4)
+    talk.planner.order = make("order", "slowdown")
+    talk.at(0, "a 60 4")
+    talk.at(1, "long 100 3")
+    talk.at(50, "short 10 3")
+    # at 50 s long has 1.49 and short 1, at 60 s they have 1.59 and 2
+    assert talk.at(60) == "short@0"
+    assert talk.at(70) == "long@0"
+
+
+def test_a_killed_job_waits_in_the_order():
+    talk = as_the_text(2, 1)
+    talk.planner.order = make("order", "asc_walltime")
+    talk.at(0, "a 50 1", "b 100 1")
+    talk.at(1, "c 10 1")
+    assert talk.at(10, alive=1) == "-b"
+    # b was released before c, and is longer
+    assert talk.at(50) == "c@0"
+
+
+class KeepsOneFree(NodeSelection):
+    """Machines without jobs, or with a core more than is asked for."""
+
+    def suits(self, nodes, cores):
+        return (nodes.free == nodes.cores) | (nodes.free > cores)
+
+    def weight(self, nodes, cores):
+        return np.zeros(len(nodes.ids))
+
+
+def test_a_job_that_no_machine_suits_waits_and_others_pass_it():
+    talk = as_the_text(1, 4)
+    unknown, cores = np.full(1, np.nan), np.array([4])
+    talk.planner.selection = KeepsOneFree()
+    talk.planner.nodes = Nodes(np.array([0]), cores, cores, unknown, unknown)
+    assert talk.at(0, "a 10 2") == "a@0"
+    assert talk.at(1, "b 5 2", "c 20 1") == "c@0"
+    # with a gone 3 cores are free
+    assert talk.at(10) == "b@0"

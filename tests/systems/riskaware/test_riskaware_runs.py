@@ -8,6 +8,7 @@ from builders import job, workload_of
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
+from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
@@ -94,3 +95,28 @@ def test_what_is_lost_before_it_begins_is_rejected(case, caplog):
     }
     assert list(ends) == list(expected) and ends == expected
     assert caplog.text.count("1 job can never run, lost with their machine before they began: rejected") == 1
+
+
+SELECTIONS = {
+    # 2 cores for a, 3 for b, 1 for c: all of them fit on the first machine with room
+    None: {"a": "0-1", "b": "4-6", "c": "2"},
+    "packed": {"a": "0-1", "b": "4-6", "c": "7"},
+    # the third machine is empty
+    "spread": {"a": "0-1", "b": "4-6", "c": "8"},
+}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+def test_the_machine_that_a_selection_prefers(selection):
+    jobs = workload_of(job("a", 0.0, 2, 100.0), job("b", 1.0, 3, 100.0), job("c", 2.0, 1, 100.0), nb_res=12)
+    capacity = Series((0.0,), (3.0,))
+    options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False, "node_selection": selection}
+    record = simulated(MachineSpec(3, 4), jobs, options)
+    assert {row.job_id: row.allocated_resources for row in record.jobs} == SELECTIONS[selection]
+
+
+@pytest.mark.parametrize("kind,name", [("order", "fcfs"), ("node_selection", "first")])
+def test_target_strategies_refuse_parts_of_first_fit(kind, name):
+    said = f"option '{kind}': the strategy target-asap itself plans when and where each job starts"
+    with pytest.raises(InputError, match=said):
+        Riskaware({"capacity": Series((0.0,), (3.0,)), "strategy": "target-asap", kind: name})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from batwatt.scheduling.capacity import MachineOptions
+from batwatt.scheduling.options import NODES, PartChoice
 from batwatt.systems.checkpoint.prepare import Cover, Objective
 from batwatt.systems.checkpoint.sequence import Method
 
@@ -17,6 +18,10 @@ class CheckpointOptions(MachineOptions):
         None, description="who is checkpointed before a change: by default the cheapest, for subset-sum all"
     )
     cover: Cover = Field("k", description="how many processors that covers: k, or what may be missing")
+    order: PartChoice | None = Field(
+        None, description="order in which waiting jobs get what a period leaves free; by default as its plan has it"
+    )
+    node_selection: PartChoice = Field("first", description=NODES)
     k: int | None = Field(
         None, ge=0, le=100_000, description="most machines by which the capacity changes at once; by default true"
     )

@@ -21,6 +21,10 @@ class RiskawareOptions(MachineOptions):
 
     strategy: str = Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
     victim: PartChoice = Field("resubmit", description=VICTIM)
+    order: PartChoice | None = Field(None, description="order of waiting jobs, for first fit; by default by release")
+    node_selection: PartChoice | None = Field(
+        None, description="which machine with room a job gets, for first fit; by default the first"
+    )
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
         None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"

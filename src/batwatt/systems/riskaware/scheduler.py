@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
@@ -24,6 +25,8 @@ from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import VictimRule, Victims
@@ -52,6 +55,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         # a wrong name is an error before anything runs
         self._strategy = find("strategy", self.settings.strategy)
         self.victim: VictimRule = make("victim", self.settings.victim)
+        self.order: Order | None = self._choice("order")
+        self.selection: NodeSelection | None = self._choice("node_selection")
         self._by_number: list[ManagedJob] = []
         self._arrived: list[tuple[float, float, Any, ManagedJob]] = []
         """(submission in s, release in s, tie) of the jobs that the planner does not know yet."""
@@ -60,6 +65,16 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._settled = True
         self.dropped = 0
         """Jobs from before the window that were left out."""
+
+    def _choice(self, kind: str) -> Any:
+        """The part that an option names, None without one. Raises InputError if the strategy has no use for it."""
+        choice = getattr(self.settings, kind)
+        if choice is None:
+            return None
+        if not getattr(self._strategy, "chooses", False):
+            problem = f"the strategy {self.settings.strategy} itself plans when and where each job starts"
+            raise InputError(f"option {kind!r}", problem, "leave it out, or take first-fit-aware or first-fit-unaware")
+        return make(kind, choice)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -82,6 +97,10 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """The planner of the chosen strategy for so many machines of so many cores."""
         planner: MachinePlanner = self._strategy.for_site(Site(machines, cores, self.capacity, self.settings))
         planner.victim = self.victim
+        planner.order, planner.selection = self.order, self.selection
+        self.hosts.describe(self.fleet, self.platform)
+        ids, free = np.arange(machines), np.full(machines, cores)
+        planner.nodes = Nodes(ids, free, free, self.fleet.watts, self.fleet.speed_flops)
         return planner
 
     def arrived(self, job: Job) -> None:

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 from batwatt.model.series import Series
 from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.orders import Order
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 from batwatt.units import LAG_S
 
@@ -53,8 +55,16 @@ class MachinePlanner(ABC):
     """
 
     name: ClassVar[str] = ""
+    chooses: ClassVar[bool] = False
+    """Whether it takes the options `order` and `node_selection`, which the scheduler refuses otherwise."""
     victim: VictimRule = Resubmit()
-    """What becomes of what it kills."""
+    """What becomes of what it kills; set by the scheduler, as the next three are."""
+    order: Order | None = None
+    """The order of the jobs that wait; None: by release time."""
+    selection: NodeSelection | None = None
+    """Which machine with room a job gets; None: the first one."""
+    nodes: Nodes
+    """All machines, for the selection."""
 
     @classmethod
     def for_site(cls, site: Site) -> MachinePlanner:
