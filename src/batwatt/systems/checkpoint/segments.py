@@ -126,12 +126,10 @@ class Segments:
         checkpoint_s, recovery_s = self._usual_s
         self._count += 1
         machines = -(-job.requested_resources // self.fleet.cores)
-        costs_s = (
-            _cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id),
-            _cost_in(raw, RECOVERY_S, recovery_s, job.id),
-        )
         # what ran before it was submitted is not saved
-        plan = CheckpointPlan(*costs_s, again_s=length_s)
+        plan = CheckpointPlan(
+            _cost_in(raw, CHECKPOINT_S, checkpoint_s, job.id), _cost_in(raw, RECOVERY_S, recovery_s, job.id), length_s
+        )
         task = ManagedJob(self._count, job, length_s, run_s, length_s, machines=machines, plan=plan)
         task.scales = self._lengths.scales(job)
         return task
@@ -139,17 +137,17 @@ class Segments:
     def ended(self, job: Job, stopped: bool) -> None:
         """A segment has ended; `stopped`: nothing follows any more."""
         task, killed = self._lifecycle.ended(job)
-        now_s = self._bs.time()
         plan: CheckpointPlan = task.plan
-        done_s, doing = task.done_s(now_s), plan.doing
+        doing = plan.doing
         if stopped or (doing == "work" and not killed):
             self.end(task)
             return
-        plan.doing, task.pace = "paused", 0.0
         if doing == "work":
-            task.left_s = task.length_s - min(round(done_s, _ROUNDED), task.length_s)
+            done_s = round(task.done_s(self._bs.time()), _ROUNDED)
+            task.left_s = task.length_s - min(done_s, task.length_s)
         elif doing == "checkpoint" and not killed:
             plan.again_s = task.left_s
+        plan.doing, task.pace = "paused", 0.0
         if self.fleet.stranded(task):
             # no segment can follow there
             self.leave(task)
