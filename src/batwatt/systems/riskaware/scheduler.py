@@ -119,9 +119,10 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         work, killed = self.lifecycle.ended(job)
         self.fleet.remove(work)
         work.mask = 0
+        if self.stopped:
+            return
         if killed:
-            if not self.stopped:
-                self._submit_again(work)
+            self._submit_again(work)
             return
         # also one that ended before it could be killed
         work.plan.wanted = False
