@@ -13,7 +13,10 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.events import parse_events
+from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.schedulers.adaptive import Adaptive
@@ -240,6 +243,21 @@ def test_plans_of_carbon_go_round_a_machine_that_is_away():
     assert gone == {"a": "0-600@0", "b": "60-160@1-2", "c": "rejected as host 0 is out of service"}
     back = play(lambda: Carbon(options), jobs, MACHINES, events=away(0, 30, 3600))
     assert back == gone | {"c": "3600-3700@0-2"}
+
+
+def test_a_start_of_carbon_that_waits_for_hosts_delays_no_other():
+    """Of two machines for phases 0 is away until 5,000 s: b, planned on both at 3,600 s, has them once a is over.
+
+    The hours cost 5, 1, 9 and 2: c, which arrives in the third, starts in the fourth, while b waits.
+    """
+    signal = SignalIntegral.regular([5.0, 1.0, 9.0, 2.0, *[9.0] * 44])
+    rows = [("b", 0.0, 600.0, 2), ("a", 4200.0, 9000.0, 1), ("c", 7300.0, 600.0, 1)]
+    owner, data = phase_workload([ShiftJob(*row[:2], constant(row[2], 60.0), row[3]) for row in rows], 2)
+    workload, events = parse_workload(data, "w0", "test"), parse_events(away(0, 10, 5000), "events")
+    engine = Engine(machines_platform(owner), [workload], EngineConfig(dynamic_jobs=True, profile_reuse=True), events)
+    record = simulate(engine, Carbon({"signal": signal, "policy": "oracle", "wait_h": [1.0]}))
+    starts = {row.job_id: (row.starting_time, row.allocated_resources) for row in record.jobs}
+    assert starts == {"a": (4200.0, "1"), "b": (13_200.0, "0-1"), "c": (10_800.0, "0")}
 
 
 def test_no_segment_of_a_checkpointed_job_begins_on_a_machine_that_is_away():

@@ -9,11 +9,12 @@ docs/explanation/carbon-engine.md has the rules.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from bisect import bisect_right, insort
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from heapq import heapify, heappop, heappush
-from operator import attrgetter, itemgetter
+from heapq import heappop, heappush
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,15 +30,16 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.transitions import outage
-from batwatt.systems.carbon.cluster import Cluster, Machines, PhaseHosts, PlainHosts
+from batwatt.systems.carbon.cluster import Cluster, PhaseCluster
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.options import CarbonOptions
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
-from batwatt.systems.carbon.shared import SharedCluster, Waiting
+from batwatt.systems.carbon.shared import Placement, SharedCluster
 from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
 from batwatt.units import HOUR_S, LAG_S
 
@@ -46,28 +48,25 @@ UNFIT = "not enough machines or watts"
 
 
 @dataclass(slots=True, eq=False)
-class SuspendableJob:
-    """A job that was planned: what runs for it at present, on which hosts, and which pieces come next."""
+class ShiftPlan:
+    """What was planned for a job, and how far that has been carried out."""
 
-    number: int
-    job: Job
     execution: Execution
     window: StartWindow
     segment: int = 0
-    hosts: int = 0
+    """The number of the segment that runs, or comes next."""
     pieces: list[tuple[float, float]] = field(default_factory=list)
-    """(s, W) of what is left of the segment, the next last."""
-    dying: bool = False
-    until_s: float = 0.0
-    """When the segment that runs is to end."""
+    """(s, W) of what is left of the segment that runs, the next last."""
+    until_s: float = math.inf
+    """When the segment that runs is to end, by the plan (later if it began more than LAG_S late); else infinite."""
 
     def goes_on(self, now_s: float) -> bool:
-        """Whether a segment that runs ends now, but for what starts and messages are late, and another one follows."""
+        """Return whether the segment that runs ends now, up to the delays of messages, and another one follows."""
         return not self.ends and abs(self.until_s - now_s) < LAG_S / 2
 
     @property
     def next_segment(self) -> Segment:
-        """The one that comes, or runs."""
+        """The segment that runs, or comes next."""
         return self.execution.segments[self.segment]
 
     @property
@@ -98,16 +97,17 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     """Plans each job when it arrives, by a policy and around those before it, and carries the plans out."""
 
     Options: ClassVar[type[CarbonOptions]] = CarbonOptions
-    lifecycle: JobLifecycle[SuspendableJob]
+    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
         """What was planned, by the job's id."""
         self._arrived: list[Job] = []
-        self._starts: list[tuple[float, int, SuspendableJob]] = []
-        self._stops: list[tuple[float, int, SuspendableJob]] = []
-        self._stalled: list[SuspendableJob] = []
+        self._starts: list[ManagedJob] = []
+        """Jobs whose next segment is to start, sorted by its begin."""
+        self._stops: list[tuple[float, int, ManagedJob]] = []
+        self._stalled: list[ManagedJob] = []
         """Jobs whose next piece waits for other hosts, as theirs went out of service."""
         self._count = 0
         self._hosts_changed = False
@@ -201,32 +201,38 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         return Known(total_s / count, max_starts=max_starts)
 
     def _plan_anew(self, now_s: float) -> None:
-        """Plan what waits anew, in the order of arrival; who must have started by now stays where it is."""
+        """Plan what waits anew, in the order of arrival; a job that must have started by now keeps its plan."""
         self.shared.integral = self.forecast.at(now_s)
-        earliest_s = self.cluster.earliest_s(now_s)
-        waiting, jobs = [], []
-        for _, number, shifted in sorted(self._starts, key=itemgetter(1)):
-            if self.cluster.waits(number):
-                continue
-            whole, left = shifted.execution.job, shifted.left
-            begin_s = max(earliest_s, self.cluster.earliest_s(whole.arrival_s))
-            latest_s = shifted.window.deadline_s(whole) - left.job.length_s
-            if latest_s >= begin_s:
-                most = self.settings.max_starts
-                known = self._known(whole, most if most is None else max(1, most - shifted.segment))
-                waiting.append(Waiting(left, StartWindow(begin_s, latest_s - begin_s), known))
-                jobs.append(shifted)
-        for shifted, one, found in zip(jobs, waiting, self.shared.place_anew(waiting), strict=True):
-            if found is not one.execution:
-                self._announce(self.cluster.forget, shifted)
-                shifted.go_on(found)
-                self._announce(self.cluster.expect, shifted)
-                self.executions[found.job.id] = shifted.execution
+        waiting = [(job, *self._placement(job, now_s)) for job in self._by_arrival() if not job.mask]
+        in_time = [(job, placement) for job, placement, late in waiting if not late]
+        anew = self.shared.place_anew([placement for _, placement in in_time])
+        for (job, placement), execution in zip(in_time, anew, strict=True):
+            if execution is not placement.execution:
+                self._go_on(job, execution)
         self._sort_starts()
 
+    def _placement(self, job: ManagedJob, now_s: float) -> tuple[Placement, bool]:
+        """Return the place of what is left of a job, and whether it is too late to place that anew."""
+        plan: ShiftPlan = job.plan
+        whole, left = plan.execution.job, plan.left
+        begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
+        wait_s = plan.window.deadline_s(whole) - left.job.length_s - begin_s
+        limit = self.settings.max_starts
+        known = self._known(whole, limit if limit is None else max(1, limit - plan.segment))
+        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), known), wait_s < 0.0
+
+    def _go_on(self, job: ManagedJob, left: Execution) -> None:
+        """Let what is to come of a job be this."""
+        job.plan.go_on(left)
+        self.executions[job.name] = job.plan.execution
+
+    def _by_arrival(self) -> list[ManagedJob]:
+        return sorted(self._starts, key=attrgetter("number"))
+
     def _sort_starts(self) -> None:
-        self._starts = [(shifted.next_segment.begin_s, number, shifted) for _, number, shifted in self._starts]
-        heapify(self._starts)
+        for job in self._starts:
+            job.sort_key = job.plan.next_segment.begin_s, 0.0, job.number
+        self._starts.sort(key=_sort_key)
 
     def hosts_changed(self) -> None:
         """See `Scheduler`; starts are placed elsewhere once the message has been read."""
@@ -241,22 +247,11 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             return
         self._hosts_changed = False
         self.shared.integral = self.forecast.at(now_s)
-        for _, _, shifted in sorted(self._starts, key=itemgetter(1)):
-            left = shifted.left
-            if not any(self.cluster.lacks(segment.machines) for segment in left.segments):
-                continue
-            calendar.give_back(left)
-            begin_s = self.cluster.earliest_s(now_s)
-            wait_s = shifted.window.deadline_s(shifted.execution.job) - left.job.length_s - begin_s
-            known = self._known(shifted.execution.job, self.settings.max_starts)
-            found = self.shared.place(left.job, StartWindow(begin_s, max(0.0, wait_s)), known)
-            if found is None:
-                calendar.hold(left)
-                continue
-            self._announce(self.cluster.forget, shifted)
-            shifted.go_on(found)
-            self._announce(self.cluster.expect, shifted)
-            self.executions[found.job.id] = shifted.execution
+        for job in self._by_arrival():
+            if any(self.cluster.lacks(segment.machines) for segment in job.plan.left.segments):
+                execution = self.shared.place_elsewhere(self._placement(job, now_s)[0])
+                if execution is not None:
+                    self._go_on(job, execution)
         self._sort_starts()
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
@@ -265,11 +260,10 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         """The machines are known: those for jobs in phases, or others."""
         super().onSimulationBegins()
         self.forecast = self.forecasts()
-        described = self.hosts_described
-        given = self.bs, described, self.transitions
-        self._plain = partial(PlainHosts, *given, self.platform, self.settings.switch)
+        hosts = self.bs, self.hosts_described, self.transitions
+        self._plain = partial(Cluster, *hosts, self.platform, self.settings.switch)
         try:
-            self._use(PhaseHosts(*given))
+            self._use(PhaseCluster(*hosts))
         except NotForPhasesError:
             self._use(self._plain())
 
@@ -280,18 +274,19 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _arrive(self, job: Job) -> None:
         """Plan a job."""
-        if not self._count and not self.cluster.suits(job):
+        if not self._count and not self.cluster.accepts(job):
             # machines that draw nothing when idle are not only for phases
             self._use(self._plain())
-        execution, window = self._plan(self.cluster.shift_job(job))
+        managed = ManagedJob(self._count + 1, job)
+        execution, window = self._plan(self.cluster.shift_job(managed))
         if execution is None:
             self.lifecycle.reject([job], UNFIT)
             return
+        managed.plan = ShiftPlan(execution, window)
         self.executions[job.id] = execution
         self._count += 1
         self.lifecycle.live += 1
-        shifted = SuspendableJob(self._count, job, execution, window)
-        self._await(shifted)
+        self._await(managed)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
@@ -300,21 +295,22 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def onJobCompletion(self, job: Job) -> None:
         """A piece has ended: the next one of its segment follows at once."""
-        shifted, suspended = self.lifecycle.ended(job)
-        if shifted.pieces:
-            if shifted.hosts & self.transitions.out:
-                self.cluster.give_back(shifted.number, shifted.hosts)
-                self._stalled.append(shifted)
+        managed, suspended = self.lifecycle.ended(job)
+        plan = managed.plan
+        if plan.pieces:
+            if managed.mask & self.transitions.out:
+                self.cluster.give_back(managed)
+                self._stalled.append(managed)
             else:
-                self._run_piece(shifted)
+                self._run_piece(managed)
             return
-        self.cluster.give_back(shifted.number, shifted.hosts)
+        self.cluster.give_back(managed)
         # one that ends at the time of its suspension has not been suspended
-        if shifted.ends or (shifted.segment == 0 and not suspended):
+        if plan.ends or (plan.segment == 0 and not suspended):
             self.lifecycle.live -= 1
             return
-        shifted.segment += 1
-        self._await(shifted)
+        plan.segment += 1
+        self._await(managed)
 
     def onNoMoreEvents(self) -> None:
         """Suspend and start what is due, and ask to be woken when something is."""
@@ -328,30 +324,30 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._arrived.clear()
         self._follow_hosts(now_s)
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
-            shifted = heappop(self._stops)[2]
-            if shifted.job.id not in self.lifecycle.states:
+            stopped = heappop(self._stops)[2]
+            if stopped.job.id not in self.lifecycle.states:
                 continue  # it took less than its walltime, by which it was planned
-            self.bs.set_job_metadata(shifted.job.id, SUSPENDED)
-            self.lifecycle.kill([shifted])
-            self.cluster.over(shifted.number)
+            self.bs.set_job_metadata(stopped.job.id, SUSPENDED)
+            self.lifecycle.kill([stopped])
+            self.cluster.over(stopped)
         self.cluster.settle(now_s)
         self.shared.calendar.forget(now_s)
         turn = math.floor((now_s + _SOON_S) / self._every_s)
         # messages may be late; at other times nobody waited when it was time
         if turn > self._turn and now_s - turn * self._every_s <= LAG_S:
-            if any(shifted.goes_on(now_s) for shifted in self.lifecycle.states.values()):
+            if any(running.plan.goes_on(now_s) for running in self.lifecycle.states.values()):
                 # what is left of it is planned anew, too, once its end is reported
                 if self._stops:
                     self.lifecycle.wake_at(self._stops[0][0], now_s + _SOON_S)
                 return
             self._turn = turn
             self._plan_anew(turn * self._every_s)
-        changes_s = self.cluster.follow(now_s)
+        changes_s = self.cluster.follow(now_s, self._starts)
         self._start_due(now_s)
-        for due in (self._stops, self._starts):
-            if due:
-                self.lifecycle.wake_at(due[0][0], now_s + _SOON_S)
+        if self._stops:
+            self.lifecycle.wake_at(self._stops[0][0], now_s + _SOON_S)
         if self._starts:
+            self.lifecycle.wake_at(self._starts[0].sort_key[0], now_s + _SOON_S)
             self.lifecycle.wake_at((turn + 1) * self._every_s, now_s + _SOON_S)
         if not self.lifecycle.finished:
             self.lifecycle.wake_at(changes_s, now_s + _SOON_S)
@@ -360,90 +356,91 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
                 self._wait_for_hosts(now_s, changes_s)
         self.lifecycle.close(self.lifecycle.finished)
 
-    def _await(self, shifted: SuspendableJob) -> None:
-        heappush(self._starts, (shifted.next_segment.begin_s, shifted.number, shifted))
-        self._announce(self.cluster.expect, shifted)
-
-    def _announce(self, tell: Callable[[float, int, Machines], None], shifted: SuspendableJob) -> None:
-        segment = shifted.next_segment
-        tell(segment.begin_s, shifted.execution.job.cpus, segment.machines)
+    def _await(self, job: ManagedJob) -> None:
+        job.sort_key = job.plan.next_segment.begin_s, 0.0, job.number
+        insort(self._starts, job, key=_sort_key)
 
     # carrying out -----------------------------------------------------------------------------------------------
 
     def _start_due(self, now_s: float) -> None:
         """Start what is due, in the order of the plans, as far as machines are free at this very moment."""
-        late: list[tuple[float, int, SuspendableJob]] = []
-        for shifted in self._stalled:
-            shifted.hosts = self.cluster.take(shifted.number, shifted.job, shifted.execution.job.cpus, ())
-            if shifted.hosts:
-                self.cluster.runs_until(shifted.number, now_s + sum(length_s for length_s, _ in shifted.pieces))
-                self._run_piece(shifted)
-        self._stalled = [shifted for shifted in self._stalled if not shifted.hosts]
-        while self._starts and self._starts[0][0] <= now_s + _SOON_S:
-            entry = heappop(self._starts)
-            shifted = entry[2]
-            cpus, segment = shifted.execution.job.cpus, shifted.next_segment
-            shifted.hosts = self.cluster.take(shifted.number, shifted.job, cpus, segment.machines)
-            if shifted.hosts:
-                late_s = now_s - segment.begin_s
-                shifted.until_s = now_s + segment.end_s - segment.begin_s
-                self.cluster.runs_until(shifted.number, segment.end_s + (late_s if late_s > LAG_S else 0.0))
-                self._run_segment(shifted, now_s)
-            elif self.cluster.waits(shifted.number) or self.cluster.may_start(cpus, segment.machines):
-                late.append(entry)
-            else:
-                self._miss(shifted)
-        self._starts += late
-        heapify(self._starts)
+        self._stalled = [job for job in self._stalled if not self._resume(job, now_s)]
+        due = bisect_right(self._starts, (now_s + _SOON_S, math.inf, 0), key=_sort_key)
+        late = [job for job in self._starts[:due] if not self._start(job, now_s)]
+        self._starts[:due] = late
 
-    def _miss(self, shifted: SuspendableJob, why: str = UNFIT) -> None:
-        """A job that is so late that it never gets its hosts any more, on an engine that switches late."""
-        self.lifecycle.live -= 1
-        if shifted.segment:
-            self.lifecycle.note_unrunnable([self.lifecycle.name_of(shifted.job)], why)
+    def _start(self, job: ManagedJob, now_s: float) -> bool:
+        """Start the next segment of a job, or reject what never can; return False if it waits for its hosts."""
+        segment = job.plan.next_segment
+        if self.cluster.take(job, segment.machines):
+            late_s = now_s - segment.begin_s
+            job.plan.until_s = segment.end_s + (late_s if late_s > LAG_S else 0.0)
+            self._run_segment(job, now_s)
+        elif job.mask or self.cluster.may_start(job, segment.machines):
+            return False
         else:
-            self.lifecycle.reject([shifted.job], why)
+            self._miss(job)
+        return True
+
+    def _resume(self, job: ManagedJob, now_s: float) -> bool:
+        """Run the next piece of a job on other hosts; return False while there are none."""
+        if not self.cluster.take(job, ()):
+            return False
+        job.plan.until_s = now_s + sum(length_s for length_s, _ in job.plan.pieces)
+        self._run_piece(job)
+        return True
+
+    def _miss(self, job: ManagedJob, why: str = UNFIT) -> None:
+        """Reject a job that is so late that it never gets its hosts any more, on an engine that switches late."""
+        self.lifecycle.live -= 1
+        if job.plan.segment:
+            self.lifecycle.note_unrunnable([job.name], why)
+        else:
+            self.lifecycle.reject([job.job], why)
 
     def _wait_for_hosts(self, now_s: float, changes_s: float) -> None:
         """Wake at the next start to come; without one, and if nothing else is to come, reject what waits for hosts."""
-        later_s = min((begin_s for begin_s, _, _ in self._starts if begin_s > now_s + _SOON_S), default=math.inf)
+        begins_s = (job.sort_key[0] for job in self._starts)
+        later_s = next((begin_s for begin_s in begins_s if begin_s > now_s + _SOON_S), math.inf)
         self.lifecycle.wake_at(later_s, now_s)
         coming = self.lifecycle.more_jobs or self.lifecycle.states or self.hosts_may_return
         if coming or min(later_s, changes_s) < math.inf:
             return
-        stuck = [*self._stalled, *(shifted for _, _, shifted in self._starts)]
+        stuck = [*self._stalled, *self._starts]
         self._stalled, self._starts = [], []
-        for shifted in sorted(stuck, key=attrgetter("number")):
-            self._miss(shifted, outage(self.transitions.out))
+        for job in sorted(stuck, key=attrgetter("number")):
+            self._miss(job, outage(self.transitions.out))
 
-    def _run_segment(self, shifted: SuspendableJob, now_s: float) -> None:
-        segment = shifted.next_segment
-        if shifted.segment == 0:
-            self._execute(shifted, shifted.job)
-            if not shifted.ends:
+    def _run_segment(self, job: ManagedJob, now_s: float) -> None:
+        plan: ShiftPlan = job.plan
+        segment = plan.next_segment
+        if plan.segment == 0:
+            self._execute(job)
+            if not plan.ends:
                 # it runs as long as was planned, should it begin late
-                heappush(self._stops, (now_s + (segment.end_s - segment.begin_s), shifted.number, shifted))
+                heappush(self._stops, (now_s + (segment.end_s - segment.begin_s), job.number, job))
             return
-        steps = segment.steps(shifted.execution.job.model)
+        steps = segment.steps(plan.execution.job.model)
         lengths = (steps.edges_s[1:] - steps.edges_s[:-1]).tolist()
-        shifted.pieces = list(zip(lengths, steps.watts.tolist(), strict=True))[::-1]
-        self._run_piece(shifted)
+        plan.pieces = list(zip(lengths, steps.watts.tolist(), strict=True))[::-1]
+        self._run_piece(job)
 
-    def _run_piece(self, shifted: SuspendableJob) -> None:
-        length_s, power_w = shifted.pieces.pop()
-        name = self.lifecycle.next_id(shifted.job)
-        last = shifted.ends and not shifted.pieces
-        job = self.lifecycle.attempt(shifted.job, *self.cluster.piece(shifted.job, name, length_s, power_w, last=last))
-        self._execute(shifted, job)
+    def _run_piece(self, job: ManagedJob) -> None:
+        plan: ShiftPlan = job.plan
+        length_s, power_w = plan.pieces.pop()
+        last = plan.ends and not plan.pieces
+        piece = self.cluster.piece(job, self.lifecycle.next_id(job.job), length_s, power_w, last=last)
+        job.job = self.lifecycle.attempt(job.job, *piece)
+        self._execute(job)
         if not last:
-            self.bs.set_job_metadata(job.id, PIECE)
+            self.bs.set_job_metadata(job.job.id, PIECE)
 
-    def _execute(self, shifted: SuspendableJob, job: Job) -> None:
-        shifted.job = job
-        self.lifecycle.states[job.id] = shifted
-        job.allocation = HostSet(shifted.hosts)
-        self.bs.execute_job(job)
+    def _execute(self, job: ManagedJob) -> None:
+        self.lifecycle.states[job.job.id] = job
+        job.job.allocation = HostSet(job.mask)
+        self.bs.execute_job(job.job)
 
 
+_sort_key = attrgetter("sort_key")
 _SOON_S = LAG_S / 1e3
 """Times are reported to the microsecond."""

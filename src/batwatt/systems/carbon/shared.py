@@ -24,8 +24,8 @@ from batwatt.units import PRECISION_S
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A job that was placed and does not run: what is left of it, with the plan for that, and when it may run."""
+class Placement:
+    """The place of what is left of a job, with the window and the knowledge by which it is placed anew."""
 
     execution: Execution
     window: StartWindow
@@ -66,38 +66,46 @@ class SharedCluster:
                 found = None if slots is None else _later(late, slots * calendar.slot_s)
         return None if found is None else calendar.take(found)
 
-    def place_anew(self, waiting: Sequence[Waiting]) -> list[Execution]:
+    def place_anew(self, placements: Sequence[Placement]) -> list[Execution]:
         """Place jobs anew, in this order, by the signal as it is known now; returns what holds from now on.
 
         All of them give back what they hold. What comes of it is taken if it emits less in all and nobody ends after
         `due_s`. Else each alone is placed anew among the others, and stays where it was unless the same holds of it.
         """
-        found = self._anew(waiting)
-        if found is None and len(waiting) > 1:
-            found = [(self._anew([one]) or [one.execution])[0] for one in waiting]
-        return found or [one.execution for one in waiting]
+        found = self._anew(placements)
+        if found is None and len(placements) > 1:
+            found = [(self._anew([one]) or [one.execution])[0] for one in placements]
+        return found or [one.execution for one in placements]
 
-    def _anew(self, waiting: Sequence[Waiting]) -> list[Execution] | None:
+    def place_elsewhere(self, placement: Placement) -> Execution | None:
+        """Place a job anew whose machines are not there; None, and its place is held, if there is no room."""
+        self.calendar.give_back(placement.execution)
+        execution = self.place(placement.execution.job, placement.window, placement.known)
+        if execution is None:
+            self.calendar.hold(placement.execution)
+        return execution
+
+    def _anew(self, placements: Sequence[Placement]) -> list[Execution] | None:
         """The jobs in new places if these are better, else None, and all is as it was."""
         calendar = self.calendar
-        for one in waiting:
+        for one in placements:
             calendar.give_back(one.execution)
-        found = [self.place(one.execution.job, one.window, one.known) for one in waiting]
+        found = [self.place(one.execution.job, one.window, one.known) for one in placements]
         placed = [execution for execution in found if execution is not None]
-        if len(placed) == len(waiting) and self._better(placed, waiting):
+        if len(placed) == len(placements) and self._better(placed, placements):
             return placed
         for execution in placed:
             calendar.give_back(execution)
-        for one in waiting:
+        for one in placements:
             calendar.hold(one.execution)
         return None
 
-    def _better(self, placed: Sequence[Execution], waiting: Sequence[Waiting]) -> bool:
-        if any(new.end_s > one.due_s + PRECISION_S for new, one in zip(placed, waiting, strict=True)):
+    def _better(self, placed: Sequence[Execution], placements: Sequence[Placement]) -> bool:
+        if any(new.end_s > one.due_s + PRECISION_S for new, one in zip(placed, placements, strict=True)):
             return False
         after, before = (
             math.fsum(execution.emitted(self.integral) for execution in executions)
-            for executions in (placed, [one.execution for one in waiting])
+            for executions in (placed, [one.execution for one in placements])
         )
         # what is saved by rounding alone is not saved
         return after < before - NOISE * abs(before)
