@@ -95,7 +95,8 @@ class Fleet:
                 return free[: task.machines].copy() if upwards else free[: -1 - task.machines : -1].copy()
             m = self._first(task, blocked_s, low, high, upwards)
             return None if m < 0 else self._each[m]
-        ids = self._preferred(self.selection, task.hosts, low, high, upwards)
+        ids = np.arange(low, high) if upwards else np.arange(low, high)[::-1]
+        ids = self.preferred(ids, self.free[ids], task.hosts)
         if task.machines:
             ids = ids[self.whole[ids]]
             return ids[: task.machines] if len(ids) >= task.machines else None
@@ -132,11 +133,15 @@ class Fleet:
             fits &= self.until_s[which] > blocked_s
         return fits
 
-    def _preferred(self, selection: NodeSelection, cpus: int, low: int, high: int, upwards: bool) -> Places:
-        """The machines that a node selection prefers, in its order; ties go to the direction."""
-        ids = np.arange(low, high) if upwards else np.arange(low, high)[::-1]
-        cores = np.full(len(ids), self.cores)
-        return ids[selection.preferred(Nodes(ids, cores, self.free[ids], self.watts[ids], self.speed_flops[ids]), cpus)]
+    def preferred(self, ids: Places, free: NDArray[np.int64], cpus: int) -> Places:
+        """Return machines with so many free cores in the order of the node selection; ties go to the first in `ids`."""
+        if self.selection is None:
+            return ids
+        return ids[self.selection.preferred(self.nodes(ids, free), cpus)]
+
+    def nodes(self, ids: Places, free: NDArray[np.int64]) -> Nodes:
+        """Return machines with so many free cores as a node selection sees them."""
+        return Nodes(ids, np.full(len(ids), self.cores), free, self.watts[ids], self.speed_flops[ids])
 
     def on(self, machine: int) -> Sequence[ManagedJob]:
         """The tasks of a machine."""

@@ -41,6 +41,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import OVERHEAD, POWER_W, Workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
+from batwatt.scheduling.node_selection import Nodes
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun, Victim, next_run
@@ -50,9 +51,9 @@ from batwatt.systems.powercap.job_power.power_checks import Load
 from batwatt.systems.powercap.job_power.predictors import Submitted
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "order": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware"),
+    "order": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware", "carbon"),
     "backfilling": ("powercap", "varcap", "jobpower"),
-    "node_selection": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware"),
+    "node_selection": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware", "carbon"),
     "response": ("powercap",),
     "victim": ("powercap", "riskaware", "varcap", "jobpower"),
     "termination": ("varcap",),
@@ -66,6 +67,8 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
 FIRST_FIT = ("order", "node_selection")
 """Kinds that riskaware has for the strategies of first fit."""
 MACHINES, CORES = 4, 2
+_NODES = Nodes(np.arange(1), *[np.full(1, CORES)] * 2, *[np.full(1, math.nan)] * 2)
+"""One free machine."""
 
 
 class LawError(AssertionError):
@@ -86,6 +89,9 @@ def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, c
     systems = SYSTEMS.get(kind, ())
     if kind == "backfilling" and make(kind, choice).blocked is None:
         systems = ("powercap",)
+    if kind == "node_selection" and make(kind, choice).suits(_NODES, 1) is not None:
+        # carbon refuses it
+        systems = tuple(system for system in systems if system != "carbon")
     own: dict[str, Callable[..., None]] = {
         "policy": _policy, "victim": _victim, "order": _order, "power_check": _power_check, "predictor": _predictor
     }  # fmt: skip
@@ -137,6 +143,9 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
     else:
         options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
         options |= {"strategy": "first-fit-aware"} if system == "riskaware" and kind in FIRST_FIT else {}
+    if system == "carbon":
+        signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, 600).tolist(), step_s=60.0)
+        options |= {"signal": signal, "policy": "oracle", "wait_h": [0.2], "replan_h": 0.05}
     first, second = (_record(system, dict(options), platform, workload) for _ in range(2))
     _law(first == second, f"{system}: two runs of the same jobs differ")
     _check_record(first, workload, system)

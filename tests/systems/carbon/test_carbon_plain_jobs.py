@@ -19,6 +19,9 @@ from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.scheduling.node_selection import NodeSelection
+from batwatt.scheduling.transitions import Transitions
+from batwatt.systems.carbon.cluster import Cluster
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 60)
@@ -172,6 +175,70 @@ def test_what_cannot_be_cut_is_not_suspended(tmp_path):
     # it ends by itself, before it was to be suspended
     short = from_json(tmp_path, {"type": "parallel", "cpu": [3000 * flops], "com": [0]}, 7200)
     assert shift(platform, short, policy="suspend-resume").metrics["jobs_finished"] == 1
+
+
+@pytest.mark.parametrize(("order", "expected"), [("fcfs", [14_400.0, 7_200.0]), ("desc_size", [7_200.0, 14_400.0])])
+def test_the_order_of_jobs_that_arrive_together(order, expected):
+    """Two hosts, jobs of one and of two: whichever is planned first has the fifth hour (80 g), the other the third."""
+    found = shift(machines(2), jobs((0.0, 3600.0, 1), (0.0, 3600.0, 2)), order=order)
+    assert starts(found) == pytest.approx(expected, abs=1e-5)
+
+
+def unlike():
+    """Two hosts, of which the second is twice as fast and draws 150 W in place of 100 W."""
+    one, two = machines(2).hosts
+    faster = replace(two.pstates[0], speed_flops=2 * two.pstates[0].speed_flops, full_w=150.0, idle_w=150.0)
+    return Platform((one, replace(two, pstates=(faster, *two.pstates[1:]))))
+
+
+@pytest.mark.parametrize("switch", [True, False])
+@pytest.mark.parametrize(("selection", "hosts"), [("first", ["0", "1"]), ("fastest", ["1", "0"])])
+def test_the_hosts_of_a_start(selection, hosts, switch):
+    """Each of two jobs that run at a time has the best host that is free; one that runs later has the best of all."""
+    load = jobs((0.0, 3600.0, 1), (600.0, 3600.0, 1), (9000.0, 3600.0, 1))
+    found = shift(unlike(), load, policy="immediate", node_selection=selection, switch=switch)
+    assert found.jobs.sort_values("job_id")["allocated_resources"].tolist() == [*hosts, hosts[0]]
+
+
+def test_hosts_that_are_preferred_are_switched_on():
+    """Less W per flop/s on the second host, which alone is on: 150 W for an hour."""
+    found = shift(unlike(), jobs((0.0, 3600.0, 1)), node_selection="fewest-watts")
+    assert found.jobs["allocated_resources"].tolist() == ["1"]
+    assert found.metrics["energy_j"] == pytest.approx(3600.0 * 150.0, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("selection", "hosts"), [("first", ["0", "1"]), ("packed", ["0", "1"]), ("spread", ["0", "2"])]
+)
+def test_the_machine_of_a_plan(selection, hosts):
+    """Two machines of two hosts: a second job on one host joins the first, or has a machine of its own."""
+    load = jobs((0.0, 3600.0, 1), (600.0, 600.0, 1))
+    found = shift(machines(2, 2), load, policy="immediate", node_selection=selection)
+    assert found.jobs.sort_values("job_id")["allocated_resources"].tolist() == hosts
+
+
+def test_a_node_selection_chooses_where_there_is_room_for_the_whole_run():
+    """The second machine serves until 1,800 s: `spread` prefers it for a job that is over by then, not for longer."""
+    capacity = Series((0.0, 1800.0), (2.0, 1.0), "machines")
+    load = jobs((0.0, 3600.0, 1), (60.0, 600.0, 1), (900.0, 3600.0, 1))
+    found = shift(machines(2, 2), load, policy="immediate", node_selection="spread", capacity=capacity)
+    assert found.jobs.sort_values("job_id")["allocated_resources"].tolist() == ["0", "2", "1"]
+
+
+class EvenHosts(NodeSelection):
+    name = "even-hosts"
+
+    def suits(self, nodes, cores):
+        return nodes.ids % 2 == 0
+
+    def weight(self, nodes, cores):
+        return nodes.ids * 1.0
+
+
+def test_a_node_selection_that_rules_machines_out_is_refused():
+    described = [{"name": name, "properties": {}} for name in ("a", "b")]
+    with pytest.raises(InputError, match="option 'node_selection': even-hosts rules machines out by `suits`"):
+        Cluster(None, described, Transitions(), EvenHosts())
 
 
 @st.composite

@@ -118,6 +118,20 @@ def test_hosts_are_on_for_a_start_that_was_moved(monkeypatch):
     assert found.metrics["energy_j"] == pytest.approx((90.0 + HOUR) * POWER_W, rel=1e-9)
 
 
+@pytest.mark.parametrize(("order", "starts"), [("fcfs", [5.0, 6.0]), ("desc_size", [6.0, 5.0])])
+def test_the_order_in_which_jobs_are_planned_anew(monkeypatch, order, starts):
+    """Two hosts for jobs of one and of two: hours 3 and 4, by the forecast at 0 h; at 1 h hours 5 and 6 are better.
+
+    The first arrives first, and has the better of these hours unless the wider one goes first.
+    """
+    forecasts = Issued({0: [400.0] * 3 + [50.0, 60.0] + [400.0] * 4, 1: [400.0] * 5 + [10.0, 20.0] + [400.0] * 2})
+    monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: forecasts)
+    load = jobs((0.0, HOUR, 1), (600.0, HOUR, 2))
+    found = shift(machines(2), load, None, wait_h=[7], replan_h=1.0, order=order)
+    by_job = found.jobs.sort_values("job_id")["starting_time_s"] / HOUR
+    assert by_job.tolist() == pytest.approx(starts, abs=1e-6)
+
+
 # forecasts ------------------------------------------------------------------------------------------------------------
 
 

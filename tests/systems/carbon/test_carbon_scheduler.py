@@ -205,6 +205,8 @@ def test_as_users_run_it(tmp_path):
         ({"replan_h": 0.0}, "option 'replan_h'"),
         ({"forecast_error": -0.1}, "option 'forecast_error'"),
         ({"carbon_weight": 0.0}, "carbon_weight and price_weight are both 0"),
+        ({"node_selection": "spread"}, "option 'node_selection': machines for jobs in phases are all alike"),
+        ({"order": "frist"}, "option 'order'"),
     ],
 )
 def test_what_is_refused(tmp_path, options, message):

@@ -28,7 +28,9 @@ from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.lifecycle import Job
+from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.transitions import Transitions
+from batwatt.systems.carbon.reservation_calendar import Preference
 from batwatt.units import LAG_S
 
 Limits = tuple[Series, Series | None, int]
@@ -61,6 +63,7 @@ class Cluster:
         bs: Any,
         described: Sequence[Mapping[str, Any]],
         transitions: Transitions,
+        selection: NodeSelection,
         platform: Platform | None = None,
         switch: bool = False,
     ) -> None:
@@ -70,6 +73,10 @@ class Cluster:
         self._fleet = Fleet(self._serving, self._hosts.cores, math.inf)
         """As planned: `free` of what is over, `ready` when hosts are to be on."""
         self._hosts.serve(self._fleet, np.arange(self._serving), True)
+        self.prefer: Preference | None = None
+        """The node selection for machines that plans name."""
+        if type(selection) is not First:
+            self._select_by(selection)
         states = {host.pstates[host.initial_pstate] for host in platform.hosts} if platform else set()
         alike = next(iter(states)) if len(states) == 1 else None
         self._lengths = JobLengths(bs, alike.speed_flops if alike else 0.0)
@@ -81,6 +88,15 @@ class Cluster:
         """(s, machines): when machines that are switched on are to be ready."""
         self._occupied = 0
         """The hosts of jobs whose end is not reported."""
+
+    def _select_by(self, selection: NodeSelection) -> None:
+        """Let a node selection choose machines. Raises InputError."""
+        fleet = self._fleet
+        self._hosts.describe(fleet, self._platform)
+        if selection.suits(fleet.nodes(np.arange(len(fleet)), fleet.free), 1) is not None:
+            problem = f"{selection.name} rules machines out by `suits`, and plans count on all of them"
+            raise InputError("option 'node_selection'", problem, "choose one that only has a weight")
+        fleet.selection, self.prefer = selection, fleet.preferred
 
     # what plans are made of -------------------------------------------------------------------------------------
 
@@ -233,7 +249,10 @@ class Cluster:
             busy = len(fleet) - int(np.count_nonzero((fleet.free > 0) | fleet.out))
             count = min(count, busy + sum(job.hosts for job in near))
         more = count - fleet.serving
-        return fleet.unserved(more), fleet.idle(True)[::-1][: max(0, -more)]
+        machines = fleet.preferred(np.arange(len(fleet)), fleet.free, 1)
+        coming = machines[~(fleet.in_service | fleet.out)[machines]]
+        idle = machines[(fleet.in_service & ~fleet.out & (fleet.free == fleet.cores))[machines]]
+        return coming[: max(0, more)], idle[::-1][: max(0, -more)]
 
     def switched(self, low: int, high: int, pstate: int) -> None:
         """Hosts low .. high have arrived in a p-state."""
@@ -247,11 +266,13 @@ class PhaseCluster(Cluster):
     idle, so that none is switched.
     """
 
-    def __init__(self, bs: Any, described: Sequence[Mapping[str, Any]], transitions: Transitions) -> None:
+    def __init__(
+        self, bs: Any, described: Sequence[Mapping[str, Any]], transitions: Transitions, selection: NodeSelection
+    ) -> None:
         self.machines = reported_machines(described)
         self.cpu_hosts = self.machines.cores
         # each host for itself, without a sleep state
-        super().__init__(bs, [{"name": host["name"], "properties": {}} for host in described], transitions)
+        super().__init__(bs, [{"name": host["name"], "properties": {}} for host in described], transitions, selection)
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
         """See `Cluster`; watts stay watts."""
@@ -264,6 +285,8 @@ class PhaseCluster(Cluster):
 
     def shift_job(self, job: ManagedJob) -> ShiftJob:
         """See `Cluster`."""
+        if self._fleet.selection is not None:
+            raise InputError("option 'node_selection'", "machines for jobs in phases are all alike", "leave it out")
         raw = job.job.json_dict or {}
         model = reported_model(raw, f"job {job.name}")
         cpus = raw.get(CPUS)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.scheduling.options import LIMIT, WAIT_H, SchedulerOptions, WaitHours
+from batwatt.scheduling.options import LIMIT, NODES, WAIT_H, PartChoice, SchedulerOptions, WaitHours
 
 
 class CarbonOptions(SchedulerOptions):
@@ -21,6 +21,10 @@ class CarbonOptions(SchedulerOptions):
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
+    order: PartChoice = Field(
+        "fcfs", description="queue order by which jobs that arrive together, or are planned anew, are planned"
+    )
+    node_selection: PartChoice = Field("first", description=NODES)
     wait_h: WaitHours = Field(WAIT_H, description="hours >= 0 that short and long jobs may wait, or one for all")
     deadline_h: float | None = Field(None, gt=0.0, description="hours from arrival to completion, in place of wait_h")
     constraint: str | None = Field(None, description="next-workday or semi-weekly, in place of wait_h")

@@ -6,7 +6,7 @@ The rules: docs/explanation/carbon-engine.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -19,6 +19,9 @@ from batwatt.systems.carbon.execution import Execution, Segment
 from batwatt.systems.carbon.starts import check_slots
 from batwatt.units import PRECISION_S
 
+Ids = npt.NDArray[np.int64]
+Preference = Callable[[Ids, Ids, int], Ids]
+"""(machines, free cores of each, cpus of a job) -> the machines, best first."""
 _SLOTS = 4096
 """So many slots are looked through, or forgotten, at a time."""
 
@@ -55,10 +58,20 @@ class ReservationCalendar:
 
     A slot has the least of the capacity and of the envelope within it, and a job that runs in a part of it holds all
     of it: what fits here fits at every moment. After the last row of a series its last value holds for ever.
+
+    `prefer` orders the machines with room for the whole of a run, which are given fullest first.
     """
 
-    def __init__(self, slot_s: float, machines: Series, watts: Series | None = None, cores: int = 1) -> None:
+    def __init__(
+        self,
+        slot_s: float,
+        machines: Series,
+        watts: Series | None = None,
+        cores: int = 1,
+        prefer: Preference | None = None,
+    ) -> None:
         self.slot_s = slot_s
+        self._prefer = prefer
         self._machines, self._watts, self._cores = machines, watts, cores
         ends = [series.times_s[-1] for series in (machines, watts) if series is not None]
         check_slots(max(ends), slot_s)
@@ -172,15 +185,20 @@ class ReservationCalendar:
             self._base += over
 
     def _placed(self, execution: Execution) -> Execution:
-        """It on machines that are on for other jobs as long as possible; of these the fullest, then the first."""
+        """It on machines that are on for other jobs as long as possible; of these the fullest, then the first.
+
+        A preference is asked before that.
+        """
         need = self.need(execution)
         segments: list[Segment] = []
         for begin, end in need.parts:
             free = self.free[:, self._slots(need.first + begin, end - begin)]
             rows = np.flatnonzero((free >= need.cores[begin]).all(axis=1))
             alone = np.count_nonzero(free[rows] == self._cores, axis=1)
-            order = np.lexsort((rows, free[rows].sum(axis=1), alone))[: need.rows]
-            machines = tuple(sorted(rows[order].tolist()))
+            rows = rows[np.lexsort((rows, free[rows].sum(axis=1), alone))]
+            if self._prefer is not None:
+                rows = self._prefer(rows, free[rows].min(axis=1).astype(np.int64), execution.job.cpus)
+            machines = tuple(sorted(rows[: need.rows].tolist()))
             within = (segment for segment in execution.segments if begin <= self._slot(segment) - need.first < end)
             segments += (replace(segment, machines=machines) for segment in within)
         return replace(execution, segments=tuple(segments))

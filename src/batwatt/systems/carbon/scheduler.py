@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
+from itertools import starmap
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +33,9 @@ from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import JobLifecycle
+from batwatt.scheduling.node_selection import NodeSelection
+from batwatt.scheduling.orders import Order
+from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.carbon.cluster import Cluster, PhaseCluster
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
@@ -103,6 +107,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
         """What was planned, by the job's id."""
+        self._order: Order = make("order", self.settings.order)
+        self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
         self._arrived: list[Job] = []
         self._starts: list[ManagedJob] = []
         """Jobs whose next segment is to start, sorted by its begin."""
@@ -110,6 +116,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._stalled: list[ManagedJob] = []
         """Jobs whose next piece waits for other hosts, as theirs went out of service."""
         self._count = 0
+        """The jobs that have arrived."""
         self._hosts_changed = False
         self._every_s = HOUR_S * (self.settings.replan_h or math.inf)
         """The time between two plannings."""
@@ -135,7 +142,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             watts = read_series(watts)
         self.cluster = cluster
         machines, watts, cores = cluster.limits(capacity, watts)
-        calendar = ReservationCalendar(chosen.slot_s, machines, watts, cores)
+        calendar = ReservationCalendar(chosen.slot_s, machines, watts, cores, cluster.prefer)
         self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(chosen.policy))
         self._hosts_changed = bool(self.transitions.out)
 
@@ -201,9 +208,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         return Known(total_s / count, max_starts=max_starts)
 
     def _plan_anew(self, now_s: float) -> None:
-        """Plan what waits anew, in the order of arrival; a job that must have started by now keeps its plan."""
+        """Plan what waits anew; a job that must have started by now keeps its plan."""
         self.shared.integral = self.forecast.at(now_s)
-        waiting = [(job, *self._placement(job, now_s)) for job in self._by_arrival() if not job.mask]
+        waiting = [(job, *self._placement(job, now_s)) for job in self._ordered(self._starts, now_s) if not job.mask]
         in_time = [(job, placement) for job, placement, late in waiting if not late]
         anew = self.shared.place_anew([placement for _, placement in in_time])
         for (job, placement), execution in zip(in_time, anew, strict=True):
@@ -226,8 +233,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         job.plan.go_on(left)
         self.executions[job.name] = job.plan.execution
 
-    def _by_arrival(self) -> list[ManagedJob]:
-        return sorted(self._starts, key=attrgetter("number"))
+    def _ordered(self, jobs: Iterable[ManagedJob], now_s: float) -> list[ManagedJob]:
+        """Return jobs in the order in which they are planned; ties go to the earlier arrival."""
+        return sorted(jobs, key=lambda job: (self._order.key(job, now_s), job.number))
 
     def _sort_starts(self) -> None:
         for job in self._starts:
@@ -247,7 +255,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             return
         self._hosts_changed = False
         self.shared.integral = self.forecast.at(now_s)
-        for job in self._by_arrival():
+        for job in self._ordered(self._starts, now_s):
             if any(self.cluster.lacks(segment.machines) for segment in job.plan.left.segments):
                 execution = self.shared.place_elsewhere(self._placement(job, now_s)[0])
                 if execution is not None:
@@ -260,7 +268,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         """The machines are known: those for jobs in phases, or others."""
         super().onSimulationBegins()
         self.forecast = self.forecasts()
-        hosts = self.bs, self.hosts_described, self.transitions
+        hosts = self.bs, self.hosts_described, self.transitions, self._selection
         self._plain = partial(Cluster, *hosts, self.platform, self.settings.switch)
         try:
             self._use(PhaseCluster(*hosts))
@@ -272,21 +280,19 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if not self.lifecycle.acknowledged(job):
             self._arrived.append(job)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: ManagedJob) -> None:
         """Plan a job."""
-        if not self._count and not self.cluster.accepts(job):
+        if not self.executions and not self.cluster.accepts(job.job):
             # machines that draw nothing when idle are not only for phases
             self._use(self._plain())
-        managed = ManagedJob(self._count + 1, job)
-        execution, window = self._plan(self.cluster.shift_job(managed))
+        execution, window = self._plan(self.cluster.shift_job(job))
         if execution is None:
-            self.lifecycle.reject([job], UNFIT)
+            self.lifecycle.reject([job.job], UNFIT)
             return
-        managed.plan = ShiftPlan(execution, window)
-        self.executions[job.id] = execution
-        self._count += 1
+        job.plan = ShiftPlan(execution, window)
+        self.executions[job.name] = execution
         self.lifecycle.live += 1
-        self._await(managed)
+        self._await(job)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Hosts arrived in a p-state."""
@@ -319,9 +325,11 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         now_s = self.bs.time()
         if not self.update_hosts(now_s):
             return
-        for job in sorted(self._arrived, key=attrgetter("submit_time", "id")):
-            self._arrive(job)
+        arrived = sorted(self._arrived, key=attrgetter("submit_time", "id"))
         self._arrived.clear()
+        for job in self._ordered(starmap(ManagedJob, enumerate(arrived, self._count)), now_s):
+            self._arrive(job)
+        self._count += len(arrived)
         self._follow_hosts(now_s)
         while self._stops and self._stops[0][0] <= now_s + _SOON_S:
             stopped = heappop(self._stops)[2]
