@@ -52,7 +52,7 @@ UNFIT = "not enough machines or watts"
 
 
 @dataclass(slots=True, eq=False)
-class ShiftPlan:
+class JobProgress:
     """What was planned for a job, and how far that has been carried out."""
 
     execution: Execution
@@ -220,7 +220,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _placement(self, job: ManagedJob, now_s: float) -> tuple[Placement, bool]:
         """Return the place of what is left of a job, and whether it is too late to place that anew."""
-        plan: ShiftPlan = job.plan
+        plan: JobProgress = job.plan
         whole, left = plan.execution.job, plan.left
         begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
         wait_s = plan.window.deadline_s(whole) - left.job.length_s - begin_s
@@ -289,7 +289,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if execution is None:
             self.lifecycle.reject([job.job], UNFIT)
             return
-        job.plan = ShiftPlan(execution, window)
+        job.plan = JobProgress(execution, window)
         self.executions[job.name] = execution
         self.lifecycle.live += 1
         self._await(job)
@@ -420,7 +420,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self._miss(job, outage(self.transitions.out))
 
     def _run_segment(self, job: ManagedJob, now_s: float) -> None:
-        plan: ShiftPlan = job.plan
+        plan: JobProgress = job.plan
         segment = plan.next_segment
         if plan.segment == 0:
             self._execute(job)
@@ -434,7 +434,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._run_piece(job)
 
     def _run_piece(self, job: ManagedJob) -> None:
-        plan: ShiftPlan = job.plan
+        plan: JobProgress = job.plan
         length_s, power_w = plan.pieces.pop()
         last = plan.ends and not plan.pieces
         piece = self.cluster.piece(job, self.lifecycle.next_id(job.job), length_s, power_w, last=last)
