@@ -227,19 +227,33 @@ class Bs(Batsim):
         message: ev.Message = self.link.message()
         alone = len(message.events) == 1
         self._handle(message, not alone)
+        self.reply()
         if alone:
             self.scheduler.onAfterBatsimInit()
 
     def do_next_event(self) -> bool:
         """Receive a message, let the scheduler decide, and reply; False if it was the last."""
-        return self._handle(self.link.message(), False)
+        self.receive()
+        return self.reply()
 
-    def _handle(self, message: ev.Message, initialise: bool) -> bool:
+    def receive(self) -> None:
+        """Receive a message and call the scheduler; decisions may be added to its own until `reply`."""
+        self._handle(self.link.message(), False)
+
+    def reply(self) -> bool:
+        """Answer the message received last with the decisions since then; False if it was the last."""
+        if self._late:
+            # only a scheduler that consumes time can have decisions out of order
+            self._decisions.sort(key=_time_of)
+            self._late = False
+        self.link.reply(ev.Reply(self._current_time, self._decisions))
+        return not self._ended
+
+    def _handle(self, message: ev.Message, initialise: bool) -> None:
         if message.now < self._message_now:
             raise _wrong(f"its now={message.now} is before that of the last one, {self._message_now}")
         self._current_time = self._message_now = message.now
-        decisions: list[ev.Decision] = []
-        self._decisions = decisions
+        self._decisions = []
         scheduler = self.scheduler
         if self._wants_before:
             scheduler.onBeforeEvents()
@@ -253,12 +267,6 @@ class Bs(Batsim):
                 scheduler.onAfterBatsimInit()
                 initialise = False
         scheduler.onNoMoreEvents()
-        if self._late:
-            # only a scheduler that consumes time can have decisions out of order
-            decisions.sort(key=_time_of)
-            self._late = False
-        self.link.reply(ev.Reply(self._current_time, decisions))
-        return not self._ended
 
 
 # outside of the class, as its methods may be those of a subclass, which takes longer to find out
