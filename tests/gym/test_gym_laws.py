@@ -8,11 +8,13 @@ import math
 import pickle
 import warnings
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from builders import envelope, job, machine, workload_of
 from examples import examples
+from gym_cases import away
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +56,22 @@ jobs_of = st.lists(
 )
 caps_of = st.lists(st.floats(LOWEST_W, 420).map(lambda x: round(x, 1)), min_size=1, max_size=6)
 capacities_of = st.lists(st.integers(0, HOSTS), max_size=6)
+victims_of = st.sampled_from(
+    [
+        "resubmit",
+        "lose",
+        {"name": "checkpoint", "checkpoint_s": 7.0, "recovery_s": 11.0},
+        {"name": "checkpoint", "checkpoint_s": 0.0, "recovery_s": 60.0},
+        "migrate",
+        {"name": "migrate", "cost_s": 9.0},
+    ]
+)
+outages_of = st.dictionaries(
+    st.integers(0, HOSTS - 1),
+    st.tuples(st.integers(1, 300), st.one_of(st.none(), st.integers(1, 300))),
+    max_size=3,
+).map(lambda rows: [(at, lasts and at + lasts, str(host)) for host, (at, lasts) in rows.items()])
+"""(begin in s, end in s or None for none, host) of each outage."""
 
 
 def load_of(rows):
@@ -137,23 +155,35 @@ def limits_of(caps, capacities):
     rows=jobs_of,
     caps=st.one_of(st.just([]), caps_of),
     capacities=capacities_of,
-    victim=st.sampled_from(["resubmit", "lose"]),
+    victim=victims_of,
+    outages=outages_of,
     places=st.sampled_from([1, 3, 20]),
     every_event=st.booleans(),
 )
-def test_laws(policy, rows, caps, capacities, victim, places, every_event):
-    load = load_of(rows)
+def test_laws(policy, rows, caps, capacities, victim, outages, places, every_event):
     limits = limits_of(caps, capacities)
     columns = [name for name, column in OBSERVATIONS.items() if not column.limit or column.limit in limits]
-    env = BatwattEnv(UNLIKE, load, observation=columns, queue=places, victim=victim, every_event=every_event, **limits)
-    steps = play(env, policy)
+    with TemporaryDirectory() as folder:
+        settings = {
+            "observation": columns, "queue": places, "victim": victim, "every_event": every_event,
+            "events": away(Path(folder), *outages),
+        }  # fmt: skip
+        env, again = (BatwattEnv(UNLIKE, load_of(rows), **settings, **limits) for _ in range(2))
+        steps = play(env, policy)
+        assert play(again, policy) == steps
     check_jobs(env.record.jobs, rows, victim)
     check_limits(env, limits)
-    again = BatwattEnv(
-        UNLIKE, load, observation=columns, queue=places, victim=victim, every_event=every_event, **limits
-    )
-    assert play(again, policy) == steps == play(env, policy)
+    check_outages(env.record.jobs, outages)
+    assert play(env, policy) == steps
     assert again.record == env.record
+
+
+def check_outages(rows, outages):
+    """No job starts on a host that is away."""
+    for begin_s, end_s, host in outages:
+        for row in rows:
+            if row[8] is not None and from_text(row[14]) >> int(host) & 1:
+                assert not begin_s <= row[8] < (end_s or math.inf)
 
 
 def check_jobs(rows, given, victim):
@@ -187,6 +217,27 @@ def check_limits(env, limits):
             if end - time > 1e-4:
                 middle = [t for t in limits["capacity"].times_s if time + 1e-4 < t < end - 1e-4]
                 assert all(count <= limits["capacity"].at(t) for t in [time + 1e-5, *middle])
+
+
+@pytest.mark.parametrize("name", list(REWARDS))
+@examples(60)
+@given(
+    rows=jobs_of,
+    caps=st.one_of(st.just([]), caps_of),
+    capacities=capacities_of,
+    victim=victims_of,
+    outages=outages_of,
+    policy=st.sampled_from([first_possible, any_possible]),
+)
+def test_the_return_is_the_figure_of_a_run_that_completes(name, rows, caps, capacities, victim, outages, policy):
+    with TemporaryDirectory() as folder:
+        given = {"victim": victim, "events": away(Path(folder), *outages)} | limits_of(caps, capacities)
+        env = BatwattEnv(UNLIKE, load_of(rows), reward=name, queue=4, **given)
+        returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
+    if set(last_states(env)) == {"COMPLETED_SUCCESSFULLY"}:
+        reward = REWARDS[name]
+        figure = reward.sign * getattr(env.outcome().figures.metrics, reward.metric)
+        assert returned == pytest.approx(figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
 
 
 @pytest.mark.parametrize("name", list(REWARDS))
@@ -284,12 +335,14 @@ def returns_of(env, starts=math.inf):
     rows=jobs_of,
     caps=st.one_of(st.just([]), caps_of),
     capacities=capacities_of,
-    victim=st.sampled_from(["resubmit", "lose"]),
+    victim=victims_of,
+    outages=outages_of,
     starts=st.integers(0, 8),
 )
-def test_no_policy_that_stops_starting_beats_first_come_first_served(rows, caps, capacities, victim, starts):
-    env = BatwattEnv(UNLIKE, load_of(rows), queue=1, victim=victim, reward="work", **limits_of(caps, capacities))
-    check_lazy(env, starts)
+def test_no_policy_that_stops_starting_beats_first_come_first_served(rows, caps, capacities, victim, outages, starts):
+    with TemporaryDirectory() as folder:
+        given = {"victim": victim, "events": away(Path(folder), *outages)} | limits_of(caps, capacities)
+        check_lazy(BatwattEnv(UNLIKE, load_of(rows), queue=1, reward="work", **given), starts)
 
 
 def check_lazy(env, starts):

@@ -72,24 +72,24 @@ class Reward:
 
 
 def _to_next_end_s(simulation: Simulation) -> float:
-    rows = simulation.ends.rows
+    rows = simulation.scheduler.ends.rows
     return max(0.0, min(NEVER_S, rows[0][0] - simulation.now_s)) if rows else NEVER_S
 
 
 def _waits_s(simulation: Simulation) -> Floats:
-    queue = simulation.queue
+    queue = simulation.scheduler.queue
     waits_s = simulation.now_s - queue.submit_s
     waits_s *= queue.present
     return waits_s
 
 
 def _oldest_wait_s(simulation: Simulation) -> float:
-    rows = simulation.queue.rows
+    rows = simulation.scheduler.queue.rows
     return simulation.now_s - rows[0].submit_s if rows else 0.0
 
 
 def _slowdowns(simulation: Simulation) -> Floats:
-    queue = simulation.queue
+    queue = simulation.scheduler.queue
     slowdowns = _waits_s(simulation)
     slowdowns /= queue.lasting_s
     slowdowns += queue.present
@@ -98,20 +98,22 @@ def _slowdowns(simulation: Simulation) -> Floats:
 
 _COLUMNS = (
     Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
-                lambda s: ((s.inputs.clock.date_s if s.inputs.clock else 0.0) + s.now_s) % DAY_S),
-    Observation("free_hosts", "hosts", "hosts without a job", "hosts", True, lambda s: float(s.free.bit_count())),
+                lambda s: ((s.episode.inputs.clock.date_s if s.episode.inputs.clock else 0.0) + s.now_s) % DAY_S),
+    Observation("free_hosts", "hosts", "hosts in service without a job", "hosts", True,
+                lambda s: float(s.scheduler.free.bit_count())),
     Observation("room_hosts", "hosts", "hosts that can be given to jobs now, under the limit", "hosts", True,
-                lambda s: float(s.room)),
-    Observation("running_jobs", "jobs", "jobs that run", "hosts", True, lambda s: float(len(s.running))),
+                lambda s: float(s.scheduler.room)),
+    Observation("running_jobs", "jobs", "jobs that run", "hosts", True, lambda s: float(len(s.scheduler.running))),
     Observation("queue_length", "jobs", "jobs that wait, visible or not", "places", False,
-                lambda s: float(len(s.queue))),
-    Observation("queue_hosts", "hosts", "hosts that they ask for", "hosts", False, lambda s: float(s.waiting_hosts)),
+                lambda s: float(len(s.scheduler.queue))),
+    Observation("queue_hosts", "hosts", "hosts that they ask for", "hosts", False,
+                lambda s: float(s.scheduler.waiting_hosts)),
     Observation("oldest_wait_s", "s", "how long the first of them has waited", HOUR_S, False, _oldest_wait_s),
     Observation("next_end_s", "s", "until the first running job reaches its walltime", HOUR_S, False, _to_next_end_s),
     Observation("head_shadow_s", "s", "until walltimes end that leave enough hosts for the first waiting job", HOUR_S,
-                False, lambda s: s.head_shadow_s()),
+                False, lambda s: s.scheduler.head_shadow_s()),
     Observation("power_w", "W", "power as the envelope bounds it: full with a job, idle without", "watts", True,
-                lambda s: s.limits.power_w(s.everyone ^ s.free)),
+                lambda s: s.limits.power_w(s.scheduler.busy)),
     Observation("cap_w", "W", "the envelope now", "watts", True, lambda s: s.limits.cap_w, limit="envelope"),
     Observation("next_cap_w", "W", "the envelope after the next change", "watts", True,
                 lambda s: s.limits.next_cap_w, limit="envelope"),
@@ -120,12 +122,13 @@ _COLUMNS = (
                 lambda s: s.limits.next_capacity, limit="capacity"),
     Observation("next_change_s", "s", "until the next change of a limit", HOUR_S, False,
                 lambda s: min(NEVER_S, s.limits.next_s - s.now_s)),
-    Observation("job_hosts", "hosts", "hosts that a job asks for", "hosts", True, lambda s: s.queue.hosts, True),
-    Observation("job_walltime_s", "s", "its walltime", HOUR_S, False, lambda s: s.queue.walltime_s, True),
+    Observation("job_hosts", "hosts", "hosts that a job asks for", "hosts", True, lambda s: s.scheduler.queue.hosts,
+                True),
+    Observation("job_walltime_s", "s", "its walltime", HOUR_S, False, lambda s: s.scheduler.queue.walltime_s, True),
     Observation("job_wait_s", "s", "how long it has waited since its first submission", HOUR_S, False, _waits_s, True),
     Observation("job_slowdown", "", f"(wait + t) / t, t its walltime, at least {BOUND_S:g} s", 10.0, False, _slowdowns,
                 True),
-    Observation("job_fits", "", "1 if it can start now", 1.0, True, lambda s: s.fits, True),
+    Observation("job_fits", "", "1 if it can start now", 1.0, True, lambda s: s.scheduler.fits, True),
 )  # fmt: skip
 OBSERVATIONS = {column.name: column for column in _COLUMNS}
 """Every column of an observation by its name."""
@@ -140,40 +143,42 @@ DEFAULT = (
 
 
 def _mean_wait_s(simulation: Simulation) -> float:
+    tally = simulation.tally
     if simulation.over:
-        return simulation.ended_wait_s / simulation.total
-    waiting_s = len(simulation.queue) * simulation.now_s - simulation.waiting_since_s
-    return (simulation.waited_s + waiting_s) / simulation.total
+        return tally.ended_wait_s / tally.total
+    waiting_s = tally.waiting * simulation.now_s - tally.waiting_since_s
+    return (tally.waited_s + waiting_s) / tally.total
 
 
 def _makespan_s(simulation: Simulation) -> float:
-    end_s = simulation.last_end_s if simulation.over else simulation.now_s
-    return end_s + simulation.unserved * simulation.horizon.end_s
+    end_s = simulation.tally.last_end_s if simulation.over else simulation.now_s
+    return end_s + simulation.tally.unserved * simulation.episode.horizon.end_s
 
 
 def _energy_j(simulation: Simulation) -> float:
-    return simulation.energy_j() + simulation.unserved * simulation.horizon.energy_j
+    return simulation.energy_j() + simulation.tally.unserved * simulation.episode.horizon.energy_j
 
 
 def _goodput(simulation: Simulation) -> float:
-    inputs = simulation.inputs
+    inputs, tally = simulation.episode.inputs, simulation.tally
     if not (simulation.now_s > 0.0 and inputs.capacity is not None):
         return 0.0
     alive = capacity_core_s(inputs.capacity, inputs.cores, Window(0.0, simulation.now_s))
-    alive += simulation.unserved * simulation.horizon.core_s
-    return simulation.useful_core_s / alive if alive > 0.0 else 0.0
+    alive += tally.unserved * simulation.episode.horizon.core_s
+    return tally.useful_core_s / alive if alive > 0.0 else 0.0
 
 
 def _work(simulation: Simulation) -> float:
-    return simulation.done_flops / simulation.all_flops if simulation.all_flops > 0.0 else 0.0
+    tally = simulation.tally
+    return tally.done_flops / tally.all_flops if tally.all_flops > 0.0 else 0.0
 
 
 _REWARDS = (
     Reward("mean_slowdown", "", "minus the mean of (wait + run) / run, as jobs end", -1.0,
-           lambda s: s.slowdowns / s.total, "mean_slowdown"),
+           lambda s: s.tally.slowdowns / s.tally.total, "mean_slowdown"),
     Reward("mean_bounded_slowdown", "", "minus the mean of max(1, (end - release) / "
            f"max({BOUND_S:g} s, run time at full speed)), as jobs end", -1.0,
-           lambda s: s.bounded_slowdowns / s.total, "mean_bounded_slowdown"),
+           lambda s: s.tally.bounded_slowdowns / s.tally.total, "mean_bounded_slowdown"),
     Reward("mean_wait_s", "s", "minus the mean wait, as time passes", -1.0, _mean_wait_s, "mean_wait_s"),
     Reward("makespan_s", "s", "minus the end of the last job, as time passes", -1.0, _makespan_s, "makespan_s"),
     Reward("energy_j", "J", "minus the energy of all hosts, as it is drawn", -1.0, _energy_j, "energy_j", True),

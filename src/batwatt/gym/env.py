@@ -27,39 +27,33 @@ from batwatt.api.arguments import (
     wrong,
 )
 from batwatt.api.result import Result
-from batwatt.api.series import envelope_or
+from batwatt.api.series import capacity_or, envelope_or
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_given
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
-from batwatt.gym.horizon import Horizon
-from batwatt.gym.inputs import (
-    CapacityLike,
-    PlatformLike,
-    SeriesLike,
-    WorkloadLike,
-    check_watts,
-    inputs_of,
-    platform_of,
-    spec_of,
-)
+from batwatt.gym.episode import Episode
 from batwatt.gym.limits import Limits
 from batwatt.gym.simulation import Simulation
+from batwatt.inputs.platforms.host_choice import all_hosts
+from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series
-from batwatt.run.inputs import RunInputs
 from batwatt.run.resolve import ResolvedRun
 from batwatt.run.run import Outcome
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import make
-from batwatt.scheduling.victims import VictimRule
 
 Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
 Info = dict[str, Any]
-Episode = tuple[RunSpec, RunInputs, Limits, Horizon]
 MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
+SCHEDULER = "batwatt.gym"
+"""What the metadata of a run name as its scheduler."""
 
 
 def _named(table: Mapping[str, Any], kind: str, name: object) -> str:
@@ -105,7 +99,17 @@ def _envelope(name: str, value: Any) -> Any:
 
 
 def _capacity(name: str, value: Any) -> Any:
-    return value if isinstance(value, CapacitySpec) else path_or(name, value, Series)
+    """What `capacity_or` takes, or a specification; read with the workload."""
+    if not isinstance(value, CapacitySpec):
+        path_or(name, value, Series)
+    return value
+
+
+def _victim(name: str, value: Any) -> str | dict[str, Any]:
+    """A name of a victim rule, or a dict of its name and parameters."""
+    choice = options_of(name, value) if isinstance(value, Mapping) else text(name, value)
+    make("victim", choice)
+    return choice
 
 
 def _no_render_mode(name: str, value: Any) -> None:
@@ -113,12 +117,20 @@ def _no_render_mode(name: str, value: Any) -> None:
         raise InputError(name, f"{shown(value)} is not None", "draw a saved run: batwatt gantt")
 
 
+def _check_watts(platform: Platform, what: str) -> None:
+    """Raise InputError unless all hosts say what they draw."""
+    if not platform.has_power:
+        problem = f"{what} needs the watts of every host; {platform.power_problem}"
+        raise InputError(platform.source, problem, "correct it")
+
+
 class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """Schedule the jobs of a workload on a platform; the rules are those of `batwatt.gym`.
 
     `observation` names columns of `OBSERVATIONS`, `reward` one of `REWARDS` (or a weight for each of several); `queue`
     is the number of visible jobs. `envelope` (W over time) and `capacity` (hosts over time) are files or series, the
-    capacity also a text such as `walk:range=0.6,seed=1`. Raises InputError.
+    capacity also a text such as `walk:range=0.6,seed=1`. `events` is a file of Batsim's external events, which take
+    hosts out of service; `victim` a rule by name, or a dict of its name and parameters. Raises InputError.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
@@ -129,7 +141,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         queue=partial(whole, low=1, high=MOST_PLACES),
         envelope=optional(_envelope),
         capacity=optional(_capacity),
-        victim=text,
+        events=optional(path_or),
+        victim=_victim,
         every_event=flag,
         render_mode=_no_render_mode,
     )
@@ -142,24 +155,21 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         reward: str | Mapping[str, float] = "mean_slowdown",
         queue: int = 16,
         envelope: SeriesLike | None = None,
-        capacity: CapacityLike | None = None,
-        victim: str = "resubmit",
+        capacity: SeriesLike | CapacitySpec | None = None,
+        events: str | Path | None = None,
+        victim: str | Mapping[str, Any] = "resubmit",
         every_event: bool = False,
         render_mode: str | None = None,
     ) -> None:
         self.render_mode = None
-        self._given = platform
-        self.platform = platform_of(platform)
+        self._given = path_or("platform", platform, Platform, MachineSpec)
+        self.platform = all_hosts(self._given, MASTER_HOST)
         self._envelope, self._capacity = envelope, capacity
         if envelope is not None:
-            check_watts(self.platform, "an envelope")
+            _check_watts(self.platform, "an envelope")
         self._workloads = workload
         self._places = queue
-        self._every_event = every_event
-        self._rule: VictimRule = make("victim", victim)
-        if self._rule.needs_lengths:
-            problem = f"{victim!r} saves work, which this environment does not"
-            raise InputError("victim", problem, "choose resubmit or lose")
+        self._events = None if events is None else Path(events)
         self._columns = self._observations(observation)
         self._rewards = self._chosen_rewards(reward)
         self._known: dict[int, Episode] = {}
@@ -186,14 +196,14 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             if column.limit and given[column.limit] is None:
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
             if column.unit == "W":
-                check_watts(self.platform, f"observation {column.name!r}")
+                _check_watts(self.platform, f"observation {column.name!r}")
         return columns
 
     def _chosen_rewards(self, given: str | Mapping[str, float]) -> list[tuple[Reward, float]]:
         weights = {given: 1.0} if isinstance(given, str) else given
         for name in weights:
             if REWARDS[name].watts:
-                check_watts(self.platform, f"reward {name!r}")
+                _check_watts(self.platform, f"reward {name!r}")
         return [(REWARDS[name], weight) for name, weight in weights.items()]
 
     def _lay_out(self) -> None:
@@ -227,9 +237,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Begin an episode; `options={"workload": index}` chooses among several workloads. Raises InputError."""
         super().reset(seed=seed)
         self._began_s = time.perf_counter()
-        self._spec, inputs, limits, horizon = self._chosen((options or {}).get("workload"))
-        work = any(reward.name == "work" for reward, _ in self._rewards)
-        self._simulation = Simulation(inputs, limits, horizon, self._places, self._rule, self._every_event, work)
+        self._simulation = Simulation(self._chosen((options or {}).get("workload")))
         self._potential = 0.0
         self._reported = False
         self._outcome = None
@@ -260,11 +268,11 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Which actions are possible, (queue + 1,), as sb3-contrib's MaskablePPO asks."""
         if self._simulation is None:
             raise InputError("action_masks", "no episode has begun", "call reset first")
-        return self._simulation.mask().astype(np.bool_)
+        return self._simulation.scheduler.mask().astype(np.bool_)
 
     def _info(self) -> Info:
         assert self._simulation is not None
-        return {"action_mask": self._simulation.mask(), "time_s": self._simulation.now_s}
+        return {"action_mask": self._simulation.scheduler.mask(), "time_s": self._simulation.now_s}
 
     def _observed(self) -> NDArray[np.float32]:
         simulation, values = self._simulation, self._values
@@ -303,28 +311,34 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._known[chosen]
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
-        spec = spec_of(self._given, workload, self._envelope, self._capacity, self._settings)
-        inputs = inputs_of(spec)
-        limited = inputs.capacity if spec.capacity is not None else None
-        limits = Limits(inputs.platform, inputs.envelope, limited)
-        return spec, inputs, limits, Horizon.of(inputs, limits)
+        capacity = self._capacity
+        spec = RunSpec(
+            self._given,
+            workload_given(workload),
+            SCHEDULER,
+            self._settings,
+            envelope=envelope_or(self._envelope),
+            events=self._events,
+            capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
+        )
+        return Episode.of(spec)
 
     # results --------------------------------------------------------------------------------------------------------
 
     @property
     def record(self) -> Record:
         """What the episode wrote down. Raises InputError if it is not over."""
-        if self._simulation is None or not self._simulation.over:
-            raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
-        return self._simulation.record
+        return self.outcome().record
 
     def outcome(self) -> Outcome:
         """The episode as a run that was carried out. Raises InputError if it is not over."""
-        record, simulation = self.record, self._simulation
-        assert simulation is not None
+        simulation = self._simulation
+        if simulation is None or not simulation.over:
+            raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
         if self._outcome is None:
-            resolved = ResolvedRun(self._spec, simulation.inputs, None, simulation.config, ())
-            self._outcome = Outcome(resolved, record, None, time.perf_counter() - self._began_s)
+            episode = simulation.episode
+            resolved = ResolvedRun(episode.spec, episode.inputs, None, simulation.config, episode.events)
+            self._outcome = Outcome(resolved, simulation.record, None, time.perf_counter() - self._began_s)
         return self._outcome
 
     def result(self) -> Result:

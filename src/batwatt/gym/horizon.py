@@ -31,11 +31,11 @@ class JobTimes(NamedTuple):
 
 @dataclass(frozen=True)
 class Horizon:
-    """`end_s`: last submission or change of a limit, whichever is later, + run times of all jobs on the slowest host.
+    """`end_s`: last submission, change of a limit or external event + run times of all jobs on the slowest host.
 
-    A policy that starts the first waiting job whenever it can start has served all jobs by then that can run at all:
-    after that last change some job runs at any time. `energy_j` is that of all hosts at full power until then,
-    `core_s` their core seconds.
+    To a run time belongs the recovery of the victim rule. A policy that starts the first waiting job whenever it can
+    start has served all jobs by then that can run at all: after that last change some job runs at any time. `energy_j`
+    is that of all hosts at full power until then, `core_s` their core seconds.
     """
 
     end_s: float
@@ -44,13 +44,17 @@ class Horizon:
     jobs: Mapping[str, JobTimes]
 
     @classmethod
-    def of(cls, inputs: RunInputs, limits: Limits) -> Horizon:
-        """The horizon of an episode with these inputs."""
+    def of(cls, inputs: RunInputs, limits: Limits, last_event_s: float, recovery_s: float) -> Horizon:
+        """The horizon of an episode with these inputs, its last external event, and the recovery of its victim rule."""
         platform, load, run = inputs.platform, inputs.measured, merged(inputs.run)
         slowest = min(host.pstates[host.initial_pstate].speed_flops for host in platform.hosts)
-        longest_s = np.maximum(np.nan_to_num(run_times_s(run, slowest)), NULL_RUNTIME_S)
-        last_s = max([load.last_submission_s, *limits.changes[-1:]])
-        end_s = last_s + math.fsum(longest_s.tolist())
+        slower = platform.fastest_flops / slowest
+        longest_s = [
+            max(run_s, job.raw.get(LENGTH, 0.0) * slower, NULL_RUNTIME_S) + recovery_s * slower
+            for job, run_s in zip(run.jobs, np.nan_to_num(run_times_s(run, slowest)).tolist(), strict=True)
+        ]
+        last_s = max([load.last_submission_s, last_event_s, *limits.changes[-1:]])
+        end_s = last_s + math.fsum(longest_s)
         jobs = {}
         for job, run_s in zip(load.jobs, run_times_s(load, platform.fastest_flops).tolist(), strict=True):
             release_s, length_s = job.raw.get(RELEASE, job.submit_time_s), job.raw.get(LENGTH, run_s)

@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Platform
 from batwatt.model.series import Series
 
-Integers = NDArray[np.int64]
-
 
 class Limits:
     """The limits of a run, followed in time: `cap_w` and `capacity` hold now, infinite without such a limit.
 
-    `changes` are the times in s > 0 of changes, `next_s` is the next one (infinite: none), `most` how many hosts can
-    have jobs at a time now or later. `idle_w` is the power of all hosts without a job, `most_w` with one each.
+    `changes` are the times in s > 0 of changes, `next_s` is the next one (infinite: none), `most` how many of the hosts
+    in service can have jobs at a time now or later, `most_of_all` how many of all hosts. `idle_w` is the power of all
+    hosts without a job, `most_w` with one each.
     """
 
     def __init__(self, platform: Platform, envelope: Series | None, capacity: Series | None) -> None:
-        count = len(platform)
         states = [host.pstates[host.initial_pstate] for host in platform.hosts]
         self.idle_w = sum(state.idle_w for state in states)
         extra_w = [max(0.0, state.full_w - state.idle_w) for state in states]
@@ -35,34 +32,40 @@ class Limits:
             masks.setdefault(watts, []).append(host)
         self._groups = [(watts, hostset.of_ids(hosts)) for watts, hosts in masks.items()]
         times = {time for series in (envelope, capacity) if series for time in series.times_s if time > 0.0}
-        rows = [(time, *self._at(envelope, capacity, time)) for time in (0.0, *sorted(times))]
+        rows = [(time, _value(envelope, time), _value(capacity, time)) for time in (0.0, *sorted(times))]
         # where nothing changes there is no step
         rows = [row for index, row in enumerate(rows) if not index or row[1:] != rows[index - 1][1:]]
         self.changes = [time for time, _, _ in rows[1:]]
         self._caps_w, self._capacities = [cap for _, cap, _ in rows], [hosts for _, _, hosts in rows]
+        self._mosts_of_all = self._mosts_on(hostset.span(0, len(platform) - 1))
+        self.begin()
+
+    def _mosts_on(self, hosts: int) -> list[int]:
+        """From each change on, how many of the hosts of a mask can have jobs at a time."""
+        extra_w = self._extra_w[hostset.ids(hosts)]
         slack_w = np.array(self._caps_w) - self.idle_w + NOISE_W
-        alone = np.minimum(np.searchsorted(np.cumsum(self._extra_w), slack_w, side="right"), self._capacities)
-        self._most = np.maximum.accumulate(np.minimum(alone, count)[::-1])[::-1].astype(int).tolist()
-        self._index = 0
+        alone = np.minimum(np.searchsorted(np.cumsum(extra_w), slack_w, side="right"), self._capacities)
+        most: list[int] = np.maximum.accumulate(np.minimum(alone, len(extra_w))[::-1])[::-1].astype(int).tolist()
+        return most
+
+    def begin(self) -> None:
+        """Go back to 0 s, with all hosts in service."""
+        self._mosts = self._mosts_of_all
         self._take(0)
 
-    @staticmethod
-    def _at(envelope: Series | None, capacity: Series | None, time_s: float) -> tuple[float, float]:
-        return math.inf if envelope is None else envelope.at(time_s), math.inf if capacity is None else capacity.at(
-            time_s
-        )
+    def serve(self, hosts: int) -> None:
+        """Let only the hosts of a mask be in service from now on."""
+        self._mosts = self._mosts_on(hosts)
+        self._take(self._index)
 
     def _take(self, index: int) -> None:
         self._index = index
-        self.cap_w, self.capacity, self.most = self._caps_w[index], self._capacities[index], self._most[index]
+        self.cap_w, self.capacity = self._caps_w[index], self._capacities[index]
+        self.most, self.most_of_all = self._mosts[index], self._mosts_of_all[index]
         last = index == len(self.changes)
         self.next_s = math.inf if last else self.changes[index]
         self.next_cap_w = self.cap_w if last else self._caps_w[index + 1]
         self.next_capacity = self.capacity if last else self._capacities[index + 1]
-
-    def begin(self) -> None:
-        """Go back to 0 s."""
-        self._take(0)
 
     def step(self) -> None:
         """Go on to the next change."""
@@ -91,3 +94,8 @@ class Limits:
             elif slack_w < 0.0:
                 room = 0
         return max(0, int(room))
+
+
+def _value(series: Series | None, time_s: float) -> float:
+    """Return the limit of a series at a time, infinite without a series."""
+    return math.inf if series is None else series.at(time_s)

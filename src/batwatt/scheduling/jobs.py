@@ -61,8 +61,8 @@ class ManagedJob:
         self.name: str = job.id
         self.submit_s = self.release_s = float(job.submit_time)
         self.hosts: int = job.requested_resources
-        walltime: Any = job.requested_time
-        self.walltime_s: float = float(walltime) if walltime is not None and walltime > 0 else math.inf
+        self.walltime_s = math.inf
+        self.renew()
         self.length_s = length_s
         self.left_s = left_s
         self.estimate_s = estimate_s
@@ -84,6 +84,11 @@ class ManagedJob:
         self.refused = False
         self.pace = 1.0
         self.scales = False
+
+    def renew(self) -> None:
+        """Take the walltime of the present attempt, which may differ from that of the one before."""
+        walltime: Any = self.job.requested_time
+        self.walltime_s = float(walltime) if walltime is not None and walltime > 0 else math.inf
 
     @property
     def width(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -77,11 +76,9 @@ class PowerScheduler(Scheduler[Settings]):
 
     def wait(self, job: ManagedJob) -> None:
         """Queue an attempt of a job; the queue takes it as one that is submitted now."""
-        attempt = job.job
         self._count += 1
-        job.number, job.submit_s = self._count, float(attempt.submit_time)
-        if attempt.requested_time:
-            job.walltime_s = attempt.requested_time if attempt.requested_time > 0 else math.inf
+        job.number, job.submit_s = self._count, float(job.job.submit_time)
+        job.renew()
         self.queue.add(job)
         self.changed()
 
