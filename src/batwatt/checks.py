@@ -1,9 +1,10 @@
-"""Checks of what users give: numbers and bounds, declared parameters, values as errors show them, pydantic's errors."""
+"""Checks of what users give: numbers, declared parameters, JSON, values as errors show them, pydantic's errors."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 
 SHOWN = 60
 """Characters of a value that an error repeats."""
+MAX_DEPTH = 100
+"""How deep lists and objects may be nested in JSON."""
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+
+_LONG_WHOLE, _SAMPLED = re.compile("[0-9]{309}"), 20
+"""Digits that no double may hold; of a text with them, every 20th character has 15 digits in a row."""
+_MAYBE_LONG = re.compile("[0-9]{15}")
 
 _Model = TypeVar("_Model", bound="BaseModel")
 
@@ -205,3 +213,62 @@ def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mappi
     # NaN and Infinity as the file has them
     got = json.dumps(value) if isinstance(value, float) else shown(value)
     return InputError(place, f"{key} must be {fields[key].description}, got {got}", hint)
+
+
+def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
+    """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise.
+
+    `hooks` are those of `json.loads`, instead of ours or with them. Whole numbers fit into a double, unless
+    `parse_float` takes infinities.
+    """
+    options: dict[str, Any] = {"parse_constant": _no_constant, "parse_float": _finite_float} | hooks
+    if options["parse_float"] is not float and _MAYBE_LONG.search(text[::_SAMPLED]) and _LONG_WHOLE.search(text):
+        # slow, and needed by hardly any file
+        options["parse_int"] = _finite_int
+    try:
+        value = json.loads(text, **options)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        raise InputError(where, f"is not JSON ({error.msg}, {place})", "correct the file there") from None
+    except UnicodeEncodeError:
+        raise InputError(where, "holds half of a surrogate pair (\\ud...)", "write the character itself") from None
+    except RecursionError:
+        raise InputError(where, TOO_DEEP, "flatten the JSON") from None
+    except ValueError as error:
+        raise InputError(where, f"is not JSON ({error})", "write finite numbers of a usual length") from None
+    return value
+
+
+def load_strict(text: str, where: object) -> Any:
+    """As `load_json`, but a key that is twice in an object is an InputError, and numbers that JSON has not are none.
+
+    They are refused later, where it is known which they are.
+    """
+
+    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            key = next(key for key in keys if keys.count(key) > 1)
+            raise InputError(where, f"the key {key!r} appears twice in an object", "leave one out")
+        return found
+
+    return load_json(text, where, object_pairs_hook=hook, parse_constant=float, parse_float=float)
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
+
+
+def _finite_int(text: str) -> int:
+    _finite_float(text)
+    return int(text)
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text if len(text) <= SHOWN else f'{text[:20]}...'} is too large")
+    return value

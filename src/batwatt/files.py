@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, alone or in sets, and on the disk before they count; refusing devices."""
+"""Reading files; writing them whole or not at all, alone or in sets, and on the disk first; refusing devices."""
 
 from __future__ import annotations
 
@@ -343,6 +343,20 @@ def readable(path: Path | str) -> Iterator[None]:
     except (OSError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(path, f"cannot be read ({reason})", "check its path, permissions and content") from None
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The bytes of a file; InputError if it cannot be read."""
+    with readable(path):
+        return Path(path).read_bytes()
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a UTF-8 file, without a byte order mark; InputError if it cannot be read."""
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8 text") from None
 
 
 def is_file(path: Path | str) -> bool:

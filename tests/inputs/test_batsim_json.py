@@ -11,15 +11,9 @@ from golden import scenarios
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from batwatt.checks import load_json
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.inputs.workloads.batsim_json import (
-    MAX_INT,
-    load_json,
-    parse_job,
-    parse_profile,
-    parse_workload,
-    read_workload,
-)
+from batwatt.inputs.workloads.batsim_json import MAX_INT, parse_job, parse_profile, parse_workload, read_workload
 from batwatt.inputs.workloads.batsim_numbers import wire_floats
 from batwatt.model.workload import Composed, Delay, Parallel
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.window import window_json, window_workload
-from batwatt.inputs.workloads.batsim_json import load_json, parse_workload, read_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.workload import Delay
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from batwatt.api.arguments import plain, wrong
-from batwatt.checks import shown
+from batwatt.checks import load_json, shown
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
 from batwatt.inputs.traces.window import window_workload
-from batwatt.inputs.workloads.batsim_json import load_json, parse_workload
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.clock import date_s_of
 from batwatt.model.window import Window
 from batwatt.model.workload import (

@@ -24,11 +24,11 @@ from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store, che
 from batwatt.campaign.table import write_table
 from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError
+from batwatt.files import read_text
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.inputs.workloads.events import read_events
 from batwatt.model.series import Series
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.files import read_text
 
 HINT = "see docs/reference/campaigns.md"
 MAX_VALUES = 100_000

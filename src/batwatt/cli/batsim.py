@@ -129,7 +129,7 @@ class Switches:
     def config(self) -> EngineConfig:
         """The options of the engine. Raises InputError."""
         from batwatt.engine.config import EngineConfig
-        from batwatt.inputs.workloads.batsim_json import read_text
+        from batwatt.files import read_text
 
         if self.sched_cfg is not None and self.sched_cfg_file is not None:
             raise InputError("--sched-cfg, --sched-cfg-file", "both are given", "give one of them")

@@ -194,7 +194,7 @@ def resume_command(
     batwatt campaign run start/first.yaml
     batwatt campaign resume results/first
     """
-    from batwatt.inputs.workloads.batsim_json import read_text
+    from batwatt.files import read_text
 
     found = results.campaign(known)
     if not found.store.folder.is_dir():

@@ -93,7 +93,7 @@ def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
 
 def _is_text(path: Path) -> bool:
     """Whether a file is in the riskaware paper's format, which begins with a number and has no header."""
-    from batwatt.inputs.workloads.batsim_json import read_text
+    from batwatt.files import read_text
 
     try:
         finite(read_text(path).split(maxsplit=1)[0])

@@ -30,7 +30,8 @@ Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=
 
 def read_options(text: str, where: str = "--options") -> dict[str, Any]:
     """A JSON object from the command line, or from a file if it begins with @."""
-    from batwatt.inputs.workloads.batsim_json import load_json, read_text
+    from batwatt.checks import load_json
+    from batwatt.files import read_text
 
     if text.startswith("@"):
         where = text[1:]
@@ -201,8 +202,8 @@ def events(
     batwatt events power_profiles/profile3.csv -o events.txt
     batwatt events events.txt --to batsim5 -o events5.txt
     """
+    from batwatt.files import read_text
     from batwatt.inputs.series.series_csv import read_series
-    from batwatt.inputs.workloads.batsim_json import read_text
     from batwatt.inputs.workloads.events import batsim4_events, batsim5_events, envelope_events, parse_events
 
     _check_batsim(to)

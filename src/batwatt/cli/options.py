@@ -144,8 +144,8 @@ class LogChoice:
     @property
     def options(self) -> LogOptions:
         """The same as the readers have it. Raises InputError."""
+        from batwatt.files import read_text
         from batwatt.inputs.traces.job_log import LogOptions
-        from batwatt.inputs.workloads.batsim_json import read_text
 
         text = self.fields or ""
         if text.startswith("@"):

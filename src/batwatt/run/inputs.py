@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from batwatt.checks import load_json
 from batwatt.errors import InputError
-from batwatt.files import SMALL, write_text
+from batwatt.files import SMALL, read_bytes, read_text, write_text
 from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
 from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
 from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
@@ -27,7 +28,7 @@ from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.window import window_json, window_workload
-from batwatt.inputs.workloads.batsim_json import load_json, parsed_workload, read_bytes, read_text, read_workload
+from batwatt.inputs.workloads.batsim_json import parsed_workload, read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform, machine_of

@@ -18,8 +18,9 @@ from clusters import Job, enqueue, run_now
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
+from batwatt.files import read_text
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload, read_text
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.results.writers import write_record
 from batwatt.scheduling.cluster import Cluster

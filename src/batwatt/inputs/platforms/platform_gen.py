@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from batwatt.checks import shown, validated
 from batwatt.errors import InputError
+from batwatt.files import read_text
 from batwatt.inputs.platforms.platform_text import (
     MIN_SWITCH_S,
     SLEEP_SPEED,
@@ -23,7 +24,6 @@ from batwatt.inputs.platforms.platform_text import (
     speed_text,
     switch_speed,
 )
-from batwatt.inputs.workloads.batsim_json import read_text
 
 MAX_COUNT = 100_000
 """Most servers of one type."""

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import ParseError
 
 from batwatt.checks import finite, shown
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import read_bytes
+from batwatt.files import read_bytes
 from batwatt.model.platform import SLEEP_STATES, Host, Platform, PState, Sleep
 from batwatt.units import speed_flops
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
+from batwatt.files import read_text
 from batwatt.inputs.series.series_csv import TIME, read_series
-from batwatt.inputs.workloads.batsim_json import read_text
 from batwatt.model.series import Series
 from batwatt.units import number_text
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
-from batwatt.files import SMALL
-from batwatt.inputs.workloads.batsim_json import read_text
+from batwatt.files import SMALL, read_text
 from batwatt.model.series import LARGEST, Series
 from batwatt.units import SINCE_1970_S, YEAR_S
 

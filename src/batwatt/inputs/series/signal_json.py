@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
+from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.inputs.series.signal_times import time_column_of
-from batwatt.inputs.workloads.batsim_json import load_json
 
 _DEEPEST = 6
 _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?$")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pandas as pd
 
 from batwatt.errors import InputError
+from batwatt.files import read_text
 from batwatt.inputs.series.series_csv import MORE_FIELDS, row_too_long
 from batwatt.inputs.series.signal_json import json_table
 from batwatt.inputs.series.signal_times import looks_like_date
 from batwatt.inputs.series.signal_xml import xml_table
 from batwatt.inputs.traces.trace import csv_rows
-from batwatt.inputs.workloads.batsim_json import read_text
 
 MOST_COLUMNS = 1000
 """A table with more columns has its times in columns, or is none."""

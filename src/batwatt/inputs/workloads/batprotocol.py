@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from batwatt.checks import shown
+from batwatt.checks import load_json, shown
 from batwatt.errors import InputError, ProtocolError
+from batwatt.files import read_text
 from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, table_of
 from batwatt.inputs.workloads.batsim5_json import parse_workload5
-from batwatt.inputs.workloads.batsim_json import load_json, parse_workload, read_text
+from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.workload import JOB_FIELDS
 

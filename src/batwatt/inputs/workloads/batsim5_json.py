@@ -14,10 +14,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from batwatt.checks import shown
+from batwatt.checks import load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
+from batwatt.files import read_text
 from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, NAMES, SPREAD, full_profile_id, job_table, table_of
-from batwatt.inputs.workloads.batsim_json import load_json, read_text
 from batwatt.inputs.workloads.batsim_numbers import MAX_INT, batsim_float, batsim_number
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 

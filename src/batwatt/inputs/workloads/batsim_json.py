@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from batwatt.checks import SHOWN, checked_whole, shown
+from batwatt.checks import TOO_DEEP, checked_whole, load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.files import readable
+from batwatt.files import read_text
 from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
 from batwatt.inputs.workloads.batsim_numbers import (
     MAX_INT,
-    TOO_DEEP,
     batsim_float,
     batsim_number,
     json_number,
@@ -38,67 +35,7 @@ NOT_SIMULATED = (
 )
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
-_LONG_WHOLE, _SAMPLED = re.compile("[0-9]{309}"), 20
-"""Digits that no double may hold; of a text with them, every 20th character has 15 digits in a row."""
-_MAYBE_LONG = re.compile("[0-9]{15}")
 _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
-
-
-def read_bytes(path: Path | str) -> bytes:
-    """The bytes of a file; InputError if it cannot be read."""
-    with readable(path):
-        return Path(path).read_bytes()
-
-
-def read_text(path: Path | str) -> str:
-    """The text of a UTF-8 file, without a byte order mark; InputError if it cannot be read."""
-    try:
-        return read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8 text") from None
-
-
-def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
-    """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise.
-
-    `hooks` are those of `json.loads`, instead of ours or with them. Whole numbers fit into a double, unless
-    `parse_float` takes infinities.
-    """
-    options: dict[str, Any] = {"parse_constant": _no_constant, "parse_float": _finite_float} | hooks
-    if options["parse_float"] is not float and _MAYBE_LONG.search(text[::_SAMPLED]) and _LONG_WHOLE.search(text):
-        # slow, and needed by hardly any file
-        options["parse_int"] = _finite_int
-    try:
-        value = json.loads(text, **options)
-        if "\\ud" in text or "\\uD" in text:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}"
-        raise InputError(where, f"is not JSON ({error.msg}, {place})", "correct the file there") from None
-    except UnicodeEncodeError:
-        raise InputError(where, "holds half of a surrogate pair (\\ud...)", "write the character itself") from None
-    except RecursionError:
-        raise InputError(where, TOO_DEEP, "flatten the JSON") from None
-    except ValueError as error:
-        raise InputError(where, f"is not JSON ({error})", "write finite numbers of a usual length") from None
-    return value
-
-
-def load_strict(text: str, where: object) -> Any:
-    """As `load_json`, but a key that is twice in an object is an InputError, and numbers that JSON has not are none.
-
-    They are refused later, where it is known which they are.
-    """
-
-    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            key = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(where, f"the key {key!r} appears twice in an object", "leave one out")
-        return found
-
-    return load_json(text, where, object_pairs_hook=hook, parse_constant=float, parse_float=float)
 
 
 def parse_profile(raw: Any, where: object) -> Profile:
@@ -380,19 +317,3 @@ def _integer(value: Any, name: str, where: object, low: int) -> int:
     if type(value) is int and low <= value <= MAX_INT:
         return value
     return checked_whole(where, repr(name), value, low, MAX_INT, what="an integer", hint="correct the value")
-
-
-def _no_constant(text: str) -> float:
-    raise ValueError(f"{text} is not a number")
-
-
-def _finite_int(text: str) -> int:
-    _finite_float(text)
-    return int(text)
-
-
-def _finite_float(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise ValueError(f"{text if len(text) <= SHOWN else f'{text[:20]}...'} is too large")
-    return value

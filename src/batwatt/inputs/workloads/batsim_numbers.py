@@ -6,11 +6,10 @@ import math
 import re
 from typing import Any
 
+from batwatt.checks import MAX_DEPTH, TOO_DEEP
+
 MAX_INT = 2**31 - 1
 """Batsim keeps counts and return codes in 32 bits."""
-MAX_DEPTH = 100
-"""How deep lists and objects may be nested in a job, a profile or an event."""
-TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
 _EXACT_CHARS = 16

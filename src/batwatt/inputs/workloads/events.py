@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batwatt.checks import shown
+from batwatt.checks import load_json, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import load_json, read_text
+from batwatt.files import read_text
 from batwatt.inputs.workloads.batsim_numbers import batsim_float, json_number, wire_floats
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series

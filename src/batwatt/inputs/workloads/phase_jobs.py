@@ -10,11 +10,11 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import field_error, shown, validated
+from batwatt.checks import field_error, load_strict, shown, validated
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.files import read_text
 from batwatt.inputs.traces.jobs_csv import TimeUnit, iter_jobs_csv
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.batsim_json import load_strict, read_text
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 

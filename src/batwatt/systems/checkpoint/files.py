@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from batwatt.checks import field_error, shown, validated
+from batwatt.checks import field_error, load_strict, shown, validated
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import load_strict, read_text
+from batwatt.files import read_text
 from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import (
     MOST_PROCESSORS,

@@ -12,10 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from batwatt.checks import validated
+from batwatt.checks import load_json, validated
 from batwatt.errors import InputError
-from batwatt.files import whole_file
-from batwatt.inputs.workloads.batsim_json import load_json, read_text
+from batwatt.files import read_text, whole_file
 from batwatt.model import hostset
 
 FORMAT = 1
