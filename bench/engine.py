@@ -23,9 +23,9 @@ import numpy as np
 
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 HOSTS = 128

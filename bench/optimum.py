@@ -17,9 +17,10 @@ import numpy as np
 
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.optimum import run_optimum
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise

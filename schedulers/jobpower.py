@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.job_power import POWER_FIELDS, power_of
+from batwatt.protocol.job_power import POWER_FIELDS, power_of
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.cluster import Progress

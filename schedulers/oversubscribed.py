@@ -13,9 +13,9 @@ import numpy as np
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model.hostset import HostSet, span
 from batwatt.model.workload import USE, Parallel
+from batwatt.protocol.workload4 import parse_profile
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.jobs import ManagedJob

@@ -28,11 +28,11 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.pm100_like import IDLE_W, TYPICAL_W, pm100_like
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results import style
 from batwatt.results.job_power import job_power_figures
 from batwatt.results.run_data import RunData

@@ -12,8 +12,8 @@ import pytest
 import batwatt as bw
 from batwatt.api.comparison import SYSTEMS, Case, compare_systems
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.workload4 import parse_workload
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

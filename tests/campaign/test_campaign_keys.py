@@ -25,7 +25,6 @@ HARMLESS = {
         "batwatt._editable",
         "batwatt.campaign",
         "batwatt.errors",
-        "batwatt.files",
         "batwatt.remarks",
         "batwatt.results",
     ),

@@ -12,8 +12,8 @@ from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.wire import init_text
 from batwatt.errors import ProtocolError
-from batwatt.inputs.workloads.batprotocol import profile_of, split_profile, to_batsim4, to_batsim5
-from batwatt.inputs.workloads.batsim5 import FIELDS
+from batwatt.protocol.batprotocol import profile_of, split_profile, to_batsim4, to_batsim5
+from batwatt.protocol.names5 import FIELDS
 
 
 def host(number, **more):

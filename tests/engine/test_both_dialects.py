@@ -23,14 +23,14 @@ from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.events import JSON_FLAG
 from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
 from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
-from batwatt.inputs.workloads.batprotocol import to_batsim5
-from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.events import batsim5_events, parse_events
+from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.batprotocol import to_batsim5
+from batwatt.protocol.events import batsim5_events, parse_events
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower

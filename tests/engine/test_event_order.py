@@ -13,9 +13,9 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import scheduler_class
 
 FREE = (ev.JobSubmitted, ev.JobCompleted, ev.ResourceStateChanged, ev.RequestedCall)

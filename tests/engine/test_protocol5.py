@@ -12,7 +12,7 @@ from protocol5_talk import CALL, PROFILES, execute, frame, workload
 
 from batwatt.engine.protocol5.text import encode, number, read_hello, read_reply
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, PeerError, ProtocolError
-from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
+from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.run.engine5 import Batsim5Spec, run_engine5
 
 # numbers and texts ----------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.events import Execute, Features, Place
 from batwatt.engine.protocol5.text import read_reply, write_message
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
+from batwatt.protocol.workload4 import parse_workload
 
 PLATFORM = Platform(tuple(Host(i, f"h{i}", (PState(1e9, 50.0, 50.0, 100.0),), 2, has_power=True) for i in range(3)))
 

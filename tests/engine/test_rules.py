@@ -13,10 +13,10 @@ from batwatt.engine.events import CallMeLater, Reply
 from batwatt.engine.requests import Requests
 from batwatt.engine.sharing import fair_rates
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Host, Platform, PState
+from batwatt.protocol.workload4 import parse_workload
 
 # work, walltime -------------------------------------------------------------------------------------------------------
 

@@ -6,9 +6,9 @@ import pytest
 
 from batwatt.engine.core import Engine
 from batwatt.engine.events import JobSubmitted, Notified, RejectJob, Reply
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import merged
+from batwatt.protocol.workload4 import parse_workload
 
 PLATFORM = Platform(tuple(Host(i, f"n{i}", (PState(1e9),)) for i in range(2)))
 DELAY = {"d": {"type": "delay", "delay": 4}}

@@ -17,8 +17,8 @@ from batwatt.engine.embedded import serve
 from batwatt.engine.events import Message, Reply
 from batwatt.engine.wire import SchedulerSocket
 from batwatt.errors import BatwattError, PeerError, ProtocolError
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 HUGE = "1" + "0" * 400

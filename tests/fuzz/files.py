@@ -25,10 +25,8 @@ from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.traces.job_log import LogOptions
-from batwatt.inputs.workloads.batprotocol import converted_file
-from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
-from batwatt.inputs.workloads.batsim_json import read_workload
-from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.batsim5_files import converted_file, read_events5, read_workload5
+from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.results import read
 from batwatt.results.columns import FILES

@@ -13,7 +13,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.wire import EngineSocket
 from batwatt.errors import PeerError
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.protocol.workload4 import parse_workload
 
 from .mutate import number, text, value
 from .peers import JOBS, Served, Wire, host_energy, playing, serve

@@ -13,8 +13,8 @@ from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
 from batwatt.engine.wire import LENGTH, EngineSocket5
 from batwatt.errors import PeerError
 from batwatt.inputs.platforms.platform_xml import read_platform5
-from batwatt.inputs.workloads.batprotocol import to_batsim5
-from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
+from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
+from batwatt.protocol.batprotocol import to_batsim5
 
 from .mutate import number, text
 from .peers import JOBS, Served, Wire, host_energy, playing, serve

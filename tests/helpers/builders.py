@@ -9,10 +9,10 @@ import pandas as pd
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.record import Record
 from batwatt.model.series import Series
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 FAST = (

@@ -8,10 +8,10 @@ from typing import Any
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.record import Record
 from batwatt.model.workload import Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.job_power import JobPowerFigures, job_power_figures
 from batwatt.results.run_data import RunData
 from batwatt.schedulers.jobpower import Jobpower

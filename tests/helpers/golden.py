@@ -22,8 +22,7 @@ from pathlib import Path
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import read_workload
-from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "dialogues.tar.xz"
 

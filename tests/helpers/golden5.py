@@ -21,7 +21,7 @@ from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import read_platform5
-from batwatt.inputs.workloads.batsim5_json import read_events5, read_workload5
+from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.model.record import Record
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "batsim5.tar.xz"

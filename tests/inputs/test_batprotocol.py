@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batprotocol import converted_file, to_batsim4, to_batsim5
+from batwatt.inputs.workloads.batsim5_files import converted_file
+from batwatt.protocol.batprotocol import to_batsim4, to_batsim5
 
 OWN = {"id": "1", "subtime": 0, "res": 2, "profile": "d"}
 NAMES = st.sampled_from(["memory", "depends_on", "tag"])

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from batwatt.checks import load_json
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.inputs.workloads.batsim_json import MAX_INT, parse_job, parse_profile, parse_workload, read_workload
-from batwatt.inputs.workloads.batsim_numbers import wire_floats
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.workload import Composed, Delay, Parallel
+from batwatt.protocol.numbers import MAX_INT, wire_floats
+from batwatt.protocol.workload4 import parse_job, parse_profile, parse_workload
 
 PROFILES = {
     "d": {"type": "delay", "delay": 20.2},

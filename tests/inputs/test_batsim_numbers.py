@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.batsim_numbers import batsim_float, batsim_number, wire_floats
+from batwatt.protocol.numbers import batsim_float, batsim_number, wire_floats
+from batwatt.protocol.workload4 import parse_workload
 
 
 @pytest.mark.parametrize(

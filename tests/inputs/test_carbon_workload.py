@@ -21,8 +21,6 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import machines_platform, machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads import phase_workload as module
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.batsim_numbers import wire_floats
 from batwatt.inputs.workloads.phase_workload import (
     PhaseMachines,
     phase_workload,
@@ -32,6 +30,8 @@ from batwatt.inputs.workloads.phase_workload import (
 )
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
+from batwatt.protocol.numbers import wire_floats
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.read import jobs as read_jobs
 from batwatt.results.writers import write_record
 from batwatt.run.run import run as carry_out

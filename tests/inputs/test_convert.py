@@ -15,8 +15,8 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, to_batsim
 from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.traces.swf import SwfJob, iter_swf
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.google_like import to_text
+from batwatt.protocol.workload4 import parse_workload
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "jobs"
 

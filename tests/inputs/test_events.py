@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.events import ExternalEvent, envelope_events, read_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.series import Series
+from batwatt.protocol.events import ExternalEvent, envelope_events
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
 from batwatt.units import REFERENCE_SPEED, speed_flops
 

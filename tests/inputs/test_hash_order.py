@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from batwatt.inputs.workloads.hash_order import hash_order, kept_parts
+from batwatt.protocol.hash_order import hash_order, kept_parts
 
 
 def test_order_of_libstdcxx():

@@ -9,9 +9,9 @@ from builders import envelope, starts
 from drawing import carried_out
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import read_workload
-from batwatt.inputs.workloads.job_power import estimate_of, power_of
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.job_power import JobPower
+from batwatt.protocol.job_power import estimate_of, power_of
 
 ESTIMATES = {
     "nb_res": 4,

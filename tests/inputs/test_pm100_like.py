@@ -10,9 +10,9 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.workloads import pm100_like as module
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.job_power import power_of
 from batwatt.inputs.workloads.pm100_like import LEAST_W, MOST_W, QUARTILES_W, Pm100Like, pm100_like
+from batwatt.protocol.job_power import power_of
+from batwatt.protocol.workload4 import parse_workload
 
 
 @pytest.fixture(scope="module")

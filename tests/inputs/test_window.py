@@ -13,9 +13,10 @@ from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.window import window_json, window_workload
-from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.workload import Delay
+from batwatt.protocol.workload4 import parse_workload
 
 TRACE = [
     TraceJob("late", 200.5, 10.0, 1),

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.pm100_like import pm100_like
+from batwatt.protocol.workload4 import parse_workload
 from papers import pages
 from papers.jobpower import tables as job_power
 from papers.jobpower.tables import KEEP, KILL, NODE, Case

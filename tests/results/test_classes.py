@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import MIGRATED, WINDOW_OVER, Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results import read
 from batwatt.results.classes import EDGES_H, RunTimeClass, classes_of, write_classes
 from batwatt.results.columns import CLASSES, JOBS, KILLED, SUCCESSFUL

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import REMAINDER, WINDOW_OVER, Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
 from batwatt.results.goodput import capacity_core_s
 from batwatt.results.metrics import METRICS, Metrics, measured

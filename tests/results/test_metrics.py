@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results import read
 from batwatt.results.columns import JOBS
 from batwatt.results.metrics import METRICS, Metrics, measured, write_metrics

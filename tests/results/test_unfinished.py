@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from builders import machine
 
-from batwatt.inputs.workloads.batsim_json import parse_workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.metrics import METRICS, Metrics
 from batwatt.results.unfinished import why_none_finished
 

@@ -13,12 +13,12 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.events import parse_events
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.events import parse_events
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.adaptive import Adaptive
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint

@@ -94,7 +94,7 @@ def test_jobs_in_phases():
     owner, data = phase_workload(jobs, 3)
     signal = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
     from batwatt.inputs.platforms.machines import machines_platform
-    from batwatt.inputs.workloads.batsim_json import parse_workload
+    from batwatt.protocol.workload4 import parse_workload
 
     platform, workload = machines_platform(owner), parse_workload(data, "w0", "test")
     one = bw.simulate(platform, workload, "adaptive", carbon=signal)

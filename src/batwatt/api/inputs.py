@@ -33,12 +33,13 @@ from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
-from batwatt.inputs.workloads.batsim_json import parse_workload, read_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
 from batwatt.model.clock import date_text
 from batwatt.model.series import MAX_ROWS
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.remarks import collected_remarks
 from batwatt.run.inputs import is_trace, windowed
 from batwatt.units import REFERENCE_SPEED

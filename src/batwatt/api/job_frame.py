@@ -14,7 +14,6 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
 from batwatt.inputs.traces.window import window_workload
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.clock import date_s_of
 from batwatt.model.window import Window
 from batwatt.model.workload import (
@@ -31,6 +30,7 @@ from batwatt.model.workload import (
     Profile,
     Workload,
 )
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import number_text
 
 if TYPE_CHECKING:

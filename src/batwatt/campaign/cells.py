@@ -40,7 +40,8 @@ _RESULTS = (
     *("parts", "power", "read", "slowdowns", "work", "writers", "yields"),
 )
 CODE = (
-    *("_version.py", "arrays.py", "units.py", "checks.py", "model", "inputs", "engine", "scheduling"),
+    *("_version.py", "arrays.py", "units.py", "checks.py", "files.py", "model", "protocol", "inputs"),
+    *("engine", "scheduling"),
     *("systems/riskaware", "systems/varcap"),
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     *("systems/carbon/*.py", "systems/carbon/simulators"),

@@ -67,7 +67,7 @@ def account_command(
     batwatt carbon account out/x -w out/w.json
       --signal power_profiles/carbon/carbon-hourly.csv
     """
-    from batwatt.inputs.workloads.batsim_json import read_workload
+    from batwatt.inputs.workloads.batsim_files import read_workload
     from batwatt.model.clock import Clock
     from batwatt.report.saved_runs import begin_of
     from batwatt.systems.carbon.account import account

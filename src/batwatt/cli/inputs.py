@@ -127,14 +127,14 @@ def convert(
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
     from batwatt.inputs.traces.convert import SUFFIXES, convert_file
-    from batwatt.inputs.workloads.batprotocol import to_batsim5
     from batwatt.inputs.workloads.google_like import to_text
+    from batwatt.protocol.batprotocol import to_batsim5
 
     _check_batsim(to)
     if jobs.suffix == ".json" and format is None:
         if (workload, log, table) != (ConvertOptions(), LogChoice(), TableOptions()):
             raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
-        from batwatt.inputs.workloads.batprotocol import converted_file
+        from batwatt.inputs.workloads.batsim5_files import converted_file
 
         write_output(to_text(converted_file(jobs, to)), output)
         return
@@ -204,7 +204,7 @@ def events(
     """
     from batwatt.files import read_text
     from batwatt.inputs.series.series_csv import read_series
-    from batwatt.inputs.workloads.events import batsim4_events, batsim5_events, envelope_events, parse_events
+    from batwatt.protocol.events import batsim4_events, batsim5_events, envelope_events, parse_events
 
     _check_batsim(to)
     if read_text(source).lstrip().startswith("{"):

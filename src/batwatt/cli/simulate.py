@@ -164,7 +164,7 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
 def _jobs_of(spec: RunSpec) -> int:
     """How many jobs will run, for the bar."""
     from batwatt.inputs.platforms.host_choice import platform_of
-    from batwatt.inputs.workloads.batsim_json import read_workload
+    from batwatt.inputs.workloads.batsim_files import read_workload
     from batwatt.run.inputs import cached_trace, is_trace
 
     if not is_trace(spec.workloads[0]):

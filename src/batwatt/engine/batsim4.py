@@ -16,9 +16,8 @@ from batwatt.checks import shown
 from batwatt.engine import events as ev
 from batwatt.engine.kernel import TOO_LATE_S
 from batwatt.errors import ProtocolError
-from batwatt.inputs.workloads.batsim_json import MAX_INT
-from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.hostset import HostSet, from_text, to_text
+from batwatt.protocol.numbers import MAX_INT, batsim_float
 
 LONGEST_NUMBER = 30
 _STATE = re.compile(r"\d{1,9}", re.ASCII)

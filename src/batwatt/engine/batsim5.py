@@ -34,11 +34,11 @@ from batwatt.engine.protocol5.events import CODES, NOTICES, Features
 from batwatt.engine.protocol5.schema import read_message
 from batwatt.engine.requests import Requests
 from batwatt.errors import IllegalDecisionError, ProtocolError
-from batwatt.inputs.workloads.batprotocol import merged_extra, profile_of, split_profile
-from batwatt.inputs.workloads.batsim5 import full_profile_id, job_table
 from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, Sleep, sleeps_of
 from batwatt.model.workload import JOB_FIELDS
+from batwatt.protocol.batprotocol import merged_extra, profile_of, split_profile
+from batwatt.protocol.names5 import full_profile_id, job_table
 
 VERSION = "1.0.0"
 """Of batprotocol."""

@@ -10,8 +10,8 @@ from mypy_extensions import mypyc_attr
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.events import Decision, RegisterJob, RegisterProfile
 from batwatt.errors import IllegalDecisionError, InputError
-from batwatt.inputs.workloads.batsim_json import parse_job, parse_profile
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
+from batwatt.protocol.workload4 import parse_job, parse_profile
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

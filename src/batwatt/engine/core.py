@@ -22,11 +22,11 @@ from batwatt.engine.recorder import Recorder
 from batwatt.engine.source import Source
 from batwatt.engine.switching import Switching
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError
-from batwatt.inputs.workloads.events import ExternalEvent
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.workload import Job, Workload
+from batwatt.protocol.events import ExternalEvent
 from batwatt.units import REPORTED_S
 
 SUBMITTED: Final = 0

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.job_power import power_of
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
+from batwatt.protocol.job_power import power_of
 from batwatt.results.columns import KILLED
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import PowerTrace, compare

@@ -17,10 +17,11 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import batsim_command, batsim_version, drive
 from batwatt.errors import InputError, PeerError
 from batwatt.files import write_text
-from batwatt.inputs.workloads.batprotocol import converted_file
-from batwatt.inputs.workloads.events import batsim5_events, read_events, refuse_batsim5_events
+from batwatt.inputs.workloads.batsim5_files import converted_file
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.platform import Platform
+from batwatt.protocol.events import batsim5_events, refuse_batsim5_events
 from batwatt.results.writers import file_of
 from batwatt.run.batsim5_files import WORKED_OUT, map_files
 from batwatt.run.find_scheduler import blaming

@@ -28,7 +28,7 @@ from batwatt.inputs.traces.delays_to_flops import json_with_flops, workload_with
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.inputs.traces.window import window_json, window_workload
-from batwatt.inputs.workloads.batsim_json import parsed_workload, read_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform, machine_of
@@ -36,6 +36,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S, Workload, merged
+from batwatt.protocol.workload4 import parsed_workload
 from batwatt.results.work import run_times_s
 from batwatt.results.writers import file_of
 from batwatt.run.clock import clock_of, tell

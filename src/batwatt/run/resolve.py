@@ -19,13 +19,14 @@ from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.traces.delays_to_flops import has_delay
-from batwatt.inputs.workloads.events import read_events, refuse_batsim5_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
+from batwatt.protocol.events import refuse_batsim5_events
 from batwatt.remarks import remark
 from batwatt.run.find_scheduler import SHIFT, blaming, has_own_shift, load_plugins, make_scheduler, scheduler_class
 from batwatt.run.inputs import RunInputs, capacity_named, is_trace, load_inputs

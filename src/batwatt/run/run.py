@@ -18,7 +18,7 @@ from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
 from batwatt.files import is_folder, whole_set
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.record import Record
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES

@@ -9,8 +9,8 @@ from typing import Any
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model.workload import LENGTH, RELEASE, Delay, Parallel
+from batwatt.protocol.workload4 import parse_profile
 from batwatt.scheduling.lifecycle import Job
 from batwatt.units import LAG_S, number_text
 

@@ -31,7 +31,6 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.hostset import from_text
 from batwatt.model.job_power import JobPower
 from batwatt.model.phases import ShiftJob, constant
@@ -40,6 +39,7 @@ from batwatt.model.record import Record
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import OVERHEAD, POWER_W, Workload
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
 from batwatt.scheduling.node_selection import Nodes
 from batwatt.scheduling.orders import Columns

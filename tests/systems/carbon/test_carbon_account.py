@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import machines_xml
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_rows
 from batwatt.run.run import run as carry_out_run

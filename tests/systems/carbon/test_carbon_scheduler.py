@@ -17,11 +17,11 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import machines_platform, machines_xml
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.writers import write_record
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec

@@ -9,7 +9,7 @@ from clusters import enqueue
 
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.workloads.events import read_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.queue import Ends, Gap, Queue
 from batwatt.scheduling.registry import make, names

@@ -10,7 +10,7 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.events import envelope_events
+from batwatt.protocol.events import envelope_events
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap import scheduler as envelope

@@ -6,8 +6,8 @@ import pytest
 from builders import envelope, job, machine, simulated
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.series import Series
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 

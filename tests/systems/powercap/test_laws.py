@@ -19,8 +19,9 @@ from links import ThroughText
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.workloads.events import envelope_events, read_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.hostset import from_text
+from batwatt.protocol.events import envelope_events
 from batwatt.results.writers import write_record
 from batwatt.scheduling.registry import make, names
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler

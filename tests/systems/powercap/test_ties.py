@@ -20,8 +20,8 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.files import read_text
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.workloads.batsim_json import parse_workload
 from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.writers import write_record
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.orders import Fcfs

@@ -17,11 +17,11 @@ from batwatt.engine.protocol5.switching import Switching5, hosts_of
 from batwatt.engine.source import Source
 from batwatt.engine.tasks import Run
 from batwatt.errors import IllegalDecisionError
-from batwatt.inputs.workloads.batsim5_json import GenericEvent
 from batwatt.model import hostset
 from batwatt.model.platform import Host, Platform
 from batwatt.model.record import Record
 from batwatt.model.workload import Composed, Delay, Job, Profile, Workload
+from batwatt.protocol.workload5 import GenericEvent
 
 _LATE_EVENTS = (ev.ResourceStateChanged, ev5.ExternalEvent, ev5.HostsPStateChanged)
 """Events that carry the time of what was reported before them."""

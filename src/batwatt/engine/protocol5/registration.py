@@ -10,9 +10,9 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.events import Decision, RegisterJob
 from batwatt.engine.protocol5.events import Features, Register
 from batwatt.errors import IllegalDecisionError, InputError
-from batwatt.inputs.workloads.batsim5 import full_profile_id, table_of
-from batwatt.inputs.workloads.batsim5_json import job_of, parts_of, profile_of
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
+from batwatt.protocol.names5 import full_profile_id, table_of
+from batwatt.protocol.workload5 import job_of, parts_of, profile_of
 
 
 class Registry(Catalogue):

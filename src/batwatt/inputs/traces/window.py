@@ -13,9 +13,10 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.dependencies import within
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.inputs.workloads.batsim_json import MAX_INT, full_id
 from batwatt.model.clock import date_text
 from batwatt.model.workload import DEPENDS, LENGTH, RELEASE, Delay, Job, Workload
+from batwatt.protocol.numbers import MAX_INT
+from batwatt.protocol.workload4 import full_id
 from batwatt.units import number_text
 
 MAX_S = 1e15

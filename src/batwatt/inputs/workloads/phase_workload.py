@@ -19,10 +19,10 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_text import State, speed_text
 from batwatt.inputs.platforms.platform_xml import WATTS
-from batwatt.inputs.workloads.batsim_json import parse_job
 from batwatt.inputs.workloads.phase_jobs import model_of
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.platform import machine_of
+from batwatt.protocol.workload4 import parse_job
 from batwatt.units import number_text
 
 MAX_UNITS = 64

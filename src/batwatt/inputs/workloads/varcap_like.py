@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.batsim_json import MAX_INT
 from batwatt.model.workload import LONG_S
+from batwatt.protocol.numbers import MAX_INT
 from batwatt.units import HOUR_S
 
 if TYPE_CHECKING:

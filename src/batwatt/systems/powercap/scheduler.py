@@ -14,10 +14,10 @@ from copy import copy
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_json import parse_profile
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.workload import Parallel
+from batwatt.protocol.workload4 import parse_profile
 from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.foresight import EnvelopeForecast

@@ -16,8 +16,9 @@ from links import ThroughText
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.events import envelope_events, read_events
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.hostset import from_text
+from batwatt.protocol.events import envelope_events
 from batwatt.results.job_power import job_power_trace
 from batwatt.results.power import compare
 from batwatt.results.run_data import RunData

@@ -18,7 +18,7 @@ from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.batsim_json import read_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.results.metrics import METRICS
 from batwatt.run.optimum import run_optimum
 from batwatt.run.run import run

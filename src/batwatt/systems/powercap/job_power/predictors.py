@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from batwatt.inputs.workloads.job_power import estimate_of, power_of
 from batwatt.model.job_power import JobPower
+from batwatt.protocol.job_power import estimate_of, power_of
 from batwatt.scheduling.registry import register
 
 Key = tuple[str, ...]

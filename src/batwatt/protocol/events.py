@@ -1,19 +1,17 @@
-"""Reading Batsim's external events (one JSON object per line), and writing envelopes as such events."""
+"""Batsim's external events (one JSON object per line), and envelopes as such events."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from batwatt.checks import load_json, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.files import read_text
-from batwatt.inputs.workloads.batsim_numbers import batsim_float, json_number, wire_floats
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
+from batwatt.protocol.numbers import batsim_float, json_number, wire_floats
 from batwatt.units import LATEST_S
 
 _KNOWN = ("machine_available", "machine_unavailable")
@@ -34,19 +32,14 @@ class ExternalEvent:
     raw: Mapping[str, Any]
 
 
-def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[ExternalEvent, ...]:
-    """The events of a file in the order in which they happen.
+def parse_events(
+    text: str, path: object, forward_unknown: bool = True, nb_hosts: int | None = None
+) -> tuple[ExternalEvent, ...]:
+    """The events in the text of a file in the order in which they happen; `path` is the name of the file.
 
     Events of other types than machine_available and machine_unavailable are generic, and an error unless
     `forward_unknown`. With `nb_hosts`, resources beyond the platform are an error. Raises InputError with the line.
     """
-    return parse_events(read_text(path), path, forward_unknown, nb_hosts)
-
-
-def parse_events(
-    text: str, path: object, forward_unknown: bool = True, nb_hosts: int | None = None
-) -> tuple[ExternalEvent, ...]:
-    """The events in a text, of which `path` is the name; see `read_events`."""
     events: list[ExternalEvent] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():

@@ -1,4 +1,4 @@
-"""Reading Batsim workloads (JSON) as strictly as Batsim does, with messages that say what to change."""
+"""Workloads of Batsim 4 (JSON), checked as strictly as Batsim does, with messages that say what to change."""
 
 from __future__ import annotations
 
@@ -10,17 +10,10 @@ from typing import Any
 
 from batwatt.checks import TOO_DEEP, checked_whole, load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.files import read_text
-from batwatt.inputs.workloads.batsim5 import refuse_batsim_5
-from batwatt.inputs.workloads.batsim_numbers import (
-    MAX_INT,
-    batsim_float,
-    batsim_number,
-    json_number,
-    wire_floats,
-)
-from batwatt.inputs.workloads.hash_order import kept_parts
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+from batwatt.protocol.hash_order import kept_parts
+from batwatt.protocol.names5 import refuse_batsim_5
+from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number, json_number, wire_floats
 
 MAX_TASKS = 10_000_000
 """How many tasks a composed profile may run."""
@@ -89,17 +82,12 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         raise InputError(where, "a number is too large for a double", "give seconds") from None
 
 
-def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) -> Workload:
-    """The workload in a Batsim JSON file.
+def parsed_workload(text: str, name: str, path: Path | str, simulate: bool) -> Workload:
+    """The workload in the text of a Batsim JSON file.
 
     With `simulate=False` (the real Batsim runs it) profiles that only Batsim models are accepted; they are in
     `raw_profiles` but not in `profiles`. Raises InputError.
     """
-    return parsed_workload(read_text(path), name, path, simulate)
-
-
-def parsed_workload(text: str, name: str, path: Path | str, simulate: bool) -> Workload:
-    """The workload in the text of a Batsim JSON file; see `read_workload`. Raises InputError."""
     return parse_workload(load_json(text, path, parse_float=batsim_float), name, path, simulate=simulate)
 
 

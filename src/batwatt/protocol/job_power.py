@@ -16,9 +16,9 @@ from typing import Any
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_numbers import json_number
 from batwatt.model.job_power import JobPower
 from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W
+from batwatt.protocol.numbers import json_number
 
 POWER_FIELDS = frozenset({POWER_W, POWER_STD_W, POWER_MAX_W, POWER_PHASES})
 """What is known of a job only when it has run."""

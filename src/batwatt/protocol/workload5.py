@@ -1,4 +1,4 @@
-"""Reading the workloads and external events of Batsim 5 as strictly as it does.
+"""The workloads and external events of Batsim 5, checked as strictly as it does.
 
 Profiles have full ids (`w0!delay`), and are kept as messages have them (`raw_profiles`) as well as parsed; a job's
 `raw` is what a message says of it.
@@ -11,15 +11,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from batwatt.checks import load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
-from batwatt.files import read_text
-from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, NAMES, SPREAD, full_profile_id, job_table, table_of
-from batwatt.inputs.workloads.batsim_numbers import MAX_INT, batsim_float, batsim_number
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
+from batwatt.protocol.names5 import EACH, FIELDS, NAMES, SPREAD, full_profile_id, job_table, table_of
+from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number
 
 _REAL_BATSIM = "run it on the real Batsim"
 
@@ -78,12 +76,7 @@ def _refuse_communication(amount: float, where: object) -> None:
         )
 
 
-# files ----------------------------------------------------------------------------------------------------------------
-
-
-def read_workload5(path: Path | str, name: str) -> Workload:
-    """The workload in a JSON file of Batsim 5. Raises InputError."""
-    return parse_workload5(load_json(read_text(path), path, parse_float=batsim_float), name, path)
+# workloads ------------------------------------------------------------------------------------------------------------
 
 
 def parse_workload5(data: Any, name: str, path: object, *, simulate: bool = True) -> Workload:
@@ -239,10 +232,10 @@ class GenericEvent:
     data: str
 
 
-def read_events5(path: Path | str, name: str) -> tuple[GenericEvent, ...]:
-    """The external events of a file of Batsim 5, one JSON object a line, in the order of their times. InputError."""
+def parse_events5(text: str, name: str, path: object) -> tuple[GenericEvent, ...]:
+    """The external events in a text of Batsim 5, one JSON object a line, in the order of their times. InputError."""
     events: list[GenericEvent] = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             place = f"{path}: line {number}"
             raw = load_json(line, place, parse_float=batsim_float)

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from batwatt.checks import load_json, shown
+from batwatt.checks import shown
 from batwatt.errors import InputError, ProtocolError
-from batwatt.files import read_text
-from batwatt.inputs.workloads.batsim5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, table_of
-from batwatt.inputs.workloads.batsim5_json import parse_workload5
-from batwatt.inputs.workloads.batsim_json import parse_workload
-from batwatt.inputs.workloads.batsim_numbers import batsim_float
 from batwatt.model.workload import JOB_FIELDS
+from batwatt.protocol.names5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, table_of
+from batwatt.protocol.workload4 import parse_workload
+from batwatt.protocol.workload5 import parse_workload5
 
 
 def profile_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,14 +70,16 @@ def _object(extra: Any) -> Mapping[str, Any] | None:
     return extra if isinstance(extra, Mapping) else None
 
 
-# files ----------------------------------------------------------------------------------------------------------------
+# workloads ------------------------------------------------------------------------------------------------------------
 
 PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat", "generation_strategy"})
 
 
-def converted_file(path: Path | str, to: str) -> dict[str, Any]:
-    """The workload in a file, of either Batsim, as `batsim4` or `batsim5` has it. Raises InputError."""
-    data = load_json(read_text(path), path, parse_float=batsim_float)
+def converted(data: Any, path: object, to: str) -> dict[str, Any]:
+    """The workload that a JSON object of either Batsim describes, as `batsim4` or `batsim5` has it.
+
+    Raises InputError; `path` is named in it.
+    """
     profiles = data.get("profiles") if isinstance(data, dict) else None
     listed = (
         [str(raw.get("type")) for raw in profiles.values() if isinstance(raw, dict)]
