@@ -1,7 +1,9 @@
-"""Checks of what users give: numbers, declared parameters, JSON, values as errors show them, pydantic's errors."""
+"""Checks of what users give: numbers, declared parameters, JSON, CSV, values as errors show them, pydantic errors."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
@@ -213,6 +215,27 @@ def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mappi
     # NaN and Infinity as the file has them
     got = json.dumps(value) if isinstance(value, float) else shown(value)
     return InputError(place, f"{key} must be {fields[key].description}, got {got}", hint)
+
+
+def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
+    """The first line of a CSV text with more fields than its header, and what is wrong with it; None if there is none.
+
+    Any blanks separate if `separator` has more than one character. With `spare`, empty fields at the end do not count.
+    """
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=separator) if len(separator) == 1 else None
+    width = 0
+    try:
+        for number, row in enumerate(reader or (line.split() for line in lines), 1):
+            while spare and row and not row[-1].strip():
+                row.pop()
+            width = width or len(row)
+            if len(row) > width:
+                problem = f"has {len(row)} fields where the header names {width}"
+                return (reader.line_num if reader else number), problem
+    except csv.Error as error:
+        return reader.line_num if reader else 0, f"is not CSV ({error})"
+    return None
 
 
 def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:

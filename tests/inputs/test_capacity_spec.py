@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import checked_capacity, read_capacity, to_csv
+from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import (
     KINDS,
     CapacitySpec,
@@ -22,6 +22,7 @@ from batwatt.inputs.series.capacity_spec import (
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded, bill
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.variation import Variation, vary
+from batwatt.model.series import checked_capacity
 
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 

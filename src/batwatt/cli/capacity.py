@@ -72,10 +72,10 @@ def _content(character: Character, found: Signal) -> dict[str, Any]:
 
 def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
     """A file's series; machines as fractions if it is said of how many."""
-    from batwatt.inputs.series.capacity import COLUMN, read_capacity
+    from batwatt.inputs.series.capacity import read_capacity
     from batwatt.inputs.series.signal_csv import read_signal
     from batwatt.inputs.series.signal_file import SignalFile
-    from batwatt.model.series import Series
+    from batwatt.model.series import MACHINES, Series
     from batwatt.model.signal import Signal
 
     if column is None and _is_text(path):
@@ -85,8 +85,8 @@ def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
         found = read_signal(SignalFile(path, column=column))
     if machines is None:
         return found
-    if found.series.name != COLUMN:
-        raise InputError("--machines", f"is for a column {COLUMN!r}, not {found.series.name!r}", "leave it out")
+    if found.series.name != MACHINES:
+        raise InputError("--machines", f"is for a column {MACHINES!r}, not {found.series.name!r}", "leave it out")
     values = tuple(value / machines for value in found.series.values)
     return replace(found, series=Series(found.series.times_s, values, "fraction", found.series.source))
 

@@ -13,6 +13,8 @@ MACHINE = "machine"
 """Name of the host property that says which machine a core belongs to."""
 SLEEP_STATES = "sleep_pstates"
 """Name of the host property that has the p-states of `sleeps_of`."""
+WATTS = ("wattage_per_state", "watt_per_state")
+"""Names of the host property with the power of each p-state, the newer first."""
 NOISE_W = 1e-6
 """Powers closer than this are equal: sums of watts carry rounding errors."""
 

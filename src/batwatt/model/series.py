@@ -10,9 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from batwatt.errors import InputError
+
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
-
+MACHINES = "machines"
+"""Name of a series of the machines alive, and unit of its values."""
 MAX_ROWS = 10_000_000
 """More rows than this are taken for a typing error."""
 MAX_STEPS = 2_000_000
@@ -107,3 +110,19 @@ def least_around(series: Series, before_s: float, after_s: float) -> Series:
             first += 1
         found[time_s] = rows[0][1]
     return Series(tuple(found), tuple(found.values()), series.name, series.source, series.unit)
+
+
+def checked_capacity(series: Series, slots: int | None, where: object) -> Series:
+    """The same series if its values are whole numbers in [0, `slots`]; InputError with time, value and bound if not."""
+    most = math.inf if slots is None else slots
+    for time_s, value in zip(series.times_s, series.values, strict=True):
+        if time_s >= 0.0 and float(value).is_integer() and 0.0 <= value <= most:
+            continue
+        place = f"{where}: at {time_s:g} s"
+        if not time_s >= 0.0:
+            raise InputError(place, "is before 0 s, when a simulation begins", "shift all times")
+        if not float(value).is_integer():
+            raise InputError(place, f"{MACHINES} must be a whole number, got {value!r}", "round it down")
+        bound = ">= 0" if slots is None else f"in [0, {slots}]"
+        raise InputError(place, f"{MACHINES} must be {bound}, got {value:g}", "correct it or use more machines")
+    return series

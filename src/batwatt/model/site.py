@@ -17,7 +17,7 @@ from typing import Self
 
 from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, machine_of
-from batwatt.model.series import Series
+from batwatt.model.series import MACHINES, Series
 
 _ROUNDING = 1e-9
 """Relative: 0.3 / 0.1 machines are 3."""
@@ -56,7 +56,7 @@ class MachinePower:
         for power_w in envelope.values:
             count = math.floor((power_w - least) / each * (1.0 + _ROUNDING) + _ROUNDING)
             values.append(float(min(self.machines, max(0, count))))
-        return Series(envelope.times_s, tuple(values), "machines", f"{envelope.source}, {self}")
+        return Series(envelope.times_s, tuple(values), MACHINES, f"{envelope.source}, {self}")
 
     def drawn_by(self, capacity: Series) -> Series:
         """The power in W that a capacity in machines may draw."""

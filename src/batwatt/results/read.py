@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from batwatt.checks import row_too_long
 from batwatt.errors import InputError
 from batwatt.files import read_text, refuse_device
-from batwatt.inputs.series.series_csv import row_too_long
 from batwatt.results.columns import FILES, REJECTED, Column
 from batwatt.results.run_data import RERUN, checked_energy
 from batwatt.results.writers import file_of

@@ -17,11 +17,11 @@ import numpy as np
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import COLUMN, read_capacity
+from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
+from batwatt.model.series import MACHINES, Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.fleet import Fleet
@@ -213,7 +213,7 @@ def machines_fed(
     """What a capacity and an envelope in W leave of so many machines, the less of both. Raises InputError."""
     found = read_capacity(capacity, None) if isinstance(capacity, str | Path) else capacity
     if envelope is None:
-        return Series((0.0,), (float(machines),), COLUMN) if found is None else found
+        return Series((0.0,), (float(machines),), MACHINES) if found is None else found
     if platform is None:
         problem = "needs the watts of the hosts, which Batsim does not report"
         raise InputError("option 'envelope'", problem, "give the option platform")

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_xml import WATTS
-from batwatt.inputs.series.capacity import checked_capacity
 from batwatt.model import hostset
-from batwatt.model.platform import SLEEP_STATES, Platform, machine_of, sleeps_of
-from batwatt.model.series import Series
+from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, sleeps_of
+from batwatt.model.series import Series, checked_capacity
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.files import read_text
 from batwatt.inputs.series.series_csv import TIME, read_series
-from batwatt.model.series import Series
+from batwatt.model.series import MACHINES, Series, checked_capacity
 from batwatt.units import number_text
 
-COLUMN = "machines"
-"""Name of the column, and of the series."""
-
-_HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or write CSV with '{TIME},{COLUMN}'"
+_HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or write CSV with '{TIME},{MACHINES}'"
 
 
 def read_capacity(path: Path | str, slots: int | None) -> Series:
@@ -27,24 +23,8 @@ def read_capacity(path: Path | str, slots: int | None) -> Series:
     lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]
     filled = [(number, words) for number, words in lines if words]
     as_text = bool(filled) and filled[0][1][0][0] in "+-.0123456789"
-    series = _read_text_format(filled, path) if as_text else read_series(path, COLUMN)
+    series = _read_text_format(filled, path) if as_text else read_series(path, MACHINES)
     return checked_capacity(series, slots, path)
-
-
-def checked_capacity(series: Series, slots: int | None, where: object) -> Series:
-    """The same series if its values are whole numbers in [0, `slots`]; InputError with time, value and bound if not."""
-    most = math.inf if slots is None else slots
-    for time_s, value in zip(series.times_s, series.values, strict=True):
-        if time_s >= 0.0 and float(value).is_integer() and 0.0 <= value <= most:
-            continue
-        place = f"{where}: at {time_s:g} s"
-        if not time_s >= 0.0:
-            raise InputError(place, "is before 0 s, when a simulation begins", "shift all times")
-        if not float(value).is_integer():
-            raise InputError(place, f"{COLUMN} must be a whole number, got {value!r}", "round it down")
-        bound = ">= 0" if slots is None else f"in [0, {slots}]"
-        raise InputError(place, f"{COLUMN} must be {bound}, got {value:g}", "correct it or use more machines")
-    return series
 
 
 def to_csv(series: Series) -> str:
@@ -57,16 +37,16 @@ def _read_text_format(lines: list[tuple[int, list[str]]], path: Path | str) -> S
     number, words = lines[0]
     if len(words) != 1:
         raise InputError(f"{path}: line {number}", f"has {len(words)} fields, the first line has 1", _HINT)
-    times, values = [0.0], [number_in_file(f"{path}: line {number}", COLUMN, words[0], _HINT)]
+    times, values = [0.0], [number_in_file(f"{path}: line {number}", MACHINES, words[0], _HINT)]
     for number, words in lines[1:]:
         place = f"{path}: line {number}"
         if len(words) != 2:
             raise InputError(place, f"has {len(words)} fields, 'time count' has 2", _HINT)
         time_s = number_in_file(place, "time", words[0], _HINT)
-        value = number_in_file(place, COLUMN, words[1], _HINT)
+        value = number_in_file(place, MACHINES, words[1], _HINT)
         if not time_s > times[-1]:
             problem = f"times must increase, got {time_s:g} s after {times[-1]:g} s"
             raise InputError(place, problem, "sort the lines by time; the first line holds at 0 s")
         times.append(time_s)
         values.append(value)
-    return Series(tuple(times), tuple(values), name=COLUMN, source=str(path), unit=COLUMN)
+    return Series(tuple(times), tuple(values), name=MACHINES, source=str(path), unit=MACHINES)

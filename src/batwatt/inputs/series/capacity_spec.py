@@ -13,7 +13,6 @@ import numpy as np
 
 from batwatt.checks import Between, Parameters, shown
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.energy_budget import EnergyBudget, Stranded
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, Keys, ParsedSpec, has_kind, keys_of
@@ -21,7 +20,7 @@ from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.series.signal_units import UNSTATED
 from batwatt.inputs.series.variation import FRACTION, Seconds, Variation, vary
 from batwatt.model.clock import Clock
-from batwatt.model.series import Series
+from batwatt.model.series import MACHINES, Series
 from batwatt.model.signal import Signal
 
 _WHERE = "capacity"
@@ -86,7 +85,7 @@ class Traced(Source):
         if not min(found.series.values) >= 0.0:
             problem = f"a capacity must be >= 0, got {min(found.series.values):g}"
             raise InputError(self.file.path, problem, "correct the value")
-        if found.series.name != COLUMN:
+        if found.series.name != MACHINES:
             return found
         values = tuple(value / full for value in found.series.values)
         return replace(found, series=replace(found.series, values=values, name=FRACTION, unit=FRACTION))
@@ -134,7 +133,7 @@ class CapacitySpec(Parameters, where=_WHERE):
             )
             raise InputError(self.text or _WHERE, problem, hint)
         source = self.text or fractions.source
-        return Series(fractions.times_s, tuple(values.tolist()), name=COLUMN, source=source, unit=COLUMN)
+        return Series(fractions.times_s, tuple(values.tolist()), name=MACHINES, source=source, unit=MACHINES)
 
     def signal(self, end_s: float) -> Signal | None:
         """What the power of this capacity costs or emits, over [0, `end_s`[; None if nothing is known of that."""

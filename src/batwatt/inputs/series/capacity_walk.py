@@ -9,9 +9,8 @@ from typing import Annotated
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
-from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.workloads.seeds import rng_of
-from batwatt.model.series import MAX_STEPS, Series
+from batwatt.model.series import MACHINES, MAX_STEPS, Series
 
 THREE_WEEKS_S = 1_814_400.0
 """T_end of the paper: a week to warm up and a window of two."""
@@ -67,7 +66,7 @@ def random_walk(walk: Walk, seed: int) -> Series:
         value = min(max(value + moves[int(draw * len(moves))], low), high)
         values.append(value)
     times = tuple(k * float(walk.period_s) for k in range(len(values)))
-    return Series(times, tuple(map(float, values)), name=COLUMN, source=f"{Walk.WHERE}, seed {seed}")
+    return Series(times, tuple(map(float, values)), name=MACHINES, source=f"{Walk.WHERE}, seed {seed}")
 
 
 def _moves(value: int, low: int, high: int, step: int) -> list[int]:

@@ -78,27 +78,6 @@ def _series_in(text: str, path: Path | str, column: str) -> Series:
     )
 
 
-def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
-    """The first line of a CSV text with more fields than its header, and what is wrong with it; None if there is none.
-
-    Any blanks separate if `separator` has more than one character. With `spare`, empty fields at the end do not count.
-    """
-    lines = io.StringIO(text, newline="")
-    reader = csv.reader(lines, delimiter=separator) if len(separator) == 1 else None
-    width = 0
-    try:
-        for number, row in enumerate(reader or (line.split() for line in lines), 1):
-            while spare and row and not row[-1].strip():
-                row.pop()
-            width = width or len(row)
-            if len(row) > width:
-                problem = f"has {len(row)} fields where the header names {width}"
-                return (reader.line_num if reader else number), problem
-    except csv.Error as error:
-        return reader.line_num if reader else 0, f"is not CSV ({error})"
-    return None
-
-
 def _filled(row: list[str]) -> bool:
     return any(cell.strip() for cell in row)
 

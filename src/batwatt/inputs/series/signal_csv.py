@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled
 from batwatt.inputs.series.signal_table import table_of
@@ -39,7 +38,7 @@ from batwatt.inputs.series.signal_units import (
 )
 from batwatt.inputs.series.signal_xml import duration_s
 from batwatt.inputs.series.variation import FRACTION
-from batwatt.model.series import LARGEST, Series
+from batwatt.model.series import LARGEST, MACHINES, Series
 from batwatt.model.signal import Signal
 from batwatt.remarks import collect
 from batwatt.units import DAY_S, HOUR_S
@@ -47,7 +46,7 @@ from batwatt.units import DAY_S, HOUR_S
 __all__ = ["moment", "read_rows", "read_signal", "table_of", "times_of"]
 
 _VALUES = (
-    COLUMN, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
+    MACHINES, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
     "intensity.actual", "intensity.forecast", "price", POWER_W,
 )  # fmt: skip
 _ZONES = ("zone", "zone id", "zone_name", "area", "host_id")

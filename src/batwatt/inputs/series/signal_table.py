@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from batwatt.checks import row_too_long
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.inputs.series.series_csv import MORE_FIELDS, row_too_long
+from batwatt.inputs.series.series_csv import MORE_FIELDS
 from batwatt.inputs.series.signal_json import json_table
 from batwatt.inputs.series.signal_times import looks_like_date
 from batwatt.inputs.series.signal_xml import xml_table

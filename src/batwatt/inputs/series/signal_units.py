@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import COLUMN
 from batwatt.inputs.series.variation import FRACTION
+from batwatt.model.series import MACHINES
 
 POWER_W: Final = "power_w"
 """Name of a series of watts."""
@@ -105,7 +105,7 @@ _WORDS = {
     "cloud": r"cloud_?cover",
     "pressure": r"pressure",
     "power": r"power",
-    COLUMN: f"^{COLUMN}$",
+    MACHINES: f"^{MACHINES}$",
 }
 """What a column without a unit is of, by the first of these in its name; what is per something else is no power."""
 

@@ -18,10 +18,9 @@ from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_text import State, speed_text
-from batwatt.inputs.platforms.platform_xml import WATTS
 from batwatt.inputs.workloads.phase_jobs import model_of
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
-from batwatt.model.platform import machine_of
+from batwatt.model.platform import WATTS, machine_of
 from batwatt.protocol.workload4 import parse_job
 from batwatt.units import number_text
 
