@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from batwatt.engine.config import EngineConfig
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
+from batwatt.model.machines import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob

@@ -22,8 +22,8 @@ from typing import Any
 
 from batwatt.engine import core
 from batwatt.engine.config import EngineConfig
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.model.machines import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 

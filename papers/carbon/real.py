@@ -21,10 +21,10 @@ import pandas as pd
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate as play
-from batwatt.inputs.platforms.machines import machines_platform
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.machines import machines_platform
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 import batwatt as bw
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.units import DAY_S, HOUR_S

@@ -50,6 +50,18 @@ def speed_flops(text: str) -> float:
     return value
 
 
+def speed_text(value: object) -> str:
+    """A speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError("a speed is a text such as '38.4Gf' or a number of flop/s")
+    try:
+        text = "".join(value.split()) if isinstance(value, str) else f"{number_text(value)}f"
+    except OverflowError:
+        raise ValueError("a speed must be finite") from None
+    flops = speed_flops(text)
+    return text if text.endswith("f") else f"{number_text(flops)}f"
+
+
 def microseconds(time_s: float) -> float:
     """A time in s to the microsecond, as `%.6f` prints it: the resolution at which Batsim reports times."""
     # `round`, which works on decimal digits and takes long, only where the product may hide a tie

@@ -16,7 +16,7 @@ from procset import ProcSet
 
 import batwatt as bw
 from batwatt.errors import DeadlockError, InputError
-from batwatt.inputs.platforms.machines import machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import constant
 from batwatt.results.columns import FILES

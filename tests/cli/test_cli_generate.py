@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
+from batwatt.model.machines import MachineSpec, machines_platform
 
 NONE = '{"response": "none"}'
 

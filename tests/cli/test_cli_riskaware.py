@@ -8,7 +8,7 @@ import json
 import pytest
 from cli_house import ROOT, SMALL
 
-from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
 from batwatt.run.run import run as run_spec
 from batwatt.run.spec import RunSpec

@@ -9,11 +9,12 @@ from itertools import product
 import pytest
 from cli_house import ROOT, SMALL, Done, House
 
-from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.window import window_json
 from batwatt.model.hostset import from_text, ids
+from batwatt.model.machines import MachineSpec
 
 FIRST_FIT = '{"strategy": "first-fit-aware"}'
 CONTRACT = ("goodput", "job_failure_rate", "mean_wait_s", "jobs_finished", "terminations")

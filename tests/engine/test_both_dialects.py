@@ -22,9 +22,9 @@ from batwatt.engine.embedded import simulate
 from batwatt.engine.protocol5.engine import Engine5
 from batwatt.engine.protocol5.events import JSON_FLAG
 from batwatt.engine.protocol5.text import read_hello, read_reply, write_message
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.phases import constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral

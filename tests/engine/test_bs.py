@@ -9,7 +9,7 @@ from builders import job, workload_of
 
 from batwatt.engine.bs import Bs
 from batwatt.engine.core import Engine
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 
 
 class Listener(BatsimScheduler):

@@ -12,7 +12,7 @@ from batwatt.engine import events as ev
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload

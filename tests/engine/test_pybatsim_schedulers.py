@@ -22,8 +22,8 @@ import batwatt as bw
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import serve, simulate
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import HostSet
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.results.writers import write_record
 from batwatt.run.find_scheduler import SchedulerError, blaming, describe_file, make_scheduler
 

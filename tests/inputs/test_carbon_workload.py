@@ -18,7 +18,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import machines_platform, machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads import phase_workload as module
 from batwatt.inputs.workloads.phase_workload import (
@@ -29,6 +29,7 @@ from batwatt.inputs.workloads.phase_workload import (
     reported_model,
 )
 from batwatt.model.hostset import HostSet
+from batwatt.model.machines import machines_platform
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.protocol.numbers import wire_floats
 from batwatt.protocol.workload4 import parse_workload

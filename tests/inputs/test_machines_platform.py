@@ -7,8 +7,9 @@ import math
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform, machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.platform import PState, Sleep
 
 

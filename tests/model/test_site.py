@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 

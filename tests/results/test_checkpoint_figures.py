@@ -9,7 +9,7 @@ import pytest
 from test_classes import found, job, killed, moved, ran, refused, workload  # noqa: F401 (found is a fixture)
 
 import batwatt as bw
-from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER

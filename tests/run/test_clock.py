@@ -13,9 +13,9 @@ import pytest
 import batwatt as bw
 from batwatt.api.series import capacity_or, envelope_or
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.signal_spec import parse_signal
 from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 from batwatt.run.inputs import RunInputs, _kept, load_inputs

@@ -12,9 +12,10 @@ from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.machines import MachineSpec, SpeedMachineSpec
 from batwatt.model.phases import constant
 from batwatt.model.window import Window
 from batwatt.model.workload import NO_WALLTIME

@@ -12,8 +12,8 @@ from links import Unreliable
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral

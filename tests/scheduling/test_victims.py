@@ -18,9 +18,9 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.batsim_files import read_workload
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.workload import OVERHEAD
 from batwatt.results.origins import Origins
 from batwatt.results.parts import chains_of, kinds_of

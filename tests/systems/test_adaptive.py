@@ -93,7 +93,7 @@ def test_jobs_in_phases():
     jobs = [ShiftJob(name, 900.0 * i, constant(3600.0 * (1 + i), 100.0), 1 + i % 2) for i, name in enumerate("abc")]
     owner, data = phase_workload(jobs, 3)
     signal = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
-    from batwatt.inputs.platforms.machines import machines_platform
+    from batwatt.model.machines import machines_platform
     from batwatt.protocol.workload4 import parse_workload
 
     platform, workload = machines_platform(owner), parse_workload(data, "w0", "test")

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from batwatt.checks import finite, shown
 from batwatt.errors import BatwattError, InputError
-from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
+from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.window import Window
 
 Check = Callable[[str, Any], Any]

@@ -28,7 +28,6 @@ from batwatt.api.job_frame import frame_of, workload_of
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
 from batwatt.inputs.traces.job_log import LogOptions
@@ -38,6 +37,7 @@ from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
 from batwatt.model.clock import date_text
+from batwatt.model.machines import MachineSpec
 from batwatt.model.series import MAX_ROWS
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.remarks import collected_remarks

@@ -33,11 +33,11 @@ from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import platform as platforms
 from batwatt.model import workload as workloads
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S

@@ -18,10 +18,10 @@ from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, f
 from batwatt.errors import InputError
 from batwatt.files import is_file, is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
 from batwatt.run.inputs import is_trace
 

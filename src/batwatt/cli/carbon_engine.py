@@ -32,7 +32,7 @@ def workload_command(
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o '{"response": "none"}'
     """
-    from batwatt.inputs.platforms.machines import machines_xml
+    from batwatt.inputs.platforms.platform_text import machines_xml
     from batwatt.inputs.workloads.phase_workload import phase_workload
 
     read = read_jobs(jobs, length_unit, watts)

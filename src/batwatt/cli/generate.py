@@ -12,12 +12,12 @@ from batwatt.cli.capacity import END_S, CapacityEnd
 from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.workloads.google_like import GoogleLike
 from batwatt.inputs.workloads.pm100_like import Pm100Like
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, TNG_LONG, VarcapLike
+from batwatt.model.machines import MachineSpec
 from batwatt.units import DAY_S
 
 generate = typer.Typer(
@@ -118,7 +118,8 @@ def generate_machines(
 
     [bold]Example:[/] batwatt generate machines --machines 152 --cores 24 -o machines.xml
     """
-    from batwatt.inputs.platforms.machines import SpeedMachineSpec, machines_xml
+    from batwatt.inputs.platforms.platform_text import machines_xml
+    from batwatt.model.machines import SpeedMachineSpec
 
     kind = SpeedMachineSpec if speeds else MachineSpec
     write_output(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)

@@ -16,9 +16,9 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
-    from batwatt.inputs.platforms.machines import MachineSpec
     from batwatt.inputs.traces.job_log import LogOptions
     from batwatt.inputs.traces.jobs_csv import TimeUnit
+    from batwatt.model.machines import MachineSpec
     from batwatt.model.window import Window
     from batwatt.run.spec import RunSpec
 
@@ -199,7 +199,7 @@ class MachineChoice:
 
     def _platform(self, platform: Path | None) -> Path | MachineSpec:
         """The platform's file, or the machines to be made."""
-        from batwatt.inputs.platforms.machines import MachineSpec
+        from batwatt.model.machines import MachineSpec
 
         if (platform is None) == (self.machines is None):
             problem = "both are given" if platform is not None else "neither is given"

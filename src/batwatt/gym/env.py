@@ -36,10 +36,10 @@ from batwatt.gym.episode import Episode
 from batwatt.gym.limits import Limits
 from batwatt.gym.simulation import Simulation
 from batwatt.inputs.platforms.host_choice import all_hosts
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from batwatt.errors import InputError
 from batwatt.gym.horizon import Horizon
 from batwatt.gym.limits import Limits
-from batwatt.protocol.events import ExternalEvent, read_events, refuse_batsim5_events
 from batwatt.model.series import Series
+from batwatt.protocol.events import ExternalEvent, read_events, refuse_batsim5_events
 from batwatt.run.inputs import RunInputs, load_inputs, machines_of
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle

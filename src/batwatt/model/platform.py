@@ -15,6 +15,8 @@ SLEEP_STATES = "sleep_pstates"
 """Name of the host property that has the p-states of `sleeps_of`."""
 WATTS = ("wattage_per_state", "watt_per_state")
 """Names of the host property with the power of each p-state, the newer first."""
+MAX_HOSTS = 1_000_000
+"""More hosts than this in one file are taken for a typing error in a radical."""
 NOISE_W = 1e-6
 """Powers closer than this are equal: sums of watts carry rounding errors."""
 

@@ -16,7 +16,7 @@ from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.files import SMALL, read_bytes, read_text, write_text
 from batwatt.inputs.platforms.host_choice import all_hosts, platform_of
-from batwatt.inputs.platforms.machines import MachineSpec, machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import CapacitySpec, parse_capacity
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec, parse_envelope
@@ -31,6 +31,7 @@ from batwatt.inputs.traces.window import window_json, window_workload
 from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.clock import Clock
+from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform, machine_of
 from batwatt.model.series import Series, checked_capacity
 from batwatt.model.signal_integral import SignalIntegral

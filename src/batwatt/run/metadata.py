@@ -14,11 +14,11 @@ from batwatt import __version__
 from batwatt.engine.config import EngineConfig
 from batwatt.files import is_file, write_json
 from batwatt.inputs.platforms.host_choice import HostChoice
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.clock import Clock
+from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral

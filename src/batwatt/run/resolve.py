@@ -13,7 +13,6 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import platform_of
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.on_clock import read_on_clock
@@ -21,6 +20,7 @@ from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.traces.delays_to_flops import has_delay
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.clock import Clock
+from batwatt.model.machines import MachineSpec, SpeedMachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral

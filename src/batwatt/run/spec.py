@@ -11,12 +11,12 @@ from typing import Any, Literal
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
+from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral

@@ -30,9 +30,9 @@ import numpy as np
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.hostset import from_text
 from batwatt.model.job_power import JobPower
+from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.signal_integral import SignalIntegral

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
 from batwatt.model.signal_integral import SignalIntegral

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.scheduler import ShiftingScheduler

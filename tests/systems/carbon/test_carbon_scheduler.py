@@ -16,8 +16,9 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import machines_platform, machines_xml
+from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.machines import machines_platform
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from links import Race, ThroughText
 
-from batwatt.inputs.platforms.machines import MachineSpec
+from batwatt.model.machines import MachineSpec
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, RECOVERY, WINDOW_OVER
 from batwatt.run.run import run as carry_out
 from batwatt.run.spec import RunSpec

@@ -14,8 +14,8 @@ from links import ThroughText
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.model.hostset import from_text, ids
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.results.writers import write_record

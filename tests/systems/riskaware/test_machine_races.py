@@ -10,7 +10,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.events import KillJob, RegisterJob
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
 

@@ -9,7 +9,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
 

@@ -19,9 +19,9 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.model.hostset import from_text, ids
+from batwatt.model.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.results.writers import write_record
 from batwatt.schedulers.oversubscribed import Oversubscribed

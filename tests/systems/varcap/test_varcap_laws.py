@@ -16,8 +16,8 @@ from plain_varcap import PlainJob
 from test_varcap_twice import KNOWS
 from varcap_talk import HOSTS, ID, META, STATE, play, row_of, runs_of
 
-from batwatt.inputs.platforms.machines import MachineSpec
 from batwatt.model.hostset import from_text
+from batwatt.model.machines import MachineSpec
 from batwatt.model.workload import MIGRATED, WINDOW_OVER
 from batwatt.results.writers import write_record
 from batwatt.run.run import run as carry_out

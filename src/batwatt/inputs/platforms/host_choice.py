@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec, machines_platform
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST, read_platform
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.platform import Platform
 
 

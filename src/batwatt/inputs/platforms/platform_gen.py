@@ -14,16 +14,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from batwatt.checks import shown, validated
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.inputs.platforms.platform_text import (
-    MIN_SWITCH_S,
-    SLEEP_SPEED,
-    State,
-    described,
-    document,
-    host_xml,
-    speed_text,
-    switch_speed,
-)
+from batwatt.inputs.platforms.platform_text import document, host_xml
+from batwatt.model.machines import MIN_SWITCH_S, SLEEP_SPEED, State, described, switch_speed
+from batwatt.units import speed_text
 
 MAX_COUNT = 100_000
 """Most servers of one type."""

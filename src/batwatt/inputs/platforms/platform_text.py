@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from batwatt.units import number_text, speed_flops
-
-MIN_SWITCH_S = 1e-6
-"""Shortest transition in s."""
-SLEEP_SPEED = "1e-9Mf"
-"""Speed of a sleep p-state, in which nothing computes."""
-State = tuple[str, float, float]
-"""A p-state: speed, W without work, W with all cores busy."""
-
-
-def speed_text(value: object) -> str:
-    """A speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError("a speed is a text such as '38.4Gf' or a number of flop/s")
-    try:
-        text = "".join(value.split()) if isinstance(value, str) else f"{number_text(value)}f"
-    except OverflowError:
-        raise ValueError("a speed must be finite") from None
-    flops = speed_flops(text)
-    return text if text.endswith("f") else f"{number_text(flops)}f"
+from batwatt.model.machines import MachineSpec, described
+from batwatt.model.platform import MACHINE
 
 
 def document(comment: str, hosts: Iterable[str]) -> str:
@@ -51,20 +33,14 @@ def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[
     ]
 
 
-def described(states: Sequence[State], computing: int, cores: int) -> tuple[str, dict[str, str]]:
-    """The attributes and properties of hosts with these p-states, of which the first `computing` compute.
+def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines") -> str:
+    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`.
 
-    There are no others, or three: sleep, switching off and switching on.
+    Its comment says which command made it.
     """
-    properties = {}
-    if len(states) > computing:
-        properties["sleep_pstates"] = f"{computing}:{computing + 1}:{computing + 2}"
-    watts = (f"{number_text(idle_w)}:{number_text(full_w)}" for _, idle_w, full_w in states)
-    properties["wattage_per_state"] = ", ".join(watts)
-    speeds = ", ".join(speed for speed, _, _ in states)
-    return f'speed="{speeds}" core="{cores}" pstate="0"', properties
-
-
-def switch_speed(duration_s: float) -> str:
-    """The speed of a virtual p-state: a transition is one flop at it."""
-    return f"{number_text(1.0 / duration_s)}f"
+    attributes, properties = described(machines.states, len(machines.computing), 1)
+    lines: list[str] = []
+    for machine, name in machines.host_names:
+        lines += host_xml(name, attributes, properties | {MACHINE: machine})
+    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `{maker}`."
+    return document(comment, lines)

@@ -15,11 +15,9 @@ from xml.etree.ElementTree import ParseError
 from batwatt.checks import finite, shown
 from batwatt.errors import InputError
 from batwatt.files import read_bytes
-from batwatt.model.platform import SLEEP_STATES, WATTS, Host, Platform, PState, Sleep
+from batwatt.model.platform import MAX_HOSTS, SLEEP_STATES, WATTS, Host, Platform, PState, Sleep
 from batwatt.units import speed_flops
 
-MAX_HOSTS = 1_000_000
-"""More hosts than this in one file are taken for a typing error in a radical."""
 MASTER_HOST = "master_host"
 """Name of the host that runs the resource manager and no job, unless another is chosen (Batsim's `-m`)."""
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.series import MACHINES, MAX_STEPS, Series
 
 THREE_WEEKS_S = 1_814_400.0

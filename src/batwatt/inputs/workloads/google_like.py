@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.model.platform import MAX_HOSTS
 from batwatt.units import REFERENCE_SPEED, speed_flops
 
 if TYPE_CHECKING:

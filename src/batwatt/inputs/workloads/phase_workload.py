@@ -16,13 +16,12 @@ from typing import Any
 
 from batwatt.checks import finite
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.machines import MachineSpec
-from batwatt.inputs.platforms.platform_text import State, speed_text
 from batwatt.inputs.workloads.phase_jobs import model_of
+from batwatt.model.machines import MachineSpec, State
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.platform import WATTS, machine_of
 from batwatt.protocol.workload4 import parse_job
-from batwatt.units import number_text
+from batwatt.units import number_text, speed_text
 
 MAX_UNITS = 64
 """Most hosts of a machine."""

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
 from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.job_power import JobPower
+from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W
 
 if TYPE_CHECKING:

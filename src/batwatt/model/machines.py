@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,20 +11,15 @@ from typing import Annotated
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_text import (
-    MIN_SWITCH_S,
-    SLEEP_SPEED,
-    State,
-    described,
-    document,
-    host_xml,
-    speed_text,
-    switch_speed,
-)
-from batwatt.inputs.platforms.platform_xml import MAX_HOSTS
-from batwatt.model.platform import MACHINE, Host, Platform, PState, Sleep
-from batwatt.units import REFERENCE_SPEED, speed_flops
+from batwatt.model.platform import MACHINE, MAX_HOSTS, SLEEP_STATES, WATTS, Host, Platform, PState, Sleep
+from batwatt.units import REFERENCE_SPEED, number_text, speed_flops, speed_text
 
+MIN_SWITCH_S = 1e-6
+"""Shortest transition in s."""
+SLEEP_SPEED = "1e-9Mf"
+"""Speed of a sleep p-state, in which nothing computes."""
+State = tuple[str, float, float]
+"""A p-state: speed, W without work, W with all cores busy."""
 _WHERE = "machines"
 STANDSTILL = 1e-6
 """A speed, relative to the nominal one, at which a job gets nowhere: Batsim knows none of 0."""
@@ -122,19 +118,6 @@ class SpeedMachineSpec(MachineSpec):
         return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
 
 
-def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines") -> str:
-    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`.
-
-    Its comment says which command made it.
-    """
-    attributes, properties = described(machines.states, len(machines.computing), 1)
-    lines: list[str] = []
-    for machine, name in machines.host_names:
-        lines += host_xml(name, attributes, properties | {MACHINE: machine})
-    comment = f"{machines.machines} machines of {machines.cores} cores. Made by `{maker}`."
-    return document(comment, lines)
-
-
 def machines_platform(machines: MachineSpec, source: str = "<memory>") -> Platform:
     """The platform that `read_platform` reads from `machines_xml`, made without the XML."""
     computing = len(machines.computing)
@@ -151,3 +134,22 @@ def machines_platform(machines: MachineSpec, source: str = "<memory>") -> Platfo
         for index, (machine, name) in enumerate(machines.host_names)
     )
     return Platform(tuple(hosts), source=source)
+
+
+def described(states: Sequence[State], computing: int, cores: int) -> tuple[str, dict[str, str]]:
+    """The attributes and properties of hosts with these p-states, of which the first `computing` compute.
+
+    There are no others, or three: sleep, switching off and switching on.
+    """
+    properties: dict[str, str] = {}
+    if len(states) > computing:
+        properties[SLEEP_STATES] = f"{computing}:{computing + 1}:{computing + 2}"
+    watts = (f"{number_text(idle_w)}:{number_text(full_w)}" for _, idle_w, full_w in states)
+    properties[WATTS[0]] = ", ".join(watts)
+    speeds = ", ".join(speed for speed, _, _ in states)
+    return f'speed="{speeds}" core="{cores}" pstate="0"', properties
+
+
+def switch_speed(duration_s: float) -> str:
+    """The speed of a virtual p-state: a transition is one flop at it."""
+    return f"{number_text(1.0 / duration_s)}f"
