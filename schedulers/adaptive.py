@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import NotForPhasesError, reported_machines
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.phases import NotForPhasesError, reported_machines
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.varcap import Varcap

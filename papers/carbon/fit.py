@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from batwatt.inputs.workloads.phase_workload import phases_json
 from batwatt.model.phases import Array, Phase, PhaseModel
+from batwatt.protocol.phases import phases_json
 from papers.carbon import tables
 from papers.carbon.measured import ABORT, END, Run, draw
 from papers.pages import number

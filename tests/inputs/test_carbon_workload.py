@@ -21,17 +21,12 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads import phase_workload as module
-from batwatt.inputs.workloads.phase_workload import (
-    PhaseMachines,
-    phase_workload,
-    phases_json,
-    reported_machines,
-    reported_model,
-)
+from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.hostset import HostSet
 from batwatt.model.machines import machines_platform
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.protocol.numbers import wire_floats
+from batwatt.protocol.phases import PhaseMachines, phases_json, reported_machines, reported_model
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.read import jobs as read_jobs
 from batwatt.results.writers import write_record

@@ -101,9 +101,10 @@ def plan_carbon(
         What `batwatt carbon plan` prints: emissions, energy, cost, and segments with times in s.
     """
     from batwatt.inputs.series.on_clock import on_clock
-    from batwatt.inputs.workloads.phase_jobs import model_of, read_model
+    from batwatt.inputs.workloads.phase_jobs import read_model
     from batwatt.model.clock import Clock, date_s_of
     from batwatt.model.phases import PhaseModel
+    from batwatt.protocol.phase_models import model_of
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 
     weights = carbon_weight, price_weight

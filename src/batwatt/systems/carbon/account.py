@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import CPUS, reported_model
 from batwatt.model.phases import Array, Steps
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import ATTEMPT, Composed, Job, Workload
+from batwatt.protocol.phases import CPUS, reported_model
 from batwatt.results import read
 from batwatt.results.origins import origins_of
 from batwatt.results.power import power_series

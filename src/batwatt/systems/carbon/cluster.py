@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.phase_workload import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, checked_capacity, least_around
 from batwatt.model.workload import NO_WALLTIME
+from batwatt.protocol.phases import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
 from batwatt.scheduling.capacity import machines_fed
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
