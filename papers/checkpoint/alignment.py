@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batwatt.inputs.workloads.seeds import rng_of
+from batwatt.checks import rng_of
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob, State
 from batwatt.systems.checkpoint.period_plan import plan
 from papers.checkpoint.grid import schedules

@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from batwatt.checks import rng_of
 from batwatt.files import whole_file
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.inputs.workloads.varcap_like import MEAN_CAPACITY, VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 

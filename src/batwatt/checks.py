@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, ge
 from batwatt.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
+    import numpy as np
     from pydantic import BaseModel
 
 SHOWN = 60
@@ -107,6 +108,13 @@ def checked_whole(
         return value
     bounds = f">= {low}" if high is None else f"in {low}..{high}"
     raise InputError(where, f"{name} must be {what} {bounds}, got {shown(value)}", hint)
+
+
+def rng_of(seed: object, where: object) -> np.random.Generator:
+    """A generator of its own for this seed: same seed, same draws. InputError unless a whole number >= 0."""
+    import numpy as np
+
+    return np.random.default_rng(checked_whole(where, "seed", seed, 0, hint="give for instance seed 0"))
 
 
 def time_zone(where: object, name: str, text: str) -> tzinfo:

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.series import MACHINES, MAX_STEPS, Series
 

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 import numpy as np
 import numpy.typing as npt
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.series import MAX_STEPS, Series
 from batwatt.units import HOUR_S
 

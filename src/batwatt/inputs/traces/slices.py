@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from batwatt.checks import rng_of
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.units import DAY_S
 
 

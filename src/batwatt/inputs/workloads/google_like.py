@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.units import REFERENCE_SPEED, speed_flops
 

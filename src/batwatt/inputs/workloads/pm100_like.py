@@ -23,9 +23,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.job_power import JobPower
 from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W

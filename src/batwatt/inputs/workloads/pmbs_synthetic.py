@@ -18,11 +18,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import THREE_WEEKS_S
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.workloads.seeds import rng_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from batwatt.checks import rng_of
 from batwatt.inputs.workloads.fitted import FittedDistribution, Floats, fitted_range, fitted_values, strata
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.inputs.workloads.varcap_like import BOUNDS_H, MIRA_UNIT, SYSTEMS, TABLE, WHERE, VarcapLike
 from batwatt.units import DAY_S, HOUR_S
 

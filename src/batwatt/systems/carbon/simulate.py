@@ -11,9 +11,8 @@ from typing import Annotated
 import numpy as np
 import pandas as pd
 
-from batwatt.checks import Between, Parameters
+from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.registry import load_distributed
 from batwatt.systems.carbon.costs import FREE, MachinePrices, Request, assign

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import Between, checked_whole, shown
+from batwatt.checks import Between, checked_whole, rng_of, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.phases import Array
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.outcome import ON_DEMAND, Outcome

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
+from batwatt.checks import rng_of
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.seeds import rng_of
 from batwatt.model.phases import constant
 from batwatt.systems.carbon.execution import ShiftJob
 
