@@ -21,6 +21,7 @@ import pandas as pd
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate as play
+from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
@@ -32,7 +33,6 @@ from batwatt.results.writers import write_record
 from batwatt.schedulers.carbon import Carbon
 from batwatt.systems.carbon.account import RunCarbon, account
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.files import read_integral
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 from batwatt.systems.carbon.simulators import gaia

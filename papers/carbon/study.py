@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
-from batwatt.systems.carbon.files import read_integral
 from batwatt.systems.carbon.optimum import plan
 from batwatt.systems.carbon.policies import Known, immediate, oracle, suspend_resume
 from batwatt.systems.carbon.windows import StartWindow

@@ -15,10 +15,10 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.files import read_integral
 from batwatt.systems.carbon.optimum import NoPlanError, plan
 from papers.carbon import fit, real, rolling, solver, study, tables
 from papers.carbon.bound import least_carbon

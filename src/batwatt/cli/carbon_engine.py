@@ -67,11 +67,11 @@ def account_command(
     batwatt carbon account out/x -w out/w.json
       --signal power_profiles/carbon/carbon-hourly.csv
     """
+    from batwatt.inputs.series.integrals import read_integral
     from batwatt.inputs.workloads.batsim_files import read_workload
     from batwatt.model.clock import Clock
     from batwatt.report.saved_runs import begin_of
     from batwatt.systems.carbon.account import account
-    from batwatt.systems.carbon.files import read_integral
 
     file = signal.file
     begin_s = begin_of(prefix)

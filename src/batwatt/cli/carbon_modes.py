@@ -107,7 +107,7 @@ class OwnRequest(ShiftRequest):
 
     def simulator(self) -> Callable[[str], Outcome]:
         """Our policies on jobs with models. Raises InputError."""
-        from batwatt.systems.carbon.files import read_integral
+        from batwatt.inputs.series.integrals import read_integral
         from batwatt.systems.carbon.simulate import simulate
 
         options = self._options()
@@ -162,7 +162,7 @@ class GaiaRequest(ShiftRequest):
 
     def simulator(self) -> Callable[[str], Outcome]:
         """Jobs in 720 hours of the signal, as GAIA reads it. Raises InputError."""
-        from batwatt.systems.carbon.files import rows_as_hours
+        from batwatt.inputs.series.integrals import rows_as_hours
         from batwatt.systems.carbon.simulators import gaia
         from batwatt.systems.carbon.simulators.gaia_rules import HOURS
 
@@ -199,7 +199,7 @@ class LwaRequest(ShiftRequest):
         """
         import numpy as np
 
-        from batwatt.systems.carbon.files import read_integral
+        from batwatt.inputs.series.integrals import read_integral
         from batwatt.systems.carbon.simulators import lwa
 
         constraint: str | int | None = self.constraint

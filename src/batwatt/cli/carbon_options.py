@@ -92,7 +92,7 @@ class PriceOptions:
         self, signal: SignalFile, carbon: SignalIntegral, until: float | str | None = None
     ) -> SignalIntegral | None:
         """The price from the date at which the carbon signal begins. Raises InputError."""
-        from batwatt.systems.carbon.files import read_integral
+        from batwatt.inputs.series.integrals import read_integral
 
         if self.price is None:
             return None

@@ -47,8 +47,8 @@ def plan_command(
       --signal power_profiles/carbon/carbon-hourly.csv
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
+    from batwatt.inputs.series.integrals import offset_s, read_integral
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.systems.carbon.files import offset_s, read_integral
     from batwatt.systems.carbon.gantt import plot_gantt
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 

@@ -45,7 +45,7 @@ def _listing(simulator: str) -> Any:
 def _write(asked: ShiftRequest, export: Path, outcomes: list[Outcome], table: pd.DataFrame) -> str:
     """Write the files of the last outcome, compared with the first; returns their names."""
     from batwatt.results.writers import file_of
-    from batwatt.systems.carbon.files import write_outcome
+    from batwatt.systems.carbon.outcome import write_outcome
 
     segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
     about = {

@@ -9,7 +9,6 @@ from batwatt.errors import InputError
 from batwatt.model.phases import PhaseModel, ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Segment
-from batwatt.systems.carbon.files import charged
 from batwatt.systems.carbon.optimum import NoPlanError, plan
 
 
@@ -77,10 +76,31 @@ def plan_job(
     if price is not None:
         content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
     at_once = Execution(owner, (Segment(asked.start_s, model.startup_s, 0.0, model.work_s),))
-    immediate = charged(at_once, carbon, price)
-    content |= charged(execution, carbon, price) | {
+    immediate = _charged(at_once, carbon, price)
+    content |= _charged(execution, carbon, price) | {
         f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
     }
     before = content["immediate_carbon_g"]
     content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
     return JobPlan(execution, content)
+
+
+def _charged(execution: Execution, carbon: SignalIntegral, price: SignalIntegral | None = None) -> dict[str, Any]:
+    """An execution as JSON: sums and segments; times in s from the signal's first row, cost if there is a price."""
+    columns = {"energy_j": execution.energies(), "carbon_g": execution.emissions(carbon)}
+    if price is not None:
+        columns["cost"] = execution.emissions(price)
+    segments: list[dict[str, Any]] = [
+        {
+            "begin_s": segment.begin_s,
+            "end_s": segment.end_s,
+            "startup_s": segment.startup_s,
+            "work_from_s": segment.from_s,
+            "work_to_s": segment.to_s,
+            **dict(zip(columns, row, strict=True)),
+        }
+        for segment, *row in zip(execution.segments, *columns.values(), strict=True)
+    ]
+    names = ["carbon_g", "energy_j"] + ["cost"] * (price is not None)
+    sums = {name: sum(segment[name] for segment in segments) for name in names}
+    return {**sums, "starts": len(segments), "segments": segments}

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from batwatt.files import whole_set, write_json
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution
 from batwatt.units import REPORTED_S
@@ -174,3 +176,11 @@ def rows_of(
             sums = (energy_j, carbon_g, paid + rent, machine, started_j, paid, deadline_s, 0)
             table.append((job.id, number, *times, job.cpus, segment.startup_s, work_s, *sums))
     return pd.DataFrame(table, columns=[*SEGMENT_COLUMNS, *FURTHER_COLUMNS])
+
+
+def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
+    """Segments as CSV, and in the same folder figures as JSON after what is said `about` them; both files or none."""
+    rows = outcome.segments.replace(np.inf, np.nan)
+    with whole_set(metrics.parent, metrics.name, last=(metrics.name,)) as part:
+        rows.to_csv(part / segments.name, index=False, lineterminator="\n")
+        write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})

@@ -1,25 +1,20 @@
-"""Signals from files, as far as they matter; what a policy has done, and plans, as files and JSON."""
+"""Signals of files with their integrals, as far as they matter."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from batwatt.checks import finite
 from batwatt.errors import InputError
-from batwatt.files import whole_set, write_json
 from batwatt.inputs.series.on_clock import read_on_clock
 from batwatt.inputs.series.signal_csv import moment, read_rows, read_signal
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.execution import Execution
-from batwatt.systems.carbon.outcome import Outcome
 from batwatt.units import DAY_S, HOUR_S
 
 _log = logging.getLogger(__name__)
@@ -89,32 +84,3 @@ def offset_s(option: str, text: str, integral: SignalIntegral, file: SignalFile)
         raise InputError(option, f"{text!r} is not a number of s", f"{integral.source} has no dates")
     dates = replace(file, path=Path(option))
     return moment(text, True, dates) - moment(integral.begin, True, dates)
-
-
-def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
-    """Segments as CSV, and in the same folder figures as JSON after what is said `about` them; both files or none."""
-    rows = outcome.segments.replace(np.inf, np.nan)
-    with whole_set(metrics.parent, metrics.name, last=(metrics.name,)) as part:
-        rows.to_csv(part / segments.name, index=False, lineterminator="\n")
-        write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
-
-
-def charged(execution: Execution, carbon: SignalIntegral, price: SignalIntegral | None = None) -> dict[str, Any]:
-    """An execution as JSON: sums and segments; times in s from the signal's first row, cost if there is a price."""
-    columns = {"energy_j": execution.energies(), "carbon_g": execution.emissions(carbon)}
-    if price is not None:
-        columns["cost"] = execution.emissions(price)
-    segments: list[dict[str, Any]] = [
-        {
-            "begin_s": segment.begin_s,
-            "end_s": segment.end_s,
-            "startup_s": segment.startup_s,
-            "work_from_s": segment.from_s,
-            "work_to_s": segment.to_s,
-            **dict(zip(columns, row, strict=True)),
-        }
-        for segment, *row in zip(execution.segments, *columns.values(), strict=True)
-    ]
-    names = ["carbon_g", "energy_j"] + ["cost"] * (price is not None)
-    sums = {name: sum(segment[name] for segment in segments) for name in names}
-    return {**sums, "starts": len(segments), "segments": segments}
