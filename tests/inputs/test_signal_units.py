@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_units import declared_unit, kind_in, unit_in, unknown_unit
+from batwatt.model.signal_units import declared_unit, kind_in, unit_in, unknown_unit
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec, parse_signal
-from batwatt.inputs.series.signal_units import UNSTATED, factor_to, unit_in
 from batwatt.model.clock import date_text
 from batwatt.model.phases import Array
 from batwatt.model.series import DEFAULT_STEP_S, MACHINES, Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal_units import UNSTATED, factor_to, unit_in
 from batwatt.run.inputs import capacity_named, envelope_named
 from batwatt.units import SINCE_1970_S
 

@@ -14,6 +14,8 @@ from batwatt.errors import InputError
 
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
+FRACTION = "fraction"
+"""Name of a series of fractions of the largest capacity."""
 MACHINES = "machines"
 """Name of a series of the machines alive, and unit of its values."""
 MAX_ROWS = 10_000_000

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.series.variation import FRACTION, Fraction
-from batwatt.model.series import Series
+from batwatt.inputs.series.variation import Fraction
+from batwatt.model.series import FRACTION, Series
 from batwatt.model.signal import Signal, held
 from batwatt.units import HOUR_S
 

@@ -20,12 +20,11 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.on_clock import common_date, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has_kind, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.signal_units import POWER_W
-from batwatt.inputs.series.variation import FRACTION
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.clock import Clock
-from batwatt.model.series import LARGEST, MAX_ROWS, Series
+from batwatt.model.series import FRACTION, LARGEST, MAX_ROWS, Series
 from batwatt.model.signal import Signal, held
+from batwatt.model.signal_units import POWER_W
 from batwatt.remarks import remark
 from batwatt.units import DAY_S
 

@@ -25,7 +25,10 @@ from batwatt.inputs.series.signal_times import (
     times_of,
     whole_dates,
 )
-from batwatt.inputs.series.signal_units import (
+from batwatt.inputs.series.signal_xml import duration_s
+from batwatt.model.series import FRACTION, LARGEST, MACHINES, Series
+from batwatt.model.signal import Signal
+from batwatt.model.signal_units import (
     EXAMPLES,
     POWER_W,
     UNIT_OF,
@@ -36,10 +39,6 @@ from batwatt.inputs.series.signal_units import (
     unit_in,
     unknown_unit,
 )
-from batwatt.inputs.series.signal_xml import duration_s
-from batwatt.inputs.series.variation import FRACTION
-from batwatt.model.series import LARGEST, MACHINES, Series
-from batwatt.model.signal import Signal
 from batwatt.remarks import collect
 from batwatt.units import DAY_S, HOUR_S
 

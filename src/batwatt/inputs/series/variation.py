@@ -11,11 +11,9 @@ import numpy.typing as npt
 
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError
-from batwatt.model.series import MAX_STEPS, Series
+from batwatt.model.series import FRACTION, MAX_STEPS, Series
 from batwatt.units import HOUR_S
 
-FRACTION = "fraction"
-"""Name of a column, and of a series, of fractions of the largest capacity."""
 HIGHEST = 10.0
 """Fractions above this are taken for a typing error."""
 

@@ -24,10 +24,10 @@ from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_csv import read_signal
 from batwatt.inputs.series.signal_file import SignalFile, Wanted
-from batwatt.inputs.series.signal_units import factor_to
 from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.signal_units import factor_to
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.protocol.phases import NotForPhasesError
 from batwatt.scheduling.base import Job, Scheduler

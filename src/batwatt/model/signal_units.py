@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.variation import FRACTION
-from batwatt.model.series import MACHINES
+from batwatt.model.series import FRACTION, MACHINES
 
 POWER_W: Final = "power_w"
 """Name of a series of watts."""
