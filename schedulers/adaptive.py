@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -12,6 +11,7 @@ from batwatt.errors import InputError
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.options.files import read_options
 from batwatt.protocol.phases import NotForPhasesError, reported_machines
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.powercap import Powercap
@@ -41,9 +41,9 @@ OF_SITE = ("objective", "parts", "envelope", "signal", "price")
 class AdaptiveOptions(MachineOptions):
     """Options of the scheduler `adaptive`."""
 
-    envelope: str | Path | Series | None = Field(None, description="CSV file of the power envelope")
-    signal: str | Path | SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: str | Path | SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
+    envelope: Series | None = Field(None, description="CSV file of the power envelope")
+    signal: SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
         "slowdown", description="what counts: the mean slowdown, the use of the machines, or carbon (or the price)"
     )
@@ -64,6 +64,9 @@ class Adaptive(Scheduler[AdaptiveOptions]):
     """Power, machines or carbon: the parts that do best there, short and narrow jobs first, least lost to kills."""
 
     Options: ClassVar[type[AdaptiveOptions]] = AdaptiveOptions
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(read_options(self.Options, options))
 
     @property
     def needs_dynamic_jobs(self) -> bool:

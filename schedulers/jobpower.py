@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from batwatt.errors import InputError
+from batwatt.options.files import read_options
 from batwatt.protocol.job_power import POWER_FIELDS, power_of
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.base import Job
@@ -59,7 +60,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
     Options: ClassVar[type[JobPowerOptions]] = JobPowerOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
+        super().__init__(read_options(self.Options, options))
         chosen = self.settings
         self.the_order: Order = make("order", chosen.order)
         self.rule = _rule_of(make("backfilling", chosen.backfilling))

@@ -15,6 +15,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet, span
 from batwatt.model.workload import USE, Parallel
+from batwatt.options.files import read_options
 from batwatt.protocol.workload4 import parse_profile
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
@@ -45,7 +46,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
     needs_speeds: ClassVar[bool] = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
+        super().__init__(read_options(self.Options, options))
         self._use: dict[int, float] = {}
         self._masks: dict[int, int] = {}
         self._at: dict[int, int] = {}

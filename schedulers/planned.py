@@ -11,6 +11,7 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
+from batwatt.options.files import read_options
 from batwatt.scheduling.cluster import Start
 from batwatt.scheduling.options import EnvelopeOptions
 from batwatt.scheduling.transitions import outage
@@ -41,7 +42,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
     Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
+        super().__init__(read_options(self.Options, options))
         given = self.settings.plan
         if given in (None, ""):
             raise InputError("option 'plan'", "the scheduler 'planned' needs one", "make one: batwatt optimum")

@@ -1,5 +1,9 @@
 """The system of the powercap paper (Fontana de Nardin, Stolf, Caux, IGSC 2022) as a Batsim scheduler."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from batwatt.options.files import read_options
 from batwatt.scheduling.backfilling import EasyBackfilling
 from batwatt.scheduling.orders import Slowdown
 from batwatt.systems.powercap.responses import HighestFlopsLowestDeadline
@@ -12,3 +16,6 @@ class Powercap(EnvelopeScheduler):
     order = Slowdown()
     backfilling = EasyBackfilling()
     response = HighestFlopsLowestDeadline()
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(read_options(self.Options, options))

@@ -14,6 +14,7 @@ from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import machine_of
 from batwatt.model.workload import RELEASE, START_S
+from batwatt.options.files import read_options
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.jobs import ManagedJob
@@ -48,7 +49,7 @@ class Replay(Scheduler[ReplayOptions]):
     lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
+        super().__init__(read_options(self.Options, options))
         self._idle = 0
         self._machines: list[int] = []
         self._coming: list[tuple[float, int, ManagedJob]] = []

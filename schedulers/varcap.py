@@ -12,6 +12,7 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
+from batwatt.options.files import read_options
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.foresight import CapacityForecast, ForecastError
@@ -79,7 +80,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
     Options: ClassVar[type[VarcapOptions]] = VarcapOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(options)
+        super().__init__(read_options(self.Options, options))
         # a wrong name is an error before anything runs
         chosen = self.settings
         self._map: type[MappingPolicy] | partial[MappingPolicy] = named("mapping", chosen.mapping)

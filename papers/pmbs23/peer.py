@@ -19,7 +19,8 @@ from pathlib import Path
 import pandas as pd
 
 import batwatt as bw
-from batwatt.systems.riskaware.reference import BORG_WEEK, read_reference
+from batwatt.inputs.traces.reference import read_reference
+from batwatt.systems.riskaware.categories import BORG_WEEK
 from papers.pages import markdown, number
 
 PEER = Path(__file__).parent / "data" / "peer.csv"

@@ -25,13 +25,13 @@ from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim5_files import converted_file, read_events5, read_workload5
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.results import read
 from batwatt.results.columns import FILES
 from batwatt.systems.checkpoint.files import read_instance
-from batwatt.systems.riskaware.reference import read_reference
 
 from .mutate import PARTS, TEXTS, changed, octets, text
 

@@ -29,12 +29,12 @@ from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.series import Series
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler
 from batwatt.run.inputs import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.run.metadata import version_of
-from batwatt.systems.riskaware.reference import read_reference
 
 LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]

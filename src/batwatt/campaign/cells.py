@@ -41,7 +41,7 @@ _RESULTS = (
 )
 CODE = (
     *("_version.py", "arrays.py", "units.py", "checks.py", "files.py", "model", "protocol", "inputs"),
-    *("engine", "scheduling"),
+    *("engine", "scheduling", "options"),
     *("systems/riskaware", "systems/varcap"),
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     *("systems/carbon/*.py", "systems/carbon/simulators"),

@@ -20,6 +20,8 @@ from typing import Any, Literal, get_args, get_origin
 import batwatt
 from batwatt.errors import BatwattError, InputError, UnknownNameError
 from batwatt.files import is_file
+from batwatt.model.clock import Clock
+from batwatt.options.files import read_options
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
@@ -231,12 +233,17 @@ def _described(module: ModuleType) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def make_scheduler(name: Any, options: Mapping[str, Any], found: type[Any] | None = None) -> Any:
-    """A scheduler with its options; of ours, the options are checked. `found`: its class, if that is known already."""
+def make_scheduler(
+    name: Any, options: Mapping[str, Any], found: type[Any] | None = None, clock: Clock | None = None
+) -> Any:
+    """A scheduler with its options; of ours, they are checked, and files read on the clock of the run.
+
+    `found`: its class, if that is known already. Raises InputError.
+    """
     found = found or scheduler_class(name)
     with blaming(name if isinstance(name, str) else found.__name__, found):
         if issubclass(found, Scheduler):
-            return found(options)
+            return found(read_options(found.Options, options, clock))
         not_its = OURS if has_own_shift(name, found) else (*OURS, SHIFT)
         return found(options={key: value for key, value in options.items() if key not in not_its})
 

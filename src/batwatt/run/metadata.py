@@ -25,7 +25,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import Workload
 from batwatt.results.writers import file_of
 from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.envelope import EVENTS
+from batwatt.scheduling.options import EVENTS
 
 
 def write_metadata(

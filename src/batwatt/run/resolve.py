@@ -15,15 +15,11 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.on_clock import read_on_clock
-from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.inputs.traces.delays_to_flops import has_delay
 from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.model.clock import Clock
 from batwatt.model.machines import MachineSpec, SpeedMachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
 from batwatt.protocol.events import refuse_batsim5_events
@@ -32,7 +28,8 @@ from batwatt.run.find_scheduler import SHIFT, blaming, has_own_shift, load_plugi
 from batwatt.run.inputs import RunInputs, capacity_named, is_trace, load_inputs
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
-from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE, EVENTS
+from batwatt.scheduling.options import EVENTS
+from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE
 
 _log = logging.getLogger(__name__)
 
@@ -73,8 +70,6 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     if isinstance(given, EnvelopeSpec | Series) and options.get("envelope", given) is given:
         options["envelope"] = inputs.envelope
     inputs = _with_views(spec, found, inputs, options)
-    if inputs.clock is not None and {"begin", "days", "signal"} <= follows.keys() and "begin" not in options:
-        _read_signals(options, inputs.clock)
     for name, signal in (("signal", inputs.carbon), ("price", inputs.price)):
         if signal is not None and name in follows:
             if name in spec.options:
@@ -86,7 +81,7 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         _check_instance(spec, found)
         scheduler = spec.scheduler
     else:
-        scheduler = make_scheduler(spec.scheduler, options, found)
+        scheduler = make_scheduler(spec.scheduler, options, found, inputs.clock)
     with blaming(spec.scheduler_name, scheduler):
         # it says what it needs
         config = _config_for(spec, scheduler, platform)
@@ -105,16 +100,6 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     with blaming(spec.scheduler_name, scheduler):
         _remark_delays(inputs, scheduler)
     return ResolvedRun(spec, inputs, scheduler, config, events, held)
-
-
-def _read_signals(options: dict[str, Any], clock: Clock) -> None:
-    """Read the signals that options name as files, on the clock of the run. Raises InputError."""
-    wanted: dict[str, Wanted] = {"signal": "carbon", "price": "price"}
-    files = {name: given for name in wanted if isinstance(given := options.get(name), str | Path) and given}
-    days = options.pop("days", None) if files else None
-    for name, given in files.items():
-        file = SignalFile(Path(given), days=days, wanted=wanted[name], run_clock=clock)
-        options[name] = SignalIntegral.of(read_on_clock(file))
 
 
 def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:

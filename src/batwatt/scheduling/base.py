@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from batsim.batsim import BatsimScheduler
 
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
-from batwatt.model.platform import Platform
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions, parse_options
 from batwatt.scheduling.transitions import Transitions, named
@@ -35,8 +33,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         super().__init__(dict(options or {}))
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
         self.settings: Settings = parse_options(self.Options, self.options)  # type: ignore[assignment]
-        given = self.settings.platform
-        self.platform = given if given is None or isinstance(given, Platform) else read_platform(given)
+        self.platform = self.settings.platform
         self.lifecycle: JobLifecycle[Any] = JobLifecycle()
         self.told_delays = False
         """Whether delays that do not slow down were told before the run."""

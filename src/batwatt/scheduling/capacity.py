@@ -10,15 +10,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from pydantic import Field
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
 from batwatt.model.series import MACHINES, Series
@@ -33,7 +30,7 @@ from batwatt.scheduling.options import LIMIT, SchedulerOptions
 class MachineOptions(SchedulerOptions):
     """Options of every scheduler of machines that come and go."""
 
-    capacity: str | Path | Series | None = Field(
+    capacity: Series | None = Field(
         None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
     )
     until_s: float | None = Field(None, ge=0.0, description="time in s at which all that runs and waits is given up")
@@ -63,10 +60,9 @@ class CapacityScheduler(Scheduler[Settings]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        given = self.settings.capacity
-        if given is None:
+        if self.settings.capacity is None:
             raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
-        self.capacity: Series = given if isinstance(given, Series) else read_capacity(given, None)
+        self.capacity: Series = self.settings.capacity
         self.steps = list(_changes(self.capacity))
         """(time in s, machines) of each change."""
         self.next_step = 0
@@ -204,22 +200,15 @@ class CapacityScheduler(Scheduler[Settings]):
         self._asked = self.next_step
 
 
-def machines_fed(
-    capacity: str | Path | Series | None,
-    envelope: str | Path | Series | None,
-    platform: Platform | None,
-    machines: int,
-) -> Series:
+def machines_fed(capacity: Series | None, envelope: Series | None, platform: Platform | None, machines: int) -> Series:
     """What a capacity and an envelope in W leave of so many machines, the less of both. Raises InputError."""
-    found = read_capacity(capacity, None) if isinstance(capacity, str | Path) else capacity
     if envelope is None:
-        return Series((0.0,), (float(machines),), MACHINES) if found is None else found
+        return Series((0.0,), (float(machines),), MACHINES) if capacity is None else capacity
     if platform is None:
         problem = "needs the watts of the hosts, which Batsim does not report"
         raise InputError("option 'envelope'", problem, "give the option platform")
-    power_w = read_series(envelope) if isinstance(envelope, str | Path) else envelope
-    fed = MachinePower.of(platform).fed_by(power_w)
-    return fed if found is None else least_of(found, fed)
+    fed = MachinePower.of(platform).fed_by(envelope)
+    return fed if capacity is None else least_of(capacity, fed)
 
 
 def _changes(series: Series) -> list[tuple[float, float]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
@@ -17,6 +16,8 @@ from batwatt.model.series import Series
 from batwatt.scheduling.registry import KINDS
 from batwatt.units import number_text
 
+EVENTS: Final = "events"
+"""The option `envelope` where the engine forwards it."""
 PartChoice = str | dict[str, Any]
 NODES = "which of the free nodes a job gets (docs/explanation/node-selection.md)"
 WAIT_H = [6.0, 24.0]
@@ -39,7 +40,7 @@ class SchedulerOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True, allow_inf_nan=False)
 
-    platform: str | Path | Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
+    platform: Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
     shift: PartChoice | None = Field(
         None,
         description="policy of `batwatt carbon policies` by which a job is held after its submission, for --carbon or "
@@ -51,7 +52,7 @@ class PowerOptions(SchedulerOptions):
     """Options of every scheduler of jobs on hosts under an envelope."""
 
     node_selection: PartChoice = Field("first", description=NODES)
-    envelope: str | Path | Series | None = Field(
+    envelope: Series | Literal["events"] | None = Field(
         None, description="CSV file of the power envelope, or 'events' if the engine forwards it as external events"
     )
     victim: PartChoice = Field("lose", description=VICTIM)
@@ -94,14 +95,14 @@ def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> 
             raise InputError(f"option {name!r}", '"" is not a file', "leave it out or name one")
 
     def error_of(error: Mapping[str, Any]) -> InputError:
-        name = str(error["loc"][0]) if error["loc"] else "options"
-        return InputError(f"option {name!r}", f"{shown_json(error.get('input'))} is not {_wanted(model, name)}")
+        name, value = str(error["loc"][0]) if error["loc"] else "options", error.get("input")
+        return InputError(f"option {name!r}", f"{shown_json(value)} is not {_wanted(model, name, value)}")
 
     return validated(model, dict(options), error_of)
 
 
-def _wanted(model: type[SchedulerOptions], name: str) -> str:
-    """What an option may be, in words."""
+def _wanted(model: type[SchedulerOptions], name: str, value: object = None) -> str:
+    """What an option may be, in words, of which `value` is something else."""
     field = model.model_fields[name]
     if name in KINDS:
         article = "an" if name[0] in "aeiou" else "a"
@@ -111,13 +112,15 @@ def _wanted(model: type[SchedulerOptions], name: str) -> str:
         plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
         if get_origin(plain) is list:
             return f"a list as {json.dumps((field.examples or [field.default])[0])} ({field.description})"
-        if get_origin(kind) is Literal:
+        if get_origin(kind) is Literal and EVENTS not in get_args(kind):
             return f"one of {', '.join(json.dumps(value) for value in get_args(kind))}"
     if dict[str, Any] in kinds:
         return f"{'an object' if field.annotation == dict[str, Any] else 'a name or an object'} ({field.description})"
     for number, words in ((bool, "true or false"), (int, "a whole number"), (float, "a number")):
         if number in kinds:
             return f"{words}{bounds_of(field)} ({field.description})"
+    if isinstance(value, str):
+        return "read: give what the file holds, or derive the class from one in batwatt.schedulers, which read files"
     return f"the name of a file ({field.description})"
 
 

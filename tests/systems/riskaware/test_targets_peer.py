@@ -13,9 +13,10 @@ import pytest
 from machine_talk import machine_job
 
 from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
+from batwatt.systems.riskaware.categories import BORG_WEEK, Categories
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"

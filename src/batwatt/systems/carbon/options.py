@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field
 
 from batwatt.model.series import Series
@@ -14,8 +12,8 @@ from batwatt.scheduling.options import LIMIT, NODES, WAIT_H, PartChoice, Schedul
 class CarbonOptions(SchedulerOptions):
     """Options of the scheduler `carbon` (docs/explanation/carbon-engine.md)."""
 
-    signal: str | Path | SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
-    price: str | Path | SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
+    signal: SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
+    price: SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
     begin: str | None = Field(None, description="date of 0 s in both; by default the first row of signal")
     days: float | None = Field(None, gt=0.0, description="how many days of both are read; by default all")
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
@@ -37,7 +35,7 @@ class CarbonOptions(SchedulerOptions):
     forecast_seed: int = Field(0, ge=0, description="seed of these errors")
     max_starts: int | None = Field(None, ge=1, description="most starts of a job")
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
-    capacity: str | Path | Series | None = Field(None, description="file of the machines that there are, by time")
-    envelope: str | Path | Series | None = Field(None, description="CSV file of the power that there is, by time")
+    capacity: Series | None = Field(None, description="file of the machines that there are, by time")
+    envelope: Series | None = Field(None, description="CSV file of the power that there is, by time")
     switch: bool = Field(True, description="switch machines beyond the capacity off; not those for jobs in phases")
     transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)

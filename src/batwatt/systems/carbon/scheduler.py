@@ -16,16 +16,10 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import starmap
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.series.signal_csv import read_signal
-from batwatt.inputs.series.signal_file import SignalFile, Wanted
 from batwatt.model.hostset import HostSet
-from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.signal_units import factor_to
 from batwatt.model.workload import PIECE, SUSPENDED
@@ -135,13 +129,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     def _use(self, cluster: Cluster) -> None:
         """Plan and run on these hosts. Raises InputError."""
         chosen = self.settings
-        capacity, watts = chosen.capacity, chosen.envelope
-        if not (capacity is None or isinstance(capacity, Series)):
-            capacity = read_capacity(capacity, None)
-        if not (watts is None or isinstance(watts, Series)):
-            watts = read_series(watts)
         self.cluster = cluster
-        machines, watts, cores = cluster.limits(capacity, watts)
+        machines, watts, cores = cluster.limits(chosen.capacity, chosen.envelope)
         calendar = ReservationCalendar(chosen.slot_s, machines, watts, cores, cluster.prefer)
         self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(chosen.policy))
         self._hosts_changed = bool(self.transitions.out)
@@ -158,27 +147,22 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if chosen.price is None:
             if chosen.price_weight > 0.0:
                 raise InputError("option 'price_weight'", "there is no price", "give the option price")
-            return self._read("signal", chosen.signal, chosen.begin)
+            return self._converted("signal", chosen.signal)
         if chosen.signal is None:
-            return self._read("price", chosen.price, chosen.begin)
-        carbon = self._read("signal", chosen.signal, chosen.begin)
-        price = self._read("price", chosen.price, carbon.begin or chosen.begin)
+            return self._converted("price", chosen.price)
+        carbon, price = self._converted("signal", chosen.signal), self._converted("price", chosen.price)
         return carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
 
-    def _read(self, name: str, given: str | Path | SignalIntegral | None, begin: str | None) -> SignalIntegral:
-        wanted: Wanted = "price" if name == "price" else "carbon"
-        if given is None or given == "":
+    def _converted(self, name: str, given: SignalIntegral | None) -> SignalIntegral:
+        if given is None:
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
-        if isinstance(given, SignalIntegral):
-            if self.settings.begin is not None or self.settings.days is not None:
-                problem = f"{name} has been read already"
-                raise InputError("options 'begin', 'days'", problem, "write --carbon FILE,from=DATE,days=DAYS")
-            factor, unit = factor_to(wanted, given.unit, float(given.values.max()), f"option {name!r}")
-            return given if factor == 1.0 else replace(given, values=given.values * factor, unit=unit)
-        return SignalIntegral.of(
-            read_signal(SignalFile(Path(given), begin=begin, days=self.settings.days, wanted=wanted))
-        )
+        if self.settings.begin is not None or self.settings.days is not None:
+            problem = f"{name} has been read already"
+            raise InputError("options 'begin', 'days'", problem, "write --carbon FILE,from=DATE,days=DAYS")
+        wanted = "price" if name == "price" else "carbon"
+        factor, unit = factor_to(wanted, given.unit, float(given.values.max()), f"option {name!r}")
+        return given if factor == 1.0 else replace(given, values=given.values * factor, unit=unit)
 
     def forecasts(self) -> SignalForecast:
         """How the signal is forecast while jobs are planned. Raises InputError."""

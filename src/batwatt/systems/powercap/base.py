@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.model.series import Series
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Progress
 from batwatt.scheduling.job_lengths import JobLengths
@@ -20,7 +18,7 @@ from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
-from batwatt.systems.powercap.envelope import EVENTS, EventInjector, FileInjector, Injector
+from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
 
 Settings = TypeVar("Settings", bound=PowerOptions)
 
@@ -53,9 +51,9 @@ class PowerScheduler(Scheduler[Settings]):
             problem = f"{what} needs the watts of every host; {platform.power_problem}"
             raise InputError(platform.source, problem, "correct it")
         assert given is not None
-        if given == EVENTS:
+        if isinstance(given, str):
             return EventInjector()
-        return FileInjector(given if isinstance(given, Series) else read_series(given))
+        return FileInjector(given)
 
     @property
     def needs_dynamic_jobs(self) -> bool:

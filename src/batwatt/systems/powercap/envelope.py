@@ -15,8 +15,6 @@ from batwatt.errors import InputError
 from batwatt.model.series import DEFAULT_STEP_S, Series
 from batwatt.units import REPORTED_S
 
-EVENTS = "events"
-"""The option `envelope` where the engine forwards it."""
 EVENT_TYPE = "power_envelope"
 EVENT_VALUE = "power_w"
 

@@ -22,13 +22,13 @@ from batwatt.scheduling.backfilling import Backfilling, EasyBackfilling
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.foresight import EnvelopeForecast
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import EnvelopeOptions
+from batwatt.scheduling.options import EVENTS, EnvelopeOptions
 from batwatt.scheduling.orders import Fcfs, Order
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun
 from batwatt.systems.powercap import frugal  # noqa: F401  (registers its response)
 from batwatt.systems.powercap.base import PowerScheduler
-from batwatt.systems.powercap.envelope import EVENTS, FileInjector, Injector
+from batwatt.systems.powercap.envelope import FileInjector, Injector
 from batwatt.systems.powercap.responses import NoConfiguration, Response
 from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
 

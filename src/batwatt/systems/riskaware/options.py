@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field
 
+from batwatt.model.reference import Reference
 from batwatt.scheduling.capacity import MachineOptions
 from batwatt.scheduling.options import VICTIM, PartChoice
 
@@ -48,7 +47,7 @@ class RiskawareOptions(MachineOptions):
         description="stretch within which a probed machine is taken, 0 for S+; by default 0 for target-stretch, else 1",
     )
     take_empty: bool = Field(True, description="take a probed machine without jobs whatever the stretch")
-    reference: str | Path | None = Field(
+    reference: Reference | None = Field(
         None, description="jobs (riskaware text) or CSV length_s,area_core_s for the categories; by default a Borg week"
     )
     quantiles: int | None = Field(

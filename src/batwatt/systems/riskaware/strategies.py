@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from batwatt.scheduling.registry import register
+from batwatt.systems.riskaware.categories import Categories, borg_week
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
-from batwatt.systems.riskaware.reference import BORG_WEEK, Categories, read_reference
 from batwatt.systems.riskaware.strategy import MachinePlanner, Site
 
 
@@ -45,7 +45,6 @@ class TargetStrategy:
         from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
         chosen, machines = site.options, site.machines
-        reference = read_reference(chosen.reference or BORG_WEEK, chosen.longest_s)
         distance = math.ceil(round(chosen.distance_share * machines, 9)) if chosen.distance is None else chosen.distance
         settings = TargetSettings(
             always=int(min(site.capacity.values)) if chosen.always is None else chosen.always,
@@ -58,7 +57,7 @@ class TargetStrategy:
         )
         third = chosen.as_published if chosen.longest_as_shortest is None else chosen.longest_as_shortest
         quantiles = (1000 if chosen.as_published else 0) if chosen.quantiles is None else chosen.quantiles
-        return Targets(machines, site.cores, settings, Categories(reference, quantiles, third))
+        return Targets(machines, site.cores, settings, Categories(chosen.reference or borg_week(), quantiles, third))
 
 
 @register("strategy", "target-stretch")

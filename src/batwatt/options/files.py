@@ -1,0 +1,61 @@
+"""The files that options of a scheduler name: a scheduler takes what they hold, and opens none itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.on_clock import read_on_clock
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.traces.reference import read_reference
+from batwatt.model.clock import Clock
+from batwatt.model.platform import Platform
+from batwatt.model.reference import Reference
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.scheduling.options import EVENTS, SchedulerOptions, parse_options
+
+_READERS: Mapping[str, tuple[type[Any], Callable[[str | Path, Any], Any]]] = {
+    "platform": (Platform, lambda path, _: read_platform(path)),
+    "envelope": (Series, lambda path, _: read_series(path)),
+    "capacity": (Series, lambda path, _: read_capacity(path, None)),
+    "reference": (Reference, lambda path, settings: read_reference(path, settings.longest_s)),
+}
+"""What an option is, and how the file that it names is read, with the other options."""
+_SIGNALS: Mapping[str, Wanted] = {"signal": "carbon", "price": "price"}
+
+
+def read_options(
+    model: type[SchedulerOptions], options: Mapping[str, Any] | None, clock: Clock | None = None
+) -> dict[str, Any]:
+    """The options of a scheduler, with what files hold in place of their names. Raises InputError.
+
+    Signals begin at the option `begin`, else on the clock of the run, else both with the first row of carbon.
+    """
+    read = dict(options or {})
+    paths = {name: read.pop(name) for name, (kind, _) in _READERS.items() if _is_path(model, name, kind, read)}
+    signals = {name: read.pop(name) for name in _SIGNALS if _is_path(model, name, SignalIntegral, read)}
+    if not (paths or signals):
+        return read
+    # what is wrong with the others is said before a file is read
+    settings = parse_options(model, read)
+    read |= {name: _READERS[name][1](path, settings) for name, path in paths.items()}
+    if signals:
+        begin, days = read.pop("begin", None), read.pop("days", None)
+        clock = clock if begin is None else None
+        for name, path in signals.items():
+            begin = begin if clock else getattr(read.get("signal"), "begin", None) or begin
+            file = SignalFile(Path(path), begin=begin, days=days, wanted=_SIGNALS[name], run_clock=clock)
+            read[name] = SignalIntegral.of(read_on_clock(file))
+    return read
+
+
+def _is_path(model: type[SchedulerOptions], name: str, kind: type[Any], options: Mapping[str, Any]) -> bool:
+    """Whether an option names a file of what it is to be; a scheduler may mean something else by its name."""
+    value, field = options.get(name), model.model_fields.get(name)
+    path = isinstance(value, str | Path) and value not in ("", EVENTS)
+    return path and field is not None and kind in get_args(field.annotation)
