@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,9 @@ from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
 from batwatt.protocol.numbers import batsim_float, json_number, wire_floats
 from batwatt.units import LATEST_S
+
+EVENT_TYPE, EVENT_VALUE = "power_envelope", "power_w"
+"""Type of the events that report an envelope, and their field in W."""
 
 _KNOWN = ("machine_available", "machine_unavailable")
 _RANK = {"machine_available": 0, "machine_unavailable": 1, "generic": 2}
@@ -57,7 +61,21 @@ def envelope_events(series: Series) -> Iterator[str]:
     rows.update((t, w) for t, w in zip(series.times_s, series.values, strict=True) if t > 0.0)
     for time_s, power_w in rows.items():
         timestamp = int(time_s) if time_s.is_integer() else time_s
-        yield json.dumps({"timestamp": timestamp, "type": "power_envelope", "power_w": float(power_w)})
+        yield json.dumps({"timestamp": timestamp, "type": EVENT_TYPE, EVENT_VALUE: float(power_w)})
+
+
+def reported_envelope(events: Iterable[ExternalEvent], where: object) -> Series | None:
+    """The envelope that events report; None if none of them has a power. Raises InputError."""
+    rows: dict[float, float] = {}
+    for event in events:
+        if event.raw.get("type") != EVENT_TYPE:
+            continue
+        value = event.raw.get(EVENT_VALUE)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
+            problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
+            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
+        rows[event.time_s] = float(value)
+    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None
 
 
 def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:

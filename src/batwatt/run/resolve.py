@@ -22,14 +22,13 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.workload import LONG_S
-from batwatt.protocol.events import refuse_batsim5_events
+from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.remarks import remark
 from batwatt.run.find_scheduler import SHIFT, blaming, has_own_shift, load_plugins, make_scheduler, scheduler_class
 from batwatt.run.inputs import RunInputs, capacity_named, is_trace, load_inputs
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.options import EVENTS
-from batwatt.systems.powercap.envelope import EVENT_TYPE, EVENT_VALUE
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ def resolve(spec: RunSpec) -> ResolvedRun:
         events = read_events(spec.events, config.forward_unknown_events, len(platform))
         if spec.engine != "batsim":
             refuse_batsim5_events(events, spec.events)
-        reported = _envelope_of(events, spec.events)
+        reported = reported_envelope(events, spec.events)
         if spec.options.get("envelope") == EVENTS and reported is None:
             raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
@@ -244,17 +243,3 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
             raise InputError("--events", problem, "make one: batwatt events")
         settings["forward_unknown_events"] = True
     return EngineConfig(**settings)
-
-
-def _envelope_of(events: Sequence[Any], where: Path) -> Series | None:
-    """The envelope that comes as events; None if none of them has a power."""
-    rows: dict[float, float] = {}
-    for event in events:
-        if event.raw.get("type") != EVENT_TYPE:
-            continue
-        value = event.raw.get(EVENT_VALUE)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
-            problem = f"{EVENT_TYPE} at {event.time_s:g} s: {EVENT_VALUE!r} is {value!r}"
-            raise InputError(where, problem, "give watts >= 0, as `batwatt events` does")
-        rows[event.time_s] = float(value)
-    return Series(tuple(rows), tuple(rows.values()), "power_w") if rows else None

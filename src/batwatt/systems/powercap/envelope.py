@@ -13,10 +13,8 @@ from typing import Any
 
 from batwatt.errors import InputError
 from batwatt.model.series import DEFAULT_STEP_S, Series
+from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.units import REPORTED_S
-
-EVENT_TYPE = "power_envelope"
-EVENT_VALUE = "power_w"
 
 
 class FileInjector:
