@@ -30,7 +30,7 @@ OURS = ("platform", "envelope", "capacity", "until_s", "switch")
 """Options that a run gives to a scheduler of ours by itself."""
 _WIRE = "batwatt.engine.wire"
 SHIFT = "shift"
-"""The option by which a run holds jobs (`batwatt.systems.carbon.holding`)."""
+"""The option by which a run holds jobs (`batwatt.options.shift`)."""
 
 
 class SchedulerError(BatwattError):

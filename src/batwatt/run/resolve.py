@@ -108,7 +108,7 @@ def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:
     signal = inputs.carbon or inputs.price
     if signal is None:
         raise InputError("option 'shift'", "needs a carbon or price signal", "give --carbon or --price")
-    from batwatt.systems.carbon.holding import held_until
+    from batwatt.options.shift import held_until
 
     return held_until(shift, inputs.measured, signal, inputs.platform.fastest_flops)
 
