@@ -21,7 +21,7 @@ from batwatt.model.series import Series, least_around
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.node_selection import NodeSelection
 from batwatt.scheduling.transitions import Transitions
-from batwatt.systems.carbon.cluster import Cluster
+from batwatt.systems.carbon.cluster import CarbonCluster
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 60)
@@ -238,7 +238,7 @@ class EvenHosts(NodeSelection):
 def test_a_node_selection_that_rules_machines_out_is_refused():
     described = [{"name": name, "properties": {}} for name in ("a", "b")]
     with pytest.raises(InputError, match="option 'node_selection': even-hosts rules machines out by `suits`"):
-        Cluster(None, described, Transitions(), EvenHosts())
+        CarbonCluster(None, described, Transitions(), EvenHosts())
 
 
 @st.composite

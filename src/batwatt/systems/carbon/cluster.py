@@ -38,7 +38,7 @@ Piece = tuple[str, float]
 """The profile and the walltime in s of what is submitted for a part of a job."""
 
 
-class Cluster:
+class CarbonCluster:
     """The hosts of any platform: a cpu is a host, and a job draws the same power as long as it runs.
 
     Machines are those of `Hosts`. A job has its hosts on one machine, or whole machines if it needs more; of machines
@@ -258,7 +258,7 @@ class Cluster:
         self._hosts.arrived(low, high, pstate)
 
 
-class PhaseCluster(Cluster):
+class PhaseCluster(CarbonCluster):
     """Machines that `batwatt carbon workload` makes: a cpu is a machine, and the phases are in the jobs.
 
     All hosts are alike, so that a job gets the first free ones, of whichever machines. They draw nothing when they are
@@ -274,16 +274,16 @@ class PhaseCluster(Cluster):
         super().__init__(bs, [{"name": host["name"], "properties": {}} for host in described], transitions, selection)
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
-        """See `Cluster`; watts stay watts."""
+        """See `CarbonCluster`; watts stay watts."""
         capacity = machines_fed(capacity, None, None, self.machines.machines)
         return checked_capacity(capacity, self.machines.machines, capacity.source), envelope, 1
 
     def accepts(self, job: Job) -> bool:
-        """See `Cluster`."""
+        """See `CarbonCluster`."""
         return PHASES in (job.json_dict or {})
 
     def shift_job(self, job: ManagedJob) -> ShiftJob:
-        """See `Cluster`."""
+        """See `CarbonCluster`."""
         if self._fleet.selection is not None:
             raise InputError("option 'node_selection'", "machines for jobs in phases are all alike", "leave it out")
         raw = job.job.json_dict or {}
@@ -295,7 +295,7 @@ class PhaseCluster(Cluster):
         return ShiftJob(job.name, float(raw.get(ARRIVAL, job.submit_s)), model, cpus)
 
     def piece(self, job: ManagedJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
-        """See `Cluster`."""
+        """See `CarbonCluster`."""
         workload, _, short = name.partition("!")
         # a piece and its profile have one name
         profile = self.machines.profile(length_s, power_w, job.hosts // self.cpu_hosts)

@@ -31,7 +31,7 @@ from batwatt.scheduling.node_selection import NodeSelection
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
-from batwatt.systems.carbon.cluster import Cluster, PhaseCluster
+from batwatt.systems.carbon.cluster import CarbonCluster, PhaseCluster
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.options import CarbonOptions
@@ -126,7 +126,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     # planning ---------------------------------------------------------------------------------------------------
 
-    def _use(self, cluster: Cluster) -> None:
+    def _use(self, cluster: CarbonCluster) -> None:
         """Plan and run on these hosts. Raises InputError."""
         chosen = self.settings
         self.cluster = cluster
@@ -253,7 +253,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         super().onSimulationBegins()
         self.forecast = self.forecasts()
         hosts = self.bs, self.hosts_described, self.transitions, self._selection
-        self._plain = partial(Cluster, *hosts, self.platform, self.settings.switch)
+        self._plain = partial(CarbonCluster, *hosts, self.platform, self.settings.switch)
         try:
             self._use(PhaseCluster(*hosts))
         except NotForPhasesError:
