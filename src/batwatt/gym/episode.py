@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from batwatt.errors import InputError
 from batwatt.gym.horizon import Horizon
 from batwatt.gym.limits import Limits
+from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.series import Series
-from batwatt.protocol.events import ExternalEvent, read_events, refuse_batsim5_events
+from batwatt.protocol.events import ExternalEvent, refuse_batsim5_events
 from batwatt.run.inputs import RunInputs, load_inputs, machines_of
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle

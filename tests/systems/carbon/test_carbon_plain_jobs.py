@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -239,60 +238,6 @@ def test_a_node_selection_that_rules_machines_out_is_refused():
     described = [{"name": name, "properties": {}} for name in ("a", "b")]
     with pytest.raises(InputError, match="option 'node_selection': even-hosts rules machines out by `suits`"):
         CarbonCluster(None, described, Transitions(), EvenHosts())
-
-
-@st.composite
-def instances(draw):
-    cores = draw(st.integers(1, 3))
-    count = draw(st.integers(1, 5))
-    rows = draw(
-        st.lists(
-            st.tuples(
-                st.integers(0, 20_000).map(float),
-                st.sampled_from([30.0, 600.0, 3600.0, 5000.5, 9000.0]),
-                st.integers(1, cores * count),
-            ),
-            min_size=1,
-            max_size=8,
-        )
-    )
-    steps = draw(st.lists(st.integers(0, count), min_size=1, max_size=6))
-    gap = draw(st.sampled_from([700.0, 3600.0, 5431.0]))
-    capacity = Series(tuple(gap * i for i in range(len(steps) + 1)), (*map(float, steps), float(count)), "machines")
-    policy = draw(st.sampled_from(["immediate", "oracle", "waiting", "lowest", "suspend-resume", "phase-aware"]))
-    times = draw(st.sampled_from([{}, {"on_s": 45.0, "off_s": 20.0}]))
-    return machines(count, cores, **times), jobs(*rows), capacity, policy, cores
-
-
-@examples(200)
-@given(instances(), st.booleans())
-def test_what_holds_for_any_jobs(instance, watts):
-    platform, load, capacity, policy, cores = instance
-    kind = {"capacity": capacity}
-    if watts:
-        power = tuple(value * 100.0 * cores for value in capacity.values)
-        kind = {"envelope": Series(capacity.times_s, power, "power_w")}
-    found = shift(platform, load, policy=policy, **kind)
-    table = found.jobs
-    assert found.metrics["jobs_finished"] == len(load.jobs)
-    assert found.metrics["killed_power"] == found.metrics["jobs_rejected"] == 0
-    # each host runs one job at a time, and they are of no more machines than the capacity has
-    edges = sorted({*table["starting_time_s"], *table["finish_time_s"]})
-    for begin, end in pairwise(edges):
-        if end - begin < 1e-3:
-            continue
-        middle = (begin + end) / 2
-        now = table[(table["starting_time_s"] < middle) & (table["finish_time_s"] > middle)]
-        used = [int(host) for text in now["allocated_resources"] for host in _hosts(text)]
-        assert len(used) == len(set(used))
-        assert len({host // cores for host in used}) <= capacity.at(middle)
-    assert found.metrics["energy_above_cap_j"] in (None, pytest.approx(0.0, abs=0.1))
-
-
-def _hosts(text):
-    for part in str(text).split():
-        low, _, high = part.partition("-")
-        yield from range(int(low), int(high or low) + 1)
 
 
 @examples(200)

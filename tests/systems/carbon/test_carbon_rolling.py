@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -184,8 +183,7 @@ def test_idle_hosts_that_stay_on():
     st.sampled_from([None, 0.5, 2.0]),
     st.booleans(),
 )
-def test_laws(rows, hosts, policy, error, replan_h, switching):
-    """No host has two jobs at once, nobody ends later than allowed or first planned."""
+def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, error, replan_h, switching):
     signal = SignalIntegral.regular([300.0, 80.0, 500.0, 120.0, 60.0, 400.0, 200.0] * 20)
     load = sorted((at * 900.0, lasts * 900.0, cpus) for at, lasts, cpus in rows)
     first: dict[str, float] = {}
@@ -205,17 +203,7 @@ def test_laws(rows, hosts, policy, error, replan_h, switching):
                "forecast_error": error, "forecast_seed": 3}  # fmt: skip
     times = {"on_s": 60.0, "off_s": 30.0} if switching else {}
     found = bw.simulate(machines(hosts, **times), jobs(*load), Watched(options))
-    ran = found.jobs
     assert found.metrics["jobs_finished"] == len(load)
-    busy: dict[int, list[tuple[float, float]]] = {}
-    for begin_s, end_s, held in ran[["starting_time_s", "finish_time_s", "allocated_resources"]].itertuples(
-        index=False
-    ):
-        for host in bw_hosts(held):
-            busy.setdefault(host, []).append((begin_s, end_s))
-    for spans in busy.values():
-        spans.sort()
-        assert all(end <= begin + 1e-3 for (_, end), (begin, _) in pairwise(spans))
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
 
 
@@ -233,9 +221,3 @@ def test_a_microsecond_changes_no_plan(seed):
         rows = rows[["job_id", "starting_time_s", "finish_time_s"]].round(3)
         ran.append(sorted(rows.itertuples(index=False, name=None)))
     assert len(ran[0]) > 24 and ran[0] == ran[1]
-
-
-def bw_hosts(text):
-    """The hosts of a cell such as `0-2 5`."""
-    parts = [part.split("-") for part in str(text).split()]
-    return [host for part in parts for host in range(int(part[0]), int(part[-1]) + 1)]

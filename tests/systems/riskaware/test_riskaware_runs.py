@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from builders import job, workload_of
 
@@ -12,6 +14,10 @@ from batwatt.errors import InputError
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
+
+STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
+CORES, LAG_S = 3, 1e-3
+ID, STATE, START = 0, 7, 8
 
 
 def simulated(spec, jobs, options):
@@ -120,3 +126,74 @@ def test_target_strategies_refuse_parts_of_first_fit(kind, name):
     said = f"option '{kind}': the strategy target-asap itself plans when and where each job starts"
     with pytest.raises(InputError, match=said):
         Riskaware({"capacity": Series((0.0,), (3.0,)), "strategy": "target-asap", kind: name})
+
+
+# times that floats do not hold --------------------------------------------------------------------------------------
+
+# 230 + 32.441 is 262.44100000000003, but Batsim's time is 262.441
+HARD = {
+    "the next waits for it": ([4.0], job("b", 231.0, CORES, 10.0), 262.441),
+    "the next arrives then": ([4.0], job("b", 262.441, CORES, 10.0), 262.441),
+    "its machine goes then": ([1.0, 0.0, 1.0], job("b", 231.0, CORES, 10.0), 300.0),
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("values,other,start_s", HARD.values(), ids=HARD)
+def test_an_end_just_after_its_date(strategy, values, other, start_s):
+    platform = machines_platform(MachineSpec(1, CORES))
+    capacity = Series((0.0, 262.441, 300.0)[: len(values)], tuple(min(value, 1.0) for value in values))
+    load = workload_of(job("a", 230.0, CORES, 32.441), other, nb_res=CORES)
+    engine = Engine(platform, [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
+    rows = {row[ID]: row for row in simulate(engine, scheduler).jobs}
+    assert {name: row[STATE] for name, row in rows.items()} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
+    assert (rows["a"][START], rows["b"][START]) == (230.0, pytest.approx(start_s, abs=LAG_S))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
+    engine = Engine(
+        machines_platform(MachineSpec(1, CORES)),
+        [workload_of(job("a", 5.0, CORES, 10.0), nb_res=CORES)],
+        EngineConfig(dynamic_jobs=True, profile_reuse=True),
+    )
+    scheduler = Riskaware({"capacity": Series((0.0,), (1.0,)), "strategy": strategy})
+    # as published, first fit waits for the next end or change, but not if nothing runs at all
+    (row,) = simulate(engine, scheduler).jobs
+    assert (row[STATE], row[START]) == ("COMPLETED_SUCCESSFULLY", 5.0)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_is_late_runs_though_its_machine_has_gone(strategy):
+    # both machines are on from 77.5 s; by the plan b is over when the second goes at 75 s, and has not begun
+    platform = machines_platform(MachineSpec(2, 1, off_s=15.0, on_s=40.0))
+    load = workload_of(job("a", 0.0, 1, 10.0), job("b", 0.0, 1, 11.0), nb_res=2)
+    engine = Engine(platform, [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    capacity = Series((0.0, 37.5, 75.0), (0.0, 2.0, 1.0))
+    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
+    rows = simulate(engine, scheduler).jobs
+    assert {row[ID]: row[STATE] for row in rows} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
+
+
+# one instance -----------------------------------------------------------------------------------------------------
+
+MANY = workload_of(*(job(i, 17.5 * i, 1 + i % CORES, 40.0 + 23 * (i % 7)) for i in range(40)), nb_res=4 * CORES)
+WALK = Series(tuple(60.0 * i for i in range(12)), (4.0, 3.0, 4.0, 2.0, 1.0, 3.0, 2.0, 4.0, 0.0, 3.0, 2.0, 4.0))
+
+
+def many(strategy, **options):
+    """The record of these jobs."""
+    return simulated(MachineSpec(4, CORES), MANY, {"capacity": WALK, "strategy": strategy, **options})
+
+
+def test_only_first_fit_unaware_depends_on_the_seed():
+    for strategy in STRATEGIES:
+        records = [many(strategy, seed=seed).jobs for seed in range(4)]
+        differ = any(other != records[0] for other in records)
+        assert differ == (strategy == "first-fit-unaware"), strategy
+
+
+def test_the_strategies_differ():
+    records = [many(strategy, usable=2).jobs for strategy in STRATEGIES[:4]]
+    assert all(one != other for one, other in itertools.combinations(records, 2))

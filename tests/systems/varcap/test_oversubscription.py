@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import math
-import shutil
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from builders import workload_of
 from examples import examples
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
-from links import ThroughText
 from varcap_talk import capacity_of, series_of
 
 from batwatt.engine.config import EngineConfig
@@ -23,7 +21,6 @@ from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.workload import WINDOW_OVER
-from batwatt.results.writers import write_record
 from batwatt.schedulers.oversubscribed import Oversubscribed
 from batwatt.systems.varcap.oversubscription import Shares, common_level
 
@@ -256,20 +253,17 @@ def capacity_text(values, step_s):
 @slow_checks
 @given(rows=jobs_of, values=counts, step_s=st.sampled_from([50.0, 37.5, 300.0]), options=options_of)
 @example(rows=[(0.0, 100.0, 4, 0.5)] * 3, values=[1, 3], step_s=50.0, options={"oversubscription": 2.0})
-def test_laws(rows, values, step_s, options):
+def test_speeds(rows, values, step_s, options):
     text = capacity_text(values, step_s)
     record = play(lines_of(rows), text, MACHINES, CORES, **options)
-    assert sorted(int(row[ID]) for row in record.jobs) == list(range(len(rows)))
     told = speeds_in(record, MACHINES * CORES)
     times = {time for line in told.values() for time, _ in line} | {at for at, _ in capacity_of(text)}
     ran = [row for row in record.jobs if row[START] is not None]
     assert all(row[STATE] == "COMPLETED_SUCCESSFULLY" for row in ran)
     for row in record.jobs:
-        at, length_s, cpus, use = rows[int(row[ID])]
+        _, length_s, _, use = rows[int(row[ID])]
         if row[START] is None:
-            assert cpus > MACHINES * CORES
             continue
-        assert row[START] >= at - LAG_S and from_text(row[HOSTS]).bit_count() == cpus
         line = told[row[ID]]
         # nobody runs faster than its cores let it
         assert max(speed for _, speed in line) <= max(1.0, 1.0 / use) + 1e-9
@@ -312,19 +306,6 @@ def test_nobody_is_slowed_down_while_there_is_enough(rows, values):
         if row[START] is not None:
             assert row[END] - row[START] == pytest.approx(rows[int(row[ID])][1], abs=1e-6)
     assert len(record.pstate_changes) == 1
-
-
-@examples(25, suppress_health_check=list(HealthCheck))
-@given(rows=jobs_of, values=counts)
-def test_same_bytes_again_and_over_the_wire(tmp_path, rows, values):
-    folders = []
-    for name, between in (("a", None), ("b", None), ("c", ThroughText)):
-        folder = tmp_path / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        write_record(play(lines_of(rows), capacity_text(values, 50.0), MACHINES, CORES, between), folder / "x")
-        folders.append({path.name: path.read_bytes() for path in folder.iterdir()})
-    assert folders[0] == folders[1] == folders[2]
 
 
 # what is refused ----------------------------------------------------------------------------------------------------

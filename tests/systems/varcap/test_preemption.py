@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 import pytest
-from examples import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
-from links import ThroughText
-from test_varcap_laws import CORES, MACHINES, capacity_of, check_capacity, check_machines, load, run, spec
-from varcap_talk import runs_of, scheduler
+from plain_varcap import PlainJob
+from varcap_talk import play, scheduler
 
 from batwatt.errors import InputError
-from batwatt.run.run import run as carry_out
 from batwatt.scheduling.boxes import Boxes
 from batwatt.systems.varcap.preemption import Preemptions
 
+CORES = 3
 RULE = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
 ONE = {"machines": 1, "cores": 1, "capacity": "1", "termination": "lww", "victim": RULE, "preemption": "slowdown"}
 LONG = "a 0 1000 1"
@@ -103,80 +96,8 @@ def test_bad_parameters(rule):
         scheduler(LONG, **ONE | {"preemption": {"name": "slowdown", **rule}})
 
 
-mixed = st.lists(
-    st.tuples(
-        st.integers(0, 300).map(float),
-        st.integers(1, 9).map(float) | st.integers(200, 900).map(float),
-        st.integers(1, CORES) | st.integers(1, MACHINES * CORES),
-        st.integers(0, 8).map(float),
-        st.none() | st.integers(1, 900).map(float),
-        st.just(()),
-    ),
-    min_size=6,
-    max_size=20,
-)
-"""Long jobs, and short ones that come meanwhile."""
-
-
-@examples(200, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    rows=mixed,
-    values=st.lists(st.integers(1, MACHINES), min_size=1, max_size=4),
-    step_s=st.sampled_from([50.0, 400.0]),
-    most=st.integers(0, 3),
-    cost_s=st.sampled_from([0.0, 2.0, 10.0]),
-    options=st.fixed_dictionaries(
-        {"mapping": st.sampled_from(["base", "longshort"]), "termination": st.sampled_from(["lww", "least-loss"])},
-        optional={
-            "order": st.sampled_from(["smith", "fcfs"]),
-            "backfilling": st.sampled_from(["greedy", "easy"]),
-            "nodes": st.just("dedicated"),
-            "machine_memory": st.just(8.0),
-            "foresight_h": st.just(0.02),
-            "until_s": st.integers(1, 40).map(lambda tens: 10.0 * tens),
-        },
-    ),
-)
-def test_laws(rows, values, step_s, most, cost_s, options):
-    """Capacity and cores are kept to, no job is lost or stopped too often, and its runs add up to its work."""
-    jobs, capacity = load(rows), capacity_of(values, step_s)
-    victim = {"name": "checkpoint", "checkpoint_s": cost_s, "recovery_s": cost_s}
-    chosen = options | {"long_s": 100.0, "longest_s": 300.0, "victim": victim}
-    chosen["preemption"] = {"name": "slowdown", "most": most}
-    record = run(jobs, capacity, chosen)
-    runs = runs_of(record, CORES)
-    check_capacity(runs, capacity)
-    check_machines(record, runs, jobs, chosen)
-    falls = [at for (_, a), (at, b) in itertools.pairwise(capacity) if b < a]
-    for job in jobs:
-        own = sorted((one for one in runs if one.id == job.id), key=lambda one: one.attempt)
-        assert [one.attempt for one in own] == list(range(len(own)))
-        assert [one.how for one in own[:-1]] == ["killed"] * (len(own) - 1)
-        stopped = [one for one in own[:-1] if not any(abs(at - one.end_s) <= 1e-3 for at in falls)]
-        assert len(stopped) <= most
-        saved_s = recovery_s = 0.0
-        for one in own[:-1]:
-            useful_s = one.end_s - one.start_s - recovery_s - cost_s
-            saved_s += useful_s if useful_s >= 0.0 else 0.0
-            recovery_s = cost_s if saved_s > 0.0 else 0.0
-        if own[-1].how == "completed":
-            ran_s = own[-1].end_s - own[-1].start_s
-            assert ran_s == pytest.approx(recovery_s + job.length_s - saved_s, abs=1e-3)
-        elif own[-1].how == "killed":
-            assert own[-1].end_s == pytest.approx(chosen["until_s"], abs=1e-3)
-
-
-MANY = [(float(10 * i), 600.0 if i % 3 == 0 else 4.0 + i % 5, 1 + i % (CORES + 2), 0.0, None, ()) for i in range(40)]
 CHOSEN = {"mapping": "base", "termination": "least-loss", "order": "smith", "backfilling": "easy"}
 CHOSEN |= {"victim": RULE, "preemption": "slowdown"}
-
-
-def test_the_text_of_the_wire_changes_nothing():
-    jobs, capacity = load(MANY), [(0.0, 4), (200.0, 2), (500.0, 3)]
-    record = run(jobs, capacity, CHOSEN)
-    assert run(jobs, capacity, CHOSEN, between=ThroughText) == record
-    ends = [one.end_s for one in runs_of(record, CORES) if one.how == "killed"]
-    assert len([end_s for end_s in ends if abs(end_s - 200.0) > 1.0]) > 5
 
 
 def all_sorted(self, now_s, gap):
@@ -202,30 +123,12 @@ def all_weighed(self, fleet, refused):
 @pytest.mark.parametrize("backfilling", ["easy", "first-fit", "none"])
 def test_long_queues_are_as_sorting_all_of_them(order, backfilling):
     draw = random.Random(order)
-    rows = [
-        (
-            draw.choice([0.0, 10.0 * i]),
-            draw.choice([5.0, 40.0, 600.0, float(i + 1)]),
-            1 + i % (CORES + 2),
-            0.0,
-            None,
-            (),
-        )
+    jobs = [
+        PlainJob(str(i), draw.choice([0.0, 10.0 * i]), draw.choice([5.0, 40.0, 600.0, i + 1.0]), 1 + i % (CORES + 2))
         for i in range(120)
     ]
-    jobs, capacity = load(rows), [(0.0, 4), (200.0, 2), (500.0, 3)]
+    capacity = [(0.0, 4), (200.0, 2), (500.0, 3)]
     chosen = CHOSEN | {"order": order, "backfilling": backfilling}
-    record = run(jobs, capacity, chosen)
+    record, _ = play(jobs, capacity, 4, CORES, energy=True, **chosen)
     with patch.object(Boxes, "sorted", all_sorted), patch.object(Preemptions, "_to_weigh", all_weighed):
-        assert run(jobs, capacity, chosen) == record
-
-
-def test_batsim(tmp_path, batsim):
-    of_files = []
-    for engine in ("embedded", "batsim"):
-        one = spec(tmp_path, "base", engine, engine)
-        carry_out(replace(one, options=CHOSEN, batsim=batsim))
-        of_files.append(pd.read_csv(tmp_path / f"{engine}_jobs.csv").sort_values("job_id").reset_index(drop=True))
-    columns = ["job_id", "final_state", "starting_time", "finish_time"]
-    pd.testing.assert_frame_equal(of_files[0][columns], of_files[1][columns], atol=1e-3, rtol=0.0)
-    assert (of_files[0]["final_state"] == "COMPLETED_KILLED").any()
+        assert play(jobs, capacity, 4, CORES, energy=True, **chosen)[0] == record

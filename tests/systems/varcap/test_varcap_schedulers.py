@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
-from varcap_talk import plain, scheduler
+from plain_varcap import PlainJob
+from varcap_talk import plain, play, scheduler
+
+from batwatt.scheduling.registry import names
 
 
 @pytest.fixture(params=[scheduler, plain], ids=["scheduler", "plain"])
@@ -222,3 +227,48 @@ def test_who_waits_for_others_can_become_too_wide(varcap):
 
 def test_a_job_that_is_not_in_the_workload_counts_as_completed(varcap):
     assert varcap("a 0 10 1 depends_on=zz", machines=1) == {"a": "0-10@0"}
+
+
+# one instance -----------------------------------------------------------------------------------------------------
+
+CORES = 3
+MANY = [
+    PlainJob(
+        id=str(i),
+        submit_s=17.5 * i,
+        length_s=60.0 + 31 * (i % 7),
+        cpus=1 + i % CORES + 4 * (i % 9 == 0),
+        memory=i % 3,
+        depends_on=("2",) * (i % 11 == 7),
+    )
+    for i in range(40)
+]
+WALK = [(60.0 * i, n) for i, n in enumerate((4, 3, 4, 2, 1, 3, 2, 4, 0, 3, 2, 4))]
+TOGETHER = [
+    (name, rule) for name in names("mapping") for rule in (names("termination") if name != "migration" else [None])
+]
+
+
+def many(mapping, termination, **options):
+    """The rows of these jobs. Half of them are long, no machine is always there, but longshort thinks that one is."""
+    chosen = {"mapping": mapping, "long_s": 130.0, "longest_s": 300.0} | options
+    chosen |= {} if termination is None else {"termination": termination}
+    chosen |= {"stable": 1} if mapping == "longshort" else {}
+    return play(MANY, WALK, 4, CORES, energy=True, **chosen)[0].jobs
+
+
+def test_only_random_victims_depend_on_the_seed():
+    for mapping, termination in TOGETHER:
+        rows = [many(mapping, termination, seed=seed) for seed in range(4)]
+        differ = any(other != rows[0] for other in rows)
+        assert differ == (termination == "random"), (mapping, termination)
+
+
+def test_the_schedulers_differ():
+    rules = ("lww", "lfd", "order")
+    for rule in rules:
+        rows = [many(*pair) for pair in TOGETHER if pair[1] in (rule, None)]
+        assert all(one != other for one, other in itertools.combinations(rows, 2))
+    for mapping in ("base", "longshort"):
+        rows = [many(mapping, rule) for rule in ("random", *rules)]
+        assert all(one != other for one, other in itertools.combinations(rows, 2)), mapping

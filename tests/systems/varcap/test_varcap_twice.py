@@ -6,16 +6,9 @@ from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from plain_varcap import PlainJob, Rules, plain_runs
-from varcap_talk import in_words, play, runs_of
+from varcap_talk import KNOWS, in_words, play, runs_of
 
 STEP_S = 61.37
-KNOWS = {
-    "base": ("none", "class", "exact", "estimate"),
-    "migration": ("none", "class", "exact", "estimate"),
-    "longshort": ("class", "exact", "estimate"),
-    "jobsize-order": ("exact", "estimate"),
-    "twomode": ("exact", "estimate"),
-}
 
 
 @st.composite

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pandas as pd
 import pytest
 from builders import envelope, starts
@@ -12,18 +10,15 @@ from drawing import FULL_W, IDLE_W, carried_out, drawing, figures_of, jobs_of, p
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from links import ThroughText
 
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.model.hostset import from_text
 from batwatt.protocol.events import envelope_events
 from batwatt.results.job_power import job_power_trace
 from batwatt.results.power import compare
 from batwatt.results.run_data import RunData
 from batwatt.schedulers.jobpower import Jobpower
-from batwatt.scheduling.registry import names
 from batwatt.systems.powercap.job_power.predictors import Submitted
 
 # 4 hosts draw 400 W when idle: 250 W are left for jobs
@@ -226,8 +221,6 @@ def test_wrong_options(options, words):
 
 # laws ---------------------------------------------------------------------------------------------------------------
 
-CHOICES = list(itertools.product(names("power_check"), ["exact", "user", "user-queue-width", "history"]))
-
 jobs = st.lists(
     st.tuples(
         st.integers(0, 900),  # submission
@@ -247,42 +240,6 @@ def rows_of(drawn):
         drawing(i, at, hosts, run, user=f"u{user}", queue="q", power_phases=[[s, w * hosts] for s, w in phases])
         for i, (at, hosts, run, user, phases) in enumerate(drawn)
     ]
-
-
-@examples(40)
-@given(
-    drawn=jobs,
-    levels=caps,
-    choice=st.sampled_from(CHOICES),
-    excess=st.sampled_from(["keep", "kill-latest"]),
-    victim=st.sampled_from(["lose", "resubmit"]),
-)
-def test_no_job_is_lost(drawn, levels, choice, excess, victim):
-    check, predictor = choice
-    options = {"power_check": check, "predictor": predictor, "excess": excess, "victim": victim}
-    workload = jobs_of(*rows_of(drawn), nb_res=4)
-    cap = envelope(*map(float, levels), 4 * FULL_W)
-    record, scheduler = carried_out(workload, 4, envelope=cap, **options)
-    assert sorted(row[0] for row in record.jobs if "#" not in row[0]) == sorted(str(i) for i in range(len(drawn)))
-    ended = {row[0].partition("#")[0] for row in record.jobs if row[7] == "COMPLETED_SUCCESSFULLY"}
-    killed = sum(row[7] == "COMPLETED_KILLED" for row in record.jobs)
-    assert scheduler.kills >= killed and (killed == 0 or excess == "kill-latest")
-    # the last cap allows all, so nobody is rejected
-    assert len(ended) + (killed if victim == "lose" else 0) == len(drawn)
-    for one, other in itertools.combinations([row for row in record.jobs if row[8] is not None], 2):
-        if from_text(one[14]) & from_text(other[14]):
-            assert one[10] <= other[8] or other[10] <= one[8]
-
-
-@examples(10)
-@given(drawn=jobs, levels=caps, choice=st.sampled_from(CHOICES))
-def test_the_same_on_the_wire(drawn, levels, choice):
-    """Fields of jobs are as good after JSON."""
-    options = {"power_check": choice[0], "predictor": choice[1], "excess": "kill-latest", "victim": "resubmit"}
-    workload, cap = jobs_of(*rows_of(drawn), nb_res=4), envelope(*map(float, levels), 4 * FULL_W)
-    here, _ = carried_out(workload, 4, envelope=cap, **options)
-    there, _ = carried_out(workload, 4, ThroughText, envelope=cap, **options)
-    assert list(here.jobs) == list(there.jobs)
 
 
 @examples(40)
