@@ -206,7 +206,7 @@ def jobpower(draw) -> Case:
         "excess": st.sampled_from(["keep", "kill-latest", "kill-latest"]),
     }
     options = draw(st.fixed_dictionaries(fixed, optional=optional))
-    options |= {"platform": platform, "envelope": envelope(*map(float, caps), 500.0, step=60.0)}
+    options |= {"platform": platform, "envelope": envelope(*map(float, caps), 1000.0, step=60.0)}
     host_w = draw(st.integers(20, 100))
     jobs = [
         job | {"queue": "q", **dict.fromkeys(("power_w", "mean_power_estimation"), host_w * job["res"])}
