@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import pickle
 import warnings
@@ -26,6 +27,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.gym import ENVIRONMENT, OBSERVATIONS, REWARDS, BatwattEnv
 from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.model.hostset import from_text
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
