@@ -24,7 +24,10 @@ WAIT_H = [6.0, 24.0]
 """Hours that short and long jobs may wait (GAIA)."""
 WaitHours = Annotated[list[Annotated[float, Field(ge=0.0)]], Field(min_length=1, max_length=2)]
 """Hours >= 0 that short and long jobs may wait, or one for all."""
-VICTIM = "what becomes of a job that is killed: lose, resubmit, checkpoint or migrate (docs/explanation/victims.md)"
+VICTIM = (
+    "what becomes of a job that is killed: lose, resubmit, checkpoint, migrate, or a part of your own "
+    "(docs/explanation/victims.md)"
+)
 AGE = (
     "time in s since its release after which a waiting job goes before all others, with a reservation, and a running "
     "one is stopped for no other; null: no limit"
