@@ -64,9 +64,9 @@ def resolve(spec: RunSpec) -> ResolvedRun:
     platform = inputs.platform
     options = spec.scheduler_options(platform)
     # on the clock of the run, and until it ends
-    if isinstance(spec.capacity, CapacitySpec) or (spec.capacity and options.get("capacity") is spec.capacity):
+    if isinstance(spec.capacity, CapacitySpec) or options.get("capacity", inputs) is spec.capacity:
         options["capacity"] = inputs.capacity
-    if isinstance(given, EnvelopeSpec | Series) and options.get("envelope", given) is given:
+    if known and options.get("envelope", given) is given:
         options["envelope"] = inputs.envelope
     inputs = _with_views(spec, found, inputs, options)
     for name, signal in (("signal", inputs.carbon), ("price", inputs.price)):

@@ -97,21 +97,13 @@ class RunSpec:
         chosen. A capacity that is to be made is not among them.
         """
         options = dict(self.options)
-        if platform is not None:
-            options.setdefault("platform", platform)
-        elif isinstance(self.platform, Platform):
-            options.setdefault("platform", self.hosts.of(self.platform))
-        elif not isinstance(self.platform, MachineSpec) and "platform" not in options:
+        given: dict[str, object] = {"platform": platform, "envelope": self.envelope, "capacity": self.capacity}
+        if not (platform or "platform" in options or isinstance(self.platform, MachineSpec)):
             chosen = self.hosts != HostChoice()
-            options["platform"] = platform_of(self.platform, self.hosts) if chosen else str(self.platform)
-        if isinstance(self.envelope, Path):
-            options.setdefault("envelope", str(self.envelope))
-        elif isinstance(self.envelope, Series):
-            options.setdefault("envelope", self.envelope)
-        if isinstance(self.capacity, Series):
-            options.setdefault("capacity", self.capacity)
-        if isinstance(self.capacity, Path):
-            options.setdefault("capacity", str(self.capacity))
+            given["platform"] = platform_of(self.platform, self.hosts) if chosen else self.platform
+        for name, value in given.items():
+            if isinstance(value, Path | Platform | Series):
+                options.setdefault(name, value)
         if self.config.energy is False and self.capacity is not None:
             options.setdefault("switch", False)
         if self.window is not None and self.capacity is not None:
