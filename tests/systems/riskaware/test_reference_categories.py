@@ -9,8 +9,8 @@ import pytest
 
 from batwatt.errors import InputError
 from batwatt.inputs.traces.reference import read_reference
-from batwatt.model.reference import Reference
-from batwatt.systems.riskaware.categories import BORG_WEEK, Categories
+from batwatt.model.reference import Categories, Reference
+from batwatt.systems.riskaware.strategies import BORG_WEEK
 
 # areas 10, 30, 60 of 100 core seconds: 2 jobs of 5 s, 3 cores of 10 s, 2 of 30 s
 HAND = Reference.of([5, 10, 5, 30, 10], [1, 1, 1, 2, 2])

@@ -15,8 +15,9 @@ from machine_talk import machine_job
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.model.reference import Categories
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.systems.riskaware.categories import BORG_WEEK, Categories
+from batwatt.systems.riskaware.strategies import BORG_WEEK
 from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"

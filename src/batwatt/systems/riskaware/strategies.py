@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+from batwatt.model.reference import Categories, Reference
 from batwatt.scheduling.registry import register
-from batwatt.systems.riskaware.categories import Categories, borg_week
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 from batwatt.systems.riskaware.strategy import MachinePlanner, Site
+
+BORG_WEEK = Path(__file__).with_name("borg_week.csv")
+"""Lengths in a week of the Google Borg trace (CC-BY)."""
 
 
 @register("strategy", "first-fit-aware")
@@ -30,6 +35,12 @@ class FirstFitUnaware(FirstFitStrategy):
     def for_site(cls, site: Site) -> MachinePlanner:
         """See `MachinePlanner`."""
         return cls(site.machines, site.cores, np.random.default_rng(site.options.seed), site.options.as_published)
+
+
+@cache
+def borg_week() -> Reference:
+    """The reference of the authors' experiments with Borg traces."""
+    return Reference(*np.loadtxt(BORG_WEEK, delimiter=",", skiprows=1, unpack=True))
 
 
 class TargetStrategy:

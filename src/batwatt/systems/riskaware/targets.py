@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from batwatt.model.reference import Categories
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.victims import Resubmit
-from batwatt.systems.riskaware.categories import Categories
 from batwatt.systems.riskaware.strategy import MachinePlanner
 from batwatt.systems.riskaware.target_plan import OVER, RUNNING, TargetPlan, TargetSettings, Task
 
