@@ -272,6 +272,16 @@ def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
     return value
 
 
+def object_in(extra: Any) -> Mapping[str, Any] | None:
+    """The JSON object that a value is, or is the text of; None if it is neither."""
+    if isinstance(extra, str):
+        try:
+            extra = json.loads(extra)
+        except (ValueError, RecursionError):
+            return None
+    return extra if isinstance(extra, Mapping) else None
+
+
 def load_strict(text: str, where: object) -> Any:
     """As `load_json`, but a key that is twice in an object is an InputError, and numbers that JSON has not are none.
 

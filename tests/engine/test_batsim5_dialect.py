@@ -13,7 +13,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.wire import init_text
 from batwatt.errors import ProtocolError
 from batwatt.protocol.batprotocol import profile_of, split_profile, to_batsim4, to_batsim5
-from batwatt.protocol.names5 import FIELDS
+from batwatt.protocol.workload5 import FIELDS
 
 
 def host(number, **more):

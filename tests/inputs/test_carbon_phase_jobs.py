@@ -14,7 +14,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.model.phases import Phase, PhaseModel
-from batwatt.protocol.phase_models import MOST_PHASES, TYPES, model_of
+from batwatt.protocol.phases import MOST_PHASES, TYPES, model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "arrival_time|length|cpus|name|args\n"

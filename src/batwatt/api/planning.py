@@ -104,7 +104,7 @@ def plan_carbon(
     from batwatt.inputs.workloads.phase_jobs import read_model
     from batwatt.model.clock import Clock, date_s_of
     from batwatt.model.phases import PhaseModel
-    from batwatt.protocol.phase_models import model_of
+    from batwatt.protocol.phases import model_of
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 
     weights = carbon_weight, price_weight

@@ -196,7 +196,7 @@ def wait_of(text: str) -> tuple[float, ...]:
 
 def watts_of(watts: float | None) -> float:
     """The power of a cpu of jobs that say none, W. Raises InputError."""
-    from batwatt.protocol.phase_models import MOST_W
+    from batwatt.protocol.phases import MOST_W
 
     found = 1.0 if watts is None else number_of("--watts", watts)
     if not found <= MOST_W:

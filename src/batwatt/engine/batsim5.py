@@ -38,7 +38,7 @@ from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, Sleep, sleeps_of
 from batwatt.model.workload import JOB_FIELDS
 from batwatt.protocol.batprotocol import merged_extra, profile_of, split_profile
-from batwatt.protocol.names5 import full_profile_id, job_table
+from batwatt.protocol.workload5 import full_profile_id, job_table
 
 VERSION = "1.0.0"
 """Of batprotocol."""

@@ -10,12 +10,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from batwatt.checks import shown
+from batwatt.checks import object_in, shown
 from batwatt.errors import InputError, ProtocolError
 from batwatt.model.workload import JOB_FIELDS
-from batwatt.protocol.names5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, table_of
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.protocol.workload5 import parse_workload5
+from batwatt.protocol.workload5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, parse_workload5, table_of
 
 
 def profile_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,18 +55,8 @@ def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
     """Fields with those of the object in a text; a text that is none is the field `extra_data`."""
     if not extra:
         return fields
-    found = _object(extra)
+    found = object_in(extra)
     return {**fields, "extra_data": extra} if found is None else {**found, **fields}
-
-
-def _object(extra: Any) -> Mapping[str, Any] | None:
-    """The object that extra data are, or are the text of."""
-    if isinstance(extra, str):
-        try:
-            extra = json.loads(extra)
-        except (ValueError, RecursionError):
-            return None
-    return extra if isinstance(extra, Mapping) else None
 
 
 # workloads ------------------------------------------------------------------------------------------------------------
@@ -154,7 +143,7 @@ def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
     extra: Any = {field: value for field, value in fields.items() if field not in own}
     if "extra_data" in extra:
         given = extra.pop("extra_data")
-        parts = _object(given)
+        parts = object_in(given)
         if parts is not None and parts.keys().isdisjoint({*own, *fields}):
             extra = {**parts, **extra}
         elif extra or parts is not None or not isinstance(given, str | list):
@@ -166,7 +155,7 @@ def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
 
 def _unfolded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
     """With the fields of the object in `extra_data`, unless one of them has the name of one of Batsim's."""
-    extra = _object(fields.get("extra_data"))
+    extra = object_in(fields.get("extra_data"))
     if extra is None or not extra.keys().isdisjoint(own):
         return dict(fields)
     return {**extra, **{field: value for field, value in fields.items() if field != "extra_data"}}

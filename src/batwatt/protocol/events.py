@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from batwatt.checks import load_json, shown
+from batwatt.checks import load_json, object_in, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.hostset import from_text
 from batwatt.model.series import Series
@@ -108,11 +108,8 @@ def refuse_batsim5_events(events: Iterable[ExternalEvent], path: object) -> None
 def _data_of(event: ExternalEvent) -> dict[str, Any] | None:
     """The event in the data of one for Batsim 5."""
     text = event.raw.get("data")
-    try:
-        data = json.loads(text) if event.raw["type"] == "generic" and isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        data = None
-    return data if isinstance(data, dict) and isinstance(data.get("type"), str) else None
+    data = object_in(text) if event.raw["type"] == "generic" and isinstance(text, str) else None
+    return dict(data) if data is not None and isinstance(data.get("type"), str) else None
 
 
 def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) -> ExternalEvent:

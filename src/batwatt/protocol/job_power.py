@@ -10,11 +10,10 @@ name, such as `mean_power_estimation`; Batsim 5 has them in `extra_data`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from batwatt.checks import shown
+from batwatt.checks import object_in, shown
 from batwatt.errors import InputError
 from batwatt.model.job_power import JobPower
 from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER_W
@@ -40,23 +39,12 @@ def power_of(raw: Mapping[str, Any], job_id: str) -> JobPower | None:
 
 def estimate_of(raw: Mapping[str, Any], field: str, job_id: str) -> float:
     """The estimate in W that a job carries under a name. Raises InputError if it has none."""
-    fields = raw if field in raw else _extra(raw)
+    fields = raw if field in raw else object_in(raw.get("extra_data")) or {}
     found = _watts(fields, field, job_id)
     if found is None:
         problem = f"job {job_id} has no field {field!r}"
         raise InputError("workload", problem, "name the field of the estimates in the options of the predictor")
     return found
-
-
-def _extra(raw: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The object in `extra_data`, or in the text that it is."""
-    extra = raw.get("extra_data")
-    if isinstance(extra, str):
-        try:
-            extra = json.loads(extra)
-        except ValueError:
-            extra = None
-    return extra if isinstance(extra, Mapping) else {}
 
 
 def _phases(value: Any, job_id: str) -> list[tuple[float, float]]:

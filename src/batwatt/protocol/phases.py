@@ -1,29 +1,253 @@
-"""Jobs in phases in Batsim's JSON: the fields of a job, and the machines on which its power is true.
+"""Jobs in phases in Batsim's JSON: the model of a job, its fields, and the machines on which its power is true.
 
-A cpu is a machine of a few hosts of one core that draw nothing when they are idle and `core_w` W at full rate, in
-proportion below it. docs/explanation/carbon-engine.md has the rules.
+A model also comes in a trace of jobs, or in a file of its own. A cpu is a machine of a few hosts of one core that draw
+nothing when they are idle and `core_w` W at full rate, in proportion below it. docs/explanation/carbon-engine.md has
+the rules.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from batwatt.checks import finite
-from batwatt.errors import InputError
+from pydantic import BaseModel, ConfigDict, Field
+
+from batwatt.checks import field_error, finite, shown, validated
+from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.machines import MachineSpec, State
-from batwatt.model.phases import Phase, PhaseModel
+from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.platform import WATTS, machine_of
-from batwatt.protocol.phase_models import model_of
 from batwatt.units import number_text, speed_text
 
+MOST_S = 1e9
+"""Longer phases and jobs (more than 30 years) are refused: a mistake."""
+MOST_W = 1e9
+"""More power than this on one cpu is refused."""
+MOST_PHASES = 100_000
+"""More phases than this in one job are refused."""
+HINT = "see docs/reference/formats.md"
+TYPE, ARGS = "name", "args"
+"""The columns of a trace that name the type of a job's model, and give what that needs."""
 PHASES, ARRIVAL, CPUS = "phases", "arrival", "cpus"
 """Fields of a job: its model, when it arrived in s, and on how many cpus its model runs."""
 ROUNDING = 1e-12
 """Relative difference of powers that is rounding."""
 _NUMBERS = ("duration", "power")
+
+_Length = Annotated[float, Field(gt=0.0, le=MOST_S, description=f"a number of s > 0 and up to {MOST_S:g}")]
+_LengthOrNone = Annotated[float, Field(ge=0.0, le=MOST_S, description=f"a number of s from 0 to {MOST_S:g}")]
+_Power = Annotated[float, Field(ge=0.0, le=MOST_W, description=f"a number of W from 0 to {MOST_W:g}")]
+_Flag = Annotated[bool, Field(description="true or false")]
+_Name = Annotated[str, Field(description="a text")]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class _WorkPhase(_Row):
+    name: _Name = "work"
+    duration: _Length
+    power: _Power
+    is_checkpoint: _Flag = False
+
+    def phase(self) -> Phase:
+        return Phase(self.name, self.duration, self.power, self.is_checkpoint)
+
+
+class _StartPhase(_Row):
+    name: _Name = "startup"
+    duration: _LengthOrNone
+    power: _Power
+
+    def phase(self) -> Phase:
+        return Phase(self.name, self.duration, self.power)
+
+
+_StartPhases = Annotated[list[_StartPhase], Field(max_length=MOST_PHASES, description="a list of phases")]
+_WorkPhases = Annotated[
+    list[_WorkPhase], Field(min_length=1, max_length=MOST_PHASES, description="a list of one or more phases")
+]
+
+
+class _Phases(_Row):
+    startup: _StartPhases = Field(default_factory=list)
+    work: _WorkPhases
+
+    def model(self) -> PhaseModel:
+        """A start-up phase of 0 s is none."""
+        startup = tuple(phase.phase() for phase in self.startup if phase.duration > 0.0)
+        return PhaseModel(startup, tuple(phase.phase() for phase in self.work))
+
+
+class _Ml(_Row):
+    start_duration: _LengthOrNone
+    start_power: _Power
+    training_duration: _Length
+    training_power: _Power
+    evaluate_duration: _Length
+    evaluate_power: _Power
+    save_duration: _Length
+    save_power: _Power
+    epochs: Annotated[int, Field(ge=1, le=MOST_PHASES // 3, description=f"a whole number from 1 to {MOST_PHASES // 3}")]
+
+    def model(self) -> PhaseModel:
+        """A start-up, then `epochs` times training, evaluation and a checkpoint (Listing 5.6 of the carbon thesis)."""
+        startup = (Phase("start", self.start_duration, self.start_power),) if self.start_duration > 0.0 else ()
+        epoch = (
+            Phase("training", self.training_duration, self.training_power),
+            Phase("evaluate", self.evaluate_duration, self.evaluate_power),
+            Phase("save", self.save_duration, self.save_power, is_checkpoint=True),
+        )
+        return PhaseModel(startup, epoch * self.epochs)
+
+
+class _Constant(_Row):
+    power: _Power | None = Field(None, description=f"a number of W from 0 to {MOST_W:g}")
+
+
+class _Long(_Row):
+    length: _Length
+
+
+_File = TypeVar("_File", bound=_Row)
+
+
+def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
+    """The model that a JSON object describes; see docs/reference/formats.md. Raises InputError."""
+    if not isinstance(data, dict):
+        hint = 'write {"startup": [...], "work": [{"duration": 60, "power": 100}]}'
+        raise InputError(where, f"must be an object, got {shown(data)}", hint)
+    rest = dict(data)
+    if ARGS in data:
+        for key in data:
+            if key not in (TYPE, ARGS, "length"):
+                raise UnknownNameError(where, "key", key, (TYPE, ARGS, "length"), HINT)
+        kind, args = rest.get(TYPE), rest[ARGS]
+        key = TYPE
+    else:
+        key = "type"
+        kind = rest.pop("type", "phases")
+        args = rest
+    if not isinstance(kind, str):
+        raise InputError(where, f"{key} must be a text, got {shown(kind)}", f"use one of {', '.join(TYPES)}")
+    length = rest.pop("length", None) if kind != "phases" or key == TYPE else None
+    if length is not None:
+        length = _checked(_Long, {"length": length}, where).length
+    return model_of_type(kind, args, where, length, watts)
+
+
+def model_of_type(kind: str, args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """The model of a type that `args` give, of a job of `length_s` s if that is known. Raises InputError."""
+    if kind not in TYPES:
+        raise UnknownNameError(where, "type of job", kind, TYPES, HINT)
+    return TYPES[kind](args, where, length_s, watts)
+
+
+def _constant(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """`length` at args, {"power": W} or a number of W."""
+    if isinstance(args, int | float) and not isinstance(args, bool):
+        args = {"power": args}
+    power = _checked(_Constant, args or {}, where).power
+    return constant(_needed(length_s, where), watts if power is None else power)
+
+
+def _mocked(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """`length`, or else that of the phases, at the mean power of the phases: args are those, or a list of them."""
+    model = _phases({"work": args} if isinstance(args, list) else args, where, None, watts)
+    return constant(length_s or model.length_s, model.mean_w)
+
+
+def _phases(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """args are {"startup": [...], "work": [...]}."""
+    return _checked(_Phases, args, where).model()
+
+
+def _ml(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """args are durations in s and powers in W of start, training, evaluate and save, and the number of epochs."""
+    return _checked(_Ml, args, where).model()
+
+
+def _periodic(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """Phases of which those of the work repeat until all lasts `length`; args are they, or [they, length in s]."""
+    if isinstance(args, list | tuple) and len(args) == 2:
+        args, length = args
+        length_s = _checked(_Long, {"length": length}, where).length
+    period = _checked(_Phases, args, where).model()
+    work_s = _needed(length_s, where) - period.startup_s
+    if not work_s > 0.0:
+        problem = f"its start-up of {period.startup_s:g} s leaves no time to work in {length_s:g} s"
+        raise InputError(where, problem, "give a longer length")
+    if not work_s / period.work_s * len(period.work) < MOST_PHASES:
+        problem = f"its phases would be repeated to more than {MOST_PHASES}"
+        raise InputError(where, problem, "give longer phases")
+    return PhaseModel(period.startup, tuple(_repeated(period.work, work_s)))
+
+
+def _repeated(phases: Sequence[Phase], length_s: float) -> Iterator[Phase]:
+    """Phases again and again for so long; the last is cut short, and is then no checkpoint."""
+    left_s = length_s
+    while True:
+        for phase in phases:
+            if not left_s > phase.duration_s:
+                whole = left_s == phase.duration_s and phase.is_checkpoint
+                yield Phase(phase.name, left_s, phase.power_w, whole)
+                return
+            yield phase
+            left_s -= phase.duration_s
+
+
+def _mocked_periodic(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
+    """`_periodic` at its mean power; the start-up stays, at that power, too."""
+    model = _periodic(args, where, length_s, watts)
+    startup = (Phase("startup", model.startup_s, model.mean_w),) if model.startup else ()
+    return PhaseModel(startup, (Phase("work", model.work_s, model.mean_w),))
+
+
+Reader = Callable[[Any, object, float | None, float], PhaseModel]
+TYPES: Mapping[str, Reader] = {
+    "constant": _constant,
+    "mocked-constant-from-phases": _mocked,
+    "constant-from-phases": _mocked,
+    "phases": _phases,
+    "periodic-phases": _periodic,
+    "constant-from-periodic-phases": _mocked_periodic,
+    "ml": _ml,
+}
+"""The types of models, by the names that the carbon thesis's traces have."""
+
+
+def _needed(length_s: float | None, where: object) -> float:
+    if length_s is None:
+        raise InputError(where, "has no length", 'add "length": 3600 (s)')
+    return _checked(_Long, {"length": length_s}, where).length
+
+
+def _checked(model: type[_File], data: Any, where: object) -> _File:
+    """The data as a pydantic model; its first error is one line."""
+    if not isinstance(data, dict):
+        keys = ", ".join(model.model_fields)
+        raise InputError(where, f"must be an object with {keys}, got {shown(data)}", HINT)
+    return validated(model, data, lambda error: _error_of(where, model, error))
+
+
+def _error_of(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
+    """pydantic's error, with the number of the phase and what the key must be."""
+    key, *rest = error["loc"]
+    fields, place = model.model_fields, where
+    if rest:
+        place = f"{where}: {key} phase {rest[0] + 1}"
+        if len(rest) == 1:
+            return InputError(place, f"must be an object, got {shown(error['input'])}", HINT)
+        fields, key = (_WorkPhase if key == "work" else _StartPhase).model_fields, rest[1]
+    if key not in fields and error["type"] != "extra_forbidden":
+        return InputError(place, f"keys must be texts, got {key!r}", HINT)
+    if isinstance(error["input"], list) and key in fields:
+        got = f"{len(error['input'])} phases"
+        return InputError(place, f"{key} must be {fields[key].description}, got {got}", HINT)
+    return field_error(place, key, fields, error, HINT)
 
 
 class NotForPhasesError(InputError):

@@ -12,8 +12,8 @@ from batwatt.checks import TOO_DEEP, checked_whole, load_json, shown
 from batwatt.errors import InputError, UnknownNameError, UnsupportedError
 from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Workload
 from batwatt.protocol.hash_order import kept_parts
-from batwatt.protocol.names5 import refuse_batsim_5
 from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number, json_number, wire_floats
+from batwatt.protocol.workload5 import refuse_batsim_5
 
 MAX_TASKS = 10_000_000
 """How many tasks a composed profile may run."""

@@ -11,8 +11,7 @@ from batwatt.engine.events import Decision, RegisterJob
 from batwatt.engine.protocol5.events import Features, Register
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model.workload import Composed, Job, Parallel, Profile, Workload
-from batwatt.protocol.names5 import full_profile_id, table_of
-from batwatt.protocol.workload5 import job_of, parts_of, profile_of
+from batwatt.protocol.workload5 import full_profile_id, job_of, parts_of, profile_of, table_of
 
 
 class Registry(Catalogue):
