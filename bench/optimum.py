@@ -20,7 +20,7 @@ from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
-from batwatt.optimum import run_optimum
+from batwatt.offline import run_optimum
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise

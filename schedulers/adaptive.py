@@ -30,7 +30,7 @@ FOR_GOODPUT = {"order": "widest", "backfilling": "first-fit"}
 """What is different where machines are to be used as much as can be."""
 WITH_CHECKPOINTS = {"order": "asc_walltime", "preemption": "slowdown"}
 """What is different on machines whose jobs can be checkpointed, for slowdown."""
-FOUR_DAYS_S = 345_600.0
+WEEK_S = 604_800.0
 """Default limit of age: what it costs is in docs/explanation/adaptive.md."""
 OF_VICTIMS = ("checkpoint_s", "recovery_s")
 """Options that give the victim rule."""
@@ -54,7 +54,7 @@ class AdaptiveOptions(MachineOptions):
         None, ge=0.0, le=1e9, description="time in s of a checkpoint of a job; by default jobs cannot be checkpointed"
     )
     recovery_s: float | None = Field(None, ge=0.0, le=1e9, description="time in s of a recovery; by default as long")
-    age_limit_s: float | None = Field(FOUR_DAYS_S, gt=0.0, description=AGE)
+    age_limit_s: float | None = Field(WEEK_S, gt=0.0, description=AGE)
     parts: dict[str, Any] = Field(
         {}, description="options of the chosen core, in place of those that adaptive gives it"
     )

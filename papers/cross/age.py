@@ -19,7 +19,7 @@ import batwatt as bw
 from batwatt.units import HOUR_S
 from papers.cross.run import STUDY, envelope_of, jobs_of
 
-LIMITS_H = (None, 96.0, 48.0, 24.0, 12.0, 6.0)
+LIMITS_H = (None, 168.0, 96.0, 48.0, 24.0)
 SYSTEMS = {"stops no job": {}, "stops jobs": {"checkpoint_s": 60}}
 LOGS = ("hpc2n", "nasa")
 SAMPLES = 3

@@ -7,7 +7,7 @@ import pytest
 from builders import TWO
 from cli_house import SMALL
 
-from batwatt.optimum import HEURISTICS
+from batwatt.offline import HEURISTICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 

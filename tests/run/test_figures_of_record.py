@@ -19,7 +19,7 @@ from batwatt.model.machines import MachineSpec, SpeedMachineSpec
 from batwatt.model.phases import constant
 from batwatt.model.window import Window
 from batwatt.model.workload import NO_WALLTIME
-from batwatt.optimum import run_optimum
+from batwatt.offline import run_optimum
 from batwatt.results import read
 from batwatt.run.find_scheduler import our_names
 from batwatt.run.resolve import resolve

@@ -298,7 +298,7 @@ def oversubscribed(draw) -> Case:
     options |= {"capacity": series([*values, values[-1] or 1], draw(steps)), "platform": platform}
     jobs = draw(mixed_jobs(platform, kinds=st.just("flops"), factors=st.none()))
     uses = st.sampled_from([1.0, 0.9, 0.5, 0.25, 0.05])
-    return Case(Oversubscribed, platform, tuple(job | {"use": draw(uses)} for job in jobs), options)
+    return Case(Oversubscribed, platform, tuple(job | {"use": draw(uses)} for job in jobs), options, exact=False)
 
 
 @st.composite
@@ -578,7 +578,7 @@ SYSTEMS = {
     **{f"riskaware-{name}": System(riskaware(name), laws=(*LAWS, the_first_machines_are_alive))
        for name in names("strategy")},
     "checkpoint": System(checkpoint(), laws=(*OF_CHECKPOINT, saved_work_adds_up)),
-    "oversubscribed": System(oversubscribed()),
+    "oversubscribed": System(oversubscribed(), kills=False),
     "carbon": System(carbon(), 100, laws=(*LAWS, runs_are_suspended_and_not_killed)),
     "adaptive": System(adaptive()),
     "jobpower": System(jobpower()),
@@ -605,7 +605,7 @@ def test_laws(name):
         kills.extend(attempt for attempt in run.ran if attempt.state == KILLED)
 
     over_cases(name, system.count, check)
-    assert bool(kills) == system.kills
+    assert kills or not system.kills
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -157,7 +157,7 @@ def optimum(
         A `Result` of the plan, replayed on the embedded engine, whose metrics have `lower_bound`, `gap` and
         `proven_optimal`, too.
     """
-    from batwatt.optimum import plan_and_replay
+    from batwatt.offline import plan_and_replay
 
     given = {"time_limit_s": time_limit_s, "effort": effort}
     spec = RunSpec(

@@ -274,7 +274,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
             try:
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver
-                    from batwatt.optimum import check_optimum
+                    from batwatt.offline import check_optimum
 
                     check_optimum(spec)
                 else:

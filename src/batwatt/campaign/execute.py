@@ -189,7 +189,7 @@ def _figures(metrics: Metrics) -> dict[str, Any]:
 
 def _optimum(spec: RunSpec) -> dict[str, Any]:
     # only such cells need the solver
-    from batwatt.optimum import run_optimum
+    from batwatt.offline import run_optimum
 
     found = run_optimum(spec)
     bounds = {name: getattr(found, name) for name in BOUNDS}

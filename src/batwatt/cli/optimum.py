@@ -16,7 +16,7 @@ from batwatt.cli.shared import given_of
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
-    from batwatt.optimum import OptimumResult
+    from batwatt.offline import OptimumResult
     from batwatt.systems.powercap.optimum.optimum import Stand
 
 PER_CENT = 100.0
@@ -47,7 +47,7 @@ def optimum(
     batwatt optimum -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
-    from batwatt.optimum import run_optimum
+    from batwatt.offline import run_optimum
     from batwatt.run.spec import RunSpec
 
     options = given_of({"time_limit_s": time_limit, "effort": effort, "seed": seed})

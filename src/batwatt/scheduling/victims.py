@@ -27,7 +27,7 @@ from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.registry import register
-from batwatt.units import REPORTED_S
+from batwatt.units import LAG_S, REPORTED_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,10 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
     # what was saved before has been counted, unless nothing ever is
     if saved_s == 0.0 and (victim.done_s == 0.0 or not rule.needs_lengths):
         return NextRun(victim.length_s)
-    # Batsim reports times to the microsecond
+    # Batsim reports times to the microsecond, and a rule may round the run's lag away
     saved_s = min(round(saved_s, 6), victim.length_s) if math.isfinite(saved_s) else saved_s
+    if victim.progress_s + REPORTED_S < saved_s <= victim.progress_s + LAG_S:
+        saved_s = round(victim.progress_s, 6)
     if not victim.done_s - REPORTED_S <= saved_s <= victim.progress_s + REPORTED_S:
         part = f"option 'victim': {rule.name or type(rule).__name__}"
         problem = f"saved_s is {saved_s!r} s, of {victim.progress_s:g} s done, {victim.done_s:g} s of them saved before"

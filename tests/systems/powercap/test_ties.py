@@ -23,6 +23,7 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.writers import write_record
+from batwatt.schedulers.powercap import Powercap
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Gap, Queue
@@ -215,7 +216,7 @@ def test_jobs_are_the_same_whatever_the_unit_of_the_speeds(backfilling, response
     written = []
     for platform in platforms:
         options = {"backfilling": backfilling, "order": "slowdown", "response": response, "platform": str(platform)}
-        scheduler = EnvelopeScheduler(options | {"envelope": str(ROOT / "power_profiles" / "profile2.csv")})
+        scheduler = Powercap(options | {"envelope": str(ROOT / "power_profiles" / "profile2.csv")})
         record = simulate(Engine(read_platform(platform), [workload], EngineConfig(energy=True)), scheduler)
         write_record(record, tmp_path / "run")
         written.append((tmp_path / "run_jobs.csv").read_bytes())

@@ -136,7 +136,8 @@ class PowerScheduler(Scheduler[Settings]):
         if job.requested_resources > self.cluster.count:
             self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
             return
-        self.lifecycle.check_id(job)
+        if self.needs_dynamic_jobs:
+            self.lifecycle.check_id(job)
         self.lifecycle.states[job.id] = state = ManagedJob(0, job, plan=self.plan_of(job))
         self.lifecycle.live += 1
         self.wait(state)

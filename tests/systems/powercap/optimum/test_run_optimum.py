@@ -19,7 +19,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_files import read_workload
-from batwatt.optimum import run_optimum
+from batwatt.offline import run_optimum
 from batwatt.results.metrics import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
