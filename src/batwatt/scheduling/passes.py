@@ -61,7 +61,9 @@ def backfill(rule: str, candidates: Iterator[Any], room: Room, aged: Sequence[An
         job = next(candidates, None)
         if job is None:
             break
-        if job.number in first or room.take(job):
+        if first and job.number in first:
+            continue
+        if room.take(job):
             continue
         if rule == "stop":
             break
