@@ -35,9 +35,8 @@ from batwatt.systems.carbon.account import RunCarbon, account
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.outcome import Outcome
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
-from batwatt.systems.carbon.simulators import gaia
 from batwatt.units import DAY_S, HOUR_S
-from papers.carbon import tables
+from papers.carbon import gaia, tables
 from papers.pages import number
 
 DAYS = 40.0
@@ -77,7 +76,7 @@ def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[
 def alone(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
     """Compare GAIA by its own rules with the same policies in continuous time."""
     options = ShiftOptions(wait_h=WAIT_H)
-    theirs = [gaia.simulate(jobs, integral.values.tolist(), policy=name, wait_h=WAIT_H) for name in BOTH]
+    theirs = [gaia.simulate(jobs, integral.values.tolist(), name, WAIT_H) for name in BOTH]
     ours = [simulate(jobs, integral, name, options) for name in BOTH]
     rows = []
     for name, one, other in zip(BOTH, theirs, ours, strict=True):
