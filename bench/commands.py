@@ -28,9 +28,8 @@ RISK = "-w workloads/risk-small.txt --window 86400:259200 --machines 152 --cores
 WALK = f"{RISK} --capacity power_profiles/walk-small.csv"
 TNG = "-w made/tng.csv --machines 10 --cores 32 --window 21600:86400 --capacity walk:range=0.6,seed=1,window=86400"
 RICH = "-w made/rich.csv --machines 10 --cores 4"
-CARBON_JOBS = f"--jobs workloads/carbon/jobs.csv --signal {CARBON}"
+CARBON_JOBS = f"-w workloads/carbon/jobs.csv --carbon {CARBON}"
 MOST = "--capacity constant:mean=0.8"
-GAIA = "--jobs cloud/jobs.csv --signal cloud/carbon.csv"
 MARCONI = "-p platforms/marconi100-48.xml -w made/power-jobs.json"
 FIGURE1 = (
     "-w periods/figure1-jobs.csv --machines 22 --cores 1 --window 0:5400 "
@@ -41,7 +40,6 @@ SOCKET = "ipc://out/socket --timeout 60"
 SHARED = " && ".join(
     [
         "generate trace --like tng --jobs 3000 --machines 10 --seed 1 -o made/tng.csv",
-        "carbon jobs -n 60 --seed 1 -o made/lwa.csv",
         "carbon workload workloads/carbon/jobs.csv --watts 60 --machines 20 -o made/carbon.json -p made/carbon.xml",
         f'run -p made/carbon.xml -w made/carbon.json -s carbon -e made/carbon -o \'{{"signal": "{CARBON}"}}\'',
         f"run {GRID} --envelope power_profiles/profile3.csv -e made/run",
@@ -256,30 +254,21 @@ def _carbon() -> Named:
     yield "carbon run slots", f"carbon run {CARBON_JOBS} --policy phase-aware {slots} -e out/x --json"
     prices = "--reserved 4 --carbon-policy lowest --machine-prices 0.06,0.01,0.5"
     yield "carbon run prices", f"carbon run {CARBON_JOBS} --policy carbon-cost {prices} -e out/x"
-    columns = f"--column carbon_intensity --price {PRICE} --price-column 'price (EUR/kWh)' --price-weight 9"
-    yield "carbon run columns", f"carbon run {CARBON_JOBS} {columns} --policy phase-aware -e out/x"
-    zone = "--signal made/electricitymaps.csv --kind direct --zone Germany --tz Europe/Berlin --begin 2024-07-01T06:00Z"
-    yield "carbon run zone", f"carbon run --jobs workloads/carbon/jobs.csv {zone} --policy lowest --wait 4 -e out/x"
+    columns = f"{CARBON_JOBS},column=carbon_intensity --price '{PRICE},column=price (EUR/kWh)' --price-weight 9"
+    yield "carbon run columns", f"carbon run {columns} --policy phase-aware -e out/x"
+    zone = "--carbon made/electricitymaps.csv,kind=direct,zone=Germany,tz=Europe/Berlin,from=2024-07-01T06:00Z"
+    yield "carbon run zone", f"carbon run -w workloads/carbon/jobs.csv {zone} --policy lowest --wait 4 -e out/x"
     priced = f"--price {PRICE} --price-weight 100 --carbon-weight 0.5 --watts 90 --deadline 20"
     yield "carbon run price", f"carbon run {CARBON_JOBS} --policy phase-aware {priced} -e out/x"
-    for policy in ("carbon", "carbon-cost", "cost", "oracle", "lowest", "waiting", "suspend-resume", "cst-oracle"):
-        yield f"carbon gaia {policy}", f"carbon gaia {GAIA} --policy {policy} -e out/x"
-    yield "carbon gaia list", "carbon gaia --list"
-    yield "carbon lwa list", "carbon lwa --list --json"
-    for policy in ("immediate", "wait-awhile", "wait-awhile-interrupting"):
-        words = "--jobs made/lwa.csv --signal made/year.csv --constraint"
-        yield f"carbon lwa {policy}", f"carbon lwa {words} next-workday --policy {policy} -e out/x"
     errors = "--forecast-error 0.1 --repetitions 3 --seed 2"
-    yield "carbon lwa errors", f"carbon lwa {words} semi-weekly --policy wait-awhile {errors} -e out/x -o out/x.csv"
     few = "--policy immediate,phase-aware,suspend-resume -o out/c.csv"
     yield "carbon run several", f"carbon run {CARBON_JOBS} --price {PRICE} --price-weight 100 {few}"
     yield "carbon run several errors", f"carbon run {CARBON_JOBS} {errors} {few} --json"
     yield "carbon run several wait", f"carbon run {CARBON_JOBS} --wait 3x12 --policy oracle,waiting,cst-average"
-    yield "carbon jobs", "carbon jobs -n 200 --seed 3"
     ends = "--start 2024-07-02T13:00 --deadline 2024-07-03T15:00"
-    job = f"workloads/carbon/job.json --signal {CARBON}"
+    job = f"workloads/carbon/job.json --carbon {CARBON}"
     yield "carbon plan", f"carbon plan {job} {ends} --picture out/plan.svg"
-    yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --signal {CARBON} {ends} --checkpoints --cpus 4"
+    yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
     yield "carbon policies", "carbon policies"
     yield "carbon policies json", "carbon policies --json"
     workload = "workloads/carbon/jobs.csv --watts 60 --machines 20 -o out/w.json -p out/p.xml"
@@ -290,7 +279,7 @@ def _carbon() -> Named:
     replanned = {"forecast_error": 0.1, "forecast_seed": 2, "replan_h": 6}
     yield _run("carbon engine cluster", f"{SITE} {BOTH} -s carbon", policy="oracle", wait_h=[6, 24], **replanned)
     yield _run("carbon engine sun", f"{SITE} {SUN} {BOTH} -s carbon", policy="waiting", constraint="next-workday")
-    yield "carbon account", f"carbon account made/carbon -w made/carbon.json --signal {CARBON} --segments out/s.csv"
+    yield "carbon account", f"carbon account made/carbon -w made/carbon.json --carbon {CARBON} --segments out/s.csv"
 
 
 def _engines() -> Named:

@@ -88,9 +88,6 @@ def _signals() -> Iterator[tuple[str, str]]:
     gaps = ["" if 20 <= h < 23 else power for h, power in enumerate(sun)]
     yield "gaps.csv", _rows("time,load_percent", _hours("%Y-%m-%d %H:%M"), [gap and gap / 5 for gap in gaps])
     yield "prices.csv", _rows("datetime,price (EUR/MWh)", _hours(), [price - 60 for price in PRICES])
-    begin = datetime(2020, 1, 1, tzinfo=UTC)
-    year = [f"{begin + timedelta(hours=h / 2):%Y-%m-%dT%H:%M:%SZ}" for h in range(380 * 48)]
-    yield "year.csv", _rows("datetime,carbon_intensity_g_kwh", year, [200 + 7 * h % 131 + h % 48 for h in range(18240)])
 
 
 def _document(curve: str, points: list[tuple[int, float]]) -> str:

@@ -21,8 +21,6 @@ import numpy as np
 from builders import envelope, job, machine, workload_of
 from machine_talk import ByHand, machine_job
 
-from batwatt.arrays import integers
-from batwatt.systems.carbon.simulators.gaia_dispatch import dispatch
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.search import Search
@@ -51,14 +49,6 @@ def targets(rng):
     yield [planner.planned_s(number) for number in range(count)], planner.usable, planner.worst_stretch
 
 
-def gaia(rng):
-    pieces = int(rng.integers(1, 30))
-    submit = np.sort(rng.integers(0, 20, pieces))
-    columns = (submit, submit + rng.integers(0, 20, pieces), *rng.integers(1, 4, (3, pieces)))
-    rows = [integers(column.tolist()) for column in (*columns, *rng.integers(0, 2, (2, pieces)))]
-    yield from map(list, dispatch(*rows, int(rng.integers(0, 6)), 60))
-
-
 def optimum(rng):
     rows = [job(i, float(rng.integers(0, 900)), 1 + i % 3, float(rng.integers(9, 700)), flops=True) for i in range(6)]
     problem = make_problem(machine(3, 1), workload_of(*rows), envelope(420.0, 250.0, 420.0, step=300.0))
@@ -71,7 +61,7 @@ def optimum(rng):
     yield relaxation.value, search.value, search.best, relaxation.open_steps(3.0)
 
 
-for case in (targets, gaia, optimum):
+for case in (targets, optimum):
     for seed in range(20):
         print(case.__name__, seed, *(repr(part) for part in case(np.random.default_rng(seed))))
 print(sys.modules["batwatt.arrays"].__file__.endswith(".py"), file=sys.stderr)

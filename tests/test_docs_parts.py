@@ -65,7 +65,7 @@ def test_varcap_refuses_a_backfilling_that_only_places(house: House):  # noqa: F
 def test_a_carbon_policy_runs(house: House):  # noqa: F811
     plugin = written(house.folder, "policy.py")
     jobs = ROOT / "workloads" / "carbon" / "jobs.csv"
-    words = ("--jobs", jobs, "--signal", CARBON, "--policy", "half-way", "--wait", "10", "-e", house.out / "x")
+    words = ("-w", jobs, "--carbon", CARBON, "--policy", "half-way", "--wait", "10", "-e", house.out / "x")
     done = house.batwatt("carbon", "run", "--plugin", plugin, *words)
     assert done.code == 0, done.err
 

@@ -237,7 +237,7 @@ def test_planners(house):
     with pytest.raises(InputError, match="refill: is for the dynamic programme"):
         bw.plan_checkpoints(period, method="subset-sum", refill=True)
     job = ROOT / "workloads" / "carbon" / "job.json"
-    words = ("--signal", SIGNAL, "--deadline", 86400, "--start", 3600)
+    words = ("--carbon", SIGNAL, "--deadline", 86400, "--start", 3600)
     found = bw.plan_carbon(job, SIGNAL, deadline_s=86400.0, start_s=3600.0)
     assert found == json.loads(house.batwatt("carbon", "plan", job, *words).out)
     signal = bw.read_signal(SIGNAL, days=2)

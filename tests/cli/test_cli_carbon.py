@@ -13,7 +13,7 @@ LATE_START = {"startup": [{"duration": 600, "power": 1200}], **TWO_HOURS}
 
 def plan(house, *words, job=TWO_HOURS, signal=None):
     path = house.write("job.json", json.dumps(job))
-    return house.batwatt("carbon", "plan", path, "--signal", signal or hourly(house), *words)
+    return house.batwatt("carbon", "plan", path, "--carbon", signal or hourly(house), *words)
 
 
 # plan ----------------------------------------------------------------------------------------------------------------
@@ -62,14 +62,13 @@ def test_dates_are_those_of_the_signal(house):
     by_s = content(plan(house, "--start", 3600, "--deadline", 18000))
     by_date = content(plan(house, "--start", "2024-07-01T01:00", "--deadline", "2024-07-01T07:00+02:00"))
     assert by_s == by_date and by_s["start_s"] == 3600
-    local = content(
-        plan(house, "--start", "2024-07-01T03:00", "--deadline", "2024-07-01T07:00", "--tz", "Europe/Berlin")
-    )
+    signal = f"{hourly(house)},tz=Europe/Berlin"
+    local = content(plan(house, "--start", "2024-07-01T03:00", "--deadline", "2024-07-01T07:00", signal=signal))
     assert local == by_s
 
 
-def test_begin_is_0_s(house):
-    found = content(plan(house, "--begin", "2024-07-01T01:00", "--deadline", 7200))
+def test_from_is_0_s(house):
+    found = content(plan(house, "--deadline", 7200, signal=f"{hourly(house)},from=2024-07-01T01:00"))
     assert (found["begin"], found["carbon_g"]) == ("2024-07-01T01:00Z", 500)
 
 
@@ -117,18 +116,43 @@ def test_a_gap_beyond_the_deadline_does_not_matter(house):
         (["--deadline", "36000", "--slot-s", "1e-5"], "more than 20000000 in 36000 s"),
         (["--deadline", "36000", "--max-starts", "0"], "--max-starts"),
         (["--deadline", "36000", "--cpus", "0"], "--cpus"),
-        (["--deadline", "36000", "--kind", "indirect"], "no kind of emissions 'indirect'; did you mean 'direct'?"),
         (["--deadline", "36000", "--price-weight", "1"], "--price-weight: is for a price"),
-        (["--deadline", "36000", "--price-column", "price"], "--price-column: is for a price"),
         (["--deadline", "36000", "--picture", "x.txt"], "is not a kind of figure"),
-        (["--deadline", "36000", "--begin", "2025-01-01"], "is asked for, the rows go from"),
-        (["--deadline", "36000", "--tz", "Mars/Olympus"], "is no known time zone"),
-        (["--deadline", "36000", "--column", "price"], "no column 'price'"),
     ],
 )
 def test_bad_plans(house, words, expected):
     done = plan(house, *words)
     assert done.code == 2 and expected in done.line and done.out == "" and house.left == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("kind=indirect", "no value of kind 'indirect'; did you mean 'direct'?"),
+        ("from=2025-01-01", "is asked for, the rows go from"),
+        ("tz=Mars/Olympus", "is no known time zone"),
+        ("column=price", "no column 'price'"),
+        ("days=0.1", "the signal ends at 8640 s, before 36000 s"),
+        ("zones=DE", "no key 'zones'; did you mean 'zone'?"),
+    ],
+)
+def test_bad_keys_of_a_signal(house, keys, expected):
+    done = plan(house, "--deadline", 36000, signal=f"{hourly(house)},{keys}")
+    assert done.code == 2 and expected in done.line and done.out == ""
+
+
+@pytest.mark.parametrize("option", ["--begin", "--column", "--kind", "--price-column", "--signal", "--tz", "--zone"])
+@pytest.mark.parametrize("command", ["account", "plan", "run"])
+def test_options_of_earlier_versions_say_what_replaces_them(house, command, option):
+    done = house.batwatt("carbon", command, option, "x")
+    assert done.code == 2 and f"{option} is now " in done.line and ("--carbon" in done.line or "--price" in done.line)
+
+
+def test_commands_of_earlier_versions_say_what_replaces_them(house):
+    for command in ("gaia", "lwa", "jobs"):
+        assert f"`batwatt carbon {command}` is gone; use `batwatt " in house.batwatt("carbon", command, "-n", 3).line
+    assert "--jobs is now --workload" in house.batwatt("carbon", "run", "--jobs", JOB).line
+    assert "No such command 'laws'" in house.batwatt("carbon", "laws").line
 
 
 def test_bad_prices_of_a_plan(house):
@@ -159,6 +183,6 @@ def test_a_bad_job(house):
 
 def test_the_example_plan(house):
     words = ["--start", "2024-07-01T06:00", "--deadline", "2024-07-02T06:00"]
-    found = content(house.batwatt("carbon", "plan", JOB, "--signal", CARBON, *words))
+    found = content(house.batwatt("carbon", "plan", JOB, "--carbon", CARBON, *words))
     assert 0.3 < found["saved_share"] < 0.5 and found["segments"][0]["begin_s"] >= 21600
     assert found["segments"][-1]["end_s"] <= 108000 and not found["rounded"]

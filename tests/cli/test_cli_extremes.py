@@ -51,7 +51,7 @@ def test_signals(house, command, rows):
     signal = house.write("signal.csv", f"time_s,carbon_intensity\n{rows}")
     jobs = house.write("jobs.csv", "arrival_time,length,cpus\n0,5,1\n")
     policy = ("--policy", "oracle", "--wait", 0, "-e", house.out / "x")
-    words = ["carbon", "run", "--jobs", jobs, "--signal", signal, *policy]
+    words = ["carbon", "run", "-w", jobs, "--carbon", signal, *policy]
     done = house.batwatt(*(["characterise", signal] if command == "characterise" else words))
     assert (done.code, done.out, house.left) == (2, "", []) and str(signal) in done.line
 

@@ -37,7 +37,7 @@ def test_every_option_says_what_it_is(command):
 
 
 def test_there_are_commands():
-    assert {"", "run", "generate", "carbon", "carbon gaia", "campaign run"} < set(COMMANDS) and len(LEAVES) > 30
+    assert {"", "run", "generate", "carbon", "carbon plan", "campaign run"} < set(COMMANDS) and len(LEAVES) > 30
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(not Path(ENDLESS).exists(), reason="no /dev/zero
         ["characterise", f"carbon:{ENDLESS}"],
         ["generate", "platform", ENDLESS],
         ["checkpoint", "plan", ENDLESS],
-        ["carbon", "plan", ENDLESS, "--signal", ENDLESS, "--deadline", "10"],
+        ["carbon", "plan", ENDLESS, "--carbon", ENDLESS, "--deadline", "10"],
         ["campaign", "status", ENDLESS],
     ],
     ids=lambda words: " ".join(str(word) for word in words[:4]),

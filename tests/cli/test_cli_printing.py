@@ -20,12 +20,11 @@ import batwatt
 from batwatt.cli.printing import manners
 from batwatt.results.metrics import METRICS
 
-CARBON = "--jobs workloads/carbon/jobs.csv --signal power_profiles/carbon/carbon-hourly.csv"
+CARBON = "-w workloads/carbon/jobs.csv --carbon power_profiles/carbon/carbon-hourly.csv"
 QUICK = {
     "policies": "policies",
     "options": "policies varcap",
     "carbon policies": "carbon policies",
-    "gaia list": "carbon gaia --list",
     "carbon": f"carbon run {CARBON} --policy oracle,phase-aware --deadline 24",
     "front": "checkpoint front workloads/periods/starving.json --min-yields 0,0.25",
     "capacity": "characterise walk:range=0.6,seed=1",
@@ -42,7 +41,7 @@ def compare(house, *words):
 def test_every_table_can_be_json():
     assert set(TABULAR) == {
         "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
-        "carbon run", "carbon gaia", "carbon lwa", "carbon policies",
+        "carbon run", "carbon policies",
         "characterise", "policies", "metrics", "job-power",
     }  # fmt: skip
 
@@ -220,7 +219,7 @@ def completions(line: str) -> set[str]:
 def test_completion():
     assert completions("batwatt c") == {"compare", "campaign", "checkpoint", "carbon", "convert", "characterise"}
     assert completions("batwatt run --env") == {"--envelope"}
-    assert completions("batwatt carbon l") == {"lwa"}
+    assert completions("batwatt carbon r") == {"run"}
     assert "--json" in completions("batwatt run --")
 
 

@@ -264,12 +264,12 @@ KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
         command("run", "-p", P, "-w", W, "--events", "{}", "--forward-unknown-events", *PLAIN, *TO))),
     "events5": ("x.txt", flat, EVENTS5, (lambda path: read_events5(path, "ee0"),)),
     "signal": ("x.csv", flat, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
-        command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--signal", "{}", *PLAN))),
+        command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--carbon", "{}", *PLAN))),
     "phases": ("x.json", tree, json.dumps(MODEL).encode(), (
-        read_model, command("carbon", "plan", "{}", "--signal", S, *PLAN))),
+        read_model, command("carbon", "plan", "{}", "--carbon", S, *PLAN))),
     "carbon jobs": ("x.csv", flat, _bytes_of("workloads/carbon/jobs.csv"), (
         read_phase_jobs,
-        command("carbon", "run", "--policy", "oracle", "--jobs", "{}", "--signal", S, "--deadline", "48", *TO))),
+        command("carbon", "run", "--policy", "oracle", "-w", "{}", "--carbon", S, "--deadline", "48", *TO))),
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
     "reference": ("x.csv", flat, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
     "toml": ("x.toml", flat, _bytes_of("platforms/small.toml"), (platform_xml_of,)),

@@ -44,7 +44,7 @@ CODE = (
     *("engine", "scheduling", "options"),
     *("systems/riskaware", "systems/varcap"),
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
-    *("systems/carbon/*.py", "systems/carbon/simulators"),
+    "systems/carbon/*.py",
     *(f"results/{name}.py" for name in _RESULTS),
     *(f"run/{name}.py" for name in ("clock", "find_scheduler", "inputs", "resolve", "run", "spec")),
 )

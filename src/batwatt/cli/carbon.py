@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from batwatt.cli.carbon_engine import account_command, jobs_command, workload_command
+from batwatt.cli.carbon_engine import account_command, workload_command
 from batwatt.cli.carbon_plan import plan_command
-from batwatt.cli.carbon_run import gaia_command, lwa_command, policies_command, run_command
+from batwatt.cli.carbon_run import policies_command, run_command
 
 carbon = typer.Typer(
     name="carbon",
@@ -14,18 +14,15 @@ carbon = typer.Typer(
     help="""Shift jobs in time, and suspend them, to emit less carbon or to pay less.
 
     [bold]Example:[/]
-    batwatt carbon run --jobs workloads/carbon/jobs.csv
-      --signal power_profiles/carbon/carbon-hourly.csv
+    batwatt carbon run -w workloads/carbon/jobs.csv
+      --carbon power_profiles/carbon/carbon-hourly.csv
       --policy phase-aware -e out/x
     """,
     rich_markup_mode="rich",
 )
 
 carbon.command("run")(run_command)
-carbon.command("gaia")(gaia_command)
-carbon.command("lwa")(lwa_command)
 carbon.command("policies")(policies_command)
 carbon.command("plan")(plan_command)
-carbon.command("jobs")(jobs_command)
 carbon.command("workload")(workload_command)
 carbon.command("account")(account_command)

@@ -1,4 +1,4 @@
-"""The commands between `carbon` and the engines: `carbon workload`, `carbon account` and `carbon jobs`."""
+"""The commands between `carbon` and the engines: `carbon workload` and `carbon account`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import Annotated
 
 import typer
 
-from batwatt.cli.carbon_options import JobsUnit, PriceOptions, SignalOptions, Watts, read_jobs
-from batwatt.cli.inputs import Output, Seed, write_output
-from batwatt.cli.models import options_of
+from batwatt.cli.carbon_options import (
+    CarbonFile,
+    JobsUnit,
+    PriceFile,
+    Watts,
+    price_integral,
+    read_jobs,
+    signal_file,
+)
+from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.printing import tell
 from batwatt.cli.shared import json_text
 from batwatt.files import whole_file, write_json
@@ -44,11 +51,10 @@ def workload_command(
     tell(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
 
 
-@options_of
 def account_command(
     prefix: Annotated[Path, typer.Argument(metavar="PREFIX", help="Prefix of the files of a run.")],
-    signal: SignalOptions,
-    price: PriceOptions,
+    carbon: CarbonFile,
+    price: PriceFile = None,
     workload: Annotated[
         Path | None, typer.Option("-w", "--workload", help="What was run, to know the phases of its jobs.")
     ] = None,
@@ -65,7 +71,7 @@ def account_command(
     batwatt run -p out/p.xml -w out/w.json -e out/x
       -s powercap -o '{"response": "none"}'
     batwatt carbon account out/x -w out/w.json
-      --signal power_profiles/carbon/carbon-hourly.csv
+      --carbon power_profiles/carbon/carbon-hourly.csv
     """
     from batwatt.inputs.series.integrals import read_integral
     from batwatt.inputs.workloads.batsim_files import read_workload
@@ -73,29 +79,13 @@ def account_command(
     from batwatt.report.saved_runs import begin_of
     from batwatt.systems.carbon.account import account
 
-    file = signal.file
+    file = signal_file("carbon", carbon)
     begin_s = begin_of(prefix)
     if begin_s is not None and file.begin is None:
         file = replace(file, run_clock=Clock(begin_s))
     integral = read_integral(file)
-    paid = price.integral(file, integral)
+    paid = price_integral(price, file, integral)
     found = account(prefix, integral, None if workload is None else read_workload(workload), price=paid)
     if segments is not None:
         write_output(found.per_segment().to_csv(index=False, lineterminator="\n"), segments)
     write_output(json_text(found.metrics()), output)
-
-
-def jobs_command(
-    n: Annotated[int, typer.Option("-n", "--jobs", help="How many.", min=1, max=1_000_000)] = 3387,
-    seed: Seed = 0,
-    output: Output = None,
-) -> None:
-    """Write the machine-learning jobs of Let's Wait Awhile, on workdays of 2020, as CSV for `carbon run`.
-
-    [bold]Example:[/] batwatt carbon jobs -o out/ml.csv
-    """
-    from batwatt.inputs.traces.jobs_csv import COLUMNS
-    from batwatt.systems.carbon.simulators.lwa_jobs import ml_jobs
-
-    rows = "".join(f"{job.arrival_s:.0f},{job.length_s:.0f},{job.cpus}\n" for job in ml_jobs(n, seed))
-    write_output(f"{','.join(COLUMNS)}\n{rows}", output)

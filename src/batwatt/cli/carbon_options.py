@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batwatt.checks import finite
 from batwatt.cli.options import unit_of
-from batwatt.cli.shared import numbers_of, one_of
+from batwatt.cli.shared import numbers_of
 from batwatt.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ PLANNING = "Planning"
 _signal, _price, _planning, _waiting, _machines = (
     partial(typer.Option, rich_help_panel=panel) for panel in ("Signal", "Price", PLANNING, "Waiting", "Machines")
 )
+CarbonFile = Annotated[
+    str,
+    _signal("--carbon", help="Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01."),
+]
+PriceFile = Annotated[str | None, _price("--price", help="Price of energy, per kWh (or EUR/MWh), likewise.")]
 JobsUnit = Annotated[str, typer.Option("--length-unit", help="Times of the jobs are in seconds or hours.")]
 Watts = Annotated[
     float | None, typer.Option("--watts", help="Power of a cpu of jobs that say none, W.", show_default="1")
@@ -45,75 +50,41 @@ Wait = Annotated[
 ]
 DeadlineH = Annotated[float | None, _waiting("--deadline", help="Instead: hours from arrival to completion.")]
 Constraint = Annotated[str | None, _waiting("--constraint", help="Instead: next-workday or semi-weekly.")]
-LwaConstraint = Annotated[
-    str | None,
-    _waiting(
-        "--constraint",
-        help="next-workday, semi-weekly, or by how many half hours any job may be shifted.",
-        show_default="next-workday",
-    ),
-]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SignalOptions:
-    """The carbon signal."""
+def signal_file(kind: SignalKind, text: str) -> SignalFile:
+    """The file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`. Raises InputError."""
+    from batwatt.inputs.series.signal_spec import parse_signal
 
-    signal: Annotated[Path, _signal("--signal", help="Carbon intensity: a file, then keys if needed.")]
-    begin: Annotated[str | None, _signal("--begin", help="Date of 0 s.", show_default="the first row")] = None
-    zone: Annotated[str | None, _signal("--zone", help="Zone, if the file has several.")] = None
-    column: Annotated[str | None, _signal("--column", help="Its column.", show_default="by its name")] = None
-    tz: Annotated[str, _signal("--tz", help="Time zone of dates without an offset, and of people.")] = "UTC"
-    kind: Annotated[str, _signal("--kind", help="lifecycle or direct, if the file has both.")] = "lifecycle"
+    spec = parse_signal(kind, text)
+    if spec.repeat:
+        raise InputError(spec.text, "repeat= is for runs", "take a longer file")
+    return spec.file
 
-    @property
-    def file(self) -> SignalFile:
-        """The column that these options tell of. Raises InputError."""
-        from batwatt.inputs.series.signal_file import Kind
 
-        kind = one_of("--kind", "kind of emissions", self.kind, get_args(Kind))
-        options = {"column": self.column, "zone": self.zone, "begin": self.begin}
-        options |= {"kind": kind if kind != "lifecycle" else None, "tz": self.tz if self.tz != "UTC" else None}
-        return _file_of("carbon", self.signal, **options)
+def price_integral(
+    text: str | None, carbon_file: SignalFile, carbon: SignalIntegral, until: float | str | None = None
+) -> SignalIntegral | None:
+    """The price from the date of 0 s of the carbon signal, in its time zone unless it states one. Raises InputError."""
+    from batwatt.inputs.series.integrals import read_integral
+
+    if text is None:
+        return None
+    file = signal_file("price", text)
+    begin = file.begin or carbon.begin or carbon_file.begin
+    tz = carbon_file.tz if file.tz == "UTC" else file.tz
+    price = read_integral(replace(file, begin=begin, tz=tz), until)
+    if price.begin != carbon.begin and price.begin and carbon.begin:
+        problem = f"begins at {price.begin}, the carbon signal at {carbon.begin}"
+        raise InputError(text, problem, "leave from= to --carbon")
+    return price
 
 
 @dataclass(frozen=True, kw_only=True)
 class PriceOptions:
-    """The price of energy, if it has one. Raises InputError."""
-
-    price: Annotated[Path | None, _price("--price", help="Price of energy: a file, then keys if needed.")] = None
-    price_column: Annotated[str | None, _price("--price-column", help="Its column.", show_default="by its name")] = None
-
-    def __post_init__(self) -> None:
-        if self.price is None and self.price_column is not None:
-            raise InputError("--price-column", "is for a price", "give --price, too")
-
-    def integral(
-        self, signal: SignalFile, carbon: SignalIntegral, until: float | str | None = None
-    ) -> SignalIntegral | None:
-        """The price from the date at which the carbon signal begins. Raises InputError."""
-        from batwatt.inputs.series.integrals import read_integral
-
-        if self.price is None:
-            return None
-        begin, tz = carbon.begin or signal.begin, signal.tz if signal.tz != "UTC" else None
-        return read_integral(_file_of("price", self.price, column=self.price_column, tz=tz, begin=begin), until)
-
-
-def _file_of(wanted: SignalKind, text: Path, **options: Any) -> SignalFile:
-    """The file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`, and the options. Raises InputError."""
-    from batwatt.inputs.series.signal_spec import parse_signal
-
-    spec = parse_signal(wanted, text)
-    if spec.repeat:
-        raise InputError(spec.text, "repeat= is for runs", "take a longer file")
-    return replace(spec.file, **{name: value for name, value in options.items() if value is not None})
-
-
-@dataclass(frozen=True, kw_only=True)
-class WeightOptions(PriceOptions):
     """The price of energy, and what it counts compared with carbon."""
 
+    price: PriceFile = None
     carbon_weight: Annotated[
         float | None, _price("--carbon-weight", help="Weight of a g of carbon.", show_default="1")
     ] = None
@@ -124,8 +95,9 @@ class WeightOptions(PriceOptions):
     @property
     def weights(self) -> tuple[float, float]:
         """The weights of carbon and price. Raises InputError."""
-        if self.price_weight is not None and self.price is None:
-            raise InputError("--price-weight", "is for a price", "give --price, too")
+        for option, weight in (("--carbon-weight", self.carbon_weight), ("--price-weight", self.price_weight)):
+            if weight is not None and self.price is None:
+                raise InputError(option, "is for a price", "give --price, too")
         carbon = number_of("--carbon-weight", 1.0 if self.carbon_weight is None else self.carbon_weight)
         price = number_of("--price-weight", self.price_weight or 0.0)
         if not carbon + price > 0.0:
@@ -138,17 +110,26 @@ class ForecastOptions:
     """How wrong policies see the signal."""
 
     forecast_error: Annotated[
-        float, _signal("--forecast-error", help="Policies see the signal with errors of this share of its mean.")
-    ] = 0.0
+        float | None,
+        _signal(
+            "--forecast-error",
+            help="Policies see the signal with errors of this share of its mean.",
+            show_default="0",
+        ),
+    ] = None
     repetitions: Annotated[int | None, _signal("--repetitions", help="Drawn so often.", min=1, show_default="10")] = (
         None
     )
-    seed: Annotated[int, _signal("--seed", help="Of the errors.", min=0)] = 0
+    seed: Annotated[int | None, _signal("--seed", help="Of the errors.", min=0, show_default="0")] = None
 
     @property
-    def error(self) -> float:
-        """The share of the mean. Raises InputError."""
-        return number_of("--forecast-error", self.forecast_error)
+    def options(self) -> dict[str, float | int | None]:
+        """The same as `ShiftOptions` has it. Raises InputError."""
+        for option, value in (("--repetitions", self.repetitions), ("--seed", self.seed)):
+            if value is not None and self.forecast_error is None:
+                raise InputError(option, "is for errors of forecasts", "give --forecast-error, too")
+        error = None if self.forecast_error is None else number_of("--forecast-error", self.forecast_error)
+        return {"forecast_error": error, "repetitions": self.repetitions, "seed": self.seed}
 
 
 @dataclass(frozen=True, kw_only=True)

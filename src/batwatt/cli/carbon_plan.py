@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from batwatt.cli.carbon_options import (
+    CarbonFile,
     Checkpoints,
     MaxStarts,
-    SignalOptions,
+    PriceOptions,
     Slot,
     Watts,
-    WeightOptions,
     number_of,
+    price_integral,
+    signal_file,
     watts_of,
 )
 from batwatt.cli.inputs import Output, write_output
@@ -26,11 +28,11 @@ from batwatt.model.workload import MOST_CPUS
 @options_of
 def plan_command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="Its start-up and its work in phases (JSON).")],
-    signal: SignalOptions,
+    carbon: CarbonFile,
     deadline: Annotated[
         str, typer.Option("--deadline", help="When it must have finished: s of the signal, or a date.")
     ],
-    price: WeightOptions,
+    price: PriceOptions,
     start: Annotated[str, typer.Option("--start", help="When it may start: s of the signal, or a date.")] = "0",
     slot_s: Slot = None,
     max_starts: MaxStarts = None,
@@ -44,7 +46,7 @@ def plan_command(
 
     [bold]Example:[/]
     batwatt carbon plan workloads/carbon/job.json
-      --signal power_profiles/carbon/carbon-hourly.csv
+      --carbon power_profiles/carbon/carbon-hourly.csv
       --start 2024-07-01T06:00 --deadline 2024-07-02T06:00
     """
     from batwatt.inputs.series.integrals import offset_s, read_integral
@@ -56,14 +58,15 @@ def plan_command(
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
     model = read_model(job, watts_of(watts))
-    file = signal.file
+    file = signal_file("carbon", carbon)
     until = _until(deadline)
     integral = read_integral(file, until)
     start_s, deadline_s = (
         offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
     )
     asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
-    found = plan_job(job.stem, model, integral, price.integral(file, integral, until), weights, asked)
+    paid = price_integral(price.price, file, integral, until)
+    found = plan_job(job.stem, model, integral, paid, weights, asked)
     if picture is not None:
         plot_gantt(found.execution, integral, picture, deadline_s)
     write_output(json_text(found.content), output)

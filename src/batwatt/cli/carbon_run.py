@@ -1,66 +1,168 @@
-"""The commands about many jobs: `carbon run` and `policies`; `gaia` and `lwa` by the rules of others."""
+"""The commands about many jobs: `carbon run` and `carbon policies`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.carbon_modes import GaiaRequest, LwaRequest, OwnRequest, ShiftRequest
+from batwatt.cli.carbon_options import (
+    Averaged,
+    CarbonFile,
+    CarbonPolicy,
+    Checkpoints,
+    Constraint,
+    DeadlineH,
+    ForecastOptions,
+    JobsUnit,
+    MaxStarts,
+    PriceOptions,
+    ReservedOptions,
+    Slot,
+    Wait,
+    Watts,
+    number_of,
+    price_integral,
+    read_jobs,
+    signal_file,
+    wait_of,
+)
 from batwatt.cli.inputs import write_output
 from batwatt.cli.options import PREFIX_HELP, Plugins
-from batwatt.cli.printing import below, manners, show_described, show_table, tabular
+from batwatt.cli.printing import below, show_described, show_table, tabular
+from batwatt.cli.shared import given_of
 from batwatt.errors import InputError, printable
-from batwatt.units import HOUR_S, J_PER_KWH
+from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from batwatt.systems.carbon.outcome import Outcome
+    from batwatt.systems.carbon.simulate import ShiftOptions
 
 BASE = "immediate"
 """The policy that savings are measured against."""
-PolicyNames = Annotated[str, typer.Option("--policy", help="A name of --list; or several to compare, with commas.")]
+MARGIN_S = 8 * DAY_S
+"""How much longer than planned the signal is read: constraints reach a week, and jobs that start often take longer."""
+USERS = {
+    "--carbon-policy": ("carbon", "carbon-cost"),
+    "--slot-s": ("wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"),
+    "--max-starts": ("phase-aware", "phase-aware-checkpoints"),
+}
+"""Policies of batwatt that use an option."""
 Figures = Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")]
 Export = Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default="out/carbon")]
 
 
-def _listing(simulator: str) -> Any:
-    """The option that lists a simulator's policies, whatever else is given."""
+@dataclass(frozen=True, kw_only=True)
+class ShiftRequest:
+    """The options of `carbon run` that say what is simulated; None where one is not given."""
 
-    def show(wanted: bool) -> None:
-        if wanted:
-            # this is looked at before other options
-            manners.as_json = "--json" in manners.words
-            rules = import_module(f"batwatt.systems.carbon.simulators.{simulator}")
-            _show_policies(rules.POLICIES.items())
-            raise typer.Exit
+    carbon: CarbonFile
+    workload: Annotated[
+        Path,
+        typer.Option("-w", "--workload", help="CSV: arrival_time,length,cpus; and name and args of their models."),
+    ]
+    length_unit: JobsUnit = "seconds"
+    carbon_policy: CarbonPolicy = None
+    wait: Wait = None
+    deadline: DeadlineH = None
+    constraint: Constraint = None
+    forecast: ForecastOptions
+    price: PriceOptions
+    machines: ReservedOptions
+    averaged: Averaged = False
+    slot_s: Slot = None
+    max_starts: MaxStarts = None
+    checkpoints: Checkpoints = False
+    watts: Watts = None
 
-    return typer.Option("--list", callback=show, is_eager=True, help="List the policies.")
+    @property
+    def about(self) -> dict[str, Any]:
+        """The options that are given, as JSON."""
+        values = {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in _flat(self).items()
+            if value not in (None, False)
+        }
+        return {name: values.pop(name) for name in ("carbon", "workload", "length_unit")} | values
+
+    def simulator(self, policies: Sequence[str]) -> Callable[[str], Outcome]:
+        """Read the jobs and the signals, check all options, and return what runs a policy by name.
+
+        Raises InputError.
+        """
+        from batwatt.inputs.series.integrals import read_integral
+        from batwatt.systems.carbon.simulate import simulate
+
+        file = signal_file("carbon", self.carbon)
+        options = self._options(file.tz)
+        self._refuse_unused(policies, options)
+        carbon_weight, price_weight = self.price.weights
+        jobs = read_jobs(self.workload, self.length_unit, self.watts)
+        waits_s = HOUR_S * (max(options.wait_h) if options.deadline_h is None else options.deadline_h)
+        until_s = max(job.arrival_s + 2.0 * job.length_s for job in jobs) + waits_s + MARGIN_S
+        integral = read_integral(file, until_s)
+        price = price_integral(self.price.price, file, integral, until_s)
+        options = replace(options, price=price, carbon_weight=carbon_weight, price_weight=price_weight)
+
+        def run(policy: str) -> Outcome:
+            return simulate(jobs, integral, policy, options)
+
+        return run
+
+    def _options(self, clock: str) -> ShiftOptions:
+        """All options but the price and its weight."""
+        from batwatt.systems.carbon.simulate import ShiftOptions
+
+        ways = given_of({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
+        if len(ways) > 1:
+            raise InputError(", ".join(ways), "are two ways to say how long jobs may wait", "give one of them")
+        options = {
+            "wait_h": None if self.wait is None else wait_of(self.wait),
+            "deadline_h": None if self.deadline is None else number_of("--deadline", self.deadline, above=True),
+            "slot_s": None if self.slot_s is None else number_of("--slot-s", self.slot_s, above=True),
+            "constraint": self.constraint,
+            "carbon_policy": self.carbon_policy,
+            **self.forecast.options,
+            "reserved": self.machines.reserved,
+            "prices": self.machines.prices,
+            "max_starts": self.max_starts,
+            "averaged": self.averaged,
+            "checkpoints": self.checkpoints,
+            "clock": clock,
+        }
+        return ShiftOptions(**given_of(options))
+
+    def _refuse_unused(self, policies: Sequence[str], options: ShiftOptions) -> None:
+        """Raise InputError if all policies are ours and none of them uses an option that is given."""
+        from batwatt.systems.carbon.simulate import rule_named
+
+        rules = [rule_named(name, options.carbon_policy) for name in policies]
+        if not all(rule.policy.choose.__module__.startswith("batwatt.") for rule in rules):
+            return
+        names = {name for rule in rules for name in (rule.name.replace("-spot", ""), rule.policy.name)}
+        values = {"--carbon-policy": self.carbon_policy, "--slot-s": self.slot_s, "--max-starts": self.max_starts}
+        for option in given_of(values):
+            if not names & set(USERS[option]):
+                raise InputError(option, f"is for {', '.join(USERS[option])}", "leave it out, or take one of these")
 
 
-def _write(asked: ShiftRequest, export: Path, outcomes: list[Outcome], table: pd.DataFrame) -> str:
-    """Write the files of the last outcome, compared with the first; returns their names."""
-    from batwatt.results.writers import file_of
-    from batwatt.systems.carbon.outcome import write_outcome
-
-    segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
-    about = {
-        "compat": asked.compat,
-        "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
-        "saved_share": float(table["saved_share"].iloc[-1]),
-        "inputs": asked.about,
-    }
-    write_outcome(segments, metrics, outcomes[-1], about)
-    return printable(f"files: {metrics}, {segments}")
+def _flat(model: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass and of the dataclasses in it."""
+    values: dict[str, Any] = {}
+    for field in fields(model):
+        value = getattr(model, field.name)
+        values |= _flat(value) if is_dataclass(value) else {field.name: value}
+    return values
 
 
 @tabular
 def run_command(
-    asked: OwnRequest,
+    request: ShiftRequest,
     policy: Annotated[
         str,
         typer.Option("--policy", help="A name of `batwatt carbon policies`; or several to compare, with commas."),
@@ -74,82 +176,52 @@ def run_command(
     With --price machines are free unless there are --machine-prices.
 
     [bold]Example:[/]
-    batwatt carbon run --jobs workloads/carbon/jobs.csv
-      --signal power_profiles/carbon/carbon-hourly.csv
+    batwatt carbon run -w workloads/carbon/jobs.csv
+      --carbon power_profiles/carbon/carbon-hourly.csv
       --policy phase-aware --deadline 24 -e out/x
     """
-    _run(asked, policy, export, output)
-
-
-@tabular
-def gaia_command(
-    asked: GaiaRequest,
-    policy: PolicyNames,
-    export: Export = None,
-    output: Figures = None,
-    listing: Annotated[bool, _listing("gaia")] = False,
-) -> None:
-    """Run a policy by GAIA's rules and write the files of `carbon run`; or compare several.
-
-    [bold]Example:[/]
-    batwatt carbon gaia --jobs workloads/cloud/jobs.csv --length-unit hours
-      --signal power_profiles/carbon/carbon-hourly.csv
-      --policy suspend-resume --wait 6x24 -e out/gaia
-    """
-    _run(asked, policy, export, output)
-
-
-@tabular
-def lwa_command(
-    asked: LwaRequest,
-    policy: PolicyNames,
-    export: Export = None,
-    output: Figures = None,
-    listing: Annotated[bool, _listing("lwa")] = False,
-) -> None:
-    """Run a policy by the rules of Let's Wait Awhile and write the files of `carbon run`; or compare several.
-
-    [bold]Example:[/]
-    batwatt carbon lwa --jobs workloads/cloud/jobs.csv --length-unit hours
-      --signal power_profiles/carbon/carbon-hourly.csv
-      --policy interrupting --constraint semi-weekly -e out/lwa
-    """
-    _run(asked, policy, export, output)
-
-
-@tabular
-def policies_command(plugin: Plugins = None) -> None:
-    """List our policies; those of others: `carbon gaia --list`, `carbon lwa --list`.
-
-    [bold]Example:[/] batwatt carbon policies
-    """
-    from batwatt.systems.carbon.simulate import described
-
-    _show_policies(described())
-
-
-def _show_policies(policies: Iterable[tuple[str, str]]) -> None:
-    show_described([{"name": name, "description": line} for name, line in policies])
-
-
-def _run(asked: ShiftRequest, policy: str, export: Path | None, output: Path | None) -> None:
-    """Run one policy and write its files, or several; show them compared with immediate starts. Raises InputError."""
     names = [name.strip() for name in policy.split(",") if name.strip()]
     if not names:
         raise InputError("--policy", "names none", "write one name, or several with commas")
     if export is not None and len(names) > 1:
         raise InputError("--export", "is for one policy", "leave it out, or name one policy")
-    run = asked.simulator()
+    run = request.simulator(names)
     ran = [run(name) for name in names]
     base = next((outcome for outcome in ran if outcome.policy == BASE), None) or run(BASE)
     outcomes = [base, *(outcome for outcome in ran if outcome.policy != BASE)]
     table = _table(outcomes, base)
-    written = _write(asked, export or Path("out/carbon"), outcomes, table) if len(names) == 1 else None
+    written = _write(request, export or Path("out/carbon"), outcomes[-1], table) if len(names) == 1 else None
     if output is not None:
         write_output(table.to_csv(index=False, lineterminator="\n"), output)
     _show(table)
     if written is not None:
         below(written)
+
+
+@tabular
+def policies_command(plugin: Plugins = None) -> None:
+    """List the policies.
+
+    [bold]Example:[/] batwatt carbon policies
+    """
+    from batwatt.systems.carbon.simulate import described
+
+    show_described([{"name": name, "description": line} for name, line in described()])
+
+
+def _write(request: ShiftRequest, export: Path, outcome: Outcome, table: pd.DataFrame) -> str:
+    """Write the files of an outcome, compared with immediate starts; return their names."""
+    from batwatt.results.writers import file_of
+    from batwatt.systems.carbon.outcome import write_outcome
+
+    segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
+    about = {
+        "immediate_carbon_g": float(table["carbon_g"].iloc[0]),
+        "saved_share": float(table["saved_share"].iloc[-1]),
+        "inputs": request.about,
+    }
+    write_outcome(segments, metrics, outcome, about)
+    return printable(f"files: {metrics}, {segments}")
 
 
 def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:

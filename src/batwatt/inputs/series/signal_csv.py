@@ -145,20 +145,12 @@ def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
 
 
 def read_rows(file: SignalFile, count: int) -> Rows:
-    """At most `count` rows from the first one at or after `begin`, as the file has them.
+    """At most `count` first rows, as the file has them.
 
     Neither sorted nor filled: values that are empty are NaN. Raises InputError.
     """
     columns = _columns(file)
-    times, dated, values = columns.times_s, columns.dated, columns.values
-    first = 0
-    if file.begin is not None:
-        begin = moment(file.begin, dated, file)
-        if not np.nanmin(times) <= begin <= np.nanmax(times):
-            raise InputError(file.path, f"has no row of {file.begin}", "take another part")
-        first = int(np.flatnonzero(times >= begin)[0])
-    part = slice(first, first + count)
-    return Rows(times[part], values[part], dated)
+    return Rows(columns.times_s[:count], columns.values[:count], columns.dated)
 
 
 def _columns(file: SignalFile) -> _Columns:

@@ -35,7 +35,7 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
         where = f"{path}: job {row.id}"
         if not row.submit_s < SINCE_1970_S:
             problem = f"arrives at {number_text(row.submit_s)} s, {row.submit_s / YEAR_S:.0f} years after 0 s"
-            raise InputError(where, problem, "is it a date? then give seconds after the signal's 0 s (--begin)")
+            raise InputError(where, problem, "is it a date? then give seconds after the signal's 0 s (from=)")
         if row.cpus <= 0 or (row.run_s <= 0.0 and _kind(row) == "constant"):
             left_out += 1
             continue

@@ -1,1 +1,0 @@
-"""The reference simulators GAIA and Let's Wait Awhile, rule by rule."""
