@@ -269,8 +269,8 @@ def _carbon() -> Named:
     job = f"workloads/carbon/job.json --carbon {CARBON}"
     yield "carbon plan", f"carbon plan {job} {ends} --picture out/plan.svg"
     yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
-    yield "carbon policies", "carbon policies"
-    yield "carbon policies json", "carbon policies --json"
+    constraint = "--policy wait-awhile-interrupting --constraint semi-weekly --forecast-error 0.1 --repetitions 2"
+    yield "carbon run constraint", f"carbon run {CARBON_JOBS} {constraint} -e out/x"
     workload = "workloads/carbon/jobs.csv --watts 60 --machines 20 -o out/w.json -p out/p.xml"
     yield "carbon workload", f"carbon workload {workload}"
     for policy in ("phase-aware", "immediate", "suspend-resume"):
@@ -372,6 +372,7 @@ def _series() -> Named:
     yield "events", "events power_profiles/profile1.csv"
     yield "events batsim 5", "events made/events.txt --to batsim5 && events made/falls5.txt --to batsim4"
     yield "characterise walk", "characterise power_profiles/walk-small.csv"
+    yield "characterise file", f"characterise {CARBON} --column carbon_intensity"
     yield "characterise column", f"characterise stranded:{CARBON},threshold=300 --machines 40 --end 604800"
     yield "generate walk", "generate walk --seed 2 --mean 20 --range 8 --period 1800 --step 2 --stay --end 200000"
 

@@ -85,9 +85,9 @@ def test_the_same_over_a_socket(tmp_path, house):
         ({"shift": "waitin"}, "did you mean 'waiting'"),
         (
             {"shift": "nothing"},
-            "^option 'shift': no policy 'nothing'; known: cst-average, .*, waiting. See `batwatt carbon policies`.$",
+            "^option 'shift': no policy 'nothing'; known: cst-average, .*, waiting. See `batwatt policies`.$",
         ),
-        ({"shift": 5}, "^option 'shift': 5 is not a name or an object \\(policy of `batwatt carbon policies` .*\\)$"),
+        ({"shift": 5}, "^option 'shift': 5 is not a name or an object \\(policy of `batwatt policies` .*\\)$"),
     ],
 )
 def test_refused(options, line):

@@ -151,6 +151,7 @@ def test_options_of_earlier_versions_say_what_replaces_them(house, command, opti
 def test_commands_of_earlier_versions_say_what_replaces_them(house):
     for command in ("gaia", "lwa", "jobs"):
         assert f"`batwatt carbon {command}` is gone; use `batwatt " in house.batwatt("carbon", command, "-n", 3).line
+    assert "`batwatt carbon policies` is now `batwatt policies`" in house.batwatt("carbon", "policies").line
     assert "--jobs is now --workload" in house.batwatt("carbon", "run", "--jobs", JOB).line
     assert "No such command 'laws'" in house.batwatt("carbon", "laws").line
 

@@ -96,11 +96,11 @@ def test_several_policies_order_as_the_laws_have_it(house):
 
 
 def test_policies(house):
-    done = good(house.batwatt("carbon", "policies"))
+    done = good(house.batwatt("policies"))
     rows = [line.split("\t") for line in done.out.splitlines()]
-    assert {"immediate", "phase-aware", "carbon-cost"} < {row[0] for row in rows} and all(
-        len(row) == 2 and row[1].endswith(".") for row in rows[1:]
-    )
+    kinds = {row[1]: row[0] for row in rows}
+    assert kinds["immediate"] == kinds["phase-aware"] == "policy"
+    assert kinds["cost"] == kinds["carbon-cost"] == kinds["POLICY-spot"] == "machine_rule"
 
 
 @pytest.mark.parametrize(

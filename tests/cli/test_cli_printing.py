@@ -21,12 +21,12 @@ from batwatt.cli.printing import manners
 from batwatt.results.metrics import METRICS
 
 CARBON = "-w workloads/carbon/jobs.csv --carbon power_profiles/carbon/carbon-hourly.csv"
+STARVING = "workloads/periods/starving.json --min-yields 0,0.25"
 QUICK = {
     "policies": "policies",
     "options": "policies varcap",
-    "carbon policies": "carbon policies",
     "carbon": f"carbon run {CARBON} --policy oracle,phase-aware --deadline 24",
-    "front": "checkpoint front workloads/periods/starving.json --min-yields 0,0.25",
+    "front": f"checkpoint front {STARVING}",
     "capacity": "characterise walk:range=0.6,seed=1",
 }
 
@@ -41,7 +41,7 @@ def compare(house, *words):
 def test_every_table_can_be_json():
     assert set(TABULAR) == {
         "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
-        "carbon run", "carbon policies",
+        "carbon run",
         "characterise", "policies", "metrics", "job-power",
     }  # fmt: skip
 
@@ -122,15 +122,15 @@ def test_json_of_a_capacity_has_numbers(house):
         ("policies -v varcap", logging.INFO),
         ("-v policies -v", logging.DEBUG),
         ("-vv policies", logging.DEBUG),
-        ("carbon -v policies", logging.INFO),
-        ("-v carbon policies --verbose", logging.DEBUG),
+        (f"checkpoint -v front {STARVING}", logging.INFO),
+        ("-v policies --verbose", logging.DEBUG),
         ("policies -q", logging.ERROR),
         ("--quiet policies -v", logging.ERROR),
     ],
 )
 def test_verbose_and_quiet_stand_anywhere(house, words, level):
     done = house.batwatt(*words.split())
-    assert done.code == 0 and done.out.startswith(("kind\t", "name\t"))
+    assert done.code == 0 and done.out.startswith(("kind\t", "name\t", "asked\t"))
     assert logging.getLogger().level == manners.level == level
 
 

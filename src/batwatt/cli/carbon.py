@@ -6,7 +6,7 @@ import typer
 
 from batwatt.cli.carbon_engine import account_command, workload_command
 from batwatt.cli.carbon_plan import plan_command
-from batwatt.cli.carbon_run import policies_command, run_command
+from batwatt.cli.carbon_run import run_command
 
 carbon = typer.Typer(
     name="carbon",
@@ -22,7 +22,6 @@ carbon = typer.Typer(
 )
 
 carbon.command("run")(run_command)
-carbon.command("policies")(policies_command)
 carbon.command("plan")(plan_command)
 carbon.command("workload")(workload_command)
 carbon.command("account")(account_command)

@@ -1,4 +1,4 @@
-"""The commands about many jobs: `carbon run` and `carbon policies`."""
+"""The command about many jobs: `carbon run`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from batwatt.cli.carbon_options import (
 )
 from batwatt.cli.inputs import write_output
 from batwatt.cli.options import PREFIX_HELP, Plugins
-from batwatt.cli.printing import below, show_described, show_table, tabular
+from batwatt.cli.printing import below, show_table, tabular
 from batwatt.cli.shared import given_of
 from batwatt.errors import InputError, printable
 from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
@@ -165,7 +165,7 @@ def run_command(
     request: ShiftRequest,
     policy: Annotated[
         str,
-        typer.Option("--policy", help="A name of `batwatt carbon policies`; or several to compare, with commas."),
+        typer.Option("--policy", help="A name of `batwatt policies`; or several to compare, with commas."),
     ],
     export: Export = None,
     output: Figures = None,
@@ -196,17 +196,6 @@ def run_command(
     _show(table)
     if written is not None:
         below(written)
-
-
-@tabular
-def policies_command(plugin: Plugins = None) -> None:
-    """List the policies.
-
-    [bold]Example:[/] batwatt carbon policies
-    """
-    from batwatt.systems.carbon.simulate import described
-
-    show_described([{"name": name, "description": line} for name, line in described()])
 
 
 def _write(request: ShiftRequest, export: Path, outcome: Outcome, table: pd.DataFrame) -> str:

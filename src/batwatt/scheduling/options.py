@@ -46,7 +46,7 @@ class SchedulerOptions(BaseModel):
     platform: Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
     shift: PartChoice | None = Field(
         None,
-        description="policy of `batwatt carbon policies` by which a job is held after its submission, for --carbon or "
+        description="policy of `batwatt policies` by which a job is held after its submission, for --carbon or "
         '--price: a name, or {"name": "waiting", "wait_h": [6, 24]}',
     )
 

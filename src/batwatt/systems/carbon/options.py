@@ -18,7 +18,7 @@ class CarbonOptions(SchedulerOptions):
     days: float | None = Field(None, gt=0.0, description="how many days of both are read; by default all")
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
-    policy: str = Field("phase-aware", description="a policy of `batwatt carbon policies`")
+    policy: str = Field("phase-aware", description="a policy of `batwatt policies`")
     order: PartChoice = Field(
         "fcfs", description="queue order by which jobs that arrive together, or are planned anew, are planned"
     )

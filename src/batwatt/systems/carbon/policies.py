@@ -83,7 +83,7 @@ def policy_named(name: str, where: str = "option policy", suspending: bool = Tru
     plain = name.lower().replace("_", "-")
     if not is_policy(plain):
         known = [policy.name for policy in POLICIES.values() if suspending or not policy.interrupting]
-        raise UnknownNameError(where, "policy", name, known, "See `batwatt carbon policies`.")
+        raise UnknownNameError(where, "policy", name, known, "See `batwatt policies`.")
     return POLICIES[plain]
 
 

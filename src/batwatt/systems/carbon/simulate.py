@@ -14,7 +14,6 @@ import pandas as pd
 from batwatt.checks import Between, Parameters, rng_of
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.scheduling.registry import load_distributed
 from batwatt.systems.carbon.costs import FREE, MachinePrices, Request, assign
 from batwatt.systems.carbon.execution import Execution, Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import NoPlanError
@@ -101,19 +100,12 @@ def rule_named(name: str, carbon_policy: str = "oracle") -> Rule:
     base = "latest" if plain == "cost" else plain.removesuffix("-cost")
     if base != "carbon" and not is_policy(base):
         known = [*POLICIES, *(rule for rule in MACHINE_RULES if rule.islower())]
-        raise UnknownNameError("option policy", "policy", name, known, "See `batwatt carbon policies`.")
+        raise UnknownNameError("option policy", "policy", name, known, "See `batwatt policies`.")
     policy = policy_named(carbon_policy if base == "carbon" else base)
     if conserving and policy.interrupting:
         problem = f"{name!r} would start jobs earlier than planned, and {policy.name} plans to suspend them"
         raise InputError("option policy", problem, "take a policy that does not suspend jobs")
     return Rule(full, policy, conserving, spot)
-
-
-def described() -> Iterator[tuple[str, str]]:
-    """Every name and what it means."""
-    load_distributed()
-    yield from ((name, policy.first_line) for name, policy in POLICIES.items())
-    yield from MACHINE_RULES.items()
 
 
 def simulate(
