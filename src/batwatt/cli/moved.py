@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "gaia": "is gone; use `batwatt carbon run`, or the script papers/carbon/gaia.py for GAIA's own numbers",
         "lwa": "is gone; use `batwatt carbon run` with the policies wait-awhile and wait-awhile-interrupting",
         "policies": "is now `batwatt policies`",
-        "jobs": "is gone; use `batwatt generate workload`, or workloads/carbon/jobs.csv",
+        "jobs": "is gone; use `batwatt generate trace`, or workloads/carbon/jobs.csv",
     },
 }
 """Group of commands -> command -> what is said of it."""
