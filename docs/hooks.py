@@ -1,6 +1,7 @@
 """What MkDocs asks this project while it builds the site: generated reference pages, pages from other folders, links.
 
 A page says where a generated part goes: `<!-- generated: NAME ARGUMENTS -->`; NAME is a function of `GENERATED` below.
+The line after it is for readers of the repository: the site has the part instead.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ BOOSTS = {"explanation": 1e-3, "about": 1e-3, RESULTS: 1e-6}
 PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-MARK = re.compile(r"^<!-- generated: (\w+)(.*?) -->$", re.MULTILINE)
+MARK = re.compile(r"^<!-- generated: (\w+)(.*?) -->(?:\n_In a clone: .*_)?$", re.MULTILINE)
 
 
 # pages
