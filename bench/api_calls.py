@@ -9,6 +9,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt import gym, testing
+from batwatt.results.figures import rounded
 
 PLATFORM, WORKLOAD = "platforms/small.xml", "workloads/small.json"
 ENVELOPE = "power_profiles/small.csv"
@@ -46,7 +47,7 @@ def simulate() -> None:
     given = {"options": {"response": "hfld"}, "envelope": ENVELOPE}
     result = bw.simulate(PLATFORM, WORKLOAD, **given, progress=lambda time_s, ended: times_s.append(time_s))
     _show(result, result._repr_html_(), result.metrics, result.jobs, result.machines, result.power, bool(times_s))
-    _show(isinstance(result, bw.Result), result.figures.metrics.as_dict() == result.metrics, result.platform)
+    _show(isinstance(result, bw.Result), rounded(result.figures.metrics) == result.metrics, result.platform)
     result.warn()
     _show(result.save("out/x"))
     result.plot_power("Title").savefig("out/power.png")

@@ -124,8 +124,8 @@ def scheduler_line(folder: Path) -> str:
     metrics = run(spec).metrics
     seconds = time.perf_counter() - began
     return (
-        f"scheduler, {metrics.jobs_total} jobs on 96 machines: {seconds:.1f} s, {metrics.checkpoints} checkpoints, "
-        f"{metrics.recoveries} recoveries, goodput {metrics.goodput:.4f}"
+        f"scheduler, {metrics['jobs_total']} jobs on 96 machines: {seconds:.1f} s, "
+        f"{metrics['checkpoints']} checkpoints, {metrics['recoveries']} recoveries, goodput {metrics['goodput']:.4f}"
     )
 
 

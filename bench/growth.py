@@ -81,7 +81,7 @@ def run_case(case: Case, count: int, folder: Path, prefix: Path) -> float:
     began = time.process_time()
     metrics = run(spec).metrics
     cpu_s = time.process_time() - began
-    if metrics.jobs_finished + metrics.jobs_rejected != count:
+    if metrics["jobs_finished"] + metrics["jobs_rejected"] != count:
         raise RuntimeError(f"{case.name}: {metrics}")
     return cpu_s
 

@@ -48,10 +48,10 @@ def full(workload: int, profile: int, options: dict[str, object]) -> None:
         result = run_optimum(spec)
         elapsed_s = time.process_time() - began
     metrics = result.metrics
-    kills = metrics.killed_power + metrics.killed_walltime
+    kills = metrics["killed_power"] + metrics["killed_walltime"]
     print(
-        f"{workload:02d} profile{profile}  {metrics.mean_slowdown:.4f}  {result.lower_bound:.4f}  {result.gap:.3f}"
-        f"  violations {metrics.violations} kills {kills}  {elapsed_s:.1f} s of a core",
+        f"{workload:02d} profile{profile}  {metrics['mean_slowdown']:.4f}  {result.lower_bound:.4f}  {result.gap:.3f}"
+        f"  violations {metrics['violations']} kills {kills}  {elapsed_s:.1f} s of a core",
         flush=True,
     )
 

@@ -78,8 +78,9 @@ def child(text: str) -> None:
     metrics = run(spec).metrics
     seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    took = {"s": seconds, "cpu_s": cpu_s, "bytes": peak, "jobs": metrics.jobs_total, "runs": metrics.jobs_finished}
-    print(json.dumps({**took, "terminations": metrics.terminations, "rejected": metrics.jobs_rejected}))
+    took = {"s": seconds, "cpu_s": cpu_s, "bytes": peak}
+    names = {"jobs": "jobs_total", "runs": "jobs_finished", "terminations": "terminations", "rejected": "jobs_rejected"}
+    print(json.dumps(took | {label: metrics[name] for label, name in names.items()}))
 
 
 def measure(case: Case, folder: Path) -> dict[str, Any]:

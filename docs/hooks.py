@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from batwatt.cli.main import application
 from batwatt.results.columns import FILES
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.options import bounds_of
 from batwatt.scheduling.registry import KINDS, describe, first_line

@@ -13,7 +13,7 @@ import yaml
 from cli_commands import COMMANDS, LEAVES
 
 from batwatt.results.columns import FILES
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.registry import KINDS, describe
 

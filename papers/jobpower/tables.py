@@ -117,7 +117,7 @@ def run_case(case: Case, platform: Platform, workload: Workload, envelope: Serie
     data = RunData("jobpower", simulate(engine, scheduler))
     scores = scheduler.scores
     scored = {"mape": scores.mape, "mape_known": scores.mape_known, "blind_share": scores.blind_share}
-    return asdict(case) | job_power_figures(data, workload, platform, envelope).as_dict() | scored
+    return asdict(case) | job_power_figures(data, workload, platform, envelope) | scored
 
 
 def run_seed(seed: int) -> list[dict[str, Any]]:

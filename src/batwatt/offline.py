@@ -25,7 +25,7 @@ from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
-from batwatt.results.metrics import Metrics
+from batwatt.results.figures import Values, rounded
 from batwatt.results.writers import file_of
 from batwatt.run.resolve import resolve
 from batwatt.run.run import Outcome, perform, staging
@@ -56,7 +56,7 @@ SAME = 1e-6
 class OptimumResult:
     """The metrics of the replay, the bound and the gap, the prefix of the files, and the steps nobody can keep."""
 
-    metrics: Metrics
+    metrics: Values
     lower_bound: float
     gap: float
     proven_optimal: bool
@@ -97,7 +97,7 @@ class PlannedOutcome(Outcome):
         """Write the plan and all files of the replay under a prefix."""
         write_plan(file_of(prefix, "plan", ".json"), self._plan)
         super().write(prefix)
-        _amend(prefix, self._spec, self.problem, {**self.figures.metrics.as_dict(), **self.bounds})
+        _amend(prefix, self._spec, self.problem, {**rounded(self.figures.metrics), **self.bounds})
 
 
 def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcome:
@@ -167,13 +167,15 @@ def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: 
         yield sorted(range(len(tasks)), key=lambda j: (began.get(tasks[j].id, tasks[j].submit_s), j))
 
 
-def _check(problem: Problem, solution: Solution, metrics: Metrics) -> None:
+def _check(problem: Problem, solution: Solution, metrics: Values) -> None:
     """The replay must give what the plan claims."""
-    value = metrics.mean_slowdown
-    killed = metrics.killed_power + metrics.killed_walltime
+    value = metrics["mean_slowdown"]
+    killed = (metrics["killed_power"] or 0) + (metrics["killed_walltime"] or 0)
     fine = value is not None and abs(value - solution.value) <= SAME * solution.value
-    if not fine or killed or metrics.jobs_finished != len(problem.tasks) or (metrics.violations or 0) > problem.raised:
-        text = f"planned {solution.value}, replayed {value} with {killed} kills and {metrics.violations} violations"
+    whole = not killed and metrics["jobs_finished"] == len(problem.tasks)
+    if not fine or not whole or (metrics["violations"] or 0) > problem.raised:
+        violations = metrics["violations"]
+        text = f"planned {solution.value}, replayed {value} with {killed} kills and {violations} violations"
         raise BrokenScheduleError(text)
 
 

@@ -18,7 +18,7 @@ from cli_house import JOBS, SMALL, unstyled
 
 import batwatt
 from batwatt.cli.printing import manners
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 
 CARBON = "-w workloads/carbon/jobs.csv --carbon power_profiles/carbon/carbon-hourly.csv"
 STARVING = "workloads/periods/starving.json --min-yields 0,0.25"

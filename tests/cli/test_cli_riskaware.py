@@ -237,4 +237,4 @@ def test_goodput_is_that_of_the_authors_program(strategy, walk, tmp_path):
         window=Window(864_000.0, 1_468_800.0),
     )
     metrics = run_spec(spec).metrics
-    assert metrics.goodput == pytest.approx(GOODPUT[strategy][walk], rel=0.005)
+    assert metrics["goodput"] == pytest.approx(GOODPUT[strategy][walk], rel=0.005)

@@ -12,10 +12,12 @@ import pytest
 
 import batwatt as bw
 from batwatt.api.comparison import Case, compare_systems
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import FIGURES
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
 OPTIONS = {"response": "hfld"}
+FREE = {"order": "fcfs", "backfilling": "first-fit", "response": "none"}
+"""What an agent does that starts the first job that fits, under an envelope that allows all."""
 WORKLOAD = {
     "nb_res": 4,
     "jobs": [
@@ -33,9 +35,10 @@ WORKLOAD = {
     },
 }
 CAP = "time_s,power_w\n0,800\n60,350\n120,700\n"
+ALL = "time_s,power_w\n0,2000\n60,1900\n"
 CAMPAIGN = """
 name: one
-defaults: {scheduler: powercap, options: {response: hfld}, label: A}
+defaults: {scheduler: powercap, options: OPTIONS, label: A}
 studies:
   one: {platforms: [PLATFORM], workloads: [w.json], envelopes: [e.csv]}
 """
@@ -79,28 +82,28 @@ def _inputs(folder):
     return ["-p", PLATFORM, "-w", folder / "w.json", "--envelope", folder / "e.csv"]
 
 
-def by_run(folder, house):
+def by_run(folder, options, house):
     words = [*_inputs(folder)]
-    assert house.batwatt("run", *words, "-o", json.dumps(OPTIONS), "-e", folder / "run").code == 0
+    assert house.batwatt("run", *words, "-o", json.dumps(options), "-e", folder / "run").code == 0
     return json.loads((folder / "run_metrics.json").read_text())
 
 
-def by_metrics(folder, house):
-    by_run(folder, house)
+def by_metrics(folder, options, house):
+    by_run(folder, options, house)
     words = [*_inputs(folder)]
     (record,) = json.loads(house.batwatt("metrics", folder / "run", *words, "--json").out)
     assert record["rejected_because"] == {"wider than the platform of 4 hosts": 1}
     return record
 
 
-def by_settings(folder, house):
-    words = [*_inputs(folder), "-c", f"A={json.dumps(OPTIONS)}", "-e", folder / "set"]
+def by_settings(folder, options, house):
+    words = [*_inputs(folder), "-c", f"A={json.dumps(options)}", "-e", folder / "set"]
     (record,) = json.loads(house.batwatt("compare", *words, "--json").out)
     return record
 
 
-def by_systems(folder, house):
-    case = f"A=powercap {json.dumps(OPTIONS)}"
+def by_systems(folder, options, house):
+    case = f"A=powercap {json.dumps(options)}"
     words = [*_inputs(folder), "-c", case, "-c", "B=varcap", "-e", folder / "sys"]
     record, other = json.loads(house.batwatt("compare", *words, "--json").out)
     assert record["rejected_because"] == {"wider than the platform of 4 hosts": 1}
@@ -110,36 +113,62 @@ def by_systems(folder, house):
     return record
 
 
-def by_compare(folder, _):
+def by_compare(folder, options, _):
     table = bw.compare(
-        {"A": {"options": OPTIONS}}, platform=PLATFORM, workload=folder / "w.json", envelope=folder / "e.csv",
+        {"A": {"options": options}}, platform=PLATFORM, workload=folder / "w.json", envelope=folder / "e.csv",
         scheduler="powercap",
     )  # fmt: skip
     return table.loc["A"].to_dict()
 
 
-def by_compare_systems(folder, _):
-    cases = {"free": Case("powercap", {"response": "none"}, "none"), "A": Case("powercap", OPTIONS)}
+def by_compare_systems(folder, options, _):
+    cases = {"free": Case("powercap", {"response": "none"}, "none"), "A": Case("powercap", options)}
     found = compare_systems(PLATFORM, folder / "w.json", folder / "e.csv", cases)
     return found.table.set_index("case").loc["A"].to_dict()
 
 
-def by_campaign(folder, _):
-    (folder / "one.yaml").write_text(CAMPAIGN.replace("PLATFORM", str(PLATFORM)))
+def by_campaign(folder, options, _):
+    (folder / "one.yaml").write_text(
+        CAMPAIGN.replace("PLATFORM", str(PLATFORM)).replace("OPTIONS", json.dumps(options))
+    )
     return bw.sweep(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
 
 
+def by_gym(folder, *_):
+    pytest.importorskip("gymnasium")
+    from batwatt.gym import BatwattEnv
+
+    env = BatwattEnv(PLATFORM, folder / "w.json", envelope=folder / "e.csv")
+    _, info = env.reset(seed=0)
+    over = False
+    while not over:
+        _, _, over, _, info = env.step(int(np.argmax(info["action_mask"])))
+    assert env.result().metrics == info["metrics"]
+    return info["metrics"]
+
+
+DOORS = (by_run, by_metrics, by_settings, by_systems, by_compare, by_compare_systems, by_campaign)
+
+
 @pytest.mark.parametrize(
-    "door", [by_run, by_metrics, by_settings, by_systems, by_compare, by_compare_systems, by_campaign]
+    ("door", "options", "cap"),
+    [*((door, OPTIONS, CAP) for door in DOORS), *((door, FREE, ALL) for door in (by_gym, *DOORS))],
 )
-def test_figures_of_one_name_are_equal(folder, house, direct, door):
-    names = {metric.name for metric in METRICS}
-    measured = {
-        name: value for name, value in door(folder, house).items()
-        if name in names and value is not None and not (isinstance(value, float) and math.isnan(value))
+def test_figures_of_one_name_are_equal(folder, house, door, options, cap):
+    house.write("e.csv", cap)
+    inputs = {"platform": PLATFORM, "workload": folder / "w.json", "envelope": folder / "e.csv"}
+    direct = bw.simulate(**inputs, scheduler="powercap", options=options).metrics
+    values = {
+        name: value for name, value in door(folder, options, house).items()
+        if name in FIGURES and value is not None and not (isinstance(value, float) and math.isnan(value))
     }  # fmt: skip
-    assert measured == {name: direct.metrics[name] for name in measured}
-    assert len(measured) >= 15
+    # a comparison alone knows what is fed
+    values.pop("fed_host_use", None)
+    if door is by_gym:
+        # an episode has the capacity of all hosts where none is given, a run has none
+        values = {name: value for name, value in values.items() if direct[name] is not None}
+    assert values == {name: direct[name] for name in values}
+    assert len(values) >= 15
 
 
 def test_a_row_does_not_depend_on_its_neighbours(folder):

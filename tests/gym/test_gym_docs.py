@@ -23,7 +23,7 @@ def test_all_columns_are_in_the_tables_as_declared():
         column.name: [column.unit, column.meaning + " (of each job)" * column.of_jobs, column.normalised]
         for column in OBSERVATIONS.values()
     }
-    rewards = {one.name: [one.unit, one.meaning, f"`{one.metric}`" if one.metric else ""] for one in REWARDS.values()}
+    rewards = {one.name: [one.figure.unit, one.meaning, f"`{one.figure.name}`"] for one in REWARDS.values()}
     # an empty cell has one blank only
     assert {name: [cell.strip() for cell in cells] for name, cells in rows.items()} == observations | rewards
 

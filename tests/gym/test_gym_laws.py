@@ -209,7 +209,7 @@ def check_jobs(rows, given, victim):
 def check_limits(env, limits):
     """Neither the power nor the number of hosts with jobs is above the limit, but for the moment of a change."""
     if "envelope" in limits:
-        assert env.outcome().figures.metrics.violations == 0
+        assert env.outcome().figures.metrics["violations"] == 0
     if "capacity" in limits:
         states = env.record.machine_states.columns()
         times, computing = states["time"], states["nb_computing"]
@@ -294,12 +294,12 @@ def figure_with_horizon(env, rows, name):
     if name == "makespan_s":
         return max(ends) + unserved * horizon_s
     if name == "energy_j":
-        return (metrics.energy_j or 0.0) + unserved * horizon_s * (100 + 100 + 60 + 60 + 80)
+        return (metrics["energy_j"] or 0.0) + unserved * horizon_s * (100 + 100 + 60 + 60 + 80)
     if name == "goodput":
-        metric = metrics.goodput
+        metric = metrics["goodput"]
         alive = useful / metric if metric else 0.0
         return useful / (alive + unserved * horizon_s * HOSTS) if useful else 0.0
-    return getattr(metrics, REWARDS[name].metric) or 0.0
+    return metrics[REWARDS[name].figure.name] or 0.0
 
 
 def last_rows(env):

@@ -148,7 +148,7 @@ def test_a_job_that_ends_when_it_starts():
     # Batsim's files say that it ran for 1e-5 s: after a wait of 10 s its slowdown is 1,000,001
     env = BatwattEnv(platform(), workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True)), queue=2)
     assert sum(gain for _, _, gain in play(env, 0, 0)) == pytest.approx(-(1 + 1_000_001) / 2, rel=1e-9)
-    assert env.outcome().figures.metrics.mean_slowdown == pytest.approx((1 + 1_000_001) / 2, rel=1e-9)
+    assert env.outcome().figures.metrics["mean_slowdown"] == pytest.approx((1 + 1_000_001) / 2, rel=1e-9)
 
 
 def test_a_victim_waits_again_since_its_first_submission():

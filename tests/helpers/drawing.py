@@ -12,7 +12,8 @@ from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.record import Record
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.results.job_power import JobPowerFigures, job_power_figures
+from batwatt.results.figures import Values
+from batwatt.results.job_power import job_power_figures
 from batwatt.results.run_data import RunData
 from batwatt.schedulers.jobpower import Jobpower
 
@@ -48,6 +49,6 @@ def carried_out(
     return simulate(Engine(platform, [workload], config, events), scheduler, link), scheduler
 
 
-def figures_of(record: Record, workload: Workload, hosts: int, envelope: Any) -> JobPowerFigures:
+def figures_of(record: Record, workload: Workload, hosts: int, envelope: Any) -> Values:
     """The figures of a run."""
     return job_power_figures(RunData("x", record), workload, plain(hosts), envelope)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from batwatt.report.table import COLUMNS
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS, rounded
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -98,7 +98,7 @@ def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
             options = {part: made[part] for part in ("backfilling", "order", "response")}
             if made["response"] not in PARTS.values():
                 options["response"] = "idfs"
-            made |= run(RunSpec(platform, workload, "powercap", options, prefix, envelope)).metrics.as_dict()
+            made |= rounded(run(RunSpec(platform, workload, "powercap", options, prefix, envelope)).metrics)
             rows.append(made)
     return rows
 

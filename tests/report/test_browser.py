@@ -9,7 +9,7 @@ import pytest
 from tables_of_systems import compared, jobs_of, row
 
 from batwatt.report.comparison.page import write_comparison_page
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
 DRIVER = shutil.which("chromedriver")

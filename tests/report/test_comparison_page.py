@@ -19,7 +19,8 @@ from batwatt.report.comparison.figures import front_figure, power_figure
 from batwatt.report.comparison.page import comparison_page, write_comparison_page
 from batwatt.report.comparison.tables import cases_table, groups_tables
 from batwatt.report.front import dominates
-from batwatt.results.compared import MEASURES
+from batwatt.results.compared import COMPARED
+from batwatt.results.figures import figures_of
 from batwatt.results.power import PowerTrace, compare
 
 ROWS = [
@@ -130,11 +131,11 @@ def test_the_order_of_the_page():
     text = words(page)
     assert all(
         measure.meaning in text.replace("&#39;", "'")
-        for measure in MEASURES
+        for measure in figures_of(COMPARED)
         if measure.name not in ("carbon_g", "cost", *IF_ANY)
     )
     ended = words(comparison_page(compared([one | dict.fromkeys(IF_ANY, 1) for one in ROWS])))
-    assert all((measure.meaning in ended, measure.meaning in text) == (True, False) for measure in MEASURES
+    assert all((measure.meaning in ended, measure.meaning in text) == (True, False) for measure in figures_of(COMPARED)
                if measure.name in IF_ANY)  # fmt: skip
     assert "cost of the energy of all hosts, at the price" not in text
     assert "cost of the energy of all hosts, at the price" in words(

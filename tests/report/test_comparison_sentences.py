@@ -11,7 +11,8 @@ from tables_of_systems import FREE, SLOW, compared, jobs_of, row
 from batwatt.report.comparison.numbers import duration, percent, plain, signed_amount
 from batwatt.report.comparison.sentences import paragraph, remarks
 from batwatt.report.conclusion import Difference
-from batwatt.results.compared import MEASURES, CaseFacts
+from batwatt.results.compared import CaseFacts
+from batwatt.results.figures import FIGURES
 
 FREE_ROW = row(
     "free", mean_full_speed_slowdown=1.5, mean_wait_s=300.0, energy_above_cap_j=0.9e6, finished_work_fraction=0.6
@@ -245,5 +246,5 @@ def test_numbers(text, shown):
     ],
 )
 def test_differences(name, mean, error, shown):
-    measure = next(measure for measure in MEASURES if measure.name == name)
+    measure = FIGURES[name]
     assert signed_amount(measure, Difference(mean, error, 3)) == shown

@@ -31,7 +31,7 @@ def test_better_by_paired_differences(tmp_path):
     assert found.sentences == (
         "Slowdown: the lowest mean is 2.00, with a. Compared with the baseline b (3.17): −1.17 ± 0.17 "
         "(−37 % relative), better; its 95 % interval excludes 0.",
-        "Kills: no difference, 0.0 jobs with all 2 algorithms.",
+        "Kills: no difference, 0.0 with all 2 algorithms.",
         "Violations: no difference, 0.0 steps with all 2 algorithms.",
     )
     assert found.method.startswith("The baseline of study “workloads” is b; the others are compared with it on its 3 ")

@@ -74,7 +74,7 @@ def test_a_campaign_without_an_envelope_or_kept_runs(tmp_path):
     rows = [row(f"x{n}", w, envelope=None, violations=None, backfilling=None) for n in range(3) for w in "ab"]
     page = write_report(save(tmp_path / "r", rows))[0].read_text()
     assert [plot["y"]["title"] for plot in plots_of(page).values()][3:] == [
-        "slowdown", "kills (jobs)", "finished work (%)"
+        "slowdown", "kills", "finished work (%)"
     ]  # fmt: skip
 
 

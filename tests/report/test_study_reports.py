@@ -14,7 +14,8 @@ from batwatt.model.series import Series
 from batwatt.report.interactive import power_series_of
 from batwatt.report.report_plan import MOST, places
 from batwatt.report.studies import APART, report_of
-from batwatt.report.table import Measure, read_campaign
+from batwatt.report.table import read_campaign
+from batwatt.results.figures import Figure
 from batwatt.results.power import PowerTrace
 from batwatt.results.style import PALETTE, Look
 
@@ -58,7 +59,7 @@ def test_a_study_by_envelope(tmp_path):
     report = reported(tmp_path, [*TWO, *further()])
     grid, figure = report.tables[1], report.figures[1]
     assert (grid.name, grid.title, figure.title) == ("means-own", "Study “own”", "Study “own” by envelope")
-    assert [name for name, _ in grid.groups()] == ["", "slowdown", "kills (jobs)", "violations (steps)",
+    assert [name for name, _ in grid.groups()] == ["", "slowdown", "kills", "violations (steps)",
                                                    "finished work (%)"]  # fmt: skip
     assert headings(grid) == ["algorithm", *["e1", "e2"] * 4]
     # slowdown 4 5 | 6 7, kills 0 2 | 4 6, violations 0 1 | 2 3, work 100 90 | 80 70
@@ -82,7 +83,13 @@ def test_goodput_by_the_range_of_the_capacity(tmp_path):
     ]  # fmt: skip
     report = reported(tmp_path, rows)
     [grid], [figure] = report.tables, report.figures
-    assert headings(grid)[1:4] == ["0", "0.2", "0.6"] and grid.cells()[0][:5] == ["a", "85.0", "65.0", "45.0", "25.0"]
+    assert headings(grid)[1:4] == ["0", "0.2", "0.6"] and grid.cells()[0][:5] == [
+        "a",
+        "85.00",
+        "65.00",
+        "45.00",
+        "25.00",
+    ]
     line = figure.shown[0].plot["series"][0]
     assert (line["draw"], line["x"], line["y"]) == ("line", [0.0, 0.2, 0.6], [85.0, 65.0, 45.0])
     assert line["error"] == [5.0, 5.0, 5.0]
@@ -98,7 +105,7 @@ def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
     ]  # fmt: skip
     report = reported(tmp_path, rows)
     [grid], [figure] = report.tables, report.figures
-    assert headings(grid)[1:4] == ["900", "3600", "none"] and grid.cells()[0][1:4] == ["50.0", "70.0", "90.0"]
+    assert headings(grid)[1:4] == ["900", "3600", "none"] and grid.cells()[0][1:4] == ["50.00", "70.00", "90.00"]
     [line] = figure.shown[0].plot["series"]
     assert (line["x"], line["y"]) == ([900.0, 3600.0], [50.0, 70.0])
     assert [tick for tick, _ in figure.shown[0].plot["x"]["ticks"]] == [900.0, 3600.0]
@@ -151,7 +158,7 @@ def test_files(tmp_path):
 
 def test_places_of_higher_is_better_and_of_nothing():
     frame = pd.DataFrame({"label": ["a", "b"], "up": [1.0, 3.0], "none": [math.nan, math.nan]})
-    found = places(frame, [Measure("up", "up", "", "", "higher"), Measure("none", "none", "", "")])
+    found = places(frame, [Figure("up", "", "", "higher"), Figure("none", "", "", "lower")])
     assert found["up"].to_dict() == {"a": 1.0, "b": 0.0} and list(found.columns) == ["up"]
 
 

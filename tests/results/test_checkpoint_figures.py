@@ -15,7 +15,7 @@ from batwatt.model.window import Window
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
 from batwatt.results.columns import KILLED, SUCCESSFUL
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 from batwatt.results.summary import summary_text
 from batwatt.results.yields import yields_of
 
@@ -58,28 +58,28 @@ ROWS_BY_HAND = [
 def test_by_hand(found):  # noqa: F811 (the fixture)
     metrics, ledger = found(ROWS_BY_HAND, JOBS_BY_HAND)
     # core seconds of a b c d f h, of 600
-    assert metrics.useful_core_s == 90 + 90 + 90 + 30 + 0.5 + 10
-    assert metrics.goodput == 310.5 / 600
-    assert metrics.aborted_core_s == 20 + 30 + 40
-    assert metrics.mean_aborted_time_s == (10 + 10 + 40) / 3
-    assert (metrics.checkpoint_volume, metrics.checkpoints) == ((10 + 10 + 5 + 5) / 600, 4)
-    assert (metrics.recovery_volume, metrics.recoveries) == ((6 + 6 + 5) / 600, 2)
-    assert (metrics.terminations, metrics.killed_power, metrics.job_failure_rate) == (3, 3, 3 / 5)
-    assert metrics.mean_wait_s == (5 + 15) / 2
-    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (
+    assert metrics["useful_core_s"] == 90 + 90 + 90 + 30 + 0.5 + 10
+    assert metrics["goodput"] == 310.5 / 600
+    assert metrics["aborted_core_s"] == 20 + 30 + 40
+    assert metrics["mean_aborted_time_s"] == (10 + 10 + 40) / 3
+    assert (metrics["checkpoint_volume"], metrics["checkpoints"]) == ((10 + 10 + 5 + 5) / 600, 4)
+    assert (metrics["recovery_volume"], metrics["recoveries"]) == ((6 + 6 + 5) / 600, 2)
+    assert (metrics["terminations"], metrics["killed_power"], metrics["job_failure_rate"]) == (3, 3, 3 / 5)
+    assert metrics["mean_wait_s"] == (5 + 15) / 2
+    assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"]) == (
         93 / 45,
         pytest.approx((93 / 45 + 45 / 30) / 2),
     )
     # a has its hosts for 20 + 5, recovers for 3 and for 3, works for 25; the 10 s that are lost count as waiting
-    assert metrics.mean_slowdown == pytest.approx((93 / 56 + 45 / 30) / 2)
-    assert metrics.slowdown_rate == 1 / 2  # a took 88 s, not 45
-    assert (metrics.jobs_finished, metrics.completed_fraction) == (2, 2 / 8)
-    assert (metrics.jobs_unfinished, metrics.jobs_rejected) == (5, 1)  # b d e f h; g
-    assert metrics.resubmissions == 5  # a#3 a#5 b#2 c#1 d#2
+    assert metrics["mean_slowdown"] == pytest.approx((93 / 56 + 45 / 30) / 2)
+    assert metrics["slowdown_rate"] == 1 / 2  # a took 88 s, not 45
+    assert (metrics["jobs_finished"], metrics["completed_fraction"]) == (2, 2 / 8)
+    assert (metrics["jobs_unfinished"], metrics["jobs_rejected"]) == (5, 1)  # b d e f h; g
+    assert metrics["resubmissions"] == 5  # a#3 a#5 b#2 c#1 d#2
     # b came first, f too late; g was refused
     assert yields_of(ledger).tolist() == pytest.approx([90 / 100, 45 / 93, 30 / 45, 30 / 80, 0, 10 / 40])
-    assert metrics.min_yield == 0.0
-    assert metrics.mean_yield == pytest.approx((45 / 93 + 0.9 + 30 / 45 + 3 / 8 + 0 + 1 / 4) / 6)
+    assert metrics["min_yield"] == 0.0
+    assert metrics["mean_yield"] == pytest.approx((45 / 93 + 0.9 + 30 / 45 + 3 / 8 + 0 + 1 / 4) / 6)
     # a b c d f h are one run each, and what a c d lost another
     assert sum(row.runs for row in classes_of(ledger)) == 6 + 3
     assert sum(row.completed for row in classes_of(ledger)) == 2
@@ -92,22 +92,22 @@ def test_the_order_of_rows_tells_nothing(found):  # noqa: F811
 
 def test_without_a_capacity_there_is_none_of_it(found):  # noqa: F811
     metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
-    assert [getattr(metrics, name) for name in NEW] == [None] * 6
-    assert (metrics.jobs_finished, metrics.killed_power, metrics.resubmissions) == (2, 3, 5)
+    assert [metrics[name] for name in NEW] == [None] * 6
+    assert (metrics["jobs_finished"], metrics["killed_power"], metrics["resubmissions"]) == (2, 3, 5)
     assert [metric.name for metric in METRICS[-6:]] == list(NEW)
 
 
 def test_without_a_window(found):  # noqa: F811
     metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND, None)
     # b's work until 205 is saved, f and d complete; all ends at 220
-    assert metrics.useful_core_s == 90 + (45 + 55) + 90 + 50 + 10 + 10
-    assert (metrics.checkpoints, metrics.recoveries, metrics.terminations) == (5, 3, 3)
+    assert metrics["useful_core_s"] == 90 + (45 + 55) + 90 + 50 + 10 + 10
+    assert (metrics["checkpoints"], metrics["recoveries"], metrics["terminations"]) == (5, 3, 3)
     capacity_core_s = 4 * (2 * 150 + 70)
-    assert metrics.checkpoint_volume == (10 + 10 + 5 + 5 + 10) / capacity_core_s
-    assert metrics.recovery_volume == (12 + 10) / capacity_core_s
+    assert metrics["checkpoint_volume"] == (10 + 10 + 5 + 5 + 10) / capacity_core_s
+    assert metrics["recovery_volume"] == (12 + 10) / capacity_core_s
     # e never ran until 220, f completed at 209.5
     yields = [45 / 93, 100 / 130, 30 / 45, 50 / 100, 0, 1, 10 / 60]
-    assert metrics.mean_yield == pytest.approx(sum(yields) / 7)
+    assert metrics["mean_yield"] == pytest.approx(sum(yields) / 7)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,9 @@ def test_what_was_saved_lasts(found, rows, useful, aborted, terminations, runs, 
     """A run from 100 to 120, checkpointed then, and what became of the job."""
     rows = [saved("a", 100, 100, 120), *rows]
     metrics, ledger = found(rows[::-1] if backwards else rows, workload(job("a", 100, 60)))
-    assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.terminations) == (useful, aborted, terminations)
-    assert metrics.killed_power == terminations
+    assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (useful, aborted)
+    assert metrics["terminations"] == terminations
+    assert metrics["killed_power"] == terminations
     assert sum(row.runs for row in classes_of(ledger)) == runs
 
 
@@ -149,17 +150,17 @@ def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(found):  # n
     ]  # fmt: skip
     metrics, ledger = found(rows, workload(job("a", 100, "tasks")))
     assert ledger.job_length_s.tolist() == [16.0]
-    assert metrics.max_full_speed_slowdown == (196 - 100) / 4
+    assert metrics["max_full_speed_slowdown"] == (196 - 100) / 4
     # 40 s of the checkpoint are execution, the 5 s that were lost are not
-    assert metrics.mean_slowdown == pytest.approx((196 - 100) / 56)
-    assert (metrics.mean_wait_s, metrics.terminations_long, metrics.slowdown_rate) == (10, 1, None)
+    assert metrics["mean_slowdown"] == pytest.approx((196 - 100) / 56)
+    assert (metrics["mean_wait_s"], metrics["terminations_long"], metrics["slowdown_rate"]) == (10, 1, None)
 
 
 def test_what_the_scheduler_made_up_saves_nothing_of_others(found):  # noqa: F811
     rows = [saved("x", 100, 100, 120), checkpoint("y", 120, 130, 1, KILLED), ran("a", 100, 130, 140)]
     metrics, _ = found(rows, workload(job("a", 100, 10)))
-    assert (metrics.useful_core_s, metrics.terminations, metrics.checkpoints) == (30, 0, 1)
-    assert metrics.min_yield == metrics.mean_yield == 10 / 40
+    assert (metrics["useful_core_s"], metrics["terminations"], metrics["checkpoints"]) == (30, 0, 1)
+    assert metrics["min_yield"] == metrics["mean_yield"] == 10 / 40
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_what_the_scheduler_made_up_saves_nothing_of_others(found):  # noqa: F81
 )
 def test_one_yield(found, row, submit, told):  # noqa: F811
     metrics, _ = found([row], workload(job("a", submit, 30)))
-    assert metrics.min_yield == metrics.mean_yield == told
+    assert metrics["min_yield"] == metrics["mean_yield"] == told
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_one_yield(found, row, submit, told):  # noqa: F811
     ],
 )
 def test_who_failed_or_was_refused_for_a_while_has_a_yield(found, rows, told):  # noqa: F811
-    assert found(rows, workload(job("a", 100, 30)))[0].min_yield == told
+    assert found(rows, workload(job("a", 100, 30)))[0]["min_yield"] == told
 
 
 def test_the_table_for_a_terminal(found):  # noqa: F811
@@ -280,13 +281,17 @@ def test_second_by_second(found, seed):  # noqa: F811
             waits.append(first - submit)
     rng.shuffle(rows)
     metrics, ledger = found(rows, workload(*jobs))
-    assert (metrics.useful_core_s, metrics.aborted_core_s) == (seconds["useful"], seconds["aborted"])
-    assert metrics.checkpoint_volume == pytest.approx(seconds["c"] / 600)
-    assert metrics.recovery_volume == pytest.approx(seconds["r"] / 600)
-    assert (metrics.terminations, metrics.jobs_finished - int((ledger.completed_s <= 100).sum())) == (kills, completed)
+    assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (seconds["useful"], seconds["aborted"])
+    assert metrics["checkpoint_volume"] == pytest.approx(seconds["c"] / 600)
+    assert metrics["recovery_volume"] == pytest.approx(seconds["r"] / 600)
+    assert metrics["terminations"] == kills
+    assert metrics["jobs_finished"] - int((ledger.completed_s <= 100).sum()) == completed
     assert sorted(yields_of(ledger).tolist()) == pytest.approx(sorted(yields))
-    assert metrics.min_yield == pytest.approx(min(yields)) and 0.0 <= metrics.min_yield <= metrics.mean_yield <= 1.0
-    assert metrics.mean_wait_s == (pytest.approx(sum(waits) / completed) if completed else None)
+    assert (
+        metrics["min_yield"] == pytest.approx(min(yields))
+        and 0.0 <= metrics["min_yield"] <= metrics["mean_yield"] <= 1.0
+    )
+    assert metrics["mean_wait_s"] == (pytest.approx(sum(waits) / completed) if completed else None)
     assert sum(row.terminations for row in classes_of(ledger)) == kills
 
 
@@ -298,10 +303,12 @@ def test_a_suspended_run_and_its_pieces_are_one_job(found):  # noqa: F811
         ran("a#2", 150, 150, 160, 2),
     ]
     metrics, _ = found(rows, workload(job("a", 110, 40, 2)))
-    assert (metrics.jobs_finished, metrics.killed_power, metrics.jobs_failed, metrics.terminations) == (1, 0, 0, 0)
-    assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.job_failure_rate) == (80, 0, 0)
-    assert (metrics.mean_slowdown, metrics.mean_full_speed_slowdown, metrics.mean_wait_s) == (50 / 40, 50 / 40, 0)
-    assert metrics.completed_fraction == 1
+    counts = ("jobs_finished", "killed_power", "jobs_failed", "terminations")
+    assert [metrics[name] for name in counts] == [1, 0, 0, 0]
+    assert (metrics["useful_core_s"], metrics["aborted_core_s"], metrics["job_failure_rate"]) == (80, 0, 0)
+    assert metrics["mean_slowdown"] == metrics["mean_full_speed_slowdown"] == 50 / 40
+    assert metrics["mean_wait_s"] == 0
+    assert metrics["completed_fraction"] == 1
 
 
 JOB_OF_100_S = {

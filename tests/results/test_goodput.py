@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from pathlib import Path
 
@@ -14,8 +13,9 @@ from batwatt.model.window import Window
 from batwatt.model.workload import REMAINDER, WINDOW_OVER, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
+from batwatt.results.figures import METRICS, Values
 from batwatt.results.goodput import capacity_core_s
-from batwatt.results.metrics import METRICS, Metrics, measured
+from batwatt.results.metrics import measured
 from batwatt.results.summary import summary_text
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
@@ -57,7 +57,7 @@ def workload(*jobs) -> Workload:
 def figures(tmp_path: Path):
     """The metrics of rows under 2 machines of 4 cores until 150 s, then 1, in [100, 200]."""
 
-    def of(rows, jobs, window=WINDOW, capacity=TWO_THEN_ONE, cores=4) -> Metrics:
+    def of(rows, jobs, window=WINDOW, capacity=TWO_THEN_ONE, cores=4) -> Values:
         (tmp_path / "r_jobs.csv").write_text(HEADER + "".join(rows))
         return measured(tmp_path / "r", jobs, None, REFERENCE, capacity=capacity, cores=cores, window=window)[0]
 
@@ -88,7 +88,7 @@ ROWS_BY_HAND = [
 
 def test_a_window_by_hand(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
-    assert {name: getattr(metrics, name) for name in FIGURES} == {
+    assert {name: metrics[name] for name in FIGURES} == {
         "capacity_core_s": 4 * (2 * 50 + 1 * 50),
         "useful_core_s": 20 + 80 + 30 + 70,
         "aborted_core_s": 40 + 5,
@@ -97,13 +97,13 @@ def test_a_window_by_hand(figures):
         "mean_aborted_time_s": 7.5,
         "completed_fraction": 2 / 6,  # a and b of a to f
     }
-    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (2.0, 1.5)
-    counts = (metrics.jobs_finished, metrics.killed_power, metrics.jobs_rejected, metrics.jobs_unfinished)
+    assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"]) == (2.0, 1.5)
+    counts = (metrics["jobs_finished"], metrics["killed_power"], metrics["jobs_rejected"], metrics["jobs_unfinished"])
     assert counts == (2, 2, 1, 3)  # a b; b d; e; c d f
-    assert (metrics.jobs_total, metrics.resubmissions, metrics.makespan_s) == (7, 2, 201.0)
-    assert metrics.mean_slowdown == (1 + (20 + 20) / 20) / 2
+    assert (metrics["jobs_total"], metrics["resubmissions"], metrics["makespan_s"]) == (7, 2, 201.0)
+    assert metrics["mean_slowdown"] == (1 + (20 + 20) / 20) / 2
     # flops are cores x s: of a b out of a to g
-    assert metrics.finished_work_fraction == pytest.approx((20 + 80) / (20 + 80 + 100 + 10 + 10 + 31.5 + 10))
+    assert metrics["finished_work_fraction"] == pytest.approx((20 + 80) / (20 + 80 + 100 + 10 + 10 + 31.5 + 10))
 
 
 def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_again_as_published(figures):
@@ -124,31 +124,31 @@ def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_agai
         ]
 
     whole, left = figures(rows(""), jobs), figures(rows(REMAINDER), jobs)
-    assert whole.useful_core_s == 100 + 30 + 10
-    assert left.useful_core_s == 20 + 30 + 10
-    assert left.goodput == 60 / 600
+    assert whole["useful_core_s"] == 100 + 30 + 10
+    assert left["useful_core_s"] == 20 + 30 + 10
+    assert left["goodput"] == 60 / 600
     # nothing else is of less
-    assert left.aborted_core_s == whole.aborted_core_s == 10 + 5 + 20
-    assert left.max_full_speed_slowdown == whole.max_full_speed_slowdown == (160 - 60) / 50
+    assert left["aborted_core_s"] == whole["aborted_core_s"] == 10 + 5 + 20
+    assert left["max_full_speed_slowdown"] == whole["max_full_speed_slowdown"] == (160 - 60) / 50
 
 
 def test_without_a_window_it_is_the_whole_run(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND, None)
     # 2 machines until 150, 1 until 201
-    assert metrics.capacity_core_s == 4 * (2 * 150 + 51)
-    assert metrics.useful_core_s == 20 + 80 + 31.5
-    assert metrics.aborted_core_s == 40 + 5 + 71
-    assert metrics.mean_aborted_time_s == (10 + 5 + 71) / 3
-    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown) == (2.0, 4 / 3)
-    assert metrics.completed_fraction == 3 / 7
-    counts = (metrics.jobs_finished, metrics.killed_power, metrics.jobs_rejected, metrics.jobs_unfinished)
+    assert metrics["capacity_core_s"] == 4 * (2 * 150 + 51)
+    assert metrics["useful_core_s"] == 20 + 80 + 31.5
+    assert metrics["aborted_core_s"] == 40 + 5 + 71
+    assert metrics["mean_aborted_time_s"] == (10 + 5 + 71) / 3
+    assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"]) == (2.0, 4 / 3)
+    assert metrics["completed_fraction"] == 3 / 7
+    counts = (metrics["jobs_finished"], metrics["killed_power"], metrics["jobs_rejected"], metrics["jobs_unfinished"])
     assert counts == (3, 3, 1, 2)  # only who waited is told by the rows
 
 
 def test_without_a_capacity_only_the_jobs_are_counted(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
-    assert [getattr(metrics, name) for name in FIGURES] == [None] * 7
-    assert (metrics.jobs_finished, metrics.killed_power, metrics.jobs_unfinished) == (2, 2, 3)
+    assert [metrics[name] for name in FIGURES] == [None] * 7
+    assert (metrics["jobs_finished"], metrics["killed_power"], metrics["jobs_unfinished"]) == (2, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_without_a_capacity_only_the_jobs_are_counted(figures):
 def test_one_run(figures, start, end, state, useful, aborted, unfinished):
     """Seconds of the run that are useful or aborted; aborted None: a kill that is not of the window."""
     metrics = figures([ran("a", 0, start, end, 3, state)], workload(job("a", 0, 30, 3)))
-    assert metrics.useful_core_s == pytest.approx(3 * useful, abs=1e-9)
-    assert metrics.aborted_core_s == pytest.approx(3 * (aborted or 0), abs=1e-9)
+    assert metrics["useful_core_s"] == pytest.approx(3 * useful, abs=1e-9)
+    assert metrics["aborted_core_s"] == pytest.approx(3 * (aborted or 0), abs=1e-9)
     killed = state == KILLED and not unfinished
-    assert metrics.mean_aborted_time_s == (pytest.approx(aborted) if killed and aborted is not None else None)
-    assert (metrics.killed_power, metrics.jobs_unfinished) == (killed, unfinished)
+    assert metrics["mean_aborted_time_s"] == (pytest.approx(aborted) if killed and aborted is not None else None)
+    assert (metrics["killed_power"], metrics["jobs_unfinished"]) == (killed, unfinished)
     stretches = state == SUCCESSFUL and not unfinished and end > 100
-    assert metrics.max_full_speed_slowdown == (min(end, 200) / 30 if stretches else None)
-    assert metrics.completed_fraction == stretches
+    assert metrics["max_full_speed_slowdown"] == (min(end, 200) / 30 if stretches else None)
+    assert metrics["completed_fraction"] == stretches
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ def test_one_run(figures, start, end, state, useful, aborted, unfinished):
 def test_release_and_length(figures, profile, fields, stretch):
     one = {"id": "a", "subtime": 110, "res": 1, "profile": profile, **fields}
     rows = [ran("a", 110, 112, 120, 1, KILLED), ran("a#1", 120, 121, 122, 1, KILLED), ran("a#2", 122, 125, 150)]
-    assert figures(rows, workload(one)).max_full_speed_slowdown == pytest.approx(stretch, rel=1e-12)
+    assert figures(rows, workload(one))["max_full_speed_slowdown"] == pytest.approx(stretch, rel=1e-12)
 
 
 def test_stretches_of_jobs_made_up_and_of_no_length(figures):
     jobs = workload(job("a", 100, 10), {"id": "b", "subtime": 100, "res": 1, "profile": "nothing"}, job("c", 100, 10))
     made = [ran("x", 110, 112, 120, 1, KILLED), ran("x#1", 120, 130, 140)]
     metrics = figures([ran("a", 100, 100, 110), ran("b", 100, 105, 105), ran("c", 100, 120, 130), *made], jobs)
-    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown, metrics.completed_fraction) == (
+    assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"], metrics["completed_fraction"]) == (
         3.0,
         2.0,
         1.0,
@@ -249,36 +249,35 @@ def test_capacity(times, values, begin, end, machine_s):
 
 def test_no_capacity_at_all(figures):
     metrics = figures([ran("a", 100, 100, 110)], workload(job("a", 100, 10)), capacity=Series((0.0,), (0.0,)))
-    assert (metrics.goodput, metrics.aborted_volume, metrics.capacity_core_s) == (None, None, 0.0)
-    assert (metrics.useful_core_s, metrics.max_full_speed_slowdown) == (10.0, 1.0)
+    assert (metrics["goodput"], metrics["aborted_volume"], metrics["capacity_core_s"]) == (None, None, 0.0)
+    assert (metrics["useful_core_s"], metrics["max_full_speed_slowdown"]) == (10.0, 1.0)
 
 
 @pytest.mark.parametrize("rows", [[], [refused("a", 150)]])
 @pytest.mark.parametrize("window", [None, WINDOW])
 def test_nothing_ran(figures, rows, window):
     metrics = figures(rows, workload(job("a", 150, 10)), window)
-    assert (metrics.useful_core_s, metrics.aborted_core_s, metrics.completed_fraction) == (0.0, 0.0, 0.0)
-    assert (metrics.max_full_speed_slowdown, metrics.mean_full_speed_slowdown, metrics.mean_aborted_time_s) == (
-        None,
-    ) * 3
-    assert metrics.goodput == (0.0 if window else None)
-    assert (metrics.jobs_rejected, metrics.jobs_unfinished) == (len(rows), 0)
+    assert (metrics["useful_core_s"], metrics["aborted_core_s"], metrics["completed_fraction"]) == (0.0, 0.0, 0.0)
+    nothing = ("max_full_speed_slowdown", "mean_full_speed_slowdown", "mean_aborted_time_s")
+    assert [metrics[name] for name in nothing] == [None] * 3
+    assert metrics["goodput"] == (0.0 if window else None)
+    assert (metrics["jobs_rejected"], metrics["jobs_unfinished"]) == (len(rows), 0)
 
 
 def test_a_job_killed_after_the_window_and_submitted_again_is_one_unfinished_job(figures):
     rows = [ran("a", 150, 190, 201, 1, KILLED), refused("a#1", 201, WINDOW_OVER)]
     metrics = figures(rows, workload(job("a", 150, 10)))
-    assert (metrics.jobs_unfinished, metrics.jobs_rejected, metrics.killed_power) == (1, 0, 0)
+    assert (metrics["jobs_unfinished"], metrics["jobs_rejected"], metrics["killed_power"]) == (1, 0, 0)
 
 
 def test_other_metadata_is_a_refusal(figures):
     metrics = figures([refused("a", 150, "too wide")], workload(job("a", 150, 10)))
-    assert (metrics.jobs_unfinished, metrics.jobs_rejected) == (0, 1)
+    assert (metrics["jobs_unfinished"], metrics["jobs_rejected"]) == (0, 1)
 
 
 def test_a_job_that_completed_twice_is_one(figures):
     metrics = figures([ran("a", 100, 100, 110), ran("a#1", 110, 110, 120)], workload(job("a", 100, 10)))
-    assert metrics.completed_fraction == 1.0
+    assert metrics["completed_fraction"] == 1.0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -302,9 +301,9 @@ def test_second_by_second(figures, seed):
             if start <= second < end:
                 useful += cores if end > 200 or state == SUCCESSFUL else 0
                 aborted += cores if end <= 200 and state == KILLED else 0
-    assert (metrics.useful_core_s, metrics.aborted_core_s) == (useful, aborted)
-    assert metrics.capacity_core_s == 4 * sum(capacity.at(second) for second in range(100, 200))
-    assert metrics.goodput == useful / metrics.capacity_core_s
+    assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (useful, aborted)
+    assert metrics["capacity_core_s"] == 4 * sum(capacity.at(second) for second in range(100, 200))
+    assert metrics["goodput"] == useful / metrics["capacity_core_s"]
 
 
 def test_the_order_of_rows_tells_nothing(figures):
@@ -318,7 +317,7 @@ def test_the_order_of_rows_tells_nothing(figures):
         for n, (name, span) in enumerate(zip(names, spans, strict=True))
     ]
     there, back = (figures(order, jobs) for order in (rows, rows[::-1]))
-    assert [getattr(there, name) for name in FIGURES] == [getattr(back, name) for name in FIGURES]
+    assert [there[name] for name in FIGURES] == [back[name] for name in FIGURES]
 
 
 @pytest.mark.parametrize(
@@ -349,5 +348,5 @@ def test_summary_of_runs_under_a_capacity(figures):
     assert " ".join(lines[-2].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
     assert " ".join(lines[-1].split()) == "none 0.00 - 0 0 - - - - 0.00 0.0"
     assert "goodput" in text and "aborted" in text and "kWh" not in text
-    power = dataclasses.replace(metrics, capacity_core_s=None)
+    power = metrics | {"capacity_core_s": None}
     assert "kWh" in summary_text([("power", power)]) and "goodput" not in summary_text([("power", power)])

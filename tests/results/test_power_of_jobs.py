@@ -30,12 +30,12 @@ def test_the_power_of_two_jobs():
     assert trace.power_w.tolist() == [350.0, 670.0, 770.0, 450.0]
     assert trace.end_s == 100.0
     found = figures_of(record, workload, 3, envelope(700.0))
-    assert found.share_above == pytest.approx(0.4) and found.above_j == pytest.approx(40 * 70.0)
-    assert found.mean_w == pytest.approx((20 * 350.0 + 20 * 670.0 + 40 * 770.0 + 20 * 450.0) / 100.0)
-    assert found.max_w == 770.0 and found.makespan_s == 100.0
-    assert (found.completed, found.killed_power) == (2, 0)
-    assert found.mean_turnaround_s == pytest.approx((100.0 + 60.0) / 2)
-    assert found.as_dict()["completed"] == 2
+    assert found["share_above"] == pytest.approx(0.4) and found["above_j"] == pytest.approx(40 * 70.0)
+    assert found["mean_w"] == pytest.approx((20 * 350.0 + 20 * 670.0 + 40 * 770.0 + 20 * 450.0) / 100.0)
+    assert found["max_w"] == 770.0 and found["makespan_s"] == 100.0
+    assert (found["completed"], found["killed_power"]) == (2, 0)
+    assert found["mean_turnaround_s"] == pytest.approx((100.0 + 60.0) / 2)
+    assert found["completed"] == 2
 
 
 def test_files_give_the_figures_of_the_record(tmp_path):
@@ -57,15 +57,15 @@ def test_a_run_that_was_killed_draws_until_then_and_turnaround_counts_from_the_f
     edges = dict(zip(trace.times_s.tolist(), trace.power_w.tolist(), strict=True))
     assert edges == {0.0: 360.0, 100.0: 400.0, 300.0: 300.0, 400.0: 260.0, 500.0: 300.0}
     found = figures_of(record, workload, 2, caps)
-    assert (found.killed_power, found.completed, found.mean_turnaround_s) == (1, 2, 600.0)
+    assert (found["killed_power"], found["completed"], found["mean_turnaround_s"]) == (1, 2, 600.0)
 
 
 def test_nothing_ran():
     workload = jobs_of(drawing("a", 0, 9, 10, power_w=1.0), nb_res=2)
     record, _ = carried_out(workload, 2)
     found = figures_of(record, workload, 2, envelope(1.0))
-    assert (found.share_above, found.completed, found.makespan_s) == (0.0, 0, 0.0)
-    assert np.isnan(found.mean_turnaround_s)
+    assert (found["share_above"], found["completed"], found["makespan_s"]) == (0.0, 0, 0.0)
+    assert np.isnan(found["mean_turnaround_s"])
 
 
 def test_what_is_missing():

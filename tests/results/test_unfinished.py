@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from builders import machine
 
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.results.metrics import METRICS, Metrics
+from batwatt.results.figures import METRICS
 from batwatt.results.unfinished import why_none_finished
 
 COUNTS = ("jobs_", "killed_", "resubmissions")
-NOBODY = Metrics(
-    makespan_s=0.0,
-    **{metric.name: 0 if metric.name.startswith(COUNTS) else None for metric in METRICS if metric.name != "makespan_s"},
-)
+NOBODY = {metric.name: 0 if metric.name.startswith(COUNTS) else None for metric in METRICS} | {"makespan_s": 0.0}
 
 
 def jobs(*rows):
@@ -35,7 +30,7 @@ def jobs(*rows):
 
 
 def why(workload, **ends):
-    return why_none_finished(replace(NOBODY, jobs_total=len(workload.jobs), **ends), workload, machine(4))
+    return why_none_finished(NOBODY | {"jobs_total": len(workload.jobs)} | ends, workload, machine(4))
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_a_run_reads_none_of_its_files(tmp_path, monkeypatch):
     (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
     capacity = parse_capacity("constant:mean=1")
     spec = RunSpec(MachineSpec(2, 2), tmp_path / "jobs.csv", "varcap", {}, tmp_path / "x", capacity=capacity)
-    assert run(spec).metrics.jobs_finished == 1
+    assert run(spec).metrics["jobs_finished"] == 1
 
 
 def test_carbon(tmp_path):

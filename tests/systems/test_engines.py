@@ -10,6 +10,7 @@ import pytest
 from builders import job
 
 from batwatt.model.machines import MachineSpec
+from batwatt.results.figures import rounded
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -57,8 +58,8 @@ def spec(folder, name) -> RunSpec:
 @pytest.mark.parametrize("name", CASES)
 def test_the_wire(name, tmp_path):
     one = spec(tmp_path, name)
-    ours = run(one).metrics.as_dict()
-    assert run(replace(one, engine="wire", prefix=tmp_path / "wire")).metrics.as_dict() == ours
+    ours = rounded(run(one).metrics)
+    assert rounded(run(replace(one, engine="wire", prefix=tmp_path / "wire")).metrics) == ours
     for stem in ("jobs", "schedule", "pstate_changes", "consumed_energy"):
         files = [tmp_path / f"{engine}_{stem}.csv" for engine in ("embedded", "wire")]
         assert files[0].exists() == files[1].exists()
@@ -69,8 +70,8 @@ def test_the_wire(name, tmp_path):
 @pytest.mark.parametrize("name", CASES)
 def test_a_batsim(name, tmp_path, batsim):
     one = spec(tmp_path, name)
-    ours = run(one).metrics.as_dict()
-    theirs = run(replace(one, engine="batsim", batsim=batsim, prefix=tmp_path / "batsim")).metrics.as_dict()
+    ours = rounded(run(one).metrics)
+    theirs = rounded(run(replace(one, engine="batsim", batsim=batsim, prefix=tmp_path / "batsim")).metrics)
     for figure, value in ours.items():
         assert value is None or theirs[figure] == pytest.approx(value, rel=1e-4, abs=1e-3), figure
     columns = ["job_id", "final_state", "starting_time", "finish_time"]

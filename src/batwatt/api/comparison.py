@@ -1,12 +1,8 @@
 """Several systems on the same jobs and the same power, measured alike: finished jobs, waits, energy.
 
-Every case is measured against the same envelope, whatever it follows itself. Columns are figures of `batwatt run` by
-their names (`batwatt.results.metrics`), and one more:
-
-    fed_host_use         host seconds of work of the finished jobs / host seconds that the power feeds until the case's
-                         own last end: hosts of a machine x the machines that it feeds (`batwatt.model.site`)
-
-`violations`, `energy_above_cap_j` and `unused_j` are against the envelope of all. Cases do not depend on each other.
+Every case is measured against the same envelope, whatever it follows itself: `violations`, `energy_above_cap_j` and
+`unused_j`, too. Columns are figures by their names (`batwatt.results.figures`). Hosts that power feeds are those of a
+machine x the machines that it feeds (`batwatt.model.site`). Cases do not depend on each other.
 """
 
 from __future__ import annotations
@@ -58,7 +54,8 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.site import MachinePower, least_of
 from batwatt.remarks import collected_remarks, tell_before_work
-from batwatt.results.compared import MEASURES, CaseFacts
+from batwatt.results.compared import COMPARED, CaseFacts
+from batwatt.results.figures import Values, rounded
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
@@ -106,7 +103,7 @@ class Measured:
 
     outcomes: JobOutcomes
     trace: PowerTrace | None
-    metrics: Mapping[str, float | int | None]
+    metrics: Values
     rejections: Mapping[str, int]
 
 
@@ -292,7 +289,7 @@ class _Work:
         if self.each is not None:
             self.each(label, seed, result)
         figures = result.figures
-        return Measured(figures.outcomes, figures.power, figures.metrics.as_dict(), figures.rejections)
+        return Measured(figures.outcomes, figures.power, rounded(figures.metrics), figures.rejections)
 
 
 def _cap(
@@ -362,7 +359,7 @@ def _mean(cap: Series, workload: workloads.Workload) -> Series:
 
 def _figures(one: Measured, cap: Series, power: MachinePower, hosts: int) -> dict[str, float | int | None]:
     """The measures of a case; numbers are rounded as those of a run are."""
-    figures = {measure.name: one.metrics.get(measure.name) for measure in MEASURES}
+    figures = {name: one.metrics.get(name) for name in COMPARED}
     end_s = one.metrics["makespan_s"] or 0.0
     fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
     if fed_s > 0.0:

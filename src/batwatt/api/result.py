@@ -15,6 +15,7 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.results.columns import FILES, SUCCESSFUL
 from batwatt.results.csv_block import as_read
+from batwatt.results.figures import Values, rounded
 from batwatt.results.rejections import rejections_text
 from batwatt.results.writers import write_record
 from batwatt.run.run import Figures, Outcome, staging, warn_if_none_finished
@@ -53,7 +54,7 @@ class Result(Shown):
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
         """Name -> value, as in PREFIX_metrics.json; None where one has no meaning. docs: every metric and its unit."""
-        return self._outcome.figures.metrics.as_dict() | dict(self.bounds)
+        return rounded(self._outcome.figures.metrics) | dict(self.bounds)
 
     @property
     def rejections(self) -> Mapping[str, int]:
@@ -86,7 +87,7 @@ class Result(Shown):
         return pd.DataFrame(power_columns(trace, self._inputs.envelope))
 
     @cached_property
-    def job_power(self) -> dict[str, float | int]:
+    def job_power(self) -> Values:
         """Of a run under an envelope whose jobs say what they draw (`power_w`): what `batwatt job-power` works out.
 
         The share of time above the cap, energy above it in J, mean and maximum in W, mean turnaround in s, kills.
@@ -98,7 +99,7 @@ class Result(Shown):
         if envelope is None:
             raise InputError("job_power", "there is no envelope", "give simulate one")
         data = self._outcome.figures.data
-        return job_power_figures(data, self._inputs.measured, self.platform, envelope).as_dict()
+        return job_power_figures(data, self._inputs.measured, self.platform, envelope)
 
     @checked(prefix=path_or)
     def save(self, prefix: str | Path) -> Path:

@@ -36,7 +36,7 @@ from batwatt.scheduling.base import Scheduler
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""
 _RESULTS = (
-    *("classes", "columns", "csv_block", "goodput", "metrics", "origins", "run_data", "run_table"),
+    *("classes", "columns", "csv_block", "figures", "goodput", "metrics", "origins", "run_data", "run_table"),
     *("parts", "power", "read", "slowdowns", "work", "writers", "yields"),
 )
 CODE = (

@@ -26,7 +26,7 @@ from batwatt.errors import BatwattError, message
 # what a run loads late, before processes are forked: the code that they run is that of the key
 from batwatt.results import classes as classes
 from batwatt.results import unfinished as unfinished
-from batwatt.results.metrics import Metrics
+from batwatt.results.figures import Values, rounded
 from batwatt.run.find_scheduler import load_plugins, loaded_plugins
 from batwatt.run.repeats import Repeats
 from batwatt.run.run import run
@@ -183,8 +183,8 @@ def _no_room(error: BaseException | None) -> OSError | None:
     return None
 
 
-def _figures(metrics: Metrics) -> dict[str, Any]:
-    return {**metrics.as_dict(), **dict.fromkeys(BOUNDS)}
+def _figures(metrics: Values) -> dict[str, Any]:
+    return {**rounded(metrics), **dict.fromkeys(BOUNDS)}
 
 
 def _optimum(spec: RunSpec) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from batwatt.campaign.execute import BOUNDS
 from batwatt.campaign.files import InputFile
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
 from batwatt.files import is_folder, sync, whole_file
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
 FULL = (errno.ENOSPC, errno.EDQUOT)
-FIGURES = (*(metric.name for metric in METRICS), *BOUNDS)
+FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
 
 
 class CampaignStopped(BatwattError):

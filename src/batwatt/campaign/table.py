@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterable, Mapping
-from typing import IO, Any, get_args, get_type_hints
+from typing import IO, Any
 
 from batwatt.campaign.cells import Cell
 from batwatt.campaign.generated import GeneratedCapacity
 from batwatt.campaign.spec import canonical, plain
 from batwatt.campaign.store import CellRecord
 from batwatt.errors import extra
-from batwatt.results.metrics import METRICS, Metrics
+from batwatt.results.figures import METRICS
 
 with extra("campaign"):
     import pyarrow as pa
 
 PARTS = ("backfilling", "order", "response", "strategy")
 """Options with columns of their own."""
-_TYPES = {int: pa.int64(), float: pa.float64()}
-
-
-def _type_of(hint: Any) -> pa.DataType:
-    """Column type of an annotation such as `float | None`."""
-    kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    return next(_TYPES[kind] for kind in kinds if kind in _TYPES)
-
-
-_HINTS = get_type_hints(Metrics)
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("study", "label", "platform", "workload", "envelope", "capacity")),
@@ -41,7 +30,7 @@ SCHEMA = pa.schema(
         ),
         ("cap_seed", pa.int64()),
         *((name, pa.string()) for name in ("status", "error")),
-        *((metric.name, _type_of(_HINTS[metric.name])) for metric in METRICS),
+        *((figure.name, pa.int64() if figure.whole else pa.float64()) for figure in METRICS),
         ("lower_bound", pa.float64()),
         ("gap", pa.float64()),
         ("proven_optimal", pa.bool_()),

@@ -24,15 +24,10 @@ if TYPE_CHECKING:
 SYSTEMS = "Comparison of systems"
 Cases = dict[str, "Case"]
 GROUPS = (
-    ("jobs", "jobs", 1.0, 0),
-    ("finished\n%", "finished_share", 100.0, 1),
-    ("wait\nmean\nmin", "mean_wait_s", 1.0 / 60.0, 1),
-    ("slow-\ndown\nat full\nspeed", "mean_full_speed_slowdown", 1.0, 2),
-    ("jobs\nin\nboth", "paired_jobs", 1.0, 0),
-    ("added\nwait\nmin", "wait_more_s", 1.0 / 60.0, 1),
-    ("added\nslow-\ndown\nat full\nspeed", "full_speed_slowdown_more", 1.0, 2),
-)
-"""Header (the unit last), column, by what it is multiplied, decimals: of the table of groups."""
+    "jobs", "finished_share", "mean_wait_s", "mean_full_speed_slowdown", "paired_jobs", "wait_more_s",
+    "full_speed_slowdown_more",
+)  # fmt: skip
+"""The figures of the table of groups."""
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -193,7 +188,8 @@ def _check_by(by: Sequence[str], workload: Workload) -> None:
 
 def _show(found: Comparison, groups: pd.DataFrame | None) -> None:
     """The table of cases and, below, a table for each grouping; --json gives one object of both."""
-    from batwatt.results.compared import case_columns, records_of
+    from batwatt.results.compared import case_columns
+    from batwatt.results.summary import records_of
 
     rows = found.summary.reset_index().to_dict("records")
     columns, cases = case_columns(rows, found.currency), records_of(rows)
@@ -214,12 +210,12 @@ def _show(found: Comparison, groups: pd.DataFrame | None) -> None:
 
 
 def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
-    from batwatt.results.compared import records_of
-    from batwatt.results.summary import columns_of
+    from batwatt.results.figures import figures_of
+    from batwatt.results.summary import columns_of, records_of
     from batwatt.results.tables import Column
 
     return [
         Column("", "case", [str(row["case"]) for row in rows]),
         Column(str(rows[0]["by"]), "group", [str(row["group"]) for row in rows], is_text=True),
-        *columns_of(GROUPS, records_of(rows)),
+        *columns_of(figures_of(GROUPS), records_of(rows)),
     ]

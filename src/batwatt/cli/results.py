@@ -15,7 +15,7 @@ from batwatt.cli.printing import below, show_described, show_table, tabular, tel
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
-    from batwatt.results.metrics import Metrics
+    from batwatt.results.figures import Values
 
 PLURALS = {
     "node_selection": "node selections (option node_selection)",
@@ -33,7 +33,7 @@ PLURALS = {
 
 
 def print_summary(
-    rows: Sequence[tuple[str, Metrics]],
+    rows: Sequence[tuple[str, Values]],
     more: Sequence[Mapping[str, object]],
     rejections: Sequence[Mapping[str, int]] = (),
     currency: str = "",
@@ -41,10 +41,11 @@ def print_summary(
     """The table of runs (label, metrics), why jobs were rejected; for programs `more` of each run and all metrics."""
     from dataclasses import replace
 
+    from batwatt.results.figures import rounded
     from batwatt.results.rejections import rejections_text
     from batwatt.results.summary import summary
 
-    records = [{"run": label, **about, **metrics.as_dict()} for (label, metrics), about in zip(rows, more, strict=True)]
+    records = [{"run": label, **about, **rounded(metrics)} for (label, metrics), about in zip(rows, more, strict=True)]
     for record, counts in zip(records, rejections, strict=False):
         record["rejected_because"] = dict(counts)
     if currency:
@@ -159,10 +160,12 @@ def job_power(
       --envelope constant:30000
     """
     from batwatt.results.columns import FILES
-    from batwatt.results.job_power import job_power_figures, job_power_trace
+    from batwatt.results.figures import figures_of
+    from batwatt.results.job_power import JOB_POWER, job_power_figures, job_power_trace
     from batwatt.results.power import power_columns
     from batwatt.results.run_data import RunData
-    from batwatt.results.summary import job_power_columns
+    from batwatt.results.summary import columns_of, records_of
+    from batwatt.results.tables import Column
     from batwatt.results.writers import write_columns
     from batwatt.run.inputs import envelope_named, load_inputs
 
@@ -174,7 +177,8 @@ def job_power(
     if output is not None:
         trace = job_power_trace(data, inputs.measured, inputs.platform)
         write_columns(output, FILES["power"], dict(power_columns(trace, series)))
-    show_table(job_power_columns(prefix.name, found), [{"prefix": str(prefix), **found.as_dict()}])
+    columns = columns_of(figures_of(JOB_POWER), records_of([found]))
+    show_table([Column("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **found}])
 
 
 @options_of

@@ -260,9 +260,9 @@ def compare_command(
     series = read_series(written if written.exists() else envelope)
     picture = file_of(export, "power", ".png")
     traces = [
-        (label, power_series(result.prefix, result.metrics.makespan_s))
+        (label, power_series(result.prefix, end_s))
         for label, result in results
-        if result.metrics.makespan_s
+        if (end_s := result.metrics["makespan_s"])
     ]
     if traces:
         plot_power(traces, series, picture)

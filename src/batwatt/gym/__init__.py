@@ -27,7 +27,7 @@
    at most 1, if the column is bounded, v / (v + s) if not.
 8. *Reward.* The change of a potential of `REWARDS` since the step before, or a weighted sum of such. The potential is 0
    at the beginning. At the end of an episode in which all jobs complete it is the figure of the run, with its sign, as
-   `batwatt.results.metrics` gives it for the files of the run (0 for one without a meaning).
+   `batwatt.results.figures` gives it for the files of the run (0 for one without a meaning).
 9. *Horizon.* Means are over all jobs of the workload. One that was rejected or lost counts as waiting until the horizon
    H: the last submission, change of a limit or external event, + the run times of all jobs on the slowest host, each
    with the recovery of the victim rule. Its slowdown is that of an end then, with the shorter of its walltime and its

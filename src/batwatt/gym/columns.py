@@ -1,8 +1,7 @@
 """What an agent can see, and what it can be rewarded for: each column is declared once, here.
 
 `OBSERVATIONS` say how a value is scaled to [0, 1], by a number or by what the environment has: `hosts` of the platform,
-`places` for visible jobs, `watts` of all hosts at full power. `REWARDS` name the figure of `Metrics` that they add up
-to.
+`places` for visible jobs, `watts` of all hosts at full power. `REWARDS` name the figure that they add up to.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from batwatt.gym.queue import NEVER_S
 from batwatt.gym.simulation import Simulation
 from batwatt.model.window import Window
+from batwatt.results.figures import FIGURES, Figure
 from batwatt.results.goodput import capacity_core_s
 from batwatt.results.slowdowns import BOUND_S
 from batwatt.units import DAY_S, HOUR_S
@@ -49,19 +49,27 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """A potential in `unit`, whose change is the reward: `sign` x what `value` says of the run so far.
+    """A potential, whose change is the reward: a figure of the run so far, negative unless higher is better.
 
-    At the end of an episode in which all jobs complete `value` is the figure `metric` of `batwatt.results.metrics`. A
-    job that is rejected or lost costs what `batwatt.gym.horizon` says.
+    At the end of an episode in which all jobs complete `value` is the figure of the run. A job that is rejected or lost
+    costs what `batwatt.gym.horizon` says. `change` says when `value` changes.
     """
 
     name: str
-    unit: str
-    meaning: str
-    sign: float
+    figure: Figure
+    change: str
     value: Callable[[Simulation], float]
-    metric: str = ""
     watts: bool = False
+
+    @property
+    def sign(self) -> float:
+        """1 for a figure of which more is better, else -1."""
+        return 1.0 if self.figure.better == "higher" else -1.0
+
+    @property
+    def meaning(self) -> str:
+        """Sign and meaning of the figure, and when it changes."""
+        return f"{'minus the ' if self.sign < 0.0 else ''}{self.figure.meaning}, {self.change}"
 
     def potential(self, simulation: Simulation) -> float:
         """The potential now."""
@@ -174,16 +182,14 @@ def _work(simulation: Simulation) -> float:
 
 
 _REWARDS = (
-    Reward("mean_slowdown", "", "minus the mean of (wait + run) / run, as jobs end", -1.0,
-           lambda s: s.tally.slowdowns / s.tally.total, "mean_slowdown"),
-    Reward("mean_bounded_slowdown", "", "minus the mean of max(1, (end - release) / "
-           f"max({BOUND_S:g} s, run time at full speed)), as jobs end", -1.0,
-           lambda s: s.tally.bounded_slowdowns / s.tally.total, "mean_bounded_slowdown"),
-    Reward("mean_wait_s", "s", "minus the mean wait, as time passes", -1.0, _mean_wait_s, "mean_wait_s"),
-    Reward("makespan_s", "s", "minus the end of the last job, as time passes", -1.0, _makespan_s, "makespan_s"),
-    Reward("energy_j", "J", "minus the energy of all hosts, as it is drawn", -1.0, _energy_j, "energy_j", True),
-    Reward("work", "", "the share of the flops of all jobs, as jobs complete", 1.0, _work, "finished_work_fraction"),
-    Reward("goodput", "", "useful / available core seconds so far", 1.0, _goodput, "goodput"),
+    Reward("mean_slowdown", FIGURES["mean_slowdown"], "as jobs end", lambda s: s.tally.slowdowns / s.tally.total),
+    Reward("mean_bounded_slowdown", FIGURES["mean_bounded_slowdown"], "as jobs end",
+           lambda s: s.tally.bounded_slowdowns / s.tally.total),
+    Reward("mean_wait_s", FIGURES["mean_wait_s"], "as time passes", _mean_wait_s),
+    Reward("makespan_s", FIGURES["makespan_s"], "as time passes", _makespan_s),
+    Reward("energy_j", FIGURES["energy_j"], "as it is drawn", _energy_j, True),
+    Reward("work", FIGURES["finished_work_fraction"], "as jobs complete", _work),
+    Reward("goodput", FIGURES["goodput"], "as time passes", _goodput),
 )  # fmt: skip
 REWARDS = {reward.name: reward for reward in _REWARDS}
 """Every reward by its name."""

@@ -43,6 +43,7 @@ from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.model.series import Series
+from batwatt.results.figures import rounded
 from batwatt.run.resolve import ResolvedRun
 from batwatt.run.run import Outcome
 from batwatt.run.spec import RunSpec
@@ -261,7 +262,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         info["action"] = done
         if simulation.over:
             self._reported = True
-            info["metrics"] = self.outcome().figures.metrics.as_dict()
+            info["metrics"] = rounded(self.outcome().figures.metrics)
         return self._observed(), gained, simulation.over, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:

@@ -26,7 +26,8 @@ from batwatt.report.means import mean_of, sure
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.saved_runs import envelope_of
 from batwatt.report.studies import Report
-from batwatt.report.table import INSTANCE, Measure, SavedCampaign
+from batwatt.report.table import INSTANCE, SavedCampaign
+from batwatt.results.figures import Figure
 from batwatt.results.power import power_series
 from batwatt.results.style import Look
 
@@ -68,7 +69,7 @@ class Compared:
 
     study: str
     rows: pd.DataFrame
-    measures: tuple[Measure, ...]
+    measures: tuple[Figure, ...]
     baseline: str
     reference: str | None
     unresponsive: frozenset[str]
@@ -78,31 +79,31 @@ class Compared:
         """Every algorithm, in the order of the table."""
         return [str(label) for label in self.rows["label"].unique()]
 
-    def values(self, measure: Measure) -> pd.DataFrame:
-        """The values, a row per instance of the baseline and a column per algorithm that has all of them.
+    def values(self, measure: Figure) -> pd.DataFrame:
+        """The values as shown, a row per instance of the baseline and a column per algorithm that has all of them.
 
         If no other algorithm has all, the rows are the instances that every algorithm has.
         """
         table = self.rows.pivot_table(index=list(INSTANCE), columns="label", values=measure.name, aggfunc="mean")
-        table = table.reindex(columns=[label for label in self.labels if label in table.columns])
+        table = measure.factor * table.reindex(columns=[label for label in self.labels if label in table.columns])
         if self.baseline not in table:
             return table.iloc[:0, :0]
         table = table[table[self.baseline].notna()]
         complete, common = table.dropna(axis=1), table.dropna()
         return complete if {*complete} - {self.baseline, self.reference} or common.empty else common
 
-    def instances(self, measure: Measure) -> int:
+    def instances(self, measure: Figure) -> int:
         """Count the instances on which the baseline has a value."""
         rows = self.rows[(self.rows["label"] == self.baseline) & self.rows[measure.name].notna()]
         return len(rows[list(INSTANCE)].drop_duplicates())
 
-    def ranked(self, measure: Measure) -> list[str]:
+    def ranked(self, measure: Figure) -> list[str]:
         """The algorithms that have all instances, but the reference, the best mean first."""
         means = self.values(measure).mean()
         means = means if measure.better == "lower" else -means
         return [str(label) for label in means.sort_values(kind="stable").index if label != self.reference]
 
-    def difference(self, measure: Measure, first: str, second: str) -> Difference:
+    def difference(self, measure: Figure, first: str, second: str) -> Difference:
         """By how much the first is more than the second."""
         values = self.values(measure)
         return Difference(*mean_of(values[first] - values[second]))
@@ -144,7 +145,7 @@ def _compared(report: Report) -> Compared | None:
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _sentences(compared: Compared, measure: Measure) -> Iterator[str]:
+def _sentences(compared: Compared, measure: Figure) -> Iterator[str]:
     """What is to be said of a measure."""
     values, ranked = compared.values(measure), compared.ranked(measure)
     baseline = compared.baseline
@@ -179,10 +180,10 @@ def _sentences(compared: Compared, measure: Measure) -> Iterator[str]:
     yield text
 
 
-def _against(compared: Compared, measure: Measure, first: str, second: str) -> str:
+def _against(compared: Compared, measure: Figure, first: str, second: str) -> str:
     """By how much the first differs from the second, and whether that counts."""
     found = compared.difference(measure, first, second)
-    unit = " % points" if measure.unit == "%" else _unit(measure)
+    unit = " % points" if measure.shown == "%" else _unit(measure)
     shown = f"{_signed(measure, found)}{unit}"
     if found.instances < 2:
         return f"{shown}, on one instance"
@@ -194,21 +195,21 @@ def _against(compared: Compared, measure: Measure, first: str, second: str) -> s
     return f"{shown}{percent}, {'better' if better else 'worse'}; its 95 % interval excludes 0"
 
 
-def _digits(measure: Measure, value: float) -> str:
-    return f"{value:.{max(2, measure.decimals)}f}" if 0.0 < value < 1.0 else f"{value:.{measure.decimals}f}"
+def _digits(measure: Figure, value: float) -> str:
+    return f"{value:.{max(2, measure.mean_decimals)}f}" if 0.0 < value < 1.0 else f"{value:.{measure.mean_decimals}f}"
 
 
-def _unit(measure: Measure) -> str:
-    return f" {measure.unit}" if measure.unit else ""
+def _unit(measure: Figure) -> str:
+    return f" {measure.shown}" if measure.shown else ""
 
 
-def _number(measure: Measure, value: float) -> str:
+def _number(measure: Figure, value: float) -> str:
     return f"{_digits(measure, value)}{_unit(measure)}"
 
 
-def _signed(measure: Measure, found: Difference) -> str:
+def _signed(measure: Figure, found: Difference) -> str:
     """A difference, with its error if that is known, both with as many decimals."""
-    decimals = max(2, measure.decimals) if min(abs(found.mean), found.error) < 1.0 else measure.decimals
+    decimals = max(2, measure.mean_decimals) if min(abs(found.mean), found.error) < 1.0 else measure.mean_decimals
     error = f" ± {found.error:.{decimals}f}" if found.instances > 1 else ""
     return f"{found.mean:+.{decimals}f}{error}".replace("-", "−")
 
@@ -243,7 +244,7 @@ def _dots(label: str, looks: Mapping[str, Look], **data: object) -> dict[str, ob
     return of_label("dots", label, looks[label], marker=looks[label].marker, **data)
 
 
-def _ranking(name: str, compared: Compared, measure: Measure, looks: Mapping[str, Look]) -> ReportFigure:
+def _ranking(name: str, compared: Compared, measure: Figure, looks: Mapping[str, Look]) -> ReportFigure:
     values = compared.values(measure)
     order = [*(str(label) for label in [compared.reference] if label in values), *compared.ranked(measure)]
     series = []
@@ -262,7 +263,7 @@ def _ranking(name: str, compared: Compared, measure: Measure, looks: Mapping[str
     return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, (shown,))
 
 
-def _trade_off(compared: Compared, first: Measure, second: Measure, looks: Mapping[str, Look]) -> ReportFigure:
+def _trade_off(compared: Compared, first: Figure, second: Figure, looks: Mapping[str, Look]) -> ReportFigure:
     up, right = compared.values(first).mean(), compared.values(second).mean()
     labels = [label for label in up.index if label in right.index]
     series = [

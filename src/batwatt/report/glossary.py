@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from batwatt.errors import extra
-from batwatt.report.table import GOODPUTS, POWERS, Measure
+from batwatt.report.table import GOODPUTS, POWERS
+from batwatt.results.figures import Figure
 
 with extra("report"):
     from markupsafe import Markup, escape
@@ -36,7 +37,7 @@ TERM = Markup('<abbr class="term" tabindex="0" data-tip="{}">{}</abbr>')
 class Glossary:
     """Marks terms within texts: `measures`, or else `meanings` by term."""
 
-    def __init__(self, measures: Sequence[Measure] = (), meanings: Mapping[str, str] | None = None) -> None:
+    def __init__(self, measures: Sequence[Figure] = (), meanings: Mapping[str, str] | None = None) -> None:
         of_measures = {measure.title: measure.meaning for measure in (*POWERS, *GOODPUTS, *measures)}
         self.meanings: Mapping[str, str] = TERMS | of_measures if meanings is None else meanings
         words = sorted(self.meanings, key=len, reverse=True)

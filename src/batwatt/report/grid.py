@@ -13,26 +13,30 @@ from typing import Any
 import pandas as pd
 
 from batwatt.files import whole_file, write_text
-from batwatt.report.table import Measure
+from batwatt.results.figures import Figure
 
 NOTHING = "–"
 
 
 @dataclass(frozen=True, slots=True)
 class GridColumn:
-    """A column: its name in the CSV file, its heading and that of its group; `decimals` is None for texts."""
+    """A column: its name in the CSV file, its heading and that of its group; `decimals` is None for texts.
+
+    The CSV file has values as they are, tables show them multiplied by `factor`.
+    """
 
     name: str
     heading: str
     group: str = ""
     meaning: str = ""
     decimals: int | None = None
+    factor: float = 1.0
 
     def text(self, value: object) -> str:
         """How a value is shown; a dash where there is none."""
         if self.decimals is None:
             return str(value)
-        number = float(value)  # type: ignore[arg-type]  # a column with decimals holds numbers
+        number = self.factor * float(value)  # type: ignore[arg-type]  # a column with decimals holds numbers
         if not math.isfinite(number):
             return NOTHING
         shown = f"{number:.{self.decimals}f}"
@@ -83,9 +87,9 @@ class Table:
         return [path, write_text(text, self.markdown())]
 
 
-def column_of(measure: Measure, name: str = "", *, heading: str = "", group: str = "") -> GridColumn:
-    """The column of a measure, by default under its name and the label of its axis."""
-    return GridColumn(name or measure.name, heading or measure.axis, group, measure.meaning, measure.decimals)
+def column_of(measure: Figure, name: str, heading: str) -> GridColumn:
+    """The column of a measure, in a group of its own."""
+    return GridColumn(name, heading, measure.axis, measure.meaning, measure.mean_decimals, measure.factor)
 
 
 def table_by_label(

@@ -15,7 +15,7 @@ import pandas as pd
 from batwatt.model.series import Series
 from batwatt.report.grid import written
 from batwatt.report.means import mean_of
-from batwatt.report.table import Measure
+from batwatt.results.figures import Figure
 from batwatt.results.power import Floats, PowerTrace, compare
 from batwatt.results.style import CAP, HOUR_S, INK, KW, VIOLATION, Look
 
@@ -32,7 +32,7 @@ def axis_of(title: str, meaning: str = "", **settings: Any) -> dict[str, Any]:
     return {"title": title, "meaning": meaning} | settings
 
 
-def axis_of_measure(measure: Measure, **settings: Any) -> dict[str, Any]:
+def axis_of_measure(measure: Figure, **settings: Any) -> dict[str, Any]:
     """The axis of a measure."""
     return axis_of(measure.axis, measure.meaning, **settings)
 
@@ -108,7 +108,7 @@ def _places(names: Sequence[str], title: str = "") -> dict[str, Any]:
 
 
 def means_plot(
-    rows: pd.DataFrame, measure: Measure, x_title: str, looks: Mapping[str, Look]
+    rows: pd.DataFrame, measure: Figure, x_title: str, looks: Mapping[str, Look]
 ) -> tuple[Plot, set[int]] | None:
     """Return means with one standard error over `x`, a series per label, and the numbers of instances of the means.
 
@@ -116,6 +116,7 @@ def means_plot(
     order of appearance. Rows without a value, or without `x`, are left out; None if all are.
     """
     rows = rows[rows[measure.name].notna() & rows["x"].notna()]
+    shown = rows[measure.name] * measure.factor
     if rows.empty:
         return None
     lines = pd.api.types.is_numeric_dtype(rows["x"])
@@ -124,7 +125,7 @@ def means_plot(
     series: list[dict[str, Any]] = []
     counts: set[int] = set()
     for label, look in looks.items():
-        groups = rows[rows["label"] == label].groupby("x")[measure.name]
+        groups = shown[rows["label"] == label].groupby(rows["x"])
         means = {x: mean_of(values) for x, values in groups}
         points = [(x, *means[x]) for x in xs if x in means]
         if not points:
@@ -152,9 +153,9 @@ def means_plot(
     return plot_of(series, x_axis, y_axis), counts
 
 
-def _tip(measure: Measure, x_title: str, x: float | str, mean: float, error: float, count: int) -> str:
+def _tip(measure: Figure, x_title: str, x: float | str, mean: float, error: float, count: int) -> str:
     """Return the text shown at a mark."""
     head = " ".join(filter(None, (x_title, written(x))))
-    errors = f" ± {error:.{measure.decimals}f}" if math.isfinite(error) else ""
-    text = f"mean {mean:.{measure.decimals}f}{errors} {measure.unit}".strip()
+    errors = f" ± {error:.{measure.mean_decimals}f}" if math.isfinite(error) else ""
+    text = f"mean {mean:.{measure.mean_decimals}f}{errors} {measure.shown}".strip()
     return "\n".join(filter(None, (head, text, f"{count} instance{'s' * (count != 1)}")))

@@ -12,7 +12,7 @@ from batwatt.report.html import page_of
 from batwatt.report.interactive import on_page
 from batwatt.report.studies import Report, report_of
 from batwatt.report.table import INSTANCE, OPTIMUM_SCHEDULER, SavedCampaign, read_campaign
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
 """Folder of the report, within the campaign's, and two of its files."""

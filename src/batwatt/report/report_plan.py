@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batwatt.report.table import Measure, SavedCampaign
+from batwatt.report.table import SavedCampaign
+from batwatt.results.figures import Figure
 from batwatt.results.style import PALETTE, Look
 
 UNRESPONSIVE = "none"
@@ -43,7 +44,7 @@ class ReportPlan:
         return {label: Look(number) for label, number in numbers.items()}
 
 
-def places(frame: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
+def places(frame: pd.DataFrame, measures: Sequence[Figure]) -> pd.DataFrame:
     """Return the place of each label (index) in each measure (column): 0 the best of all labels, 1 the worst.
 
     `frame` has a row per label and instance. Labels that are all equal are all the best; a measure without a value is
@@ -59,7 +60,7 @@ def places(frame: pd.DataFrame, measures: Sequence[Measure]) -> pd.DataFrame:
     return pd.DataFrame(found, index=means.index)
 
 
-def plan_of(campaign: SavedCampaign, points: pd.DataFrame, measures: Sequence[Measure]) -> ReportPlan:
+def plan_of(campaign: SavedCampaign, points: pd.DataFrame, measures: Sequence[Figure]) -> ReportPlan:
     """Return the plan of a report: the best algorithms of the first study with results, and those of no other study.
 
     The best have the least mean of their places in all measures; ties are decided by name.

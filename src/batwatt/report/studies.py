@@ -11,17 +11,12 @@ from batwatt.report.figures import ReportFigure, Shown
 from batwatt.report.grid import GridColumn, Table, column_of, extent, stems_of, table_by_label, written
 from batwatt.report.interactive import means_plot
 from batwatt.report.report_plan import ReportPlan, plan_of
-from batwatt.report.table import DONE, GOODPUTS, INSTANCE, KILLS, POWERS, VARIES, Measure, SavedCampaign
-from batwatt.results.metrics import METRICS
+from batwatt.report.table import DONE, GOODPUTS, INSTANCE, POWERS, VARIES, SavedCampaign
+from batwatt.results.figures import FIGURES, METRICS, Figure
 from batwatt.results.style import Look
 
-NUMBERS = {
-    "cap_range": "range of the capacity (share of all machines)",
-    "cap_period_s": "time between changes (s)",
-    "cap_step": "largest change (share of all machines)",
-    "cap_headroom": "most capacity (share of all machines)",
-}
-"""Column of a property of capacities -> title of its axis."""
+NUMBERS = ("cap_range", "cap_period_s", "cap_step", "cap_headroom")
+"""Properties of capacities that figures are drawn over."""
 NAMES = {"envelope": "", "capacity": r"-s?\d+$", "platform": "", "workload": r"-\d+$"}
 """Part of an instance -> the end of its name that only numbers repetitions."""
 APART = 6
@@ -44,7 +39,7 @@ class Report:
     summary: pd.DataFrame
     figures: Sequence[ReportFigure]
     points: pd.DataFrame
-    measures: Sequence[Measure]
+    measures: Sequence[Figure]
 
 
 def report_of(campaign: SavedCampaign) -> Report:
@@ -60,7 +55,7 @@ def report_of(campaign: SavedCampaign) -> Report:
     return Report(campaign, plan, tables, summary(campaign, plan), figures, points, measures)
 
 
-def points_of(campaign: SavedCampaign, measures: Sequence[Measure]) -> pd.DataFrame:
+def points_of(campaign: SavedCampaign, measures: Sequence[Figure]) -> pd.DataFrame:
     """Return a row per study, label and instance: the mean of runs that differ in the seed only."""
     rows = campaign.with_goodput if measures is GOODPUTS else campaign.done
     by = ["study", "label", *INSTANCE, "cap_structure"]
@@ -74,9 +69,9 @@ def varied(rows: pd.DataFrame) -> tuple[pd.Series, str]:
     The first number that varies counts, else the first name. Names of capacities and workloads that differ only in a
     number at the end are equal.
     """
-    for name, title in NUMBERS.items():
+    for name in NUMBERS:
         if rows.loc[rows["cap_structure"] != FIXED, name].nunique() > 1:
-            return rows[name], title
+            return rows[name], FIGURES[name].axis
     for name, seed in NAMES.items():
         names = rows[name].str.replace(seed, "", regex=True) if seed else rows[name]
         if 1 < names.nunique() <= APART:
@@ -84,7 +79,7 @@ def varied(rows: pd.DataFrame) -> tuple[pd.Series, str]:
     return pd.Series("", index=rows.index), ""
 
 
-def means_table(study: str, stem: str, rows: pd.DataFrame, labels: Sequence[str], measures: Sequence[Measure]) -> Table:
+def means_table(study: str, stem: str, rows: pd.DataFrame, labels: Sequence[str], measures: Sequence[Figure]) -> Table:
     """Return the means of a study: a group of columns per measure, with a column per value of the part that varies."""
     x, title = varied(rows)
     columns, means, counts = [GridColumn("label", "algorithm")], {}, set()
@@ -98,13 +93,13 @@ def means_table(study: str, stem: str, rows: pd.DataFrame, labels: Sequence[str]
             by_label = part.groupby("label")[measure.name]
             means[column] = by_label.mean()
             counts |= set(by_label.size())
-            columns.append(column_of(measure, column, heading=text or "all", group=measure.axis))
+            columns.append(column_of(measure, column, text or "all"))
     notes = [f"Each mean is over {extent(counts)} instances{f', by {title}' if title else ''}."] if counts else []
     return table_by_label(f"means-{stem}", f"Study “{study}”", columns, pd.DataFrame(means), labels, notes)
 
 
 def _figures(
-    parts: Mapping[str, pd.DataFrame], stems: Mapping[str, str], looks: Mapping[str, Look], measures: Sequence[Measure]
+    parts: Mapping[str, pd.DataFrame], stems: Mapping[str, str], looks: Mapping[str, Look], measures: Sequence[Figure]
 ) -> list[ReportFigure]:
     """Return a figure of each study, a panel per measure."""
     figures = []
@@ -129,7 +124,7 @@ def _figures(
 
 def summary(campaign: SavedCampaign, plan: ReportPlan) -> pd.DataFrame:
     """Return per study and algorithm: runs, failed runs, and mean and standard deviation (n - 1) of every metric."""
-    names = [metric.name for metric in METRICS] + [KILLS.name]
+    names = [*(figure.name for figure in METRICS), "kills"]
     parts = []
     for study in campaign.studies:
         frame = campaign.per_instance(study)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from batwatt.errors import InputError, extra
-from batwatt.results.metrics import MEANINGS, METRICS
+from batwatt.results.figures import FIGURES, METRICS, figures_of
 from batwatt.results.writers import file_of
 
 with extra("report"):
@@ -34,47 +34,22 @@ LATER = ("capacity", "strategy", "cap_structure", *VARIES, *LATER_METRICS)
 """Columns that tables of older versions lack: empty there."""
 TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "backfilling", "order", "response", "strategy",
          "cap_structure", "status", "error", "key")  # fmt: skip
-NUMBERS = (*(metric.name for metric in METRICS), *VARIES, "lower_bound", "gap")
-COLUMNS = (*TEXTS, "seed", *NUMBERS, "proven_optimal")
+SAVED = (*(figure.name for figure in METRICS), *VARIES, "lower_bound", "gap")
+NUMBERS = (*SAVED, "kills")
+"""Columns of numbers: those of the table, and the sums of such."""
+COLUMNS = (*TEXTS, "seed", *SAVED, "proven_optimal")
 """What the report needs of the table; other columns are ignored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A figure that algorithms are compared by: the name of its column, and how it is shown."""
-
-    name: str
-    title: str
-    unit: str
-    meaning: str
-    better: str = "lower"
-    decimals: int = 2
-
-    @property
-    def axis(self) -> str:
-        """Label of an axis."""
-        return f"{self.title} ({self.unit})" if self.unit else self.title
-
-
-SLOWDOWN = Measure("mean_slowdown", "slowdown", "", MEANINGS["mean_slowdown"])
-KILLS = Measure("kills", "kills", "jobs", "kills for power + kills at the walltime", decimals=1)
-VIOLATIONS = Measure("violations", "violations", "steps", MEANINGS["violations"], decimals=1)
-WORK = Measure("finished_work_percent", "finished work", "%", MEANINGS["finished_work_fraction"], "higher", 1)
-
-GOODPUT = Measure("goodput_percent", "goodput", "%", MEANINGS["goodput"], "higher", 1)
-ABORTED = Measure("aborted_percent", "aborted volume", "%", MEANINGS["aborted_volume"], decimals=1)
-WAIT = Measure("wait_min", "waiting time", "min", MEANINGS["mean_wait_s"], decimals=1)
-MAX_STRETCH = Measure("max_full_speed_slowdown", "maximum stretch", "", MEANINGS["max_full_speed_slowdown"], decimals=1)
-
-POWERS = (SLOWDOWN, KILLS, VIOLATIONS, WORK)
-"""The measures of a report where no run has a goodput; the conclusion has the first with values."""
-GOODPUTS = (GOODPUT, ABORTED, WAIT, MAX_STRETCH)
-"""Those of a report with runs on machines that come and go."""
+POWERS = tuple(figures_of(("mean_slowdown", "kills", "violations", "finished_work_fraction")))
+"""Figures of a report where no run has a goodput; the conclusion has the first with values."""
+GOODPUTS = tuple(figures_of(("goodput", "aborted_volume", "mean_wait_s", "max_full_speed_slowdown")))
+"""Figures of a report with runs on machines that come and go."""
 
 
 @dataclass(frozen=True)
 class SavedCampaign:
-    """A folder of results and its table, with the columns that measures add to it.
+    """A folder of results and its table, with the columns that are sums of others.
 
     An instance without an envelope or a capacity has the empty text there.
     """
@@ -124,8 +99,7 @@ class SavedCampaign:
 
     def per_instance(self, study: str) -> pd.DataFrame:
         """A row per label and instance of a study: the mean over the runs that differ in something else (the seed)."""
-        names = [*NUMBERS, KILLS.name, WORK.name]
-        return self.study(study).groupby(["label", *INSTANCE], sort=False)[names].mean().reset_index()
+        return self.study(study).groupby(["label", *INSTANCE], sort=False)[[*NUMBERS]].mean().reset_index()
 
     def prefix(self, key: str) -> Path:
         """The prefix of the files of a run, if they were kept."""
@@ -172,14 +146,10 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         column = frame[name].astype(object)
         frame[name] = column.where(column.notna(), "").astype(str)
     try:
-        for name in NUMBERS:
+        for name in SAVED:
             frame[name] = pd.to_numeric(frame[name]).astype("float64")
     except (TypeError, ValueError) as error:
         raise InputError(path, f"column {name!r} holds something that is no number ({error})",
                          "run the campaign again") from None  # fmt: skip
-    frame[KILLS.name] = frame["killed_power"] + frame["killed_walltime"]
-    frame[WORK.name] = 100.0 * frame["finished_work_fraction"]
-    frame[GOODPUT.name] = 100.0 * frame["goodput"]
-    frame[ABORTED.name] = 100.0 * frame["aborted_volume"]
-    frame[WAIT.name] = frame["mean_wait_s"] / 60.0
+    frame["kills"] = sum(frame[part] for part in FIGURES["kills"].parts)
     return frame

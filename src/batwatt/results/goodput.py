@@ -46,7 +46,7 @@ from batwatt.units import LAG_S
 
 
 def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
-    """The figures of a run under a capacity, by the names of `metrics.METRICS`; None where one has no meaning.
+    """The figures of a run under a capacity, by the names of `figures.METRICS`; None where one has no meaning.
 
     `capacity` are the machines alive, `cores` the cores of one; a job is long if its length is > `long_s` s.
     """

@@ -1,12 +1,6 @@
 """Who suffers: jobs of several systems by user, group, queue, size or length, compared with the first system.
 
-Of the jobs of a group in a case:
-
-    jobs                jobs of the group, as many in every case
-    finished_share      finished jobs / jobs
-    mean_wait_s, mean_full_speed_slowdown    over the finished jobs
-    paired_jobs         jobs that finished in this case and in the first
-    wait_more_s, full_speed_slowdown_more    mean difference to the first case, over these
+`batwatt.results.figures` says what the figures of a group mean; means are over its finished jobs.
 """
 
 from __future__ import annotations
@@ -38,7 +32,7 @@ UNKNOWN = "unknown"
 
 
 def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
-    """A row for each case and group, with the columns `by`, `case`, `group` and those of the module's docstring.
+    """A row for each case and group, with the columns `by`, `case`, `group` and those of its figures.
 
     `jobs` has a row for each job of each case: `case`, `state`, `hosts`, `length_s`, `wait_s` and
     `full_speed_slowdown` (NaN where it did not finish), `wait_more_s` and `full_speed_slowdown_more`, and the column

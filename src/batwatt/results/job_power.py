@@ -7,7 +7,6 @@ Here every host draws what it does when idle, and each run adds what its job dra
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -17,33 +16,14 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.protocol.job_power import power_of
 from batwatt.results.columns import KILLED
+from batwatt.results.figures import Values
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.power import PowerTrace, compare
 from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.writers import file_of
 
-
-@dataclass(frozen=True, slots=True)
-class JobPowerFigures:
-    """What came of a run whose jobs draw different power.
-
-    `share_above` of the time from 0 until the last end, and `above_j` in J, lie above the cap; `mean_w` and `max_w` are
-    the power in W, `mean_turnaround_s` the mean of end - first submission in s over the `completed` jobs;
-    `killed_power` are runs that the scheduler killed, `makespan_s` is the last end.
-    """
-
-    share_above: float
-    above_j: float
-    mean_w: float
-    max_w: float
-    mean_turnaround_s: float
-    completed: int
-    killed_power: int
-    makespan_s: float
-
-    def as_dict(self) -> dict[str, float | int]:
-        """Name -> value."""
-        return asdict(self)
+JOB_POWER = ("share_above", "above_j", "mean_w", "max_w", "mean_turnaround_s", "completed", "killed_power")
+"""The figures of a run whose jobs draw different power that a table shows."""
 
 
 def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> PowerTrace:
@@ -78,24 +58,24 @@ def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> Po
     return PowerTrace(edges[:-1], np.round(power_w[:-1], 6), float(edges[-1]))
 
 
-def job_power_figures(data: RunData, workload: Workload, platform: Platform, envelope: Series) -> JobPowerFigures:
-    """The figures of a run under an envelope in W. Raises InputError as `job_power_trace`."""
+def job_power_figures(data: RunData, workload: Workload, platform: Platform, envelope: Series) -> Values:
+    """Return `JOB_POWER` and the makespan of a run under an envelope in W. Raises InputError as `job_power_trace`."""
     trace = job_power_trace(data, workload, platform)
     pieces = compare(trace, envelope)
     origins, states = _origins(data, workload), texts(data.jobs, "final_state")
     completed = origins.known & (states == "COMPLETED_SUCCESSFULLY")
     turnaround_s = numbers(data.jobs, "finish_time")[completed] - origins.submit_s[completed]
     count, end_s = int(completed.sum()), trace.end_s
-    return JobPowerFigures(
-        share_above=float((pieces.end_s - pieces.start_s)[pieces.over].sum()) / end_s if end_s else 0.0,
-        above_j=pieces.above_j,
-        mean_w=trace.energy_j / end_s if end_s else 0.0,
-        max_w=float(trace.power_w.max()) if end_s else 0.0,
-        mean_turnaround_s=math.fsum(turnaround_s.tolist()) / count if count else math.nan,
-        completed=count,
-        killed_power=int((states == KILLED).sum()),
-        makespan_s=end_s,
-    )
+    return {
+        "share_above": float((pieces.end_s - pieces.start_s)[pieces.over].sum()) / end_s if end_s else 0.0,
+        "above_j": pieces.above_j,
+        "mean_w": trace.energy_j / end_s if end_s else 0.0,
+        "max_w": float(trace.power_w.max()) if end_s else 0.0,
+        "mean_turnaround_s": math.fsum(turnaround_s.tolist()) / count if count else math.nan,
+        "completed": count,
+        "killed_power": int((states == KILLED).sum()),
+        "makespan_s": end_s,
+    }
 
 
 def _origins(data: RunData, workload: Workload) -> Origins:

@@ -29,7 +29,7 @@ BOUND_S = 10.0
 
 
 def slowdown_figures(run_table: RunTable, workload: Workload, reference_flops: float) -> dict[str, float | None]:
-    """Compute the figures of waits and of slowdowns at `reference_flops` flop/s, by the names of `metrics.METRICS`."""
+    """Compute the figures of waits and of slowdowns at `reference_flops` flop/s, by the names of `figures.METRICS`."""
     _, took_s, full_s = turnarounds(run_table, workload, reference_flops)
     lasting = full_s >= REPORTED_S
     slowdowns = took_s[lasting] / full_s[lasting]

@@ -4,79 +4,61 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from batwatt.results.job_power import JobPowerFigures
-from batwatt.results.metrics import Metrics
+from batwatt.results.figures import Figure, Values, figures_of
 from batwatt.results.tables import Column, tables
-from batwatt.units import HOUR_S, J_PER_KWH
+from batwatt.units import HOUR_S
 
 NOTHING = "-"
 DIGITS = 4
 """Significant digits of the largest energy in a column; all of the column has as many decimals."""
+Rows = Sequence[tuple[str, Values]]
 
-Rows = Sequence[tuple[str, Metrics]]
-Columns = tuple[tuple[str, str, float, int], ...]
-"""Header (the unit last), metric, by what it is multiplied, and decimals; -1 for `DIGITS`."""
-
-BOUNDED = ("bounded\nslow-\ndown", "mean_bounded_slowdown", 1.0, 2)
-FULL_SPEED = ("slow-\ndown\nat full\nspeed", "mean_full_speed_slowdown", 1.0, 2)
-_UNDER_POWER: Columns = (
-    ("slow-\ndown\nmean", "mean_slowdown", 1.0, 2),
-    BOUNDED,
-    ("finished\njobs", "jobs_finished", 1.0, 0),
-    ("re-\njected\njobs", "jobs_rejected", 1.0, 0),
-    ("kills\npower +\nwalltime", "killed_power killed_walltime", 1.0, 0),
-    ("viola-\ntions\nsteps", "violations", 1.0, 0),
-    ("work\ndone\n%", "finished_work_fraction", 100.0, 1),
-    ("energy\nkWh", "energy_j", 1.0 / J_PER_KWH, -1),
-    ("above\ncap\nkWh", "energy_above_cap_j", 1.0 / J_PER_KWH, -1),
-    ("unused\nkWh", "unused_j", 1.0 / J_PER_KWH, -1),
-)
-_AT_OTHER_SPEEDS: Columns = (
-    ("stretch\nof run\ntime", "mean_run_time_stretch", 1.0, 2),
-    FULL_SPEED,
-)
+BY_SIZE = ("energy_j", "energy_above_cap_j", "unused_j", "carbon_g", "cost")
+"""Figures with `DIGITS` in the table of runs."""
+_UNDER_POWER = (
+    "mean_slowdown", "mean_bounded_slowdown", "jobs_finished", "jobs_rejected", "kills", "violations",
+    "finished_work_fraction", "energy_j", "energy_above_cap_j", "unused_j",
+)  # fmt: skip
+_AT_OTHER_SPEEDS = ("mean_run_time_stretch", "mean_full_speed_slowdown")
 """What is shown next to the slowdown if jobs of a run did not run at full speed."""
-_UNDER_CAPACITY: Columns = (
-    ("goodput\n%", "goodput", 100.0, 2),
-    ("failed\nruns\n%", "job_failure_rate", 100.0, 2),
-    ("killed\nruns", "terminations", 1.0, 0),
-    ("finished\njobs", "jobs_finished", 1.0, 0),
-    ("wait\nmean\nh", "mean_wait_s", 1.0 / HOUR_S, 2),
-    BOUNDED,
-    FULL_SPEED,
-    ("max\nslow-\ndown\nat full\nspeed", "max_full_speed_slowdown", 1.0, 2),
-    ("aborted\n%", "aborted_volume", 100.0, 2),
-    ("completed\n%", "completed_fraction", 100.0, 1),
-)
+_UNDER_CAPACITY = (
+    "goodput", "job_failure_rate", "terminations", "jobs_finished", "mean_wait_s", "mean_bounded_slowdown",
+    "mean_full_speed_slowdown", "max_full_speed_slowdown", "aborted_volume", "completed_fraction",
+)  # fmt: skip
 """What is shown if a run had a capacity in machines."""
-_OF_SIGNALS: Columns = (("carbon\nkg", "carbon_g", 1e-3, -1), ("cost\nmoney", "cost", 1.0, -1))
+_OF_SIGNALS = ("carbon_g", "cost")
 """What is shown too if a run had a carbon signal, or a price."""
-_OF_CHECKPOINTS: Columns = (
-    ("saving\n%", "checkpoint_volume", 100.0, 2),
-    ("recovery\n%", "recovery_volume", 100.0, 2),
-    ("yield\nmin", "min_yield", 1.0, 2),
-)
+_OF_CHECKPOINTS = ("checkpoint_volume", "recovery_volume", "min_yield")
 """What is shown too if one of them took checkpoints."""
 
 
-def columns_of(shown: Columns, rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns of numbers of rows by name; those of several metrics are joined by `+`."""
-    return [Column(head, names, _cells(rows, names, factor, decimals)) for head, names, factor, decimals in shown]
+def columns_of(
+    figures: Iterable[Figure], rows: Sequence[Mapping[str, Any]], by_size: Sequence[str] = ()
+) -> list[Column]:
+    """Columns of figures of rows by name; the parts of a sum are joined by `+`, those of `by_size` have `DIGITS`."""
+    columns = []
+    for figure in figures:
+        names = figure.parts or (figure.name,)
+        cells = [_cells([row[name] for row in rows], figure, figure.name in by_size) for name in names]
+        columns.append(Column(figure.label, " ".join(names), [" + ".join(texts) for texts in zip(*cells, strict=True)]))
+    return columns
 
 
-def _cells(rows: Sequence[Mapping[str, Any]], names: str, factor: float, decimals: int) -> list[str]:
-    parts = []
-    for name in names.split():
-        values = [None if row[name] is None else row[name] * factor for row in rows]
-        largest = max((value for value in values if value is not None), default=0.0)
-        whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
-        places = max(0, DIGITS - max(1, whole)) if decimals < 0 else decimals
-        parts.append([NOTHING if value is None else f"{value:.{places}f}" for value in values])
-    return [" + ".join(texts) for texts in zip(*parts, strict=True)]
+def _cells(values: Sequence[float | None], figure: Figure, by_size: bool) -> list[str]:
+    shown = [None if value is None else value * figure.factor for value in values]
+    largest = max((value for value in shown if value is not None), default=0.0)
+    whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
+    places = max(0, DIGITS - max(1, whole)) if by_size else figure.decimals
+    return [NOTHING if value is None else f"{value:.{places}f}" for value in shown]
+
+
+def records_of(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    """Rows with None for what is no number."""
+    return [{str(key): None if value != value else value for key, value in row.items()} for row in rows]
 
 
 def runs_at_other_speeds(stretch: float | None) -> bool:
@@ -91,16 +73,23 @@ def summary(rows: Rows, currency: str = "") -> list[Column]:
     machines, goodput, failures and slowdowns stand in place of what is about power; what checkpoints cost is shown if
     there were any, carbon and cost with a signal, in the `currency` of the price if it is known.
     """
-    shown = _UNDER_CAPACITY if any(metrics.capacity_core_s is not None for _, metrics in rows) else _UNDER_POWER
-    if shown is _UNDER_POWER and any(runs_at_other_speeds(metrics.mean_run_time_stretch) for _, metrics in rows):
-        shown = (shown[0], *_AT_OTHER_SPEEDS, *shown[1:])
-    if any(metrics.checkpoints or metrics.recoveries for _, metrics in rows):
-        shown += _OF_CHECKPOINTS
-    for head, name, factor, decimals in _OF_SIGNALS:
-        if any(getattr(metrics, name) is not None for _, metrics in rows):
-            shown += ((head.replace("money", currency or "money"), name, factor, decimals),)
+    values = [metrics for _, metrics in rows]
+    under_capacity = any(metrics["capacity_core_s"] is not None for metrics in values)
+    figures = figures_of(_UNDER_CAPACITY if under_capacity else _UNDER_POWER)
+    if under_capacity:
+        # waits until machines come back are long
+        figures = [
+            replace(one, shown="h", factor=1.0 / HOUR_S, decimals=2) if one.name == "mean_wait_s" else one
+            for one in figures
+        ]
+    elif any(runs_at_other_speeds(metrics["mean_run_time_stretch"]) for metrics in values):
+        figures[1:1] = figures_of(_AT_OTHER_SPEEDS)
+    if any(metrics["checkpoints"] or metrics["recoveries"] for metrics in values):
+        figures += figures_of(_OF_CHECKPOINTS)
+    signals = [name for name in _OF_SIGNALS if any(metrics[name] is not None for metrics in values)]
+    figures += figures_of(signals, currency)
     labels = Column("run", "run", [label for label, _ in rows])
-    return [labels, *columns_of(shown, [asdict(metrics) for _, metrics in rows])]
+    return [labels, *columns_of(figures, values, BY_SIZE)]
 
 
 def summary_text(rows: Rows, width: int = 120) -> str:
@@ -116,19 +105,3 @@ def table_text(columns: Sequence[Column], width: int = 120) -> str:
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     console.print(*tables(columns, width), sep="")
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n") + "\n"
-
-
-def job_power_columns(label: str, found: JobPowerFigures) -> list[Column]:
-    """The figures of a run whose jobs draw different power."""
-    shown = (
-        ("above\ncap\n% of time", "share_above", 100.0 * found.share_above, 2),
-        ("above\ncap\nkWh", "above_j", found.above_j / J_PER_KWH, 2),
-        ("power\nmean\nkW", "mean_w", found.mean_w / 1e3, 2),
-        ("power\nmax\nkW", "max_w", found.max_w / 1e3, 2),
-        ("turn-\naround\nmean h", "mean_turnaround_s", found.mean_turnaround_s / HOUR_S, 3),
-        ("finished\njobs", "completed", found.completed, 0),
-        ("kills\npower", "killed_power", found.killed_power, 0),
-    )
-    texts = (NOTHING if math.isnan(value) else f"{value:.{decimals}f}" for _, _, value, decimals in shown)
-    columns = [Column(head, key, [text]) for (head, key, _, _), text in zip(shown, texts, strict=True)]
-    return [Column("run", "prefix", [label]), *columns]

@@ -6,23 +6,23 @@ import math
 
 from batwatt.model.platform import Platform
 from batwatt.model.workload import Workload
-from batwatt.results.metrics import Metrics
+from batwatt.results.figures import Values
 from batwatt.results.work import run_times_s
 
 
-def why_none_finished(metrics: Metrics, workload: Workload, platform: Platform) -> str | None:
+def why_none_finished(metrics: Values, workload: Workload, platform: Platform) -> str | None:
     """What became of the jobs if none finished; None if one did or there are none."""
-    if metrics.jobs_finished or not metrics.jobs_total:
+    if metrics["jobs_finished"] or not metrics["jobs_total"]:
         return None
     ends = {
-        f"reached their walltime{_need(workload, platform)}": metrics.killed_walltime,
-        "were killed by the scheduler": metrics.killed_power,
-        f"were rejected{_too_wide(workload, platform)}": metrics.jobs_rejected,
-        "failed: the return code of their profile is not 0": metrics.jobs_failed,
-        "waited or ran when the window ended": metrics.jobs_unfinished,
+        f"reached their walltime{_need(workload, platform)}": metrics["killed_walltime"],
+        "were killed by the scheduler": metrics["killed_power"],
+        f"were rejected{_too_wide(workload, platform)}": metrics["jobs_rejected"],
+        "failed: the return code of their profile is not 0": metrics["jobs_failed"],
+        "waited or ran when the window ended": metrics["jobs_unfinished"],
     }
     parts = [f"{count} {what}" for what, count in ends.items() if count]
-    return f"none of {metrics.jobs_total} jobs finished: {'; '.join(parts) or 'none ran'}"
+    return f"none of {metrics['jobs_total']} jobs finished: {'; '.join(parts) or 'none ran'}"
 
 
 def _need(workload: Workload, platform: Platform) -> str:

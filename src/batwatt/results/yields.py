@@ -37,7 +37,7 @@ def yields_of(run_table: RunTable) -> Floats:
 
 
 def yield_figures(run_table: RunTable) -> dict[str, float | None]:
-    """The least and the mean yield, by the names of `metrics.METRICS`; None if no job was there."""
+    """The least and the mean yield, by the names of `figures.METRICS`; None if no job was there."""
     yields = yields_of(run_table)
     if not len(yields):
         return {"min_yield": None, "mean_yield": None}

@@ -31,7 +31,7 @@ from batwatt.run.resolve import ResolvedRun, resolve
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.results.metrics import Metrics
+    from batwatt.results.figures import Values
     from batwatt.results.outcomes import JobOutcomes
     from batwatt.results.power import PowerTrace
     from batwatt.results.run_table import RunTable
@@ -52,7 +52,7 @@ OUTPUTS = (
 class RunResult:
     """What a run gave: its metrics, and the files under its prefix."""
 
-    metrics: Metrics
+    metrics: Values
     prefix: Path
     rejections: Mapping[str, int]
     currency: str = ""
@@ -156,7 +156,7 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     return found
 
 
-def warn_if_none_finished(metrics: Metrics, inputs: RunInputs) -> None:
+def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
     """Log why no job of a run has finished, if none has."""
     from batwatt.results.unfinished import why_none_finished
 
@@ -247,7 +247,7 @@ class Figures:
         self._inputs = inputs
 
     @cached_property
-    def _measured(self) -> tuple[Metrics, RunTable | None]:
+    def _measured(self) -> tuple[Values, RunTable | None]:
         from batwatt.results.metrics import measured
 
         inputs = self._inputs
@@ -265,7 +265,7 @@ class Figures:
         )
 
     @property
-    def metrics(self) -> Metrics:
+    def metrics(self) -> Values:
         """Raises InputError."""
         return self._measured[0]
 
@@ -274,7 +274,7 @@ class Figures:
         """The power over time; None without energy accounting, or if nothing ran. Raises InputError."""
         from batwatt.results.power import power_series
 
-        end_s = self.metrics.makespan_s
+        end_s = self.metrics["makespan_s"]
         return power_series(self.data, end_s) if self.data.energy is not None and end_s else None
 
     @cached_property

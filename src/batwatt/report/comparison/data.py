@@ -13,7 +13,8 @@ from batwatt.model.site import MachinePower
 from batwatt.report.conclusion import Difference
 from batwatt.report.front import dominates
 from batwatt.report.means import mean_of
-from batwatt.results.compared import MEASURES, CaseFacts, ComparedMeasure, measures_in, summary_of
+from batwatt.results.compared import COMPARED, CaseFacts, summary_of
+from batwatt.results.figures import Figure, figures_of
 from batwatt.results.groups import known_groupings, paired_of, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.style import Look
@@ -26,11 +27,10 @@ ROUNDING = 1e-9
 """Relative: a smaller standard error is none."""
 IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
 """Counts that have a column only if some case has one."""
-BY_NAME = {measure.name: measure for measure in MEASURES}
-FINISHED, SLOWDOWN, WAIT, WORK = (
-    BY_NAME[name] for name in ("jobs_finished", "mean_full_speed_slowdown", "mean_wait_s", "finished_work_fraction")
+FINISHED, SLOWDOWN, WAIT, WORK = figures_of(
+    ("jobs_finished", "mean_full_speed_slowdown", "mean_wait_s", "finished_work_fraction")
 )
-ABOVE, ENERGY = BY_NAME["energy_above_cap_j"], BY_NAME["energy_j"]
+ABOVE, ENERGY = figures_of(("energy_above_cap_j", "energy_j"))
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class ComparedSystems:
         return int((self.jobs["case"] == self.reference).sum())
 
     @cached_property
-    def measures(self) -> list[ComparedMeasure]:
+    def measures(self) -> list[Figure]:
         """The measures that are known of some case, without counts of `IF_ANY` that are all 0."""
-        known = [one for one in measures_in(self.currency) if one.name in self.summary]
+        known = figures_of((name for name in COMPARED if name in self.summary), self.currency)
         return [
             one for one in known
             if (self.summary[one.name] > 0 if one.name in IF_ANY else self.summary[one.name].notna()).any()
@@ -108,7 +108,7 @@ class ComparedSystems:
         """Case -> mean differences of the jobs that finished in the reference, too."""
         return paired_of(self.jobs)
 
-    def value(self, measure: ComparedMeasure, label: str) -> float:
+    def value(self, measure: Figure, label: str) -> float:
         """The mean over seeds; NaN if it is not known."""
         return float(self.summary[measure.name][label]) if measure.name in self.summary else float("nan")
 
@@ -128,9 +128,9 @@ class ComparedSystems:
         most = max((self.value(FINISHED, label) for label in self.within), default=0.0)
         return [label for label in self.within if most > 0.0 and self.value(FINISHED, label) >= ENOUGH * most]
 
-    def best(self, measure: ComparedMeasure) -> list[str]:
+    def best(self, measure: Figure) -> list[str]:
         """The rated cases with the best value, several if they are equal to six digits; none if none has one."""
-        sign = 1.0 if measure.better == "lower" else -1.0
+        sign = -1.0 if measure.better == "higher" else 1.0
         # energies of 1e-6 J are those of none
         worth = {label: float(f"{sign * round(self.value(measure, label), 3):.6g}") for label in self.rated}
         known = {label: cost for label, cost in worth.items() if cost == cost}
@@ -141,19 +141,19 @@ class ComparedSystems:
         """The rated case with the lowest mean slowdown at full speed, the first of equals."""
         return next(iter(self.best(SLOWDOWN)), None)
 
-    def difference(self, measure: ComparedMeasure, label: str, other: str | None = None) -> Difference:
+    def difference(self, measure: Figure, label: str, other: str | None = None) -> Difference:
         """By how much a case has more than another, by default the reference; paired by seed."""
         wide = self.table.pivot(index="seed", columns="case", values=measure.name)
         found = Difference(*mean_of(wide[label].astype(float).sub(wide[other or self.reference]).dropna()))
         # rounding is no chance
         return found if found.error > ROUNDING * abs(found.mean) else replace(found, error=0.0 * found.error)
 
-    def costs(self, second: ComparedMeasure = SLOWDOWN) -> dict[str, tuple[float, float]]:
+    def costs(self, second: Figure = SLOWDOWN) -> dict[str, tuple[float, float]]:
         """Of the cases within the envelope with both values: what is compared on the front, less is better."""
         found = {label: (self.value(second, label), -self.value(WORK, label)) for label in self.within}
         return {label: pair for label, pair in found.items() if pair[0] == pair[0] and pair[1] == pair[1]}
 
-    def dominating(self, second: ComparedMeasure = SLOWDOWN) -> dict[str, list[str]]:
+    def dominating(self, second: Figure = SLOWDOWN) -> dict[str, list[str]]:
         """Case -> those that dominate it in finished work and a second measure; none: it is on the front."""
         costs = self.costs(second)
         return {label: [other for other in costs if dominates(costs[other], costs[label])] for label in costs}

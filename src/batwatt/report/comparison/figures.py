@@ -14,7 +14,7 @@ from batwatt.report.comparison.sentences import cases, finished_text
 from batwatt.report.figures import ReportFigure, Shown
 from batwatt.report.grid import sentence, written
 from batwatt.report.interactive import Plot, axis_of, of_label, plot_of, rounded, series_of
-from batwatt.results.compared import ComparedMeasure
+from batwatt.results.figures import Figure
 from batwatt.results.power import Floats
 from batwatt.results.power_bins import PowerBins, bin_edges, envelope_bins, power_bins
 from batwatt.results.style import CAP, KW, VIOLATION
@@ -52,15 +52,14 @@ def front_figure(data: ComparedSystems) -> ReportFigure:
     return ReportFigure("front", title, text, plots)
 
 
-def _front_plot(data: ComparedSystems, measure: ComparedMeasure) -> Shown | None:
+def _front_plot(data: ComparedSystems, measure: Figure) -> Shown | None:
     labels = [label for label in data.labels
               if np.isfinite(data.value(measure, label)) and np.isfinite(data.value(WORK, label))]  # fmt: skip
     if not labels:
         return None
     across = in_suitable_unit(measure, [data.value(measure, label) for label in labels])
     values = np.array([data.value(measure, label) for label in labels]) * across.factor
-    name = f"{measure.title} ({across.unit})" if across.unit else measure.title
-    axis, place = _axis(name, measure.meaning, values)
+    axis, place = _axis(across.axis, measure.meaning, values)
     series = []
     front = sorted({data.costs(measure)[label] for label, others in data.dominating(measure).items() if not others})
     if len(front) > 1:
@@ -80,7 +79,7 @@ def _front_plot(data: ComparedSystems, measure: ComparedMeasure) -> Shown | None
             tip.append(f"{amount(ABOVE, data.value(ABOVE, label))} above the envelope ({percent(share)} of its energy)")
         point = {"x": rounded(np.array([x])), "y": rounded(np.array([y * WORK.factor])), "tips": ["\n".join(tip)]}
         series.append(of_label("dots", label, look, marker=look.marker, ring=ring, faint=faint, **point))
-    up = axis_of(f"{WORK.title} (%)", WORK.meaning, zero=True)
+    up = axis_of(WORK.axis, WORK.meaning, zero=True)
     alt = f"{sentence(WORK.title)} over {measure.title}, a point per case"
     plot = plot_of(series, axis, up, height=380, named=True)
     return Shown(f"plot-front-{'wait' if measure is WAIT else 'slowdown'}", alt, plot, f"Against the {measure.title}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from batwatt.report.conclusion import Difference
 from batwatt.report.grid import NOTHING
-from batwatt.results.compared import ComparedMeasure
+from batwatt.results.figures import Figure
 from batwatt.units import DAY_S, HOUR_S
 
 TIMES = ((2.0 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (120.0, 60.0, "min"), (0.0, 1.0, "s"))
@@ -51,44 +51,44 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.3g} %"
 
 
-def amount(measure: ComparedMeasure, value: float) -> str:
+def amount(measure: Figure, value: float) -> str:
     """A value of a measure with its unit; times in the unit that suits them."""
     if measure.name.endswith("_s"):
         return duration(value)
-    return " ".join(filter(None, (number(measure, value), measure.unit if measure.unit != "jobs" else "")))
+    return " ".join(filter(None, (number(measure, value), measure.shown if measure.shown != "jobs" else "")))
 
 
-def number(measure: ComparedMeasure, value: float) -> str:
+def number(measure: Figure, value: float) -> str:
     """A value of a measure without its unit."""
     shown = value * measure.factor
-    return plain(shown, digits(shown, measure.decimals == 0))
+    return plain(shown, digits(shown, measure.whole))
 
 
-def signed(measure: ComparedMeasure, found: Difference) -> str:
+def signed(measure: Figure, found: Difference) -> str:
     """A difference, with its standard error if that is not 0.000: two digits of it, and as many decimals."""
     mean, error = found.mean * measure.factor, found.error * measure.factor
     if not math.isfinite(mean):
         return NOTHING
     if not error >= 0.0005:
-        return plain(mean, digits(mean, measure.decimals == 0), sign=True)
+        return plain(mean, digits(mean, measure.whole), sign=True)
     decimals = 0 if error >= 10.0 else 1 if error >= 1.0 else 2 if error >= 0.1 else 3
     return f"{plain(mean, decimals, sign=True)} ± {plain(error, decimals)}"
 
 
-def signed_amount(measure: ComparedMeasure, found: Difference) -> str:
+def signed_amount(measure: Figure, found: Difference) -> str:
     """A difference with its unit, that of a share in % points."""
     suited = in_suitable_unit(measure, [found.mean])
-    unit = "% points" if suited.unit == "%" else suited.unit
+    unit = "% points" if suited.shown == "%" else suited.shown
     return " ".join(filter(None, (signed(suited, found), unit)))
 
 
-def in_suitable_unit(measure: ComparedMeasure, values: Sequence[float]) -> ComparedMeasure:
+def in_suitable_unit(measure: Figure, values: Sequence[float]) -> Figure:
     """A measure with one unit for several values: times in that of the largest."""
     known = [abs(value) for value in values if math.isfinite(value)]
     if not measure.name.endswith("_s") or not known:
         return measure
     size, unit = time_unit(max(known))
-    return replace(measure, factor=1.0 / size, unit=unit)
+    return replace(measure, factor=1.0 / size, shown=unit)
 
 
 def jobs(count: float) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from batwatt.report.comparison.data import (
     ABOVE,
-    BY_NAME,
     ENOUGH,
     FINISHED,
     SLOWDOWN,
@@ -29,7 +28,7 @@ from batwatt.report.comparison.numbers import (
 )
 from batwatt.report.grid import sentence
 from batwatt.report.means import sure
-from batwatt.results.compared import ComparedMeasure
+from batwatt.results.figures import FIGURES, Figure
 from batwatt.results.groups import CLASSES, UNKNOWN
 from batwatt.results.rejections import rejections_text
 
@@ -58,7 +57,7 @@ def _scope(data: ComparedSystems) -> str:
     count = len(data.labels)
     what = "1 case ran" if count == 1 else f"{count} cases ran the same"
     text = f"{what} {jobs(data.total)} on {data.machines}."
-    end_s = data.value(BY_NAME["makespan_s"], data.reference)
+    end_s = data.value(FIGURES["makespan_s"], data.reference)
     if not end_s > 0.0:
         return text
     fed = sum(n * (end - begin) for begin, end, n in data.machines.fed_by(data.envelope).steps(0.0, end_s)) / end_s
@@ -75,10 +74,8 @@ def _reference(data: ComparedSystems) -> str:
     text = f"Without following the envelope ({quoted(label)})" if free else f"In the reference ({quoted(label)})"
     text += f", {_of_all(data, finished)} {'finish' if data.total != 1 else 'finishes'}"
     if finished:
-        text += (
-            f", with a slowdown at full speed of {number(SLOWDOWN, data.value(SLOWDOWN, label))} and a mean wait of "
-        )
-        text += duration(data.value(WAIT, label))
+        slowdown, wait = number(SLOWDOWN, data.value(SLOWDOWN, label)), duration(data.value(WAIT, label))
+        text += f", with a {SLOWDOWN.title} of {slowdown} and a {WAIT.title} of {wait}"
     share = data.above_share(label)
     if share > WITHIN:
         text += f"; {percent(share)} of its energy is above the envelope"
@@ -112,7 +109,7 @@ def _chosen(data: ComparedSystems) -> str:
     if label is None:
         return "No case that keeps to the envelope finishes a job."
     text = f"{_rated(data)}, {quoted(label)} " + (
-        "is the only one:" if len(data.rated) == 1 else "has the lowest slowdown at full speed:"
+        "is the only one:" if len(data.rated) == 1 else f"has the lowest {SLOWDOWN.title}:"
     )
     if label == data.reference:
         return f"{text} it is the reference itself."
@@ -129,7 +126,7 @@ def _chosen(data: ComparedSystems) -> str:
     return f"{text} The two differ in how they schedule, too: the difference is not that of the envelope alone."
 
 
-def _against(data: ComparedSystems, measure: ComparedMeasure, label: str, other: str | None = None) -> str:
+def _against(data: ComparedSystems, measure: Figure, label: str, other: str | None = None) -> str:
     return signed_amount(measure, data.difference(measure, label, other)).removesuffix(" jobs")
 
 
@@ -277,7 +274,7 @@ def _above(data: ComparedSystems) -> Iterator[str]:
 
 def _few(data: ComparedSystems) -> Iterator[str]:
     """The caveats of means over finished jobs."""
-    counts = {label: data.value(BY_NAME["jobs_rejected"], label) for label in data.labels}
+    counts = {label: data.value(FIGURES["jobs_rejected"], label) for label in data.labels}
     rejecting = [
         f"{quoted(label)} {_of_all(data, count)}{_because(data, label)}"
         for label, count in counts.items()
@@ -285,7 +282,7 @@ def _few(data: ComparedSystems) -> Iterator[str]:
     ]
     if rejecting:
         yield f"Rejected jobs are in no mean: {listed(rejecting)}."
-    ends = {label: data.value(BY_NAME["killed_walltime"], label) for label in data.labels}
+    ends = {label: data.value(FIGURES["killed_walltime"], label) for label in data.labels}
     late = [f"{quoted(label)} {plain(count, digits(count, True))}" for label, count in ends.items() if count > 0.0]
     if late:
         yield f"Runs that reached their walltime are in no mean: {listed(late)}."
@@ -312,9 +309,8 @@ def _same_jobs(data: ComparedSystems, label: str) -> str:
     if label == data.reference or not count or not math.isfinite(more):
         return ""
     where = f"on the {plain(count, 0)} that finish in {quoted(data.reference)}, too"
-    return (
-        f"; {where}, the {SLOWDOWN.title} is {'the same' if more == 0.0 else f'{plain(more, sign=True)} in comparison'}"
-    )
+    title = FIGURES["mean_full_speed_slowdown"].title
+    return f"; {where}, the {title} is {'the same' if more == 0.0 else f'{plain(more, sign=True)} in comparison'}"
 
 
 def _left_out(data: ComparedSystems) -> Iterator[str]:

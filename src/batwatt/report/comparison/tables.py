@@ -19,7 +19,7 @@ from batwatt.report.comparison.numbers import (
     time_unit,
 )
 from batwatt.report.comparison.sentences import quoted, who
-from batwatt.results.compared import ComparedMeasure
+from batwatt.results.figures import Figure
 
 TITLES = {
     "size": "Hosts of a job",
@@ -74,12 +74,12 @@ def cases_table(data: ComparedSystems) -> CasesTable:
         (label, tuple(_cell(data, measure, label, label in best[measure.name]) for measure in measures))
         for label in data.labels
     ]
-    headings = [Heading(f"{one.title} ({one.unit})" if one.unit not in ("", "jobs") else one.title, one.meaning)
+    headings = [Heading(f"{one.title} ({one.shown})" if one.shown not in ("", "jobs") else one.title, one.meaning)
                 for one in measures]  # fmt: skip
     return CasesTable("cases", "All cases", tuple(headings), tuple(rows), dense=True)
 
 
-def _cell(data: ComparedSystems, measure: ComparedMeasure, label: str, best: bool) -> Cell:
+def _cell(data: ComparedSystems, measure: Figure, label: str, best: bool) -> Cell:
     value = data.value(measure, label)
     more: tuple[str, ...] = ()
     if label != data.reference and math.isfinite(value):

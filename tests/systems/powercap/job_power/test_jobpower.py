@@ -125,10 +125,10 @@ def test_when_the_cap_falls():
     }
     # from 300 to 500 s 600 W, 50 above the cap; killed, never
     figures = figures_of(going_on, workload, 4, caps)
-    assert figures.share_above == pytest.approx(200.0 / 510.0)
-    assert figures.above_j == pytest.approx(200 * 50.0)
-    assert figures_of(again, workload, 4, caps).share_above == 0.0
-    assert figures_of(again, workload, 4, caps).killed_power == 1
+    assert figures["share_above"] == pytest.approx(200.0 / 510.0)
+    assert figures["above_j"] == pytest.approx(200 * 50.0)
+    assert figures_of(again, workload, 4, caps)["share_above"] == 0.0
+    assert figures_of(again, workload, 4, caps)["killed_power"] == 1
 
 
 def test_a_history_learns_when_a_run_has_ended():
@@ -253,7 +253,7 @@ def test_power_of_which_enough_is_known_stays_under_the_cap(drawn, levels, check
     record, _ = carried_out(workload, 4, envelope=cap, power_check=check, predictor="exact", **options)
     if min(levels) >= 4 * IDLE_W:
         found = figures_of(record, workload, 4, cap)
-        assert found.share_above == 0.0 and found.above_j == pytest.approx(0.0, abs=1e-3)
+        assert found["share_above"] == 0.0 and found["above_j"] == pytest.approx(0.0, abs=1e-3)
 
 
 @examples(40)
@@ -279,7 +279,7 @@ def test_a_deep_fall_puts_jobs_of_full_watts_above_the_cap():
     for excess, share_above, above_j in (("keep", 0.4, 100.0 * 200.0), ("kill-latest", 0.0, 0.0)):
         record, _ = carried_out(workload, 4, envelope=cap, power_check="node", excess=excess)
         figures = figures_of(record, workload, 4, cap)
-        assert (round(figures.share_above, 6), round(figures.above_j, 3)) == (share_above, above_j)
+        assert (round(figures["share_above"], 6), round(figures["above_j"], 3)) == (share_above, above_j)
 
 
 @examples(20)

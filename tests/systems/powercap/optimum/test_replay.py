@@ -74,10 +74,10 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
     check(problem, schedule)
     assert problem.mean_slowdown(schedule.starts) == pytest.approx(search.value, rel=1e-9)
     metrics = replay(problem, schedule, platform, workload, series)
-    assert metrics.mean_slowdown == pytest.approx(search.value, rel=1e-6)
-    assert metrics.jobs_finished == len(jobs)
-    assert metrics.killed_power == metrics.killed_walltime == 0
-    assert metrics.violations is not None and metrics.violations <= problem.raised
+    assert metrics["mean_slowdown"] == pytest.approx(search.value, rel=1e-6)
+    assert metrics["jobs_finished"] == len(jobs)
+    assert metrics["killed_power"] == metrics["killed_walltime"] == 0
+    assert metrics["violations"] is not None and metrics["violations"] <= problem.raised
 
 
 @examples(60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -125,6 +125,6 @@ def test_the_replay_gives_what_the_proof_claims(seed):
     problem = make_problem(platform, workload, series)
     solution = optimise(problem, SearchBudget(effort=1))
     metrics = replay(problem, solution.schedule, platform, workload, series)
-    assert metrics.mean_slowdown == pytest.approx(solution.value, rel=1e-6)
-    assert (metrics.violations, metrics.killed_power, metrics.killed_walltime) == (0, 0, 0)
+    assert metrics["mean_slowdown"] == pytest.approx(solution.value, rel=1e-6)
+    assert (metrics["violations"], metrics["killed_power"], metrics["killed_walltime"]) == (0, 0, 0)
     assert 1.0 <= solution.bound <= solution.value + 1e-12

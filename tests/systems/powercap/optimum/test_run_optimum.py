@@ -20,7 +20,7 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.offline import run_optimum
-from batwatt.results.metrics import METRICS
+from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, Stand, optimise
@@ -51,7 +51,7 @@ def test_the_files_of_a_run(spec):
     result = run_optimum(spec)
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
     assert list(figures) == [*(metric.name for metric in METRICS), "lower_bound", "gap", "proven_optimal"]
-    assert figures["mean_slowdown"] == pytest.approx(result.metrics.mean_slowdown, abs=1e-6)
+    assert figures["mean_slowdown"] == pytest.approx(result.metrics["mean_slowdown"], abs=1e-6)
     assert (figures["violations"], figures["killed_power"], figures["killed_walltime"]) == (0, 0, 0)
     assert figures["jobs_finished"] == 8
     value = figures["mean_slowdown"]
@@ -85,7 +85,7 @@ def test_an_interrupt_keeps_the_best_so_far(spec):
             raise KeyboardInterrupt
 
     result = run_optimum(spec, report)
-    assert not result.proven_optimal and result.metrics.jobs_finished == 8
+    assert not result.proven_optimal and result.metrics["jobs_finished"] == 8
 
 
 def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
@@ -96,9 +96,9 @@ def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
 @pytest.mark.deep
 def test_full_size(tmp_path):
     result = run_optimum(full(tmp_path, 3, {"effort": 1}))
-    assert result.metrics.jobs_finished == 288 and result.unavoidable == 0
-    assert (result.metrics.violations, result.metrics.killed_power, result.metrics.killed_walltime) == (0, 0, 0)
-    value = result.metrics.mean_slowdown
+    assert result.metrics["jobs_finished"] == 288 and result.unavoidable == 0
+    assert [result.metrics[name] for name in ("violations", "killed_power", "killed_walltime")] == [0, 0, 0]
+    value = result.metrics["mean_slowdown"]
     assert 1.05 < result.lower_bound < value < 2.6
     assert result.gap == pytest.approx((value - result.lower_bound) / value, abs=2e-6) and not result.proven_optimal
 
@@ -148,9 +148,9 @@ def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
     ):
         options = {"backfilling": backfilling, "order": order, "response": response}
         metrics = run(replace(spec, scheduler="powercap", options=options)).metrics
-        if metrics.jobs_finished == len(problem.tasks) and metrics.violations == 0:
+        if metrics["jobs_finished"] == len(problem.tasks) and metrics["violations"] == 0:
             kept += 1
-            assert best.bound <= metrics.mean_slowdown + 1e-9
+            assert best.bound <= metrics["mean_slowdown"] + 1e-9
     assert kept >= 3
 
 
@@ -228,4 +228,4 @@ def test_jobs_that_the_plan_does_not_know_are_rejected(spec, tmp_path):
     plan = tmp_path / "p.json"
     plan.write_text('{"format": 1, "states": [], "jobs": []}')
     result = run(replace(spec, scheduler="planned", options={"plan": str(plan)}))
-    assert result.metrics.jobs_rejected == 8
+    assert result.metrics["jobs_rejected"] == 8
