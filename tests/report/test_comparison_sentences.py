@@ -15,7 +15,7 @@ from batwatt.results.compared import CaseFacts
 from batwatt.results.figures import FIGURES
 
 FREE_ROW = row(
-    "free", mean_full_speed_slowdown=1.5, mean_wait_s=300.0, energy_above_cap_j=0.9e6, finished_work_fraction=0.6
+    "free", mean_bounded_slowdown=1.5, mean_wait_s=300.0, energy_above_cap_j=0.9e6, finished_work_fraction=0.6
 )
 
 
@@ -29,16 +29,16 @@ def test_the_paragraph():
     """The envelope feeds 10 machines for an hour and 5 for another."""
     rows = [
         FREE_ROW,
-        row("a", mean_full_speed_slowdown=4.0, mean_wait_s=5400.0),
-        row("b", mean_full_speed_slowdown=3.0, jobs_finished=99),
+        row("a", mean_bounded_slowdown=4.0, mean_wait_s=5400.0),
+        row("b", mean_bounded_slowdown=3.0, jobs_finished=99),
     ]
     assert paragraph(compared(rows)) == (
         "3 cases ran the same 100 jobs on 10 machines of 100 W (off: 0 W). In the 2.00 h that “free” takes the "
         "envelope feeds 7.50 machines on average (75 % of them). Without following the envelope (“free”), all 100 jobs "
-        "finish, with a slowdown at full speed of 1.50 and a mean wait of 5.00 min; 25 % of its energy is "
+        "finish, with a bounded slowdown of 1.50 and a mean wait of 5.00 min; 25 % of its energy is "
         "above the envelope. "
         ""
-        "Of the cases that keep to the envelope, “b” has the lowest slowdown at full speed: 3.00 (+1.50 "
+        "Of the cases that keep to the envelope, “b” has the lowest bounded slowdown: 3.00 (+1.50 "
         "compared with “free”), "
         "a mean wait of 10.0 min (+5.00 min), 99 of 100 jobs finished (−1). The two differ in how they schedule, too: "
         "the difference is not that of the envelope alone."
@@ -48,17 +48,17 @@ def test_the_paragraph():
 def test_a_case_of_few_survivors_is_not_the_best():
     rows = [
         FREE_ROW,
-        row("a", mean_full_speed_slowdown=4.0),
-        row("picky", mean_full_speed_slowdown=1.0, jobs_finished=94, finished_work_fraction=0.1),
+        row("a", mean_bounded_slowdown=4.0),
+        row("picky", mean_bounded_slowdown=1.0, jobs_finished=94, finished_work_fraction=0.1),
     ]
     data = compared(rows)
     found = paragraph(data)
     assert "and finish at least 95 % of what the best of them does, “a” is the only one: 4.00 (+2.50" in found
     # 95 are enough
     rows[2]["jobs_finished"] = 95
-    assert "“picky” has the lowest slowdown at full speed" in paragraph(compared(rows))
+    assert "“picky” has the lowest bounded slowdown" in paragraph(compared(rows))
     assert one(remarks(data), "On the Pareto front") == (
-        "On the Pareto front of finished work and slowdown at full speed: “a” and “picky” (which finishes "
+        "On the Pareto front of finished work and bounded slowdown: “a” and “picky” (which finishes "
         "only 94 of 100 jobs)."
     )
 
@@ -76,13 +76,19 @@ def test_nobody_keeps_to_the_envelope():
     )
     # a thousandth is
     exactly = {"energy_above_cap_j": 3.6e3}
-    assert "“free” has the lowest slowdown at full speed: it is the reference itself." in paragraph(
-        compared([row("free", **exactly), row("a", mean_full_speed_slowdown=9.0, **exactly)])
+    assert "“free” has the lowest bounded slowdown: it is the reference itself." in paragraph(
+        compared([row("free", **exactly), row("a", mean_bounded_slowdown=9.0, **exactly)])
     )
 
 
 def test_no_job_finishes():
-    nothing = {"jobs_finished": 0, "mean_full_speed_slowdown": None, "mean_wait_s": None, "p95_wait_s": None}
+    nothing = {
+        "jobs_finished": 0,
+        "mean_bounded_slowdown": None,
+        "mean_full_speed_slowdown": None,
+        "mean_wait_s": None,
+        "p95_wait_s": None,
+    }
     data = compared([row("x", **nothing), row("y", **nothing)], jobs_of({name: [None] * 100 for name in "xy"}))
     assert "0 of 100 jobs finish. No case that keeps to the envelope finishes a job." in paragraph(data)
     assert remarks(data) == ["No job finishes with “x” and “y”: no slowdown, no wait."]
@@ -91,7 +97,7 @@ def test_no_job_finishes():
 def test_one_case():
     data = compared([row("mine")], cases={"mine": SLOW})
     assert paragraph(data).startswith("1 case ran 100 jobs on 10 machines")
-    assert paragraph(data).endswith("In the reference (“mine”), all 100 jobs finish, with a slowdown at full speed of "
+    assert paragraph(data).endswith("In the reference (“mine”), all 100 jobs finish, with a bounded slowdown of "
                                     "2.00 and "
                                     "a mean wait of 10.0 min.")  # fmt: skip
     assert remarks(data) == []
@@ -125,11 +131,11 @@ def test_nobody_suffers():
 def test_the_best_by_each_measure():
     rows = [
         FREE_ROW,
-        row("a", mean_full_speed_slowdown=3.0, energy_j=7.2e6, carbon_g=2000.0, cost=1.0),
-        row("b", mean_full_speed_slowdown=4.0, finished_work_fraction=0.55, carbon_g=1500.0, cost=1.0),
+        row("a", mean_bounded_slowdown=3.0, energy_j=7.2e6, carbon_g=2000.0, cost=1.0),
+        row("b", mean_bounded_slowdown=4.0, finished_work_fraction=0.55, carbon_g=1500.0, cost=1.0),
     ]
     assert one(remarks(compared(rows)), "Of the cases") == (
-        "Of the cases that keep to the envelope, the best by slowdown at full speed: “a” (3.00); finished "
+        "Of the cases that keep to the envelope, the best by bounded slowdown: “a” (3.00); finished "
         "work: “b” (55.0 %); energy: "
         "“b” (1.00 kWh); carbon: “b” (1.50 kg)."
     )
@@ -140,12 +146,12 @@ def test_the_best_by_each_measure():
 def test_who_is_dominated():
     rows = [
         FREE_ROW,
-        row("a", mean_full_speed_slowdown=3.0),
-        row("b", mean_full_speed_slowdown=4.0),
-        row("c", mean_full_speed_slowdown=9.0, finished_work_fraction=0.6),
+        row("a", mean_bounded_slowdown=3.0),
+        row("b", mean_bounded_slowdown=4.0),
+        row("c", mean_bounded_slowdown=9.0, finished_work_fraction=0.6),
     ]
     assert one(remarks(compared(rows)), "On the Pareto") == (
-        "On the Pareto front of finished work and slowdown at full speed: “a” and “c”. Dominated by “a”: “b”."
+        "On the Pareto front of finished work and bounded slowdown: “a” and “c”. Dominated by “a”: “b”."
     )
 
 
@@ -163,8 +169,8 @@ def test_caveats():
     )
     assert one(found, "Rejected") == "Rejected jobs are in no mean: “a” 3 of 100 jobs."
     # 36 s of an hour
-    assert one(found, "Slowdown") == (
-        "Slowdown at full speed and wait are of finished jobs only, of survivors: “a” (97 of 100 jobs; on "
+    assert one(found, "Bounded") == (
+        "Bounded slowdown and wait are of finished jobs only, of survivors: “a” (97 of 100 jobs; on "
         "the 97 that finish in "
         "“free”, too, the slowdown at full speed is the same); “b” (98 of 100 jobs; on the 98 that finish in "
         "“free”, too, the "
@@ -179,7 +185,7 @@ RANDOM = CaseFacts("varcap", {}, random=True)
 def seeded(*columns, **more):
     """A comparison over seeds: of each case its slowdowns."""
     rows = [
-        row(name, seed, mean_full_speed_slowdown=value) for name, values in columns for seed, value in enumerate(values)
+        row(name, seed, mean_bounded_slowdown=value) for name, values in columns for seed, value in enumerate(values)
     ]
     return compared(rows, cases={name: RANDOM for name, _ in columns} | more.pop("cases", {}), **more)
 
@@ -188,13 +194,13 @@ def test_chance():
     """Three seeds: 4.30 standard errors. a is 1, 1.1, 1.2 more (0.06); b 0, 1, 2 (0.58); c 1.1, 1, 1.2, as a is."""
     data = seeded(("free", (2, 3, 4)), ("a", (3, 4.1, 5.2)), ("b", (2, 4, 6)), ("c", (3.1, 4, 5.2)), ("d", (9, 10, 11)))
     assert one(remarks(data), "3 seeds") == (
-        "3 seeds, paired, slowdown at full speed: “a” and “c” differ from “free” by more than 4.3 standard "
+        "3 seeds, paired, bounded slowdown: “a” and “c” differ from “free” by more than 4.3 standard "
         "errors (95 %, "
         "Student's t); “b” is not distinguishable from “free”; the other differences do not depend on the seed. Seeds "
         "are those of the schedulers: they say nothing about other jobs or other weather."
     )
-    above = [row("free", seed, energy_above_cap_j=1e6, mean_full_speed_slowdown=2.0) for seed in range(3)]
-    rows = [row(name, seed, mean_full_speed_slowdown=value)
+    above = [row("free", seed, energy_above_cap_j=1e6, mean_bounded_slowdown=2.0) for seed in range(3)]
+    rows = [row(name, seed, mean_bounded_slowdown=value)
             for name, values in (("a", (3, 4.1, 5.2)), ("c", (3.1, 4, 5.3)))
             for seed, value in enumerate(values)]  # fmt: skip
     data = compared([*above, *rows], cases={"free": FREE, "a": RANDOM, "c": RANDOM})
@@ -206,7 +212,7 @@ def test_chance():
 def test_rounding_is_no_chance():
     data = seeded(("free", (2, 3, 4)), ("a", (2.1, 3.1, 4.1)))
     assert one(remarks(data), "3 seeds").startswith(
-        "3 seeds, paired, slowdown at full speed: no difference depends on the seed."
+        "3 seeds, paired, bounded slowdown: no difference depends on the seed."
     )
     assert "±" not in paragraph(data).replace("±0", "")
 

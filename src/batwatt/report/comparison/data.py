@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 IF_ANY = ("killed_walltime", "jobs_failed", "jobs_unfinished")
 """Counts that have a column only if some case has one."""
 FINISHED, SLOWDOWN, WAIT, WORK = figures_of(
-    ("jobs_finished", "mean_full_speed_slowdown", "mean_wait_s", "finished_work_fraction")
+    ("jobs_finished", "mean_bounded_slowdown", "mean_wait_s", "finished_work_fraction")
 )
 ABOVE, ENERGY = figures_of(("energy_above_cap_j", "energy_j"))
 
@@ -138,7 +138,7 @@ class ComparedSystems:
 
     @property
     def chosen(self) -> str | None:
-        """The rated case with the lowest mean slowdown at full speed, the first of equals."""
+        """The rated case with the lowest mean bounded slowdown, the first of equals."""
         return next(iter(self.best(SLOWDOWN)), None)
 
     def difference(self, measure: Figure, label: str, other: str | None = None) -> Difference:

@@ -29,7 +29,7 @@ LONG_S = 4.0 * DAY_S
 
 
 def front_figure(data: ComparedSystems) -> ReportFigure:
-    """Finished work against the slowdown at full speed, and against the mean wait."""
+    """Finished work against the bounded slowdown, and against the mean wait."""
     title = "Finished work against slowdown: the Pareto front"
     shown = [_front_plot(data, measure) for measure in (SLOWDOWN, WAIT)]
     plots = tuple(part for part in shown if part is not None)
@@ -37,7 +37,7 @@ def front_figure(data: ComparedSystems) -> ReportFigure:
         return ReportFigure("front", title, "No case finishes a job: there is no slowdown to draw.")
     text = (
         "A point per case; the upper left corner is best. On the dotted line no other case that keeps to the envelope "
-        "finishes more work with less slowdown at full speed (less wait on the right)."
+        "finishes more work with less bounded slowdown (less wait on the right)."
     )
     if len(data.within) < len(data.labels):
         text += (

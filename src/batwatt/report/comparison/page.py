@@ -19,7 +19,7 @@ TERMS = {
     "keep to the envelope": f"to draw no more than {percent(WITHIN)} of the energy above the envelope",
     "reference": "the first case, with which the others are compared",
     "Pareto front": "the cases that no other dominates",
-    "dominated": "another case finishes no less work with no more slowdown at full speed, and is better in one",
+    "dominated": "another case finishes no less work with no more bounded slowdown, and is better in one",
     "added wait": "mean difference of the wait to the reference, over the jobs that finish in both cases",
     "standard error": "standard deviation / square root of the count, of instances or of paired differences by seed",
     "seeds": "runs of a case that draws at random, each with other numbers, the same for all cases",
