@@ -290,3 +290,9 @@ def test_a_closed_stderr_never_gets_into_a_file(house):
     done = subprocess.run(["bash", "-c", f"{line} 2>&-"], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.startswith("run\tprefix")
     house.assert_same("x", "y")
+
+
+def test_every_figure_is_listed(house):
+    listed = json.loads(house.batwatt("metrics", "--list", "--json").out)
+    assert [one["name"] for one in listed] == [one.name for one in METRICS]
+    assert all(one["description"].startswith(figure.meaning) for one, figure in zip(listed, METRICS, strict=True))

@@ -11,7 +11,7 @@ import typer
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
 from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins, complete_scheduler
-from batwatt.cli.printing import below, show_described, show_table, tabular, tell
+from batwatt.cli.printing import below, manners, show_described, show_table, tabular, tell
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
@@ -100,10 +100,31 @@ def _show_sections(sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
     show_described(records, {kind: PLURALS.get(kind, f"{kind}s") for kind in sections})
 
 
+def _list_figures(wanted: bool) -> None:
+    """Print every figure with its unit and meaning, and exit."""
+    if not wanted:
+        return
+    from batwatt.results.figures import METRICS
+
+    records = [
+        {"name": one.name, "description": one.meaning, "unit": one.unit, "better": one.better} for one in METRICS
+    ]
+    for record in records:
+        unit, better = record["unit"], record["better"]
+        record["description"] += "".join([f" [{unit}]" if unit else "", f"; {better} is better" if better else ""])
+    # --json may come after it, and is not read yet
+    manners.as_json = "--json" in manners.words
+    show_described(records)
+    raise typer.Exit()
+
+
 @tabular
 def metrics(
     *,
     prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left.")],
+    listed: Annotated[
+        bool, typer.Option("--list", callback=_list_figures, is_eager=True, help="List the figures instead.")
+    ] = False,
     workload: Jobs,
     platform: OptionalPlatform = None,
     envelope: EnvelopeFile = None,

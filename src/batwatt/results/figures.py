@@ -83,7 +83,7 @@ METRICS = (
     _minutes("p95_wait_s", "s", "95 % of the jobs that completed waited no longer", "lower",
              "95th percentile of the wait", "wait\np95"),
     _count("jobs_finished", "jobs", "jobs that completed successfully", "higher", "finished jobs", "finished", "jobs"),
-    _count("killed_power", "jobs", "runs of a job that the scheduler killed (for lack of power)", "lower",
+    _count("killed_power", "jobs", "runs of a job that the scheduler killed, and nothing was saved of", "lower",
            "kills for power", "kills\npower"),
     _count("killed_walltime", "jobs", "runs of a job that reached their walltime", "lower", "kills at the walltime",
            "kills\nwalltime"),
