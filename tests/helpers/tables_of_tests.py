@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pandas as pd
 
@@ -110,28 +110,21 @@ def whole(folder: Path, workloads: int = 3) -> Path:
     return save(folder, [*paper(workloads), *kept(folder, labels), *further()])
 
 
-def plots_of(page: str) -> dict:
-    return json.loads(re.search(r'<script type="application/json" id="plots">(.*?)</script>', page, re.DOTALL)[1])
+def plots_of(page: str) -> dict[str, str]:
+    """Id -> SVG of each chart of a page."""
+    return dict(re.findall(r'class="plot" id="([^"]*)".*?(<svg.*?</svg>)', page, re.DOTALL))
 
 
-DRAWN = {"line": "xy", "area": "xy", "dots": "xy", "bars": "xy"}
-"""Kind of a series -> what it must have."""
-
-
-def check_plots(plots: dict) -> None:
-    """What `plots.js` relies on: known kinds, as many values as places, finite ends, and a colour and a name each."""
+def check_plots(plots: dict[str, str]) -> None:
+    """Each chart is a well-formed drawing with marks and finite numbers, and its ids are its own."""
     assert plots
-    for name, plot in plots.items():
-        for axis in (plot["x"], plot["y"]):
-            low, high = axis.get("range", (0, 1))
-            assert low < high and all(isinstance(text, str) for _, text in axis.get("ticks", ())), name
-            assert not axis.get("log") or axis["ticks"]
-        for one in plot["series"]:
-            assert one["name"] and re.fullmatch(r"#[0-9a-f]{6}|var\(--ink\)", one["colour"]), name
-            assert all(key in one for key in DRAWN[one["draw"]]), name
-            count = len(one["x"]) - bool(one.get("step"))
-            for key in ("y", "tips", "error"):
-                assert key not in one or len(one[key]) == count, (name, key)
+    ids: list[str] = []
+    for name, svg in plots.items():
+        root = ElementTree.fromstring(svg.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1))
+        assert len(list(root.iter("path"))) > 5 and list(root.iter("text")), name
+        assert not re.search(r"\b(nan|inf)\b", re.sub(r"<t(itle|ext).*?</t", "", svg, flags=re.DOTALL)), name
+        ids += re.findall(r' id="([^"]*)"', svg)
+    assert len(ids) == len(set(ids))
 
 
 def visible(page: str) -> str:

@@ -48,11 +48,6 @@ class Seen:
         self.driver.refresh()
         self.wait("document.documentElement.dataset.ready === 'yes'")
 
-    def traces(self, plot: str) -> list[str]:
-        """Labels of the series that a plot shows, each once."""
-        series = "[...document.querySelectorAll(`#${arguments[0]} .series[data-label]`)]"
-        return self.script(f"return [...new Set({series}.map(s => s.dataset.label))]", plot)
-
     def middle(self, selector: str) -> dict[str, float]:
         """Where the middle of an element is after it was scrolled to."""
         # two frames later what scrolling does is done
@@ -97,67 +92,13 @@ def page(browser, results):
 
 def test_draws_without_errors_or_network(page):
     assert page.driver.get_log("browser") == []
-    empty = "return [...document.querySelectorAll('.plot')].filter(p => !p.querySelector('.series path'))"
+    empty = "return [...document.querySelectorAll('.plot')].filter(p => !p.querySelector('svg path'))"
     assert page.script(f"{empty}.map(p => p.id)") == []
     messages = [json.loads(entry["message"])["message"] for entry in page.driver.get_log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     # not what the browser's own pages ask for
     asked = [request["request"]["url"] for request in sent if request.get("documentURL", "").endswith("/index.html")]
     assert asked and {url.split(":", 1)[0] for url in asked} <= {"file", "data", "blob"}
-
-
-def test_begins_with_the_highlighted(page, results):
-    chosen = ["Optimum", "EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB",
-              "EBF Slow OWN"]  # fmt: skip
-    assert page.traces("plot-workloads-0") == chosen
-    assert page.script(VISIBLE)[:7] == chosen
-    assert page.script("return document.getElementById('count').textContent") == "7"
-
-
-def test_the_chooser_acts_on_tables_and_figures(page):
-    page.script("document.getElementById('chooser').open = true")
-    page.script("document.querySelector('input[value=\"EBF Slow HFLD\"]').click()")
-    page.wait("document.getElementById('count').textContent === '6'")
-    for plot in ("plot-workloads-0", "plot-profiles-1", "plot-own-2", "plot-top-first"):
-        assert "EBF Slow HFLD" not in page.traces(plot), plot
-    assert "EBF Slow HFLD" not in page.script(VISIBLE)
-    page.script("document.querySelector('[data-choose=all]').click()")
-    page.wait("document.getElementById('count').textContent === '8'")
-    assert "EBF Slow HFLD" in page.traces("plot-workloads-0")
-    page.script("document.querySelector('[data-choose=none]').click()")
-    page.wait("document.getElementById('count').textContent === '0'")
-    assert page.traces("plot-workloads-0") == page.script(VISIBLE) == []
-    assert "No algorithm" in page.script("return document.getElementById('plot-workloads-0').textContent")
-    page.script("document.querySelector('[data-choose=first]').click()")
-    page.wait("document.getElementById('count').textContent === '7'")
-    assert len(page.traces("plot-workloads-0")) == 7
-    assert "No algorithm" not in page.script("return document.getElementById('plot-workloads-0').textContent")
-    assert page.driver.get_log("browser") == []
-
-
-def test_a_further_study_is_shown_and_follows_the_chooser(page):
-    rows = VISIBLE.replace("tr[", "#means-own tr[")
-    assert page.script(rows) == ["EBF Slow HFLD", "EBF Slow OWN"]
-    page.script("document.querySelector('input[value=\"EBF Slow HFLD\"]').click()")
-    page.wait("document.getElementById('count').textContent === '6'")
-    assert page.script(rows) == ["EBF Slow OWN"]
-    assert page.script("return document.querySelector('nav a[href=\"#means-own\"]').textContent").startswith("Study")
-
-
-def test_search_limits_what_is_chosen(page):
-    page.script(
-        "const find = document.getElementById('find'); find.value = 'hfld slow';"
-        "find.dispatchEvent(new Event('input'));"
-        "document.querySelector('[data-choose=none]').click()"
-    )
-    page.wait("document.getElementById('count').textContent === '5'")
-    assert page.traces("plot-workloads-1") == [
-        "Optimum",
-        "EBF Slow no config.",
-        "FF Asc IDFS",
-        "EBF Slow IDSB",
-        "EBF Slow OWN",
-    ]
 
 
 def test_headings_sort(page):
@@ -171,15 +112,6 @@ def test_headings_sort(page):
     assert page.script(f"return {button}.closest('th').getAttribute('aria-sort')") == "descending"
 
 
-def test_a_legend_switches_a_series_off_in_its_figure_only(page):
-    entry = "document.querySelector('#workloads .legend [data-name=\"EBF Slow HFLD\"]')"
-    page.script(f"{entry}.click()")
-    assert "EBF Slow HFLD" not in page.traces("plot-workloads-0") and "EBF Slow HFLD" in page.traces("plot-profiles-0")
-    assert page.script(f"return {entry}.getAttribute('aria-pressed')") == "false"
-    page.script(f"{entry}.click()")
-    assert "EBF Slow HFLD" in page.traces("plot-workloads-0")
-
-
 MEANING = next(metric.meaning for metric in METRICS if metric.name == "mean_slowdown")
 
 
@@ -187,12 +119,11 @@ def test_the_mouse_shows_meanings_and_values(page):
     page.size(1280)
     page.point("#conclusion li .term")
     assert page.tip() == MEANING
-    page.point("#plot-top-first .series .near")
-    assert page.tip() == "Optimum\nmean 1.40\ncompared with the baseline: −0.70 ± 0.06"
     page.point("h1")
     assert page.tip() == ""
-    page.point("#plot-top-power .pane")
-    assert page.tip().startswith("0.05 h\nenvelope: 0.12 kW\nEBF Slow no config.: 0.24 kW\n")
+    # the browser itself shows the <title> of a mark
+    title = page.script("return document.querySelector('#plot-top-first .mark > title').textContent")
+    assert title == "Optimum\nmean 1.40\ncompared with the baseline: −0.70 ± 0.06"
 
 
 def test_the_keyboard_shows_meanings(page):
@@ -212,7 +143,7 @@ def test_a_finger_shows_meanings_and_values(page):
     page.size(390)
     page.tap("#conclusion li .term")
     assert page.tip() == MEANING
-    page.tap("#plot-top-first .series .near")
+    page.tap("#plot-top-first .mark use")
     assert page.tip().startswith("Optimum\nmean 1.40")
     page.tap("h1")
     assert page.tip() == ""
@@ -224,7 +155,8 @@ def test_a_finger_shows_meanings_and_values(page):
 COLOURS = """
 const pen = Object.assign(document.createElement("canvas"), {width: 1, height: 1})
   .getContext("2d", {willReadFrequently: true});
-const light = (colour) => {
+const light = (colour, filter = "none") => {
+  pen.filter = filter;
   pen.fillStyle = colour;
   pen.fillRect(0, 0, 1, 1);
   const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((part) => part / 255)
@@ -232,27 +164,27 @@ const light = (colour) => {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const paper = light(getComputedStyle(document.body).backgroundColor);
-const contrast = (colour) => {
-  const [low, high] = [paper, light(colour)].sort((a, b) => a - b);
+const contrast = (colour, filter) => {
+  const [low, high] = [paper, light(colour, filter)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
 };
-const least = (selector, property) => Math.min(...[...document.querySelectorAll(selector)]
-  .map((node) => contrast(getComputedStyle(node)[property])));
-return [paper, least("h1, h2, h3, p, li, dt, dd, th, td, a, figcaption, label, footer", "color"),
-  least(".plot text:not(.cut)", "fill"), least(".series .dot:not(.mean), .series .bar", "fill"),
-  least(".series .line", "stroke")];
+const filter = getComputedStyle(document.querySelector(".plot svg")).filter;
+const least = (selector, property, filter) => Math.min(...[...document.querySelectorAll(selector)]
+  .map((node) => contrast(getComputedStyle(node)[property], filter)));
+return [paper, least("h1, h2, h3, p, li, dt, dd, th, td, a, figcaption, footer", "color"),
+  least(".plot text", "fill", filter), least(".plot .mark use, .plot .mark > path:not([style*=url])", "fill", filter)];
 """
-"""How light the page is, and the least contrasts to it: of texts, texts of figures, areas and lines (WCAG 2)."""
+"""How light the page is, and the least contrasts to it: of texts, texts of charts, and marks (WCAG 2)."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_contrasts(page, scheme):
     page.size(1280, scheme)
-    paper, *texts, areas, lines = page.script(COLOURS)
+    paper, *texts, marks = page.script(COLOURS)
     assert (paper > 0.9) if scheme == "light" else (paper < 0.02)
     assert min(texts) >= 4.5
     # the palette for the colour-blind has a light blue and an orange that are pale on white
-    assert min(areas, lines) >= (2.1 if scheme == "light" else 3.0)
+    assert marks >= (2.1 if scheme == "light" else 3.0)
 
 
 OUTSIDE = """
@@ -269,8 +201,6 @@ return [...document.querySelectorAll("body *")].filter((node) => {
 @pytest.mark.parametrize("width", [1280, 390])
 def test_fits_the_screen(page, width, scheme):
     page.size(width, scheme)
-    page.script("document.querySelector('[data-choose=all]').click()")
-    page.wait("document.getElementById('count').textContent === '8'")
     sizes = page.script("return [innerWidth, document.scrollingElement.scrollWidth]")
     assert sizes == [width, width] and page.script(OUTSIDE) == []
     assert page.driver.get_log("browser") == []
@@ -295,30 +225,25 @@ def test_a_comparison_fits_and_draws(comparison, width):
     page.size(width)
     assert page.script("return document.scrollingElement.scrollWidth") == width
     assert page.driver.get_log("browser") == []
-    assert page.traces("plot-front-slowdown") == names
-    assert page.script("return document.querySelectorAll('#plot-front-slowdown .ring').length") == 1
-    # names stand within the figure and hide no other
-    boxes = page.script(
+    titles = "return [...document.querySelectorAll('#plot-front-slowdown .mark > title')].map(t => t.textContent)"
+    assert [title.split("\n")[0] for title in page.script(titles)] == names
+    # what is drawn stays within the drawing
+    outside = page.script(
         "const frame = document.querySelector('#plot-front-slowdown svg').getBoundingClientRect();"
-        "const names = [...document.querySelectorAll('#plot-front-slowdown .name')];"
-        "return names.map(name => { const b = name.getBoundingClientRect();"
-        "return [b.left - frame.left, b.top - frame.top, b.right - frame.left, b.bottom - frame.top, frame.width]; })"
+        "return [...document.querySelectorAll('#plot-front-slowdown text')].filter(text => {"
+        "const box = text.getBoundingClientRect(); return box.left < frame.left - 1 || box.right > frame.right + 1;"
+        "}).map(text => text.textContent)"
     )
-    assert all(left >= 0 and right <= wide + 1 for left, _, right, _, wide in boxes)
-    pairs = [(a, b) for n, a in enumerate(boxes) for b in boxes[:n]]
-    assert not any(a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 4 and b[1] < a[3] - 4 for a, b in pairs)
+    assert outside == []
 
 
 def test_one_power_at_a_time(comparison):
     page, names = comparison
     page.size(1280)
-    # the best of those that keep to the envelope, then the one that the reader chooses
-    assert page.traces("plot-power") == [names[1]]
-    page.script("document.querySelector('#plot-power [data-choice=\"' + arguments[0] + '\"]').click()", names[5])
-    assert page.traces("plot-power") == [names[5]]
-    pressed = "return [...document.querySelectorAll('#plot-power [aria-pressed=true]')].map(b => b.textContent)"
-    assert page.script(pressed) == [names[5]]
-    page.script("document.getElementById('chooser').open = true; document.querySelector('[data-choose=none]').click()")
-    page.wait("document.getElementById('count').textContent === '0'")
-    assert page.traces("plot-power") == [names[5]] and page.script(VISIBLE) == []
-    assert "No case of this figure is chosen." in page.script("return document.getElementById('front').textContent")
+    shown = "return [...document.querySelectorAll('#power details[open] > summary')].map(s => s.textContent)"
+    # the best of those that keep to the envelope, then the one that the reader opens
+    assert page.script(shown) == [names[1]]
+    page.script(
+        "[...document.querySelectorAll('#power summary')].find(s => s.textContent === arguments[0]).click()", names[5]
+    )
+    assert page.script(shown) == [names[5]]

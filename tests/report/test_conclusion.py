@@ -67,8 +67,7 @@ def test_one_instance_decides_nothing(tmp_path):
         "Slowdown: the lowest mean is 1.00, with a. Compared with the baseline b (2.00): −1.00, on one instance."
     )
     assert found.method.endswith("One instance has no standard error: what holds there may be chance.")
-    [_, shown] = found.figures[0].shown[0].plot["series"][:2]
-    assert shown["error"] == [None]
+    assert [list(marks.error) for marks in found.figures[0].charts[0].series] == [[0.0]] * 3
 
 
 def test_who_lacks_an_instance_is_left_out(tmp_path):
@@ -108,8 +107,7 @@ def test_who_ignores_the_envelope_is_the_baseline_and_not_the_best(results):
         "Optimum has 1.40."
     )
     assert [figure.id for figure in found.figures] == ["top-first", "top-trade-off", "top-power"]
-    power = found.figures[2].shown[0].plot
-    assert {one["name"] for one in power["series"]} == {"envelope", "EBF Slow no config.", "EBF Slow HFLD"}
+    assert [chart.title for chart in found.figures[2].charts] == ["EBF Slow no config.", "EBF Slow HFLD"]
 
 
 def test_who_is_not_dominated(tmp_path):
@@ -117,8 +115,8 @@ def test_who_is_not_dominated(tmp_path):
     rows = [row(label, f"w{n}", mean_slowdown=slow, killed_power=kills) for label, (slow, kills) in labels.items()
             for n in range(2)]  # fmt: skip
     found = conclusion(report_of(read_campaign(save(tmp_path, rows))))
-    front = found.figures[1].shown[0].plot["series"][0]
-    assert (front["x"], front["y"]) == ([1.0, 4.0, 9.0], [4.0, 2.0, 1.0])
+    front = found.figures[1].charts[0].series[0]
+    assert (front.name, front.x, front.y) == ("Pareto front", [1.0, 4.0, 9.0], [4.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("instances", [2, 3, 20, 1000])

@@ -11,7 +11,7 @@ from tables_of_tests import further, paper, row, save
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.report.interactive import power_series_of
+from batwatt.report.figures import power_charts
 from batwatt.report.report_plan import MOST, places
 from batwatt.report.studies import APART, report_of
 from batwatt.report.table import read_campaign
@@ -70,8 +70,8 @@ def test_a_study_by_envelope(tmp_path):
     csv, markdown = grid.write(tmp_path / "out")
     assert list(pd.read_csv(csv).columns[:3]) == ["label", "mean_slowdown e1", "mean_slowdown e2"]
     assert "| EBF Slow OWN | 2.50 | 4.00 |" in markdown.read_text()
-    bars = figure.shown[0].plot["series"][0]
-    assert (bars["draw"], bars["name"], bars["y"]) == ("bars", A, [4.5, 6.5])
+    bars = figure.charts[0].series[0]
+    assert (bars.kind, bars.name, bars.y) == ("bars", A, [4.5, 6.5])
 
 
 def test_goodput_by_the_range_of_the_capacity(tmp_path):
@@ -83,20 +83,15 @@ def test_goodput_by_the_range_of_the_capacity(tmp_path):
     ]  # fmt: skip
     report = reported(tmp_path, rows)
     [grid], [figure] = report.tables, report.figures
-    assert headings(grid)[1:4] == ["0", "0.2", "0.6"] and grid.cells()[0][:5] == [
-        "a",
-        "85.00",
-        "65.00",
-        "45.00",
-        "25.00",
-    ]
-    line = figure.shown[0].plot["series"][0]
-    assert (line["draw"], line["x"], line["y"]) == ("line", [0.0, 0.2, 0.6], [85.0, 65.0, 45.0])
-    assert line["error"] == [5.0, 5.0, 5.0]
+    cells = ["a", "85.00", "65.00", "45.00", "25.00"]
+    assert headings(grid)[1:4] == ["0", "0.2", "0.6"] and grid.cells()[0][:5] == cells
+    line = figure.charts[0].series[0]
+    assert (line.kind, line.x) == ("line", [0.0, 0.2, 0.6])
+    assert (line.y, list(line.error)) == (pytest.approx([85.0, 65.0, 45.0]), pytest.approx([5.0, 5.0, 5.0]))
 
 
 def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
-    """It has a column of the table, and no mark of the figure, whose numbers JSON must know."""
+    """It has a column of the table, and no mark of the figure."""
     cases = (("walk", 900.0, 0.5), ("walk", 3600.0, 0.7), ("constant", None, 0.9))
     rows = [
         row("a", "w", capacity=f"{kind}-{period_s}", cap_structure=kind, cap_period_s=period_s, goodput=goodput,
@@ -106,9 +101,9 @@ def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
     report = reported(tmp_path, rows)
     [grid], [figure] = report.tables, report.figures
     assert headings(grid)[1:4] == ["900", "3600", "none"] and grid.cells()[0][1:4] == ["50.00", "70.00", "90.00"]
-    [line] = figure.shown[0].plot["series"]
-    assert (line["x"], line["y"]) == ([900.0, 3600.0], [50.0, 70.0])
-    assert [tick for tick, _ in figure.shown[0].plot["x"]["ticks"]] == [900.0, 3600.0]
+    [line] = figure.charts[0].series
+    assert (line.x, line.y) == ([900.0, 3600.0], [50.0, 70.0])
+    assert figure.charts[0].x.ticks == {900.0: "900", 3600.0: "3600"}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +161,6 @@ def test_the_plan(tmp_path):
     """The optimum is the reference; the algorithm that ignores the envelope is the baseline."""
     plan = reported(tmp_path, [*paper(), row("easyBackfill", scheduler="easyBackfill")]).plan
     assert plan.reference == plan.shown[0] == "Optimum" and plan.unresponsive == {"EBF Slow no config."}
-    assert (plan.groups[A], plan.groups["easyBackfill"]) == ("hfld", "easyBackfill")
 
 
 def test_the_best_of_the_first_study_and_those_of_no_other_are_shown(tmp_path):
@@ -186,13 +180,14 @@ def test_looks_tell_apart(tmp_path):
     assert len({looks[label].colour for label in plan.shown if label in looks}) == MOST
 
 
-def test_what_is_above_the_envelope_is_one_shape_per_time():
+def test_what_is_above_the_envelope_is_red():
     envelope = Series((0.0, 3600.0, 7200.0), (500.0, 1000.0, 1500.0), "power_w")
     trace = PowerTrace(np.array([0.0, 1800.0, 7200.0, 9000.0]), np.array([400.0, 2000.0, 800.0, 1600.0]), 10800.0)
-    [red] = [one for one in power_series_of([("a", trace)], envelope, {"a": Look(0)}) if one["draw"] == "area"]
+    [chart] = power_charts("power", {"a": trace}, envelope)
+    red = next(one for one in chart.series if one.name == "above the envelope")
     # from 0.5 h until 2 h at 2 kW, above 0.5 kW until 1 h and 1 kW from there on; from 2.5 h until 3 h
-    assert red["x"] == [0.5, 1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 0.5, None, 2.5, 3.0, 3.0, 2.5, None]
-    assert red["y"] == [2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 0.5, 0.5, None, 1.6, 1.6, 1.5, 1.5, None]
+    assert red.x.tolist() == [0.0, 0.5, 1.0, 2.0, 2.5, 3.0]
+    assert red.y.tolist() == [0.4, 2.0, 2.0, 0.8, 1.6] and red.base.tolist() == [0.4, 0.5, 1.0, 0.8, 1.5]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from batwatt.campaign import WORKERLESS_S
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
 from batwatt.cli.printing import below, counting_bar, note, show_table, tabular, tell
-from batwatt.cli.results import report
+from batwatt.cli.results import FigureKinds, report
 from batwatt.errors import InputError, message, printable
 
 if TYPE_CHECKING:
@@ -242,11 +242,13 @@ def clean_command(known: Known, results: ResultsOptions) -> None:
 
 
 @campaign.command("report")
-def report_command(folder: Annotated[Path, typer.Argument(help="Folder of the campaign's results.")]) -> None:
+def report_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of the campaign's results.")], figures: FigureKinds = ""
+) -> None:
     """Write the report of a campaign: the same as `batwatt report`.
 
     [bold]Example:[/]
     batwatt campaign run start/first.yaml
     batwatt campaign report results/first
     """
-    report(folder)
+    report(folder, figures)

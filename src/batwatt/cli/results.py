@@ -227,17 +227,23 @@ def gantt(
     tell(printable(plot_gantt(prefix, chosen, series, output, title)))
 
 
+FigureKinds = Annotated[
+    str, typer.Option("--figures", help="Write each chart as a file, too: png, svg or pdf, or several: png,pdf.")
+]
+
+
 def report(
     results: Annotated[Path, typer.Argument(help="Folder of a campaign's results: results/NAME.")],
+    figures: FigureKinds = "",
 ) -> None:
     """Write tables, figures and one page about a campaign into results/NAME/report.
 
     [bold]Example:[/]
     batwatt campaign run start/first.yaml
-    batwatt report results/first
+    batwatt report results/first --figures png,pdf
     """
     # pandas and matplotlib take as long to import as all the rest
     from batwatt.report.page import write_report
 
-    page, *others = write_report(results)
+    page, *others = write_report(results, [kind.strip() for kind in figures.split(",") if kind.strip()])
     tell(f"{printable(page)} and {len(others)} files next to it")

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from batwatt.report.figures import ReportFigure, Shown
+from batwatt.report.chart import Axis, Chart, Marks, ReportFigure
+from batwatt.report.figures import front_chart, power_charts
 from batwatt.report.front import front_of
 from batwatt.report.grid import sentence
-from batwatt.report.interactive import (
-    axis_of,
-    axis_of_measure,
-    of_label,
-    plot_of,
-    power_plot,
-    power_series_of,
-    rounded,
-    series_of,
-)
 from batwatt.report.means import mean_of, sure
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.saved_runs import envelope_of
@@ -29,7 +20,6 @@ from batwatt.report.studies import Report
 from batwatt.report.table import INSTANCE, SavedCampaign
 from batwatt.results.figures import Figure
 from batwatt.results.power import power_series
-from batwatt.results.style import Look
 
 SHOWN = 3
 """So many measures at most are compared."""
@@ -228,61 +218,60 @@ def _listed(names: Sequence[str], most: int = 6) -> str:
 
 def _figures(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
     """The first measure by algorithm, two measures compared, and the power of the best, or else the second measure."""
-    looks = plan.looks(campaign.labels)
     first, *others = compared.measures
-    yield _ranking("top-first", compared, first, looks)
+    yield _ranking("top-first", compared, first, campaign, plan)
     if others:
-        yield _trade_off(compared, first, others[0], looks)
+        yield _trade_off(compared, first, others[0], campaign, plan)
     power = _power(compared, campaign, plan)
     if power is not None:
         yield power
     elif others:
-        yield _ranking("top-second", compared, others[0], looks)
+        yield _ranking("top-second", compared, others[0], campaign, plan)
 
 
-def _dots(label: str, looks: Mapping[str, Look], **data: object) -> dict[str, object]:
-    return of_label("dots", label, looks[label], marker=looks[label].marker, **data)
-
-
-def _ranking(name: str, compared: Compared, measure: Figure, looks: Mapping[str, Look]) -> ReportFigure:
-    values = compared.values(measure)
+def _ranking(name: str, compared: Compared, measure: Figure, campaign: SavedCampaign, plan: ReportPlan) -> ReportFigure:
+    values, looks = compared.values(measure), plan.looks(campaign.labels)
     order = [*(str(label) for label in [compared.reference] if label in values), *compared.ranked(measure)]
     series = []
     for label in order:
+        if label not in (*plan.shown, compared.baseline):
+            continue
         difference, tip = compared.difference(measure, label, compared.baseline), ""
         if label != compared.baseline:
             tip = f"\ncompared with the baseline: {_signed(measure, difference)}"
         mean = float(values[label].mean())
-        y, errors = rounded(np.array([mean])), rounded(np.array([difference.error]))
-        series.append(_dots(label, looks, x=[0], y=y, error=errors, tips=[f"mean {_number(measure, mean)}{tip}"]))
-    plot = plot_of(series, axis_of(""), axis_of_measure(measure), rows=34)
+        error, tips = [np.nan_to_num(difference.error)], [f"mean {_number(measure, mean)}{tip}"]
+        series.append(Marks("dots", label, [0.0], [mean], looks[label], error=error, tips=tips))
     caption = f"Means over the instances of study “{compared.study}”."
     if len(values) > 1:
         caption += " Bars: one standard error of the difference from the baseline."
-    shown = Shown(f"plot-{name}", f"Mean {measure.title} by algorithm", plot)
-    return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, (shown,))
+    alt = f"Mean {measure.title} by algorithm"
+    chart = Chart(f"plot-{name}", alt, tuple(series), Axis(), Axis(measure.axis), rows=True)
+    return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, (chart,))
 
 
-def _trade_off(compared: Compared, first: Figure, second: Figure, looks: Mapping[str, Look]) -> ReportFigure:
+def _trade_off(
+    compared: Compared, first: Figure, second: Figure, campaign: SavedCampaign, plan: ReportPlan
+) -> ReportFigure:
     up, right = compared.values(first).mean(), compared.values(second).mean()
-    labels = [label for label in up.index if label in right.index]
-    series = [
-        _dots(label, looks, x=rounded(right[[label]]), y=rounded(up[[label]]),
-                tips=[f"{first.title} {_number(first, up[label])}\n{second.title} {_number(second, right[label])}"])
-        for label in labels
-    ]  # fmt: skip
     signs = [1.0 if measure.better == "lower" else -1.0 for measure in (second, first)]
-    front = front_of([(signs[0] * right[label], signs[1] * up[label]) for label in labels])
-    if len(front) > 1:
-        xs, ys = (rounded(sign * np.array(side)) for sign, side in zip(signs, zip(*front, strict=True), strict=True))
-        series.insert(0, series_of("line", "not dominated", "#8c8c8c", None, dash="2 3", x=xs, y=ys))
-    plot = plot_of(series, axis_of(second.axis, second.meaning), axis_of_measure(first))
+    costs = {label: (signs[0] * right[label], signs[1] * up[label]) for label in up.index if label in right.index}
+    front = front_of(list(costs.values()))
+    looks = plan.looks(campaign.labels)
+    dots = [
+        Marks("dots", label, [float(right[label])], [float(up[label])], looks[label],
+              tips=[f"{first.title} {_number(first, up[label])}\n{second.title} {_number(second, right[label])}"])
+        for label in costs
+        if label in (*plan.shown, compared.baseline) or costs[label] in front
+    ]  # fmt: skip
+    points = [(signs[0] * x, signs[1] * y) for x, y in front]
     better = ("lower" if first.better == "lower" else "upper") + " " + ("left" if second.better == "lower" else "right")
     caption = f"Means of the same instances; the {better} corner is best."
     if len(front) > 1:
         caption += " On the dotted line no other algorithm is better in both."
-    shown = Shown("plot-top-trade-off", f"Mean {first.title} over mean {second.title}, a point per algorithm", plot)
-    return ReportFigure("top-trade-off", f"{sentence(first.title)} and {second.title}", caption, (shown,))
+    alt = f"Mean {first.title} over mean {second.title}, a point per algorithm"
+    chart = front_chart("plot-top-trade-off", alt, dots, points, Axis(second.axis), Axis(first.axis))
+    return ReportFigure("top-trade-off", f"{sentence(first.title)} and {second.title}", caption, (chart,))
 
 
 def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> ReportFigure | None:
@@ -299,14 +288,13 @@ def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Rep
         envelope = envelope_of(campaign.prefix(row["key"]))
         if envelope is None:
             continue
-        runs = [
-            (str(row[f"label{end}"]), power_series(campaign.prefix(row[f"key{end}"]), float(row[f"makespan_s{end}"])))
+        traces = {
+            str(row[f"label{end}"]): power_series(campaign.prefix(row[f"key{end}"]), float(row[f"makespan_s{end}"]))
             for end in ("_base", "")
-        ]
-        end_s = max(trace.end_s for _, trace in runs)
+        }
         title = f"Power of {best} and of the baseline"
         where = " ".join(filter(None, row[["workload", "envelope"]]))
-        plot = power_plot(power_series_of(runs, envelope, plan.looks(campaign.labels)), "power (kW)", end_s=end_s)
-        shown = Shown("plot-top-power", f"Power over time of {best} and {compared.baseline} with the envelope", plot)
-        return ReportFigure("top-power", title, f"On {where}; red: above the envelope.", (shown,))
+        charts = power_charts("plot-top-power", traces, envelope)
+        caption = f"On {where}. Grey: allowed and not drawn; red: above the envelope."
+        return ReportFigure("top-power", title, caption, charts)
     return None

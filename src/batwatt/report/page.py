@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from batwatt.files import whole_set, write_text
-from batwatt.report.conclusion import conclusion
+from batwatt.report.conclusion import Conclusion, conclusion
 from batwatt.report.glossary import Glossary
 from batwatt.report.grid import write_csv
 from batwatt.report.html import page_of
-from batwatt.report.interactive import on_page
 from batwatt.report.studies import Report, report_of
 from batwatt.report.table import INSTANCE, OPTIMUM_SCHEDULER, SavedCampaign, read_campaign
+from batwatt.results import style
 from batwatt.results.figures import METRICS
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
@@ -19,31 +20,42 @@ REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
 PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
 
 
-def write_report(results: Path | str) -> list[Path]:
-    """Write the report of the campaign whose results are in a folder, into its subfolder `report`; returns the paths.
+def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]:
+    """Write the report of the campaign whose results are in a folder, into its subfolder `report`.
 
-    The same results give the same bytes. Raises InputError.
+    The same results give the same bytes.
+
+    Args:
+        results: The folder of the campaign's results.
+        figures: Formats in which each chart is also written as a file: png, svg, pdf.
+
+    Returns:
+        The paths of the files, the page first.
+
+    Raises:
+        InputError: The folder has no results, or a format is not one of these.
     """
+    for kind in figures:
+        style.kind_of(Path(f"figure.{kind}"))
     report = report_of(read_campaign(results))
     folder = report.campaign.folder / REPORT
-    with whole_set(folder, REPORT, last=(PAGE,)) as part:
+    old = [path.name for path in folder.glob("plot-*.*")]
+    with whole_set(folder, REPORT, last=(PAGE,), old=old) as part:
         written = [path for table in report.tables for path in table.write(part)]
         written.append(write_csv(report.summary, part / SUMMARY))
-        write_text(part / PAGE, _html(report))
+        top = conclusion(report)
+        charts = [chart for figure in (*top.figures, *report.figures) for chart in figure.charts]
+        written += [chart.write(part / f"{chart.id}.{kind}") for chart in charts for kind in figures]
+        write_text(part / PAGE, _html(report, top))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 
-def _html(report: Report) -> str:
-    campaign, plan, top = report.campaign, report.plan, conclusion(report)
-    groups: dict[str, list[str]] = {}
-    for label in plan.ordered(campaign.labels):
-        groups.setdefault(plan.groups[label], []).append(label)
+def _html(report: Report, top: Conclusion) -> str:
+    campaign, plan = report.campaign, report.plan
     return page_of(
         "campaign.html.j2",
-        kind="algorithm",
         title=plan.title,
         glossary=Glossary(report.measures),
-        figures=(*top.figures, *report.figures),
         plan=plan,
         conclusion=top,
         facts=_facts(campaign),
@@ -51,10 +63,7 @@ def _html(report: Report) -> str:
         failed=_failed(campaign),
         grids=report.tables,
         shown=report.figures,
-        groups=groups,
-        colours={label: on_page(look.colour) for label, look in plan.looks(campaign.labels).items()},
-        chosen=plan.shown,
-        total=len(campaign.labels),
+        colours={label: look.colour for label, look in plan.looks(campaign.labels).items()},
         metrics=METRICS,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -28,8 +28,6 @@ class ReportPlan:
     """The optimum."""
     unresponsive: frozenset[str]
     """Algorithms that ignore the envelope; they are the baselines, the first that a study has."""
-    groups: Mapping[str, str]
-    """Label -> name of the family it belongs to."""
 
     def ordered(self, labels: Sequence[str]) -> list[str]:
         """Return the labels, those shown first, the others by name."""
@@ -66,7 +64,6 @@ def plan_of(campaign: SavedCampaign, points: pd.DataFrame, measures: Sequence[Fi
     The best have the least mean of their places in all measures; ties are decided by name.
     """
     rows = campaign.frame.drop_duplicates("label").set_index("label")
-    groups = rows["response"].where(rows["response"] != "", rows["scheduler"])
     reference = campaign.reference
     main = points[points["study"] == points["study"].iloc[0]] if len(points) else points
     mean = places(main[main["label"] != reference], measures).mean(axis=1)
@@ -77,5 +74,4 @@ def plan_of(campaign: SavedCampaign, points: pd.DataFrame, measures: Sequence[Fi
         shown=(*filter(None, (reference,)), *(x for x in campaign.labels if x in drawn and x != reference)),
         reference=reference,
         unresponsive=frozenset(rows.index[rows["response"] == UNRESPONSIVE].tolist()),
-        groups={str(label): name for label, name in groups.items()},
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from batwatt.report.figures import ReportFigure, Shown
+from batwatt.report.chart import ReportFigure
+from batwatt.report.figures import means_chart
 from batwatt.report.grid import GridColumn, Table, column_of, extent, stems_of, table_by_label, written
-from batwatt.report.interactive import means_plot
 from batwatt.report.report_plan import ReportPlan, plan_of
 from batwatt.report.table import DONE, GOODPUTS, INSTANCE, POWERS, VARIES, SavedCampaign
 from batwatt.results.figures import FIGURES, METRICS, Figure
@@ -51,7 +51,8 @@ def report_of(campaign: SavedCampaign) -> Report:
     stems = stems_of(parts)
     labels = plan.ordered(campaign.labels)
     tables = [means_table(study, stems[study], rows, labels, measures) for study, rows in parts.items()]
-    figures = _figures(parts, stems, plan.looks(labels), measures)
+    looks = {label: look for label, look in plan.looks(labels).items() if label in plan.shown}
+    figures = _figures(parts, stems, looks, measures)
     return Report(campaign, plan, tables, summary(campaign, plan), figures, points, measures)
 
 
@@ -105,20 +106,19 @@ def _figures(
     figures = []
     for study, rows in parts.items():
         x, title = varied(rows)
-        drawn = {measure: means_plot(rows.assign(x=x), measure, title, looks) for measure in measures}
-        panels = [(measure, *plot) for measure, plot in drawn.items() if plot is not None]
         name, heading = stems[study], f"Study “{study}”" + (f" by {title}" if title else "")
+        drawn = [
+            (measure, means_chart(f"plot-{name}-{n}", rows.assign(x=x), measure, title, looks))
+            for n, measure in enumerate(measures)
+        ]
+        panels = [(measure, *panel) for measure, panel in drawn if panel is not None]
         if not panels:
             figures.append(ReportFigure(name, heading, "No run has one of the measures."))
             continue
         meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure, *_ in panels)
         counts = {count for *_, counts in panels for count in counts}
         caption = f"{READING.format(extent(counts))} {meanings}."
-        shown = tuple(
-            Shown(f"plot-{name}-{n}", f"{measure.title} by {title or 'algorithm'}", plot, measure.title)
-            for n, (measure, plot, _) in enumerate(panels)
-        )
-        figures.append(ReportFigure(name, heading, caption, shown))
+        figures.append(ReportFigure(name, heading, caption, tuple(chart for _, chart, _ in panels)))
     return figures
 
 

@@ -33,21 +33,12 @@ DPI = 200
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c8c8c", "#000000")
 """Colours that the colour-blind can tell apart: M. Okabe and K. Ito, Color Universal Design, 2008; grey in place
 of yellow, which is too pale on white."""
-MARKERS = (
-    "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0Z",
-    "M-.9-.9H.9V.9H-.9Z",
-    "M0-1.1L1 .8H-1Z",
-    "M0-1.2L1.2 0 0 1.2-1.2 0Z",
-    "M0 1.1L1-.8H-1Z",
-    "M-.35-1H.35V-.35H1V.35H.35V1H-.35V.35H-1V-.35H-.35Z",
-    "M-1-.55L-.55-1 0-.45 .55-1 1-.55 .45 0 1 .55 .55 1 0 .45-.55 1-1 .55-.45 0Z",
-    "M0-1.2L.29-.4 1.14-.37 .48 .15 .71 .97 0 .5-.71 .97-.48 .15-1.14-.37-.29-.4Z",
-)
-"""Shape of a point as an SVG path of a radius of about 1."""
-DASHES = ("", "6 4", "2 3", "6 3 2 3", "11 4")
-"""Dashes of a line in pixels."""
-HATCHES = ("", "M0 7L7 0", "M3 3.5h1.5", "M0 7L7 0M0 0L7 7", "M0 0L7 7", "M0 3.5H7", "M3.5 0V7", "M0 3.5H7M3.5 0V7")
-"""Hatching of an area as an SVG path in a tile of 7 x 7 pixels."""
+MARKERS = "os^DvPX*"
+"""Shapes of points."""
+DASHES: tuple[Any, ...] = ("-", (0, (6, 4)), (0, (2, 3)), (0, (6, 3, 2, 3)), (0, (11, 4)))
+"""Dashes of lines."""
+HATCHES = ("", "//", "\\\\", "xx", "||", "--", "++", "/")
+"""Hatching of areas."""
 
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -76,7 +67,7 @@ _METADATA: dict[str, dict[str, str | None]] = {
 
 @dataclass(frozen=True)
 class Look:
-    """How one of several things looks on a page; each differs from the others in more than its colour."""
+    """How one of several things looks in a chart; each differs from the others in more than its colour."""
 
     number: int
 
@@ -91,7 +82,7 @@ class Look:
         return MARKERS[self._turn % len(MARKERS)]
 
     @property
-    def dash(self) -> str:
+    def dash(self) -> Any:
         """Dashes of its lines."""
         return DASHES[self._turn % len(DASHES)]
 
@@ -192,5 +183,10 @@ def save(figure: Figure, path: Path) -> Path:
     """Write a figure, whole or not at all, in the format of the suffix; returns the path. Raises InputError."""
     kind = kind_of(path)
     with whole_file(path, "wb") as out:
-        figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind])
+        write(figure, out, kind)
     return path
+
+
+def write(figure: Figure, out: Any, kind: str, **settings: Any) -> None:
+    """Write a figure to an open file, the same figure as the same bytes."""
+    figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind], **settings)

@@ -12,7 +12,6 @@ from batwatt.report.comparison.sentences import ENOUGH, WITHIN, paragraph, remar
 from batwatt.report.comparison.tables import about_cases, cases_table, groups_tables
 from batwatt.report.glossary import Glossary
 from batwatt.report.html import page_of
-from batwatt.report.interactive import on_page
 
 TERMS = {
     "envelope": "the power in W that all hosts together may draw, over time",
@@ -43,15 +42,9 @@ def comparison_page(data: ComparedSystems) -> str:
     count = len(data.labels)
     return page_of(
         "comparison.html.j2",
-        kind="case",
         title=f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}",
         glossary=Glossary(meanings=TERMS | measures),
-        figures=(front, power),
-        groups={"": data.labels},
-        colours={label: on_page(look.colour) for label, look in data.looks.items()},
-        chosen=data.labels,
-        total=count,
-        images={},
+        colours={label: look.colour for label, look in data.looks.items()},
         data=data,
         paragraph=paragraph(data),
         remarks=remarks(data),

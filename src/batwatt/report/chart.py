@@ -1,0 +1,247 @@
+"""Charts as plain data, and their drawing by matplotlib: as SVG within a page, and as PNG, SVG or PDF files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+from batwatt.results import style
+from batwatt.results.power import Floats
+from batwatt.results.style import Look
+
+Kind = Literal["line", "steps", "area", "dots", "bars"]
+PANEL_IN, WIDE_IN = 4.2, 9.0
+"""Widths of a chart: half a page, or the whole of it."""
+HEIGHT_IN, ROW_IN = 2.7, 0.24
+"""Height of a chart, and of each row of a chart by rows."""
+LETTER_IN = 0.068
+"""Width of a letter of a legend."""
+LONGEST = 34
+"""Longer names are cut on axes and in legends."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis; `ticks` maps places to texts, and `zero` extends the axis to 0."""
+
+    title: str = ""
+    zero: bool = False
+    log: bool = False
+    ticks: Mapping[float, str] | None = None
+
+
+@dataclass(frozen=True)
+class Marks:
+    """A series: `line`, `steps` (one edge more than values), `area` (steps from `base` to `y`), `dots` or `bars`.
+
+    `tips` are the texts of the marks, and `ring` is the radius in points of a circle around the dots.
+    """
+
+    kind: Kind
+    name: str
+    x: Sequence[float] | Floats
+    y: Sequence[float] | Floats
+    look: Look | str
+    base: Sequence[float] | Floats = ()
+    error: Sequence[float] | Floats = ()
+    tips: Sequence[str] = ()
+    alpha: float = 1.0
+    ring: float = 0.0
+    dotted: bool = False
+
+    @property
+    def colour(self) -> str:
+        """Colour of the series."""
+        return self.look if isinstance(self.look, str) else self.look.colour
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its description for readers who cannot see it; with `rows` each series has a row of its own."""
+
+    id: str
+    alt: str
+    series: tuple[Marks, ...]
+    x: Axis
+    y: Axis
+    title: str = ""
+    rows: bool = False
+    wide: bool = False
+
+    def svg(self) -> str:
+        """The chart as an element of a page: texts stay texts, and each mark has its tip as <title>."""
+        out = io.StringIO()
+        with style.drawing(), rc_context({"svg.fonttype": "none", "svg.hashsalt": self.id}):
+            style.write(figure_of(self), out, "svg", transparent=True)
+        text = out.getvalue()
+        text = re.sub(
+            r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text[text.index("<svg") :], flags=re.S
+        )
+        text = re.sub(r'<g id="tip:([^"]*)">', r'<g class="mark"><title>\1</title>', text)
+        text = re.sub(r'<g id="[^"]*"', "<g", text)
+        text = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', text, count=1)
+        text = re.sub(r' (d|x|y|transform|points)="[^"]*"', _tenths, text)
+        return re.sub(r"\s*\n\s*", "\n", text)
+
+    def write(self, path: Path) -> Path:
+        """Write the chart in the format of the suffix; returns the path. Raises InputError."""
+        return style.draw(path, lambda: figure_of(self))
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """Charts side by side with a caption, or one at a time if `folded`; without any, the caption says why."""
+
+    id: str
+    title: str
+    caption: str
+    charts: tuple[Chart, ...] = ()
+    folded: bool = False
+
+
+def _tenths(attribute: re.Match[str]) -> str:
+    """Round the numbers of an attribute to a tenth of a point, which is as fine as a screen shows."""
+    return re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}".removesuffix(".0"), attribute[0])
+
+
+def shortened(name: str) -> str:
+    """A name that fits an axis."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+
+
+def figure_of(chart: Chart) -> Figure:
+    """Draw a chart."""
+    names = list(dict.fromkeys(one.name for one in chart.series))
+    height_in = 0.8 + ROW_IN * len(names) if chart.rows else HEIGHT_IN
+    width_in = WIDE_IN if chart.wide else PANEL_IN
+    legend = [] if chart.rows else names
+    columns = max(1, int(width_in / (0.5 + LETTER_IN * max((len(shortened(name)) for name in legend), default=0))))
+    height_in += 0.17 * -(-len(legend) // columns)
+    figure = style.new_figure(width_in, height_in)
+    figure.set_layout_engine("constrained")
+    axes = figure.add_subplot()
+    if chart.rows:
+        _draw_rows(axes, chart, names)
+    else:
+        _draw_series(axes, chart)
+    style.plain(axes)
+    handles = {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
+    if legend and len(handles) > 1:
+        labels = [shortened(name) for name in handles]
+        figure.legend(handles.values(), labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=7.5)
+    return figure
+
+
+def _draw_rows(axes: Axes, chart: Chart, names: Sequence[str]) -> None:
+    """Draw dots along the y axis of the chart, which lies below; a row per series."""
+    for row, marks in enumerate(chart.series):
+        _dots(axes, marks, marks.y, [float(row)] * len(marks.y), across=True)
+    axes.set_yticks(range(len(names)), [shortened(name) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    _finish(axes, "x", chart.y)
+
+
+def _draw_series(axes: Axes, chart: Chart) -> None:
+    bars = [marks for marks in chart.series if marks.kind == "bars"]
+    for marks in chart.series:
+        if marks.kind == "dots":
+            _dots(axes, marks, marks.x, marks.y)
+        elif marks.kind == "bars":
+            _bars(axes, marks, bars)
+        elif marks.kind == "area":
+            _area(axes, marks)
+        elif marks.kind == "steps":
+            axes.step(marks.x, np.append(marks.y, marks.y[-1:]), where="post", color=marks.colour, linewidth=1.0,
+                      label=marks.name, zorder=3)  # fmt: skip
+        else:
+            _line(axes, marks)
+    _finish(axes, "x", chart.x)
+    _finish(axes, "y", chart.y)
+
+
+def _area(axes: Axes, marks: Marks) -> None:
+    """Fill the steps between two series where the upper one is above the lower one."""
+    low, high = (np.append(side, side[-1:]) for side in (marks.base, marks.y))
+    there = np.append(high[:-1] > low[:-1], False)
+    axes.fill_between(marks.x, low, high, where=there, step="post", color=marks.colour, alpha=marks.alpha,
+                      linewidth=0.0, label=marks.name, zorder=2)  # fmt: skip
+
+
+def _line(axes: Axes, marks: Marks) -> None:
+    look = marks.look if isinstance(marks.look, Look) else None
+    dash: Any = (0, (1, 2)) if marks.dotted else look.dash if look else "-"
+    axes.plot(marks.x, marks.y, color=marks.colour, linestyle=dash, linewidth=1.2, zorder=3,
+              marker=look.marker if look else "", markersize=5, label=marks.name)  # fmt: skip
+    if look:
+        _dots(axes, marks, marks.x, marks.y)
+
+
+def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[float] | Floats,
+          across: bool = False) -> None:  # fmt: skip
+    """Draw a dot with its error and its tip at each place; the errors lie along x if `across`."""
+    shape = marks.look.marker if isinstance(marks.look, Look) else "o"
+    for n, (x, y) in enumerate(zip(xs, ys, strict=True)):
+        error = marks.error[n] if len(marks.error) else 0.0
+        if error > 0.0:
+            ends = ([x - error, x + error], [y, y]) if across else ([x, x], [y - error, y + error])
+            axes.plot(*ends, color=style.INK, linewidth=0.9, zorder=4)
+        label = marks.name if marks.kind == "dots" and n == 0 else None
+        (dot,) = axes.plot([x], [y], color=marks.colour, marker=shape, markersize=6, markeredgecolor="white",
+                           markeredgewidth=0.5, linestyle="", alpha=marks.alpha, label=label, zorder=5)  # fmt: skip
+        _tip(dot, marks, n)
+        if marks.ring:
+            axes.plot([x], [y], marker="o", markersize=2.0 * marks.ring, markerfacecolor="none",
+                      markeredgecolor=style.VIOLATION, markeredgewidth=1.2, zorder=4)  # fmt: skip
+
+
+def _bars(axes: Axes, marks: Marks, all_bars: Sequence[Marks]) -> None:
+    """Draw the bars of a series beside those of other series at the same place, each with its error and its tip."""
+    hatch = marks.look.hatch if isinstance(marks.look, Look) else ""
+    there = {x: [other for other in all_bars if x in other.x] for other in all_bars for x in other.x}
+    width = 0.84 / max(map(len, there.values()))
+    for n, (x, y) in enumerate(zip(marks.x, marks.y, strict=True)):
+        middle = x + (there[x].index(marks) - (len(there[x]) - 1) / 2.0) * width
+        label = marks.name if n == 0 else None
+        (bar,) = axes.bar([middle], [y], 0.92 * width, color=marks.colour, edgecolor="white", linewidth=0.4,
+                          hatch=hatch, label=label, zorder=3)  # fmt: skip
+        _tip(bar, marks, n)
+        if len(marks.error) and marks.error[n] > 0.0:
+            ends = [y - marks.error[n], y + marks.error[n]]
+            axes.plot([middle, middle], ends, color=style.INK, linewidth=0.9, zorder=4)
+
+
+def _tip(artist: Any, marks: Marks, n: int) -> None:
+    """Give a mark its text, as the id that `Chart.svg` turns into its <title>."""
+    text = "\n".join(filter(None, (marks.name, marks.tips[n] if len(marks.tips) else "")))
+    artist.set_gid(f"tip:{text}")
+
+
+def _finish(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
+    """Title, scale and ticks of an axis."""
+    one = axes.xaxis if which == "x" else axes.yaxis
+    one.set_label_text(axis.title)
+    if axis.log:
+        axes.set(**{f"{which}scale": "log"})
+    elif axis.zero:
+        low, high = axes.dataLim.intervalx if which == "x" else axes.dataLim.intervaly
+        margin = 0.05 * (max(high, 0.0) - min(low, 0.0)) or 1.0
+        axes.set(**{f"{which}lim": (low - margin if low < 0.0 else 0.0, high + margin if high > 0.0 else margin)})
+    if axis.ticks is None:
+        one.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+        return
+    one.set_major_locator(FixedLocator(list(axis.ticks)))
+    one.set_minor_locator(NullLocator())
+    one.set_ticklabels([shortened(text) for text in axis.ticks.values()])
+    if which == "x" and sum(map(len, axis.ticks.values())) > 60:
+        for label in one.get_ticklabels():
+            label.set(rotation=20, ha="right", rotation_mode="anchor")
