@@ -117,7 +117,7 @@ MEANING = next(metric.meaning for metric in METRICS if metric.name == "mean_slow
 
 def test_the_mouse_shows_meanings_and_values(page):
     page.size(1280)
-    page.point("#conclusion li .term")
+    page.point("#conclusion .lead .term")
     assert page.tip() == MEANING
     page.point("h1")
     assert page.tip() == ""
@@ -141,7 +141,7 @@ def test_the_keyboard_shows_meanings(page):
 
 def test_a_finger_shows_meanings_and_values(page):
     page.size(390)
-    page.tap("#conclusion li .term")
+    page.tap("#conclusion .lead .term")
     assert page.tip() == MEANING
     page.tap("#plot-top-first .mark use")
     assert page.tip().startswith("Optimum\nmean 1.40")

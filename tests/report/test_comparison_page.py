@@ -135,7 +135,7 @@ def test_names_stay_names():
 def test_the_order_of_the_page():
     page = comparison_page(compared(ROWS))
     parts = ("conclusion", "cases", "front", "suffer", "power", "metrics", "about")
-    places = [page.index('class="lead"'), *(page.index(f'id="{part}"') for part in parts)]
+    places = [page.index(f'id="{part}"') for part in parts]
     assert places == sorted(places)
     text = words(page)
     assert all(
@@ -182,7 +182,7 @@ def test_differences_have_standard_errors():
 def test_who_suffers():
     jobs = jobs_of({"free": [0.0, 0.0, 60.0], "a": [3600.0, None, 60.0]}, hosts=[1, 2, 2])
     table = groups_tables(compared([row("free"), row("a")], jobs))[0]
-    assert [(head.text, head.meaning) for head in table.headings] == [("1 host", "1 job"), ("2 to 4 hosts", "2 jobs")]
+    assert [(head.text, head.below) for head in table.headings] == [("1 host", "1 job"), ("2 to 4 hosts", "2 jobs")]
     narrow, wide = dict(table.rows)["a"]
     assert narrow.text == "+1.00 h" and narrow.more == ("at full speed +1.00",) and narrow.shade == 1.0
     assert wide.text == "±0 h" and wide.more == ("at full speed ±0", "50 % unfinished") and wide.shade == 0.0
@@ -264,7 +264,7 @@ def test_the_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     first = path.read_bytes()
     assert first.startswith(b"<!DOCTYPE html>")
     assert write_comparison_page(path, compared(ROWS)).read_bytes() == first
-    monkeypatch.setitem(write_comparison_page.__globals__, "paragraph", lambda data: 1 / 0)
+    monkeypatch.setitem(write_comparison_page.__globals__, "headline", lambda data: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_comparison_page(path, compared(ROWS))
     assert path.read_bytes() == first and [one.name for one in path.parent.iterdir()] == ["cmp.html"]

@@ -9,14 +9,21 @@ import pytest
 from tables_of_systems import FREE, SLOW, compared, jobs_of, row
 
 from batwatt.report.comparison.numbers import duration, percent, plain, signed_amount
-from batwatt.report.comparison.sentences import paragraph, remarks
-from batwatt.report.conclusion import Difference
+from batwatt.report.comparison.sentences import findings, headline, sentences
+from batwatt.report.means import Difference
 from batwatt.results.compared import CaseFacts
 from batwatt.results.figures import FIGURES
 
 FREE_ROW = row(
     "free", mean_bounded_slowdown=1.5, mean_wait_s=300.0, energy_above_cap_j=0.9e6, finished_work_fraction=0.6
 )
+
+
+DIFFER = "differ in how they schedule"
+
+
+def paragraph(data):
+    return " ".join(sentences(data))
 
 
 def one(texts, start):
@@ -32,17 +39,37 @@ def test_the_paragraph():
         row("a", mean_bounded_slowdown=4.0, mean_wait_s=5400.0),
         row("b", mean_bounded_slowdown=3.0, jobs_finished=99),
     ]
-    assert paragraph(compared(rows)) == (
-        "3 cases ran the same 100 jobs on 10 machines of 100 W (off: 0 W). In the 2.00 h that “free” takes the "
-        "envelope feeds 7.50 machines on average (75 % of them). Without following the envelope (“free”), all 100 jobs "
-        "finish, with a bounded slowdown of 1.50 and a mean wait of 5.00 min; 25 % of its energy is "
-        "above the envelope. "
-        ""
-        "Of the cases that keep to the envelope, “b” has the lowest bounded slowdown: 3.00 (+1.50 "
-        "compared with “free”), "
-        "a mean wait of 10.0 min (+5.00 min), 99 of 100 jobs finished (−1). The two differ in how they schedule, too: "
-        "the difference is not that of the envelope alone."
+    data = compared(rows)
+    assert headline(data) == "“b” keeps to the envelope, with twice the slowdown of “free”"
+    assert paragraph(data) == (
+        "Without following the envelope (“free”), all 100 jobs finish, with a bounded slowdown of 1.50 and a "
+        "mean wait of 5.00 min; 25 % of its energy is above the envelope. "
+        "Of the cases that keep to the envelope, “b” has the lowest bounded slowdown: 3.00 (+1.50 compared with "
+        "“free”), a mean wait of 10.0 min (+5.00 min), 99 of 100 jobs finished (−1)."
     )
+    assert findings(data)[:2] == [
+        "3 cases ran the same 100 jobs on 10 machines of 100 W (off: 0 W). In the 2.00 h that “free” takes the "
+        "envelope feeds 7.50 machines on average (75 % of them).",
+        "“b” and “free” differ in how they schedule, too: the difference is not that of the envelope alone.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "reference", "text"),
+    [(1.0, 2.0, "half"), (2.0, 2.0, "about"), (6.0, 2.0, "three times"), (5.26, 2.0, "2.63 times")],
+)
+def test_the_headline_has_at_most_20_words(case, reference, text):
+    rows = [FREE_ROW | {"mean_bounded_slowdown": reference}, row("a b c", mean_bounded_slowdown=case)]
+    answer = headline(compared(rows))
+    assert answer == f"“a b c” keeps to the envelope, with {text} the slowdown of “free”" and len(answer.split()) <= 20
+
+
+def test_other_headlines():
+    above = {"energy_above_cap_j": 1e6}
+    assert headline(compared([row("x", **above), row("y", **above)])) == "No case keeps to the envelope"
+    assert headline(compared([row("x")])) == "“x”: all 100 jobs finished"
+    first = [row("x"), row("y", mean_bounded_slowdown=9.0)]
+    assert headline(compared(first)) == "“x” keeps to the envelope and has the lowest slowdown"
 
 
 def test_a_case_of_few_survivors_is_not_the_best():
@@ -57,7 +84,7 @@ def test_a_case_of_few_survivors_is_not_the_best():
     # 95 are enough
     rows[2]["jobs_finished"] = 95
     assert "“picky” has the lowest bounded slowdown" in paragraph(compared(rows))
-    assert one(remarks(data), "On the Pareto front") == (
+    assert one(findings(data), "On the Pareto front") == (
         "On the Pareto front of finished work and bounded slowdown: “a” and “picky” (which finishes "
         "only 94 of 100 jobs)."
     )
@@ -66,7 +93,8 @@ def test_a_case_of_few_survivors_is_not_the_best():
 def test_the_same_scheduler_under_the_envelope_is_the_cost_of_the_envelope():
     rows = [FREE_ROW, row("a")]
     data = compared(rows, cases={"free": FREE, "a": replace(FREE, limit="envelope")})
-    assert "The two differ" not in paragraph(data) and "The two differ" in paragraph(compared(rows))
+    assert not any(DIFFER in text for text in findings(data))
+    assert any(DIFFER in text for text in findings(compared(rows)))
 
 
 def test_nobody_keeps_to_the_envelope():
@@ -91,16 +119,15 @@ def test_no_job_finishes():
     }
     data = compared([row("x", **nothing), row("y", **nothing)], jobs_of({name: [None] * 100 for name in "xy"}))
     assert "0 of 100 jobs finish. No case that keeps to the envelope finishes a job." in paragraph(data)
-    assert remarks(data) == ["No job finishes with “x” and “y”: no slowdown, no wait."]
+    assert findings(data)[1:] == ["No job finishes with “x” and “y”: no slowdown, no wait."]
 
 
 def test_one_case():
     data = compared([row("mine")], cases={"mine": SLOW})
-    assert paragraph(data).startswith("1 case ran 100 jobs on 10 machines")
+    assert [text[:34] for text in findings(data)] == ["1 case ran 100 jobs on 10 machines"]
     assert paragraph(data).endswith("In the reference (“mine”), all 100 jobs finish, with a bounded slowdown of "
                                     "2.00 and "
                                     "a mean wait of 10.0 min.")  # fmt: skip
-    assert remarks(data) == []
 
 
 def test_who_suffers():
@@ -134,12 +161,12 @@ def test_the_best_by_each_measure():
         row("a", mean_bounded_slowdown=3.0, energy_j=7.2e6, carbon_g=2000.0, cost=1.0),
         row("b", mean_bounded_slowdown=4.0, finished_work_fraction=0.55, carbon_g=1500.0, cost=1.0),
     ]
-    assert one(remarks(compared(rows)), "Of the cases") == (
+    assert one(findings(compared(rows)), "Of the cases") == (
         "Of the cases that keep to the envelope, the best by bounded slowdown: “a” (3.00); finished "
         "work: “b” (55.0 %); energy: "
         "“b” (1.00 kWh); carbon: “b” (1.50 kg)."
     )
-    alike = remarks(compared([FREE_ROW, row("a"), row("b")]))
+    alike = findings(compared([FREE_ROW, row("a"), row("b")]))
     assert one(alike, "Of the cases") == "Of the cases that keep to the envelope, all are alike by every measure."
 
 
@@ -150,7 +177,7 @@ def test_who_is_dominated():
         row("b", mean_bounded_slowdown=4.0),
         row("c", mean_bounded_slowdown=9.0, finished_work_fraction=0.6),
     ]
-    assert one(remarks(compared(rows)), "On the Pareto") == (
+    assert one(findings(compared(rows)), "On the Pareto") == (
         "On the Pareto front of finished work and bounded slowdown: “a” and “c”. Dominated by “a”: “b”."
     )
 
@@ -162,7 +189,7 @@ def test_caveats():
         row("b", jobs_finished=98, energy_above_cap_j=0.396e6),
     ]
     waits = {"free": [0.0] * 100, "a": [0.0] * 97 + [None] * 3, "b": [36.0] * 98 + [None] * 2}
-    found = remarks(compared(rows, jobs_of(waits), errors={"c": "why"}))
+    found = findings(compared(rows, jobs_of(waits), errors={"c": "why"}))
     assert one(found, "Above") == (
         "Above the envelope: “free” 0.25 kWh (25 % of its energy) and “b” 0.11 kWh (11 % of its energy). Another "
         "source must deliver that; these cases are neither rated nor on the front."
@@ -193,7 +220,7 @@ def seeded(*columns, **more):
 def test_chance():
     """Three seeds: 4.30 standard errors. a is 1, 1.1, 1.2 more (0.06); b 0, 1, 2 (0.58); c 1.1, 1, 1.2, as a is."""
     data = seeded(("free", (2, 3, 4)), ("a", (3, 4.1, 5.2)), ("b", (2, 4, 6)), ("c", (3.1, 4, 5.2)), ("d", (9, 10, 11)))
-    assert one(remarks(data), "3 seeds") == (
+    assert one(findings(data), "3 seeds") == (
         "3 seeds, paired, bounded slowdown: “a” and “c” differ from “free” by more than 4.3 standard "
         "errors (95 %, "
         "Student's t); “b” is not distinguishable from “free”; the other differences do not depend on the seed. Seeds "
@@ -204,14 +231,14 @@ def test_chance():
             for name, values in (("a", (3, 4.1, 5.2)), ("c", (3.1, 4, 5.3)))
             for seed, value in enumerate(values)]  # fmt: skip
     data = compared([*above, *rows], cases={"free": FREE, "a": RANDOM, "c": RANDOM})
-    assert "“c” is not distinguishable from “a”" in one(remarks(data), "3 seeds")
+    assert "“c” is not distinguishable from “a”" in one(findings(data), "3 seeds")
     # 1, 2.1, 3.2 with a standard error of 0.635
     assert "4.10 (+2.10 ± 0.64 compared with “free”, no more than chance)" in paragraph(data)
 
 
 def test_rounding_is_no_chance():
     data = seeded(("free", (2, 3, 4)), ("a", (2.1, 3.1, 4.1)))
-    assert one(remarks(data), "3 seeds").startswith(
+    assert one(findings(data), "3 seeds").startswith(
         "3 seeds, paired, bounded slowdown: no difference depends on the seed."
     )
     assert "±" not in paragraph(data).replace("±0", "")
@@ -219,12 +246,12 @@ def test_rounding_is_no_chance():
 
 def test_one_seed():
     data = compared([FREE_ROW, row("a"), row("b")], cases={"free": FREE, "a": RANDOM, "b": RANDOM})
-    assert one(remarks(data), "What may") == (
+    assert one(findings(data), "What may") == (
         "What may draw at random ran once (“a” and “b”): differences of a few % may be chance. --seeds 5 gives "
         "standard errors."
     )
     rows = [row(name, seed) for name in ("free", "a") for seed in (0, 1)]
-    assert one(remarks(compared(rows)), "No case") == "No case draws at random: all 2 seeds give the same numbers."
+    assert one(findings(compared(rows)), "No case") == "No case draws at random: all 2 seeds give the same numbers."
 
 
 @pytest.mark.parametrize(

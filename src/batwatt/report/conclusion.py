@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from batwatt.report.chart import Axis, Chart, Marks, ReportFigure
+from batwatt.report.chart import Axis, Chart, Marks, ReportFigure, shortened
 from batwatt.report.figures import front_chart, power_charts
 from batwatt.report.front import front_of
-from batwatt.report.grid import sentence
-from batwatt.report.means import mean_of, sure
+from batwatt.report.grid import listed, sentence
+from batwatt.report.means import Difference, mean_of
 from batwatt.report.report_plan import ReportPlan
 from batwatt.report.saved_runs import envelope_of
 from batwatt.report.studies import Report
@@ -23,6 +23,8 @@ from batwatt.results.power import power_series
 
 SHOWN = 3
 """So many measures at most are compared."""
+MOST_NAMES = 6
+"""Up to this many names are listed."""
 METHOD = (
     "± is the standard error of the mean of paired differences: the same instance with both algorithms. A difference "
     "counts only if 0 lies outside its 95 % interval (Student's t); differences between algorithms that are not named "
@@ -32,25 +34,12 @@ METHOD = (
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Sentences, how they were found, and figures that show it."""
+    """A headline, a sentence for each measure, what else was found, and figures that show it."""
 
-    sentences: tuple[str, ...]
-    method: str = ""
+    headline: str
+    sentences: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
     figures: tuple[ReportFigure, ...] = ()
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The mean of paired differences of a measure: first - second; its standard error, NaN of one instance."""
-
-    mean: float
-    error: float
-    instances: int
-
-    @property
-    def counts(self) -> bool:
-        """Whether 0 lies outside the 95 % interval; not known of one instance."""
-        return self.instances > 1 and abs(self.mean) > sure(self.instances) * self.error
 
 
 @dataclass(frozen=True)
@@ -103,8 +92,8 @@ def conclusion(report: Report) -> Conclusion:
     """The conclusion of a report, about its study with the most instances of those with several algorithms."""
     compared = _compared(report)
     if compared is None:
-        return Conclusion(("No study has results of two algorithms on the same instances.",))
-    found = tuple(text for measure in compared.measures for text in _sentences(compared, measure))
+        return Conclusion("No study has results of two algorithms on the same instances")
+    texts = [text for measure in compared.measures for text in _sentences(compared, measure)]
     first = compared.measures[0]
     instances = len(compared.values(first))
     left = [label for label in compared.labels if label not in compared.values(first)]
@@ -115,8 +104,10 @@ def conclusion(report: Report) -> Conclusion:
     )
     method += METHOD if instances > 1 else "One instance has no standard error: what holds there may be chance."
     if left:
-        method += f" Left out, as they lack results on some of the instances: {_stop(_listed(left))}"
-    return Conclusion(found, method, tuple(_figures(compared, report.campaign, report.plan)))
+        method += f" Left out, as they lack results on some of the instances: {_stop(listed(left, MOST_NAMES))}"
+    findings = (*(more for _, more in texts if more), method)
+    figures = tuple(_figures(compared, report.campaign, report.plan))
+    return Conclusion(_headline(compared), tuple(text for text, _ in texts), findings, figures)
 
 
 def _compared(report: Report) -> Compared | None:
@@ -135,39 +126,69 @@ def _compared(report: Report) -> Compared | None:
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _sentences(compared: Compared, measure: Figure) -> Iterator[str]:
-    """What is to be said of a measure."""
+def _best(compared: Compared, measure: Figure) -> tuple[str, str]:
+    """The best of the algorithms that are rated, and whose measure that is: those that respond to the envelope."""
+    ranked = compared.ranked(measure)
+    responsive = [label for label in ranked if label not in compared.unresponsive]
+    if 0 < len(responsive) < len(ranked):
+        return responsive[0], " of those that respond to the envelope"
+    return ranked[0], ""
+
+
+def _headline(compared: Compared) -> str:
+    """The answer in at most 20 words: the best algorithm by the first measure, and its difference from the baseline."""
+    measure = compared.measures[0]
+    best, whose = _best(compared, measure)
+    name, baseline = shortened(best), shortened(compared.baseline)
+    extreme = "lowest" if measure.better == "lower" else "highest"
+    text = f"{name} has the {extreme} mean {measure.title}{' under the envelope' if whose else ''}"
+    if best == compared.baseline:
+        return text
+    difference = compared.difference(measure, best, compared.baseline)
+    if not difference.counts:
+        return f"{text}, but not beyond chance" if not whose else text
+    base = float(compared.values(measure)[compared.baseline].mean())
+    if not base > 0.0:
+        return text
+    side = "above" if difference.mean > 0.0 else "below"
+    return f"{text}, {abs(100.0 * difference.mean / base):.0f} % {side} {baseline}"
+
+
+def _sentences(compared: Compared, measure: Figure) -> Iterator[tuple[str, str]]:
+    """The best by a measure, and how it compares with the baseline and with the others."""
     values, ranked = compared.values(measure), compared.ranked(measure)
     baseline = compared.baseline
-    responsive = [label for label in ranked if label not in compared.unresponsive]
-    rated, whose = (responsive, " of those that respond to the envelope") if 0 < len(responsive) < len(ranked) else (
-        ranked, "")  # fmt: skip
     if len(ranked) < 2:
         return
     title, extreme = sentence(measure.title), "lowest" if measure.better == "lower" else "highest"
     if np.allclose(values[ranked].sub(values[ranked[0]], axis=0), 0.0, atol=1e-9):
-        yield f"{title}: no difference, {_number(measure, values[ranked[0]].mean())} with all {len(ranked)} algorithms."
+        mean = _number(measure, float(values[ranked[0]].mean()))
+        yield f"{title}: no difference, {mean} with all {len(ranked)} algorithms.", ""
         return
-    best = rated[0]
+    best, whose = _best(compared, measure)
+    rated = [label for label in ranked if not whose or label not in compared.unresponsive]
     same = [label for label in rated if np.allclose(values[label], values[best], rtol=0.0, atol=1e-9)]
     mean = _number(measure, float(values[best].mean()))
-    who = best if len(same) == 1 else f"{_listed(same)} alike"
+    who = best if len(same) == 1 else f"{listed(same, MOST_NAMES)} alike"
     text = f"{title}: the {extreme} mean{whose} is {mean}, {_stop(f'with {who}')}"
+    more = []
     if baseline in same:
         others = [label for label in rated if label not in same]
         text += " This includes the baseline." if len(same) > 1 else " It is the baseline."
         if others:
-            text += f" Next is {others[0]}: {_against(compared, measure, others[0], baseline)}."
+            more.append(f"the next is {others[0]}: {_against(compared, measure, others[0], baseline)}.")
     else:
         of = _number(measure, float(values[baseline].mean()))
-        text += f" Compared with the baseline {baseline} ({of}): {_against(compared, measure, best, baseline)}."
+        more.append(
+            f"{best} compared with the baseline {baseline} ({of}): {_against(compared, measure, best, baseline)}."
+        )
     near = [label for label in rated if label not in same and label != baseline
             and not compared.difference(measure, label, best).counts]  # fmt: skip
     if near and len(values) > 1:
-        text += f" {_stop(f'Not distinguishable from the best: {_listed(near)}')}"
+        more.append(_stop(f"Not distinguishable from the best: {listed(near, MOST_NAMES)}"))
     if compared.reference in values:
-        text += f" {compared.reference} has {_number(measure, float(values[compared.reference].mean()))}."
-    yield text
+        more.append(f"{compared.reference} has {_number(measure, float(values[compared.reference].mean()))}.")
+    yield text, f"{title}: {' '.join(more)}" if more else ""
 
 
 def _against(compared: Compared, measure: Figure, first: str, second: str) -> str:
@@ -209,27 +230,21 @@ def _stop(text: str) -> str:
     return text if text.endswith(".") else f"{text}."
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    """Names as a text; of many the first, and how many more."""
-    if len(names) > most:
-        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def _figures(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> Iterator[ReportFigure]:
-    """The first measure by algorithm, two measures compared, and the power of the best, or else the second measure."""
+    """The first measure by algorithm with two measures compared, and the power of the best if runs were saved."""
     first, *others = compared.measures
-    yield _ranking("top-first", compared, first, campaign, plan)
+    parts = [_ranking(compared, first, campaign, plan)]
     if others:
-        yield _trade_off(compared, first, others[0], campaign, plan)
+        parts.append(_trade_off(compared, first, others[0], campaign, plan))
+    charts, captions = zip(*parts, strict=True)
+    yield ReportFigure("top", f"The best of study “{compared.study}”", " ".join(captions), charts)
     power = _power(compared, campaign, plan)
     if power is not None:
         yield power
-    elif others:
-        yield _ranking("top-second", compared, others[0], campaign, plan)
 
 
-def _ranking(name: str, compared: Compared, measure: Figure, campaign: SavedCampaign, plan: ReportPlan) -> ReportFigure:
+def _ranking(compared: Compared, measure: Figure, campaign: SavedCampaign, plan: ReportPlan) -> tuple[Chart, str]:
+    """The means of a measure by algorithm, and a caption."""
     values, looks = compared.values(measure), plan.looks(campaign.labels)
     order = [*(str(label) for label in [compared.reference] if label in values), *compared.ranked(measure)]
     series = []
@@ -242,17 +257,19 @@ def _ranking(name: str, compared: Compared, measure: Figure, campaign: SavedCamp
         mean = float(values[label].mean())
         error, tips = [np.nan_to_num(difference.error)], [f"mean {_number(measure, mean)}{tip}"]
         series.append(Marks("dots", label, [0.0], [mean], looks[label], error=error, tips=tips))
-    caption = f"Means over the instances of study “{compared.study}”."
+    alt = f"Mean {measure.title} by algorithm"
+    title = f"{sentence(measure.title)} by algorithm"
+    chart = Chart("plot-top-first", alt, tuple(series), Axis(), Axis(measure.axis), title, rows=True)
+    caption = "Means over the instances."
     if len(values) > 1:
         caption += " Bars: one standard error of the difference from the baseline."
-    alt = f"Mean {measure.title} by algorithm"
-    chart = Chart(f"plot-{name}", alt, tuple(series), Axis(), Axis(measure.axis), rows=True)
-    return ReportFigure(name, f"{sentence(measure.title)} by algorithm", caption, (chart,))
+    return chart, caption
 
 
 def _trade_off(
     compared: Compared, first: Figure, second: Figure, campaign: SavedCampaign, plan: ReportPlan
-) -> ReportFigure:
+) -> tuple[Chart, str]:
+    """A measure over another, a point per algorithm, and a caption."""
     up, right = compared.values(first).mean(), compared.values(second).mean()
     signs = [1.0 if measure.better == "lower" else -1.0 for measure in (second, first)]
     costs = {label: (signs[0] * right[label], signs[1] * up[label]) for label in up.index if label in right.index}
@@ -266,12 +283,13 @@ def _trade_off(
     ]  # fmt: skip
     points = [(signs[0] * x, signs[1] * y) for x, y in front]
     better = ("lower" if first.better == "lower" else "upper") + " " + ("left" if second.better == "lower" else "right")
-    caption = f"Means of the same instances; the {better} corner is best."
+    caption = f"On the right the {better} corner is best."
     if len(front) > 1:
         caption += " On the dotted line no other algorithm is better in both."
     alt = f"Mean {first.title} over mean {second.title}, a point per algorithm"
-    chart = front_chart("plot-top-trade-off", alt, dots, points, Axis(second.axis), Axis(first.axis))
-    return ReportFigure("top-trade-off", f"{sentence(first.title)} and {second.title}", caption, (chart,))
+    title = f"{sentence(first.title)} and {second.title}"
+    chart = front_chart("plot-top-trade-off", alt, dots, points, Axis(second.axis), Axis(first.axis), title)
+    return chart, caption
 
 
 def _power(compared: Compared, campaign: SavedCampaign, plan: ReportPlan) -> ReportFigure | None:

@@ -134,6 +134,13 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Names within a sentence; of more than `most` the first, and how many more."""
+    if most is not None and len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
 def extent(counts: Collection[int]) -> str:
     """The least and the largest number, as in `3 to 5`, or the one that they all are."""
     low, high = min(counts), max(counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -21,3 +22,17 @@ def mean_of(values: pd.Series) -> tuple[float, float, int]:
 def sure(count: int) -> float:
     """The number of standard errors of a mean of some values that holds what is true in 95 of 100 cases."""
     return QUANTILES[count - 2] if 2 <= count < len(QUANTILES) + 2 else 2.0
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of paired differences of a measure: first - second; its standard error, NaN of one instance."""
+
+    mean: float
+    error: float
+    instances: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether 0 lies outside the 95 % interval; not known of one instance."""
+        return self.instances > 1 and abs(self.mean) > sure(self.instances) * self.error

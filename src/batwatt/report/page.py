@@ -8,8 +8,8 @@ from pathlib import Path
 from batwatt.files import whole_set, write_text
 from batwatt.report.conclusion import Conclusion, conclusion
 from batwatt.report.glossary import Glossary
-from batwatt.report.grid import write_csv
-from batwatt.report.html import page_of
+from batwatt.report.grid import Table, write_csv
+from batwatt.report.html import Cell, Heading, Page, PageTable, Section, html_of, text_table
 from batwatt.report.studies import Report, report_of
 from batwatt.report.table import INSTANCE, OPTIMUM_SCHEDULER, SavedCampaign, read_campaign
 from batwatt.results import style
@@ -52,20 +52,43 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
 
 def _html(report: Report, top: Conclusion) -> str:
     campaign, plan = report.campaign, report.plan
-    return page_of(
-        "campaign.html.j2",
-        title=plan.title,
-        glossary=Glossary(report.measures),
-        plan=plan,
-        conclusion=top,
-        facts=_facts(campaign),
-        studies=_studies(campaign),
-        failed=_failed(campaign),
-        grids=report.tables,
-        shown=report.figures,
-        colours={label: look.colour for label, look in plan.looks(campaign.labels).items()},
-        metrics=METRICS,
+    failed = len(campaign.failed)
+    names = [f"{table.name}.{kind}" for table in report.tables for kind in ("csv", "md")]
+    sections = [
+        Section("means", "Means by study", ["A click on a heading sorts."],
+                tables=[_means(table, plan.reference) for table in report.tables], links=names),
+        *(Section(figure.id, figure.title, figures=[figure]) for figure in (*top.figures, *report.figures)),
+        Section("metrics", "What the words mean", ["summary.csv has the mean and the standard deviation of each."],
+                tables=[_metrics()], links=[SUMMARY]),
+        Section("about", "What was run", facts=[*_facts(campaign), *_studies(campaign)]),
+    ]  # fmt: skip
+    if failed:
+        heads = ("study", "algorithm", "instance", "error")
+        table = text_table("failures", "Runs that failed", heads, _failed(campaign))
+        sections.append(Section("failed", "Runs that failed", tables=[table]))
+    page = Page(
+        plan.title, top.headline, top.sentences, top.findings, sections,
+        {label: look.colour for label, look in plan.looks(campaign.labels).items()},
+        f"{failed} run{'s' * (failed != 1)} failed, in no figure." if failed else "",
+    )  # fmt: skip
+    return html_of(page, Glossary(report.measures))
+
+
+def _means(table: Table, reference: str | None) -> PageTable:
+    """The table of a study as the page has it."""
+    first, *columns = table.columns
+    headings = tuple(Heading(column.heading, tip=column.meaning, group=column.group) for column in columns)
+    rows = tuple(
+        (texts[0], tuple(Cell(text, key=key) for text, key in zip(texts[1:], keys[1:], strict=True)))
+        for texts, keys in zip(table.cells(), table.sort_keys(), strict=True)
     )
+    return PageTable(table.name, table.title, first.heading, headings, rows, reference=reference, notes=table.notes)
+
+
+def _metrics() -> PageTable:
+    """Every metric with its meaning."""
+    rows = [(metric.name, metric.unit, metric.meaning, metric.better) for metric in METRICS]
+    return text_table("meanings", "Metrics", ("name", "unit", "meaning", "better"), rows)
 
 
 def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:

@@ -10,9 +10,8 @@ import pandas as pd
 
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
-from batwatt.report.conclusion import Difference
 from batwatt.report.front import dominates
-from batwatt.report.means import mean_of
+from batwatt.report.means import Difference, mean_of
 from batwatt.results.compared import COMPARED, CaseFacts, summary_of
 from batwatt.results.figures import Figure, figures_of
 from batwatt.results.groups import known_groupings, paired_of, union_of

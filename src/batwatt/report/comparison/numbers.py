@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from batwatt.report.conclusion import Difference
 from batwatt.report.grid import NOTHING
+from batwatt.report.means import Difference
 from batwatt.results.figures import Figure
 from batwatt.units import DAY_S, HOUR_S
 
@@ -94,8 +94,3 @@ def in_suitable_unit(measure: Figure, values: Sequence[float]) -> Figure:
 def jobs(count: float) -> str:
     """So many jobs."""
     return f"{plain(count, digits(count, True))} job{'' if count == 1 else 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """All names as a text."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

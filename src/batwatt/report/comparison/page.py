@@ -8,10 +8,10 @@ from batwatt.files import whole_file
 from batwatt.report.comparison.data import ComparedSystems
 from batwatt.report.comparison.figures import front_figure, power_figure
 from batwatt.report.comparison.numbers import jobs, percent
-from batwatt.report.comparison.sentences import ENOUGH, WITHIN, paragraph, remarks
+from batwatt.report.comparison.sentences import ENOUGH, WITHIN, findings, headline, sentences
 from batwatt.report.comparison.tables import about_cases, cases_table, groups_tables
 from batwatt.report.glossary import Glossary
-from batwatt.report.html import page_of
+from batwatt.report.html import Page, Section, html_of, text_table
 
 TERMS = {
     "envelope": "the power in W that all hosts together may draw, over time",
@@ -37,22 +37,31 @@ def write_comparison_page(path: Path | str, data: ComparedSystems) -> Path:
 
 def comparison_page(data: ComparedSystems) -> str:
     """The page as HTML."""
-    measures = {measure.title: measure.meaning for measure in data.measures}
-    front, power = front_figure(data), power_figure(data)
-    count = len(data.labels)
-    return page_of(
-        "comparison.html.j2",
-        title=f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}",
-        glossary=Glossary(meanings=TERMS | measures),
-        colours={label: look.colour for label, look in data.looks.items()},
-        data=data,
-        paragraph=paragraph(data),
-        remarks=remarks(data),
-        cases=cases_table(data),
-        suffering=groups_tables(data),
-        front=front,
-        power=power,
-        abouts=about_cases(data),
-        terms=[*((measure.title, measure.meaning) for measure in data.measures), *TERMS.items()],
-        rated=percent(ENOUGH),
+    meanings = [*((measure.title, measure.meaning) for measure in data.measures), *TERMS.items()]
+    count, several = len(data.labels), f" ± its standard error over {data.seeds} seeds" if data.seeds > 1 else ""
+    cases = [f"Small numbers: difference to “{data.reference}”{several}."] if count > 1 else []
+    cases.append(
+        f"Green: the best of the cases that keep to the envelope and finish at least {percent(ENOUGH)} of the jobs "
+        "that the best of them finishes. A click on a heading sorts."
     )
+    waits = [
+        f"In the row of “{data.reference}”: mean wait and slowdown at full speed of its finished jobs. In the other "
+        "rows: what is added to these, on average over the jobs that finish in both; and the share of jobs that do not "
+        f"finish.{' The first seed.' * (data.seeds > 1)}"
+    ]
+    front, power = front_figure(data), power_figure(data)
+    about = [text_table("abouts", "The cases", ("case", "scheduler", "options", "follows"), about_cases(data))]
+    if data.errors:
+        about.append(text_table("left-out", "Cases left out", ("case", "reason"), list(data.errors.items())))
+    sections = [
+        Section("cases", "All cases", cases, tables=[cases_table(data)]),
+        Section("front", front.title, figures=[front]),
+        Section("suffer", "Who waits longer", waits, tables=groups_tables(data)),
+        Section("power", power.title, figures=[power]),
+        Section("metrics", "What the words mean", facts=meanings),
+        Section("about", "What was run", [f"Input: {text}" for text in data.reading], data.facts, about),
+    ]
+    title = f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}"
+    colours = {label: look.colour for label, look in data.looks.items()}
+    page = Page(title, headline(data), sentences(data), findings(data), sections, colours)
+    return html_of(page, Glossary(meanings=dict(meanings)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from batwatt.report.chart import shortened
 from batwatt.report.comparison.data import (
     ABOVE,
     ENOUGH,
@@ -20,13 +21,12 @@ from batwatt.report.comparison.numbers import (
     digits,
     duration,
     jobs,
-    listed,
     number,
     percent,
     plain,
     signed_amount,
 )
-from batwatt.report.grid import sentence
+from batwatt.report.grid import listed, sentence
 from batwatt.report.means import sure
 from batwatt.results.figures import FIGURES, Figure
 from batwatt.results.groups import CLASSES, UNKNOWN
@@ -41,16 +41,43 @@ LEAST_JOBS = 5
 """A group of fewer jobs, or of less than 1 % of all, is not named as the one that suffers most."""
 
 
-def paragraph(data: ComparedSystems) -> str:
-    """What following the envelope costs, which case costs least, and who pays for it."""
-    parts = (_scope(data), _reference(data), _chosen(data), _suffer(data))
-    return " ".join(filter(None, parts))
+def headline(data: ComparedSystems) -> str:
+    """The answer in at most 20 words: the best case within the envelope, and what it costs."""
+    label, reference = data.chosen, shortened(data.reference)
+    if len(data.labels) < 2:
+        return f"“{reference}”: {finished_text(data, data.reference)}"
+    if not data.within:
+        return "No case keeps to the envelope"
+    if label is None:
+        return "No case that keeps to the envelope finishes a job"
+    name = f"“{shortened(label)}”"
+    if label == data.reference:
+        return f"{name} keeps to the envelope and has the lowest slowdown"
+    difference = data.difference(SLOWDOWN, label)
+    if data.seeds > 1 and difference.error > 0.0 and not difference.counts:
+        return f"{name} keeps to the envelope; its slowdown does not differ from “{reference}” beyond chance"
+    ratio = data.value(SLOWDOWN, label) / data.value(SLOWDOWN, data.reference)
+    if not math.isfinite(ratio):
+        return f"{name} keeps to the envelope, and “{reference}” finishes no job"
+    return f"{name} keeps to the envelope, with {times(ratio)} the slowdown of “{reference}”"
 
 
-def remarks(data: ComparedSystems) -> list[str]:
-    """The best by each measure, dominated cases, chance, and what the numbers do not say."""
-    found = (_best(data), _front(data), _chance(data), *_above(data), *_few(data), *_left_out(data))
-    return [text for text in found if text]
+def times(ratio: float) -> str:
+    """A ratio in words."""
+    near = {0.5: "half", 1.0: "about", 2.0: "twice", 3.0: "three times"}
+    return next((text for value, text in near.items() if abs(ratio / value - 1.0) < 0.03), f"{plain(ratio)} times")
+
+
+def sentences(data: ComparedSystems) -> list[str]:
+    """What not following the envelope gives, which case costs least, and who pays for it."""
+    return [text for text in (_reference(data), _chosen(data), _suffer(data)) if text]
+
+
+def findings(data: ComparedSystems) -> list[str]:
+    """What ran, the best by each measure, dominated cases, chance, and what the numbers do not say."""
+    texts = (_scope(data), _alike(data), _best(data), _front(data), _chance(data), *_above(data), *_few(data),
+             *_left_out(data))  # fmt: skip
+    return [text for text in texts if text]
 
 
 def _scope(data: ComparedSystems) -> str:
@@ -119,11 +146,19 @@ def _chosen(data: ComparedSystems) -> str:
         f"a mean wait of {duration(data.value(WAIT, label))} ({_against(data, WAIT, label)})",
         f"{finished_text(data, label)} ({_against(data, FINISHED, label)})",
     ]
-    text += f" {', '.join(found)}."
+    return f"{text} {', '.join(found)}."
+
+
+def _alike(data: ComparedSystems) -> str:
+    """Whether the best case differs from the reference in more than the envelope."""
+    label = data.chosen
+    if label is None or label == data.reference:
+        return ""
     mine, others = data.cases[label], data.cases[data.reference]
     if (mine.scheduler, dict(mine.options)) == (others.scheduler, dict(others.options)):
-        return text
-    return f"{text} The two differ in how they schedule, too: the difference is not that of the envelope alone."
+        return ""
+    both = cases([label, data.reference])
+    return f"{both} differ in how they schedule, too: the difference is not that of the envelope alone."
 
 
 def _against(data: ComparedSystems, measure: Figure, label: str, other: str | None = None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from batwatt.report.comparison.data import ComparedSystems
@@ -19,6 +18,7 @@ from batwatt.report.comparison.numbers import (
     time_unit,
 )
 from batwatt.report.comparison.sentences import quoted, who
+from batwatt.report.html import Cell, Heading, PageTable
 from batwatt.results.figures import Figure
 
 TITLES = {
@@ -31,42 +31,7 @@ TITLES = {
 """Grouping -> its title."""
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A cell: what is shown, smaller lines below it, what it is sorted by, a tip; and how it stands out.
-
-    `shade` is from -1 (less than in the reference) to 1 (more).
-    """
-
-    text: str
-    more: tuple[str, ...] = ()
-    key: str = ""
-    tip: str = ""
-    best: bool = False
-    alert: bool = False
-    shade: float = 0.0
-
-
-@dataclass(frozen=True)
-class Heading:
-    """The heading of a column."""
-
-    text: str
-    meaning: str = ""
-
-
-@dataclass(frozen=True)
-class CasesTable:
-    """A row for each case."""
-
-    name: str
-    title: str
-    headings: tuple[Heading, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    dense: bool = False
-
-
-def cases_table(data: ComparedSystems) -> CasesTable:
+def cases_table(data: ComparedSystems) -> PageTable:
     """All cases by all measures, the best of the rated ones marked, with differences to the reference."""
     measures = [in_suitable_unit(one, data.summary[one.name].tolist()) for one in data.measures]
     best = {measure.name: data.best(measure) for measure in measures}
@@ -74,9 +39,11 @@ def cases_table(data: ComparedSystems) -> CasesTable:
         (label, tuple(_cell(data, measure, label, label in best[measure.name]) for measure in measures))
         for label in data.labels
     ]
-    headings = [Heading(f"{one.title} ({one.shown})" if one.shown not in ("", "jobs") else one.title, one.meaning)
-                for one in measures]  # fmt: skip
-    return CasesTable("cases", "All cases", tuple(headings), tuple(rows), dense=True)
+    headings = [
+        Heading(f"{one.title} ({one.shown})" if one.shown not in ("", "jobs") else one.title, tip=one.meaning)
+        for one in measures
+    ]
+    return PageTable("all-cases", "All cases", "case", tuple(headings), tuple(rows), reference=data.reference)
 
 
 def _cell(data: ComparedSystems, measure: Figure, label: str, best: bool) -> Cell:
@@ -96,12 +63,12 @@ def _cell(data: ComparedSystems, measure: Figure, label: str, best: bool) -> Cel
     )
 
 
-def groups_tables(data: ComparedSystems) -> list[CasesTable]:
+def groups_tables(data: ComparedSystems) -> list[PageTable]:
     """For each grouping, by case and group: the added wait and slowdown, and the share that does not finish."""
     return [_groups_table(data, by) for by in data.groupings]
 
 
-def _groups_table(data: ComparedSystems, by: str) -> CasesTable:
+def _groups_table(data: ComparedSystems, by: str) -> PageTable:
     frame = data.groups[data.groups["by"] == by]
     names = frame.loc[frame["case"] == data.reference, "group"].tolist()
     counts = frame.loc[frame["case"] == data.reference, "jobs"].tolist()
@@ -112,7 +79,7 @@ def _groups_table(data: ComparedSystems, by: str) -> CasesTable:
         part = frame[frame["case"] == label].to_dict("records")
         rows.append((label, tuple(_group_cell(data, by, row, largest, unit) for row in part)))
     headings = tuple(Heading(name, jobs(count)) for name, count in zip(names, counts, strict=True))
-    return CasesTable(f"by-{by}", TITLES[by], headings, tuple(rows))
+    return PageTable(f"by-{by}", TITLES[by], "case", headings, tuple(rows), reference=data.reference)
 
 
 def _group_cell(data: ComparedSystems, by: str, row: Any, largest: float, unit: tuple[float, str]) -> Cell:
