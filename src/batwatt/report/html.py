@@ -74,6 +74,7 @@ class Section:
     id: str
     title: str
     notes: Sequence[str] = ()
+    items: Sequence[str] = ()
     facts: Sequence[tuple[str, str]] = ()
     tables: Sequence[PageTable] = ()
     figures: Sequence[ReportFigure] = ()

@@ -59,8 +59,11 @@ def comparison_page(data: ComparedSystems) -> str:
         Section("suffer", "Who waits longer", waits, tables=groups_tables(data)),
         Section("power", power.title, figures=[power]),
         Section("metrics", "What the words mean", facts=meanings),
-        Section("about", "What was run", [f"Input: {text}" for text in data.reading], data.facts, about),
+        Section("about", "What was run", facts=data.facts, tables=about),
     ]
+    if data.reading:
+        heading = "Of the inputs: times and dates, what is left out or filled in"
+        sections.append(Section("reading", heading, items=data.reading))
     title = f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}"
     colours = {label: look.colour for label, look in data.looks.items()}
     page = Page(title, headline(data), sentences(data), findings(data), sections, colours)
