@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, count, groupby
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,6 @@ class Table:
     def cells(self) -> list[list[str]]:
         """The texts shown, row by row."""
         return [[column.text(value) for column, value in zip(self.columns, row, strict=True)] for row in self._rows()]
-
-    def groups(self) -> list[tuple[str, int]]:
-        """The groups of columns from the left, and how many columns each spans."""
-        return [(name, len(list(columns))) for name, columns in groupby(column.group for column in self.columns)]
 
     def sort_keys(self) -> list[list[str]]:
         """What the cells are sorted by: numbers with all their digits, texts as they are."""
