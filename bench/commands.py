@@ -426,7 +426,7 @@ def _others() -> Named:
     yield _run("plugin", f"{FALLS} --plugin start/my_policy.py", order="my-order")
     yield _run("scheduler file", f"{SMALL} -s start/my_policy.py")
     grid = "-p platforms/grid5000.xml -w workloads/google-288-03.json --envelope power_profiles/profile3.csv"
-    yield "metrics", f"metrics made/run {grid} && metrics made/run {grid} --json --long 900"
+    yield "metrics", f"metrics made/run {grid} && metrics made/run {grid} --json --long 900 && metrics --list"
     limits = f"{RICH} --capacity made/machines.csv --window 0:4000"
     yield "metrics machines", f"run {limits} -s varcap -e out/x && metrics out/x {limits} --slowed"
     for suffix in ("png", "svg"):
@@ -443,7 +443,9 @@ def _others() -> Named:
 def _campaigns() -> Named:
     yield (
         "campaign first",
-        ("campaign run start/first.yaml --results out -j 1 && campaign status out/first && report out/first"),
+        (
+            "campaign run start/first.yaml --results out -j 1 && campaign status out/first && report out/first --figures svg,png"
+        ),
     )
     parts = "--results out --name half -j 1"
     yield (

@@ -236,7 +236,7 @@ def test_the_return_is_the_figure_of_a_run_that_completes(name, rows, caps, capa
         returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
     if set(last_states(env)) == {"COMPLETED_SUCCESSFULLY"}:
         reward = REWARDS[name]
-        figure = reward.sign * getattr(env.outcome().figures.metrics, reward.metric)
+        figure = reward.sign * env.outcome().figures.metrics[reward.figure.name]
         assert returned == pytest.approx(figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
 
 
@@ -256,7 +256,7 @@ def test_the_return_is_the_figure_of_the_run(name, rows, caps, capacities, victi
     returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
     figure = figure_with_horizon(env, rows, name)
     if set(last_states(env)) == {"COMPLETED_SUCCESSFULLY"}:
-        assert getattr(env.outcome().figures.metrics, reward.metric) == pytest.approx(figure, rel=1e-9)
+        assert env.outcome().figures.metrics[reward.figure.name] == pytest.approx(figure, rel=1e-9)
     # energies are printed to 1e-6 J, and these are hundreds
     assert returned == pytest.approx(reward.sign * figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
 

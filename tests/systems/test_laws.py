@@ -489,7 +489,9 @@ def machines_have_memory_and_are_dedicated(run: Observed) -> None:
 
 
 def moved_jobs_go_on_at_once(run: Observed) -> None:
-    """Ideal migration: at a fall of the capacity a run ends, and its next one begins."""
+    """Ideal migration: at a fall of the capacity a run ends, and its next one begins; kills of `migrate` look alike."""
+    if isinstance(victim := run.case.options.get("victim"), dict) and victim["name"] == "migrate":
+        return
     for own in run.attempts.values():
         for one, two in itertools.pairwise(own):
             if one.metadata == MIGRATED and run.case.options["mapping"] == "migration":
@@ -579,7 +581,7 @@ SYSTEMS = {
        for name in names("strategy")},
     "checkpoint": System(checkpoint(), laws=(*OF_CHECKPOINT, saved_work_adds_up)),
     "oversubscribed": System(oversubscribed(), kills=False),
-    "carbon": System(carbon(), 100, laws=(*LAWS, runs_are_suspended_and_not_killed)),
+    "carbon": System(carbon(), 100, kills=False, laws=(*LAWS, runs_are_suspended_and_not_killed)),
     "adaptive": System(adaptive()),
     "jobpower": System(jobpower()),
     "planned": System(planned(), kills=False),

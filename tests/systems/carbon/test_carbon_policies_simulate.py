@@ -10,7 +10,7 @@ from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.policies import POLICIES, ShiftPolicy
-from batwatt.systems.carbon.simulate import ShiftOptions, described, rule_named, simulate
+from batwatt.systems.carbon.simulate import MACHINE_RULES, ShiftOptions, rule_named, simulate
 
 HOUR = 3600.0
 CARBON = SignalIntegral.regular([300.0, 100.0, 200.0, 400.0, 300.0])
@@ -123,7 +123,7 @@ def test_names_of_rules():
     rule = rule_named("suspend-resume-spot-threshold")
     assert (rule.policy.name, rule.spot, rule.conserving) == ("suspend-resume-threshold", True, False)
     assert rule_named("cost").policy.name == "latest"
-    assert {"oracle", "phase-aware", "cost", "carbon-cost"} <= {name for name, _ in described()}
+    assert {"oracle", "phase-aware", "cost", "carbon-cost"} <= {*POLICIES, *MACHINE_RULES}
 
 
 @pytest.mark.parametrize("name", list(POLICIES))
