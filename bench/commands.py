@@ -444,7 +444,8 @@ def _campaigns() -> Named:
     yield (
         "campaign first",
         (
-            "campaign run start/first.yaml --results out -j 1 && campaign status out/first && report out/first --figures svg,png"
+            "campaign run start/first.yaml --results out -j 1 && campaign status out/first && "
+            "report out/first --figures svg,png"
         ),
     )
     parts = "--results out --name half -j 1"
@@ -452,7 +453,7 @@ def _campaigns() -> Named:
         "campaign resume",
         (
             f"campaign run start/first.yaml --only small {parts} && campaign status out/half --json && "
-            "campaign resume out/half -j 2 && campaign report out/half && campaign clean out/half"
+            "campaign resume out/half -j 2 && campaign report out/half --figures png && campaign clean out/half"
         ),
     )
     for name in ("igsc22", "pmbs23", "varcap", "checkpoint"):
