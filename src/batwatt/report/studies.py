@@ -95,7 +95,9 @@ def means_table(study: str, stem: str, rows: pd.DataFrame, labels: Sequence[str]
             means[column] = by_label.mean()
             counts |= set(by_label.size())
             columns.append(column_of(measure, column, text or "all"))
-    notes = [f"Each mean is over {extent(counts)} instances{f', by {title}' if title else ''}."] if counts else []
+    instances = "instance" if counts == {1} else "instances"
+    by = f", by {title}" if title else ""
+    notes = [f"Each mean is over {extent(counts)} {instances}{by}."] if counts else []
     return table_by_label(f"means-{stem}", f"Study “{study}”", columns, pd.DataFrame(means), labels, notes)
 
 
