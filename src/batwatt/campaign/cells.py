@@ -51,7 +51,7 @@ CODE = (
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
 """What counts of these folders: the modules, and the data that come with them."""
-CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "optimum.py")
+CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "offline.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
 """What a rule may name besides options."""

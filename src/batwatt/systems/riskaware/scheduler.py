@@ -116,6 +116,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     def onJobCompletion(self, job: Job) -> None:
         """Free its cores; submit it again if it was killed for its machine."""
+        late = self.lifecycle.states[job.id].dying
         work, killed = self.lifecycle.ended(job)
         self.fleet.remove(work)
         work.mask = 0
@@ -129,7 +130,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self.lifecycle.live -= 1
         number, now_s = work.number, self.bs.time()
         # what was killed by the plan only ends early for it
-        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.plan.goes_on else now_s
+        early_s = self.planner.end_s(number) - 2.0 * LAG_S if work.plan.goes_on or late else now_s
         self._ended.append((number, min(now_s, early_s)))
 
     def _submit_again(self, work: ManagedJob) -> None:
