@@ -347,7 +347,8 @@ class PlainVarcap:
             return 0.0
 
         with_jobs = [m for m in self.service if m >= self.stable and self.on(m, self.running)]
-        return min(with_jobs, key=lambda machine: (score(machine), -machine))
+        # sums differ by rounding in the order of the runs
+        return min(with_jobs, key=lambda machine: (round(score(machine), 6), -machine))
 
     def move_away(self) -> None:
         def used(machine: int) -> int:
