@@ -208,7 +208,8 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         works = self._by_number
         for number in decisions:
             if number >= 0:
-                works[number].plan.wanted = True
+                # the message may report the end of a job that the plan starts by the end of another one
+                works[number].plan.wanted = works[number].job.id in self.lifecycle.states
                 continue
             work = works[-1 - number]
             work.plan.wanted = False
