@@ -182,7 +182,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         held = [(job.deadline_s, job.hosts, job.plan.load) for job in cluster.running.values()]
         room = PowerRoom(cluster, self.check, self._load_of, held, cap_w)
         backfill(self.rule, queue.ordered(cluster.now_s), room, aged)
-        cluster.carry_out(room.starts, self.bs)
+        cluster.carry_out(room.starts, self.lifecycle)
         queue.new.clear()
         self._last_pass = (cluster.version, self._learned, cap_w)
 

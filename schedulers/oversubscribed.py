@@ -47,8 +47,6 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
-        self._use: dict[int, float] = {}
-        self._masks: dict[int, int] = {}
         self._at: dict[int, int] = {}
         self._starting: list[ManagedJob] = []
         self._due = False
@@ -96,7 +94,6 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         number = self.lifecycle.states[job.id].number
         super().onJobCompletion(job)
         self.shares.remove(number)
-        del self._masks[number]
         self._look_again()
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
@@ -105,7 +102,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
     # steps ------------------------------------------------------------------------------------------------------
 
     def job_state(self, job: Job) -> ManagedJob:
-        """See `VaryingScheduler`; and its use."""
+        """See `VaryingScheduler`; the `plan` of a job is its use of its cores."""
         use = (job.json_dict or {}).get(USE, self.settings.use)
         if isinstance(use, bool) or not isinstance(use, int | float) or not 0.0 < use <= 1.0:
             raise InputError("workload", f"job {job.id}: {USE} must be in ]0, 1], got {use!r}", "correct it")
@@ -114,7 +111,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             problem = f"job {job.id}: no speed changes how long {job.profile_dict.get('type')!r} takes as it should"
             raise InputError("workload", problem, "give it a delay, or parallel_homogeneous flops")
         task = super().job_state(job)
-        self._use[task.number] = float(use)
+        task.plan = float(use)
         return task
 
     def change(self, alive: int, now_s: float) -> None:
@@ -146,16 +143,14 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             shares.share(now_s)
             self._set_speeds()
         elif self._starting:
-            self._set_speed(shares.common, sum(self._masks[task.number] for task in self._starting))
+            self._set_speed(shares.common, sum(task.mask for task in self._starting))
         for task in self._starting:
-            self.bs.execute_job(task.job)
+            self.lifecycle.execute(task, task.mask)
         self._starting.clear()
 
     def execute(self, task: ManagedJob) -> None:
         """Start a job once the speed of its cores is set."""
-        mask = self._masks[task.number] = self.hosts.take(task, self.fleet)
-        task.job.allocation = HostSet(mask)
-        use = self._use.pop(task.number)
+        task.mask, use = self.hosts.take(task, self.fleet), task.plan
         self.shares.add(task.number, task.hosts * use, 1.0 / use, self.bs.time())
         self._starting.append(task)
 
@@ -164,7 +159,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         wanted: dict[int, int] = {}
         rest = self._everyone
         for number, level in self.shares.others():
-            mask = self._masks[number]
+            mask = self.fleet.tasks[number].mask
             wanted[level] = wanted.get(level, 0) | mask
             rest ^= mask
         self._set_speed(self.shares.common, rest)

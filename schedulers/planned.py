@@ -106,7 +106,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         job = self.lifecycle.states.get(action.job_id)
         if job is None or action.mask & ~cluster.free:
             return False
-        cluster.carry_out([Start(job, action.mask)], self.bs)
+        cluster.carry_out([Start(job, action.mask)], self.lifecycle)
         return True
 
     def _put(self, action: _Action, now_s: float) -> bool:

@@ -11,14 +11,12 @@ from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
-from batwatt.model.hostset import HostSet
 from batwatt.model.platform import machine_of
 from batwatt.model.workload import RELEASE, START_S
 from batwatt.options.files import read_options
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.transitions import outage
 from batwatt.units import LAG_S, REPORTED_S
@@ -46,7 +44,6 @@ class Replay(Scheduler[ReplayOptions]):
     """
 
     Options: ClassVar[type[ReplayOptions]] = ReplayOptions
-    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
@@ -119,8 +116,7 @@ class Replay(Scheduler[ReplayOptions]):
         self._idle &= ~job.mask
         if late_s >= TO_THE_SECOND_S:
             self._late.append((late_s, job.name))
-        job.job.allocation = HostSet(job.mask)
-        self.bs.execute_job(job.job)
+        self.lifecycle.execute(job, job.mask)
         return True
 
     def _chosen(self, free: int, hosts: int) -> int:

@@ -14,11 +14,9 @@ from batwatt.gym.limits import Limits
 from batwatt.gym.queue import NEVER_S, Visible
 from batwatt.gym.tally import Tally
 from batwatt.model import hostset
-from batwatt.model.hostset import HostSet
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.options import VICTIM, PartChoice, SchedulerOptions
 from batwatt.scheduling.queue import Ends
 from batwatt.scheduling.registry import make
@@ -44,7 +42,6 @@ class AgentScheduler(Scheduler[AgentOptions]):
     """
 
     Options: ClassVar[type[AgentOptions]] = AgentOptions
-    lifecycle: JobLifecycle[ManagedJob]
     tally: Tally
     """Set before the simulation begins."""
 
@@ -96,8 +93,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.lifecycle.states[job.job.id] = job
         self._expect_end(job)
         self.tally.started(job)
-        job.job.allocation = HostSet(job.mask)
-        self.bs.execute_job(job.job)
+        self.lifecycle.execute(job, job.mask)
         self._look()
 
     def wait(self) -> None:

@@ -34,7 +34,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
         self.settings: Settings = parse_options(self.Options, self.options)  # type: ignore[assignment]
         self.platform = self.settings.platform
-        self.lifecycle: JobLifecycle[Any] = JobLifecycle()
+        self.lifecycle: JobLifecycle = JobLifecycle()
         self.told_delays = False
         """Whether delays that do not slow down were told before the run."""
         self.transitions = Transitions(self.platform, getattr(self.settings, "transition_limit_s", None))

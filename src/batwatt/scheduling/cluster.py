@@ -16,9 +16,9 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from batwatt.model import hostset
-from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
 from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import Nodes, NodeSelection
 from batwatt.scheduling.passes import Room, backfill
 from batwatt.scheduling.queue import Ends, Queue
@@ -121,14 +121,12 @@ class Cluster:
         best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), job.hosts)[: job.hosts]
         return sum(1 << i for i in ids[best].tolist()) if len(best) == job.hosts else 0
 
-    def carry_out(self, starts: list[Start], bs: Any) -> None:
-        """Start jobs of the queue, by `bs`."""
+    def carry_out(self, starts: list[Start], lifecycle: JobLifecycle) -> None:
+        """Start jobs of the queue."""
         for start in starts:
-            job = start.job
-            self.queue.remove(job)
-            self.start(job, start.mask)
-            job.job.allocation = HostSet(start.mask)
-            bs.execute_job(job.job)
+            self.queue.remove(start.job)
+            self.start(start.job, start.mask)
+            lifecycle.execute(start.job, start.mask)
 
     def start(self, job: ManagedJob, mask: int) -> None:
         """Give a job its hosts from now on."""

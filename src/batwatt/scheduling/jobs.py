@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, final
 
 import numpy as np
-from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from batwatt.units import microseconds
@@ -16,23 +15,24 @@ Places: TypeAlias = NDArray[np.int64]
 NOWHERE: Final[Places] = np.empty(0, dtype=np.int64)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
+@final
 class ManagedJob:
     """A job of the workload through all its attempts; times in s.
 
     Identity: `number` counts arrivals, `job` is the present attempt as pybatsim has it, `name` the id in the workload.
     Requests: `hosts`, `walltime_s` (infinite without one), `memory` on its machine; `submit_s` is the submission by
-    which it queues, `release_s` the first one. `machines` is how many
-    machines it has to itself; 0: it shares one, with the cores `bits` of it.
+    which it queues, `release_s` the first one. `machines` is how many machines it has to itself; 0: it shares one, with
+    the cores `bits` of it.
 
     Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
     its present part if it was moved, at `start_s`. A run does `pace` of a length in a second: not 1 only for a job
     that `scales` on slower machines, and 0 while it works at nothing. `estimate_s` is the user's length, `assumed_s`
     the one that plans take, `long` its class.
 
-    State: the hosts that it has are `mask` (0: none), its machines `places`; `dying` while a kill is under way,
-    `moving` between two places, `refused` when it will never run; `rank` is its place in a queue, `missing` the number
-    of jobs that it waits for, `preempted` how often it was stopped for another job. `sort_key` belongs to its queue.
+    State: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
+    is under way, `moving` between two places, `refused` when it will never run; `rank` is its place in a queue,
+    `missing` the number of jobs that it waits for, `preempted` how often it was stopped for another job. `sort_key`
+    belongs to its queue.
 
     `plan` is what one system alone keeps of a job: an object of a class of that system.
     """

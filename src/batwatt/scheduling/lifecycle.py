@@ -15,28 +15,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from logging import Logger
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final
 
 from batsim.batsim import Job
 
 from batwatt.errors import InputError
+from batwatt.model.hostset import HostSet
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, RECOVERY, WINDOW_OVER
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.units import LAG_S, REPORTED_S
 
-
-class Managed(Protocol):
-    """What a scheduler tracks of a job: what Batsim calls it now, and whether its run is being killed."""
-
-    job: Job
-    dying: bool
-
-
-State = TypeVar("State", bound=Managed)
 _MANY: Final = 1000
 """From so many wake-ups on, those that are over are forgotten."""
 
 
-class JobLifecycle(Generic[State]):
+class JobLifecycle:
     """The jobs of a simulation between Batsim and a scheduler.
 
     `states`: what the scheduler tracks of them, by the id of the present run; `more_jobs`: the workload is not over;
@@ -48,7 +41,7 @@ class JobLifecycle(Generic[State]):
         self.more_jobs = True
         self.live = self.pending = self.called = 0
         self.news = False
-        self.states: dict[str, State] = {}
+        self.states: dict[str, ManagedJob] = {}
         self._calls: set[float] = set()
         self._limit_calls: set[float] = set()
         self._closed = False
@@ -117,9 +110,15 @@ class JobLifecycle(Generic[State]):
             problem = f"the id {job.id!r} ends like those of jobs that are submitted again"
             raise InputError("workload", problem, "let no id end in # and a number")
 
+    def execute(self, job: ManagedJob, mask: int) -> None:
+        """Start the present attempt of a job on the hosts of a mask."""
+        job.mask = mask
+        job.job.allocation = HostSet(mask)
+        self.bs.execute_job(job.job)
+
     # ends -------------------------------------------------------------------------------------------------------
 
-    def kill(self, states: Iterable[State]) -> None:
+    def kill(self, states: Iterable[ManagedJob]) -> None:
         """Kill runs, but for those that are being killed."""
         running = [state for state in states if not state.dying]
         for state in running:
@@ -128,7 +127,7 @@ class JobLifecycle(Generic[State]):
         if running:
             self.bs.kill_jobs([state.job for state in running])
 
-    def ended(self, job: Job) -> tuple[State, bool]:
+    def ended(self, job: Job) -> tuple[ManagedJob, bool]:
         """The state of a run that has ended, and whether the scheduler killed it."""
         self.news = True
         state = self.states.pop(job.id)

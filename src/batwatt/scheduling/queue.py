@@ -67,8 +67,6 @@ class Ages:
     def aged(self, now_s: float) -> list[ManagedJob]:
         """Return the waiting jobs older than the limit, the oldest first."""
         aged: list[ManagedJob] = []
-        if not self._rows:
-            return aged
         for row in self._rows:
             job: ManagedJob = row[2]
             if not self.is_aged(job, now_s):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
@@ -114,7 +114,7 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
 class Victims:
     """What becomes of the victims of a scheduler: decided when a run is killed, carried out when it has ended."""
 
-    def __init__(self, rule: VictimRule, lifecycle: JobLifecycle[Any], lengths: JobLengths) -> None:
+    def __init__(self, rule: VictimRule, lifecycle: JobLifecycle, lengths: JobLengths) -> None:
         self._rule = rule
         self._lifecycle = lifecycle
         self._lengths = lengths

@@ -19,14 +19,12 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
-from batwatt.model.hostset import HostSet
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.signal_units import factor_to
 from batwatt.model.workload import PIECE, SUSPENDED
 from batwatt.protocol.phases import NotForPhasesError
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import NodeSelection
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import make
@@ -95,7 +93,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     """Plans each job when it arrives, by a policy and around those before it, and carries the plans out."""
 
     Options: ClassVar[type[CarbonOptions]] = CarbonOptions
-    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -429,8 +426,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _execute(self, job: ManagedJob) -> None:
         self.lifecycle.states[job.job.id] = job
-        job.job.allocation = HostSet(job.mask)
-        self.bs.execute_job(job.job)
+        self.lifecycle.execute(job, job.mask)
 
 
 _sort_key = attrgetter("sort_key")

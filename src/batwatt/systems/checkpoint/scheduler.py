@@ -16,7 +16,6 @@ from batwatt.errors import InputError
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.orders import Order, keys_of
 from batwatt.scheduling.registry import make
@@ -41,7 +40,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
     plans_lengths: ClassVar[bool] = True
-    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)

@@ -17,7 +17,6 @@ from typing import Any, Literal
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.hostset import HostSet
 from batwatt.model.workload import (
     CHECKPOINT,
     CHECKPOINT_S,
@@ -84,7 +83,7 @@ class Segments:
 
     def __init__(
         self,
-        lifecycle: JobLifecycle[ManagedJob],
+        lifecycle: JobLifecycle,
         lengths: JobLengths,
         hosts: Hosts,
         usual_s: tuple[float, float],
@@ -234,8 +233,7 @@ class Segments:
     def _execute(self, task: ManagedJob, doing: Doing) -> None:
         task.plan.doing, task.start_s = doing, self._bs.time()
         task.pace = self.fleet.pace(task) if doing == "work" else 0.0
-        task.job.allocation = HostSet(self._hosts.take(task, self.fleet))
-        self._bs.execute_job(task.job)
+        self._lifecycle.execute(task, self._hosts.take(task, self.fleet))
 
     def _wait(self, task: ManagedJob) -> None:
         task.plan.doing, task.pace = "waiting", 0.0

@@ -10,7 +10,6 @@ from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Progress
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import PowerOptions
 from batwatt.scheduling.orders import Order
@@ -31,7 +30,6 @@ class PowerScheduler(Scheduler[Settings]):
     """Of the queue; set by subclasses."""
     injector: Injector | None = None
     """Set by subclasses that follow an envelope."""
-    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)

@@ -237,7 +237,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             return False
         starts = backfilling.place(cluster)
         queue.new.clear()
-        cluster.carry_out(starts, self.bs)
+        cluster.carry_out(starts, self.lifecycle)
         # only a response asks
         for start in starts if self.injector is not None else ():
             job = start.job

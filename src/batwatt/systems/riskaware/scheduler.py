@@ -18,14 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.model.hostset import HostSet
 from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.lifecycle import JobLifecycle
-from batwatt.scheduling.node_selection import Nodes, NodeSelection
+from batwatt.scheduling.node_selection import NodeSelection
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.transitions import outage
@@ -48,7 +46,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
     plans_lengths: ClassVar[bool] = True
-    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -99,8 +96,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         planner.victim = self.victim
         planner.order, planner.selection = self.order, self.selection
         self.hosts.describe(self.fleet, self.platform)
-        ids, free = np.arange(machines), np.full(machines, cores)
-        planner.nodes = Nodes(ids, free, free, self.fleet.watts, self.fleet.speed_flops)
+        planner.nodes = self.fleet.nodes(np.arange(machines), self.fleet.free.copy())
         return planner
 
     def arrived(self, job: Job) -> None:
@@ -293,9 +289,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
                 continue
             work.plan.wanted, work.start_s = False, now_s
             self.fleet.add(work, np.array([number]), now_s)
-            work.mask = self.hosts.take(work, self.fleet)
-            work.job.allocation = HostSet(work.mask)
-            self.bs.execute_job(work.job)
+            self.lifecycle.execute(work, self.hosts.take(work, self.fleet))
         self._queues[place] = left
 
     # giving up --------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
-from batwatt.model.hostset import HostSet
 from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
@@ -39,7 +38,7 @@ class JobFlow:
     def __init__(
         self,
         scheduler: VaryingScheduler[Any],
-        lifecycle: JobLifecycle[ManagedJob],
+        lifecycle: JobLifecycle,
         lengths: JobLengths,
         victims: Victims,
         hosts: Hosts,
@@ -193,6 +192,4 @@ class JobFlow:
 
     def execute(self, task: ManagedJob) -> None:
         """Start a job on the machines that the fleet has for it."""
-        job = task.job
-        job.allocation = HostSet(self._hosts.take(task, self._fleet))
-        self._bs.execute_job(job)
+        self._lifecycle.execute(task, self._hosts.take(task, self._fleet))

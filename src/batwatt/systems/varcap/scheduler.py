@@ -20,7 +20,6 @@ from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.jobs import ManagedJob, Places
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
@@ -37,8 +36,6 @@ Settings = TypeVar("Settings", bound=VaryingOptions)
 
 class VaryingScheduler(CapacityScheduler[Settings]):
     """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
-
-    lifecycle: JobLifecycle[ManagedJob]
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
