@@ -56,6 +56,7 @@ jobs_of = st.lists(
 )
 caps_of = st.lists(st.floats(LOWEST_W, 420).map(lambda x: round(x, 1)), min_size=1, max_size=6)
 capacities_of = st.lists(st.integers(0, HOSTS), max_size=6)
+loads_and_limits = {"rows": jobs_of, "caps": st.just([]) | caps_of, "capacities": capacities_of}
 victims_of = st.sampled_from(
     [
         "resubmit",
@@ -152,9 +153,7 @@ def limits_of(caps, capacities):
 @pytest.mark.parametrize("policy", [any_possible, anything])
 @examples(60)
 @given(
-    rows=jobs_of,
-    caps=st.one_of(st.just([]), caps_of),
-    capacities=capacities_of,
+    **loads_and_limits,
     victim=victims_of,
     outages=outages_of,
     places=st.sampled_from([1, 3, 20]),
@@ -222,9 +221,7 @@ def check_limits(env, limits):
 @pytest.mark.parametrize("name", list(REWARDS))
 @examples(60)
 @given(
-    rows=jobs_of,
-    caps=st.one_of(st.just([]), caps_of),
-    capacities=capacities_of,
+    **loads_and_limits,
     victim=victims_of,
     outages=outages_of,
     policy=st.sampled_from([first_possible, any_possible]),
@@ -243,9 +240,7 @@ def test_the_return_is_the_figure_of_a_run_that_completes(name, rows, caps, capa
 @pytest.mark.parametrize("name", list(REWARDS))
 @examples(60)
 @given(
-    rows=jobs_of,
-    caps=st.one_of(st.just([]), caps_of),
-    capacities=capacities_of,
+    **loads_and_limits,
     victim=st.sampled_from(["resubmit", "lose"]),
     policy=st.sampled_from([first_possible, any_possible]),
 )
@@ -332,9 +327,7 @@ def returns_of(env, starts=math.inf):
 
 @examples(300)
 @given(
-    rows=jobs_of,
-    caps=st.one_of(st.just([]), caps_of),
-    capacities=capacities_of,
+    **loads_and_limits,
     victim=victims_of,
     outages=outages_of,
     starts=st.integers(0, 8),
