@@ -359,8 +359,8 @@ def checkpoint(draw, dates=dates, most: int = 10, least: int = 0) -> Case:
     for job in draw(mixed_jobs(platform, most, st.just("delay"), st.none(), dates=dates, least=least)):
         costs = {"checkpoint_s": draw(overheads), "recovery_s": draw(overheads)}
         jobs.append(job | {name: cost_s for name, cost_s in costs.items() if cost_s is not None})
-    told = {"exact": step_s % 0.5 == 0.0, "rounded": True}
-    return Case(Checkpoint, platform, tuple(jobs), options, capacity=options["capacity"], stops=True, **told)
+    exact = step_s % 0.5 == 0.0
+    return Case(Checkpoint, platform, tuple(jobs), options, capacity=options["capacity"], stops=True, exact=exact)
 
 
 @st.composite

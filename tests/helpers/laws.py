@@ -79,8 +79,6 @@ class Case:
     """Lines of external events that are forwarded to the scheduler."""
     exact: bool = True
     """Whether Batsim's text has the times of this case."""
-    rounded: bool = False
-    """Whether it has them to the decimals of files only."""
 
     @property
     def cores(self) -> int:
@@ -177,22 +175,31 @@ class Observed:
         """(time in s, state from then on) of each host.
 
         A request is written as switching for all of its hosts, until the last one has switched: one that computes
-        already, or sleeps, is in its new state at once.
+        already, or sleeps, is in its new state at once, and may have another one before the row of the end.
         """
-        rows: list[list[tuple[float, int]]] = [[] for _ in self.case.platform.hosts]
-        for time_s, hosts, state in self.record.pstate_changes:
-            for host in ids(from_text(hosts)):
-                rows[host].append((time_s, state))
-        states = []
-        for host, line in zip(self.case.platform.hosts, rows, strict=True):
-            told = [(0.0, host.initial_pstate)]
-            for i, (time_s, state) in enumerate(line):
-                asleep = told[-1][1] in host.sleep_of
-                if told[-1][1] >= 0 and state == (SWITCHING_OFF if asleep else SWITCHING_ON):
-                    state = next((later for _, later in line[i:] if later >= 0), told[-1][1])
-                told.append((time_s, state))
-            states.append(told)
-        return states
+        told = [[(0.0, host.initial_pstate)] for host in self.case.platform.hosts]
+        at_once: dict[str, frozenset[int]] = {}
+        rows = self.record.pstate_changes
+        for i, (time_s, text, state) in enumerate(rows):
+            hosts = ids(from_text(text))
+            if state >= 0:
+                there = at_once.pop(text, frozenset[int]())
+                for host in hosts:
+                    if host not in there:
+                        told[host].append((time_s, state))
+                continue
+            final = next((later for _, other, later in rows[i:] if other == text and later >= 0), None)
+            there = frozenset(host for host in hosts if self._is_there(host, told[host][-1][1], state))
+            at_once[text] = there
+            for host in hosts:
+                new = state if host not in there else told[host][-1][1] if final is None else final
+                told[host].append((time_s, new))
+        return told
+
+    def _is_there(self, host: int, now: int, request: int) -> bool:
+        """Whether a host in state `now` needs not switch for a request to compute or to sleep."""
+        asleep = now in self.case.platform.hosts[host].sleep_of
+        return now >= 0 and request == (SWITCHING_OFF if asleep else SWITCHING_ON)
 
     @cached_property
     def loads(self) -> list[list[Attempt]]:
