@@ -109,12 +109,12 @@ counts = lasting(st.integers(0, MACHINES) | st.integers(2, MACHINES), MACHINES)
 watts = lasting(st.floats(0, 700).map(lambda x: round(x, 1)), 700.0)
 capacities = st.builds(series, counts, steps)
 seconds = st.sampled_from([0.0, 7.0, 60.0])
-victims = st.one_of(
+victims_that_stay = st.one_of(
     st.just("resubmit"),
     st.just("lose"),
     st.builds(lambda c, r: {"name": "checkpoint", "checkpoint_s": c, "recovery_s": r}, seconds, seconds),
-    st.builds(lambda r: {"name": "migrate", "cost_s": r}, seconds),
 )
+victims = victims_that_stay | st.builds(lambda r: {"name": "migrate", "cost_s": r}, seconds)
 
 
 # powercap, planned, jobpower, replay --------------------------------------------------------------------------------
@@ -215,7 +215,8 @@ def varcap(draw, mapping: str) -> Case:
         "machine_memory": st.just(MEMORY),
         "node_selection": st.sampled_from(NODES),
         "until_s": ends,
-        "victim": victims,
+        # rows of `migrate`, which has a cost, look like those of the ideal migration
+        "victim": victims_that_stay if mapping == "migration" else victims,
     }
     if mapping != "migration":
         optional["termination"] = st.sampled_from(names("termination"))

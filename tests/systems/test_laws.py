@@ -88,9 +88,7 @@ def machines_have_memory_and_are_dedicated(run: Observed) -> None:
 
 
 def moved_jobs_go_on_at_once(run: Observed) -> None:
-    """Ideal migration: at a fall of the capacity a run ends, and its next one begins; kills of `migrate` look alike."""
-    if isinstance(victim := run.case.options.get("victim"), dict) and victim["name"] == "migrate":
-        return
+    """Ideal migration: at a fall of the capacity a run ends, and its next one begins."""
     for own in run.attempts.values():
         for one, two in itertools.pairwise(own):
             if one.metadata == MIGRATED and run.case.options["mapping"] == "migration":
