@@ -33,7 +33,7 @@ $(VENV)/test $(VENV)/dev: $(BIN)/batwatt
 	@touch $@
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no configuration
-	$(BIN)/batwatt compare $(MAIN) -e out/main \
+	$(BIN)/batwatt compare $(MAIN) --keep -e out/main \
 	  -c 'EASY Slowdown HFLD={"backfilling": "easy", "order": "slowdown", "response": "hfld"}' \
 	  -c 'EASY Slowdown no configuration={"backfilling": "easy", "order": "slowdown", "response": "none"}'
 
@@ -63,7 +63,7 @@ wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without e
 	cd build && clean/bin/python -c 'from batwatt.engine import bs; assert not bs.__file__.endswith(".py"); bs.Bs.execute_jobs'
 	build/clean/bin/batwatt run $(MAIN) -e build/main > /dev/null
 	build/clean/bin/batwatt init build/start && cd build/start && ../clean/bin/batwatt run $(MAIN) -e out/main > /dev/null
-	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[report\]'"
+	build/clean/bin/batwatt report build/none 2>&1 | grep "pip install -e '.\[campaign\]'"
 
 bench: $(VENV)/dev  ## speed and memory, compiled: the embedded engine, the environment, readers of traces, whole commands, riskaware, varcap, checkpoint and carbon plans, growth with long queues, comparisons, campaigns
 	$(MAKE) --no-print-directory wheel

@@ -84,20 +84,13 @@ def simulate_signals() -> None:
 
 
 @_call
-def compare() -> None:
-    cases = {"easy": {"scheduler": "easyBackfill"}, "hfld": {"options": {"response": "hfld"}}}
-    shared = {"platform": PLATFORM, "workload": WORKLOAD, "envelope": ENVELOPE}
-    _show(bw.compare(cases, **shared))
-
-
-@_call
-def sweep() -> None:
-    table = bw.sweep("start/first.yaml", results="out", only=["small"], workers=1)
+def campaign() -> None:
+    table = bw.campaign("start/first.yaml", results="out", only=["small"], workers=1)
     _show(table.drop(columns=[name for name in table if name in ("key", "elapsed_s", "wall_s")]))
 
 
 @_call
-def compare_systems() -> None:
+def compare() -> None:
     cases = {
         "free": bw.Case("powercap", {"response": "none"}, "none"),
         "mean": bw.Case("varcap", limit="mean"),
@@ -105,7 +98,7 @@ def compare_systems() -> None:
     }
     jobs = bw.Workload.read("made/rich.csv", hosts=40)
     signals = {"carbon": f"{CARBON},repeat=yes", "price": f"{PRICE},repeat=yes", "begin": "2024-07-01"}
-    found = bw.compare_systems(bw.Platform.machines(10, 4), jobs, "constant:300", cases, seeds=(0, 1), **signals)
+    found = bw.compare(bw.Platform.machines(10, 4), jobs, "constant:300", cases, seeds=(0, 1), **signals)
     _show(found, found._repr_html_(), found.table, found.jobs, found.summary, found.groups("user", "length"))
     _show(found.errors, found.rejections, found.currency, found.remarks, found.save("out/c", by=["queue"]))
 

@@ -84,8 +84,8 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
 
 def command(path: str, times: str) -> None:
     """`batwatt campaign run` with a line in the file `times` for what each run took of a processor."""
-    from batwatt.campaign import pools
     from batwatt.cli.main import main
+    from batwatt.study import pools
 
     carried_out = pools.execute_quietly
 

@@ -113,9 +113,10 @@ def _powercap() -> Named:
     yield "optimum", f"optimum {SMALL} --envelope power_profiles/profile3.csv --effort 5 -e out/x --json"
     yield "optimum seed", f"optimum {FALLS} --effort 2 --seed 4 -e out/x"
     settings = '-c \'a={"response": "hfld"}\' -c \'b={"response": "none"}\''
-    yield "compare settings", f"compare {POWER} {settings} -e out/c"
+    yield "compare settings", f"compare {POWER} {settings} --keep -e out/c"
     yield "compare settings json", f"compare {FALLS} {settings} -e out/c --json"
     systems = "-c 'a=varcap {\"termination\": \"lww\"}' -c 'b=powercap' -c 'c=replay'"
+    yield "compare samples", f"compare {SITE} {SUN} {settings} -c 'c=varcap' --samples 3 --seeds 2 -e out/c"
     yield "compare systems", f"compare {SITE} {SUN} {systems} --by user --by size --jobs 1 -e out/c"
     preset = f"{SITE} {SUN} {BOTH} --preset systems --by group --by queue --by length --seeds 2 --jobs 2"
     yield "compare preset", f"compare {preset} -e out/site"

@@ -70,21 +70,21 @@ def signal() -> SignalIntegral:
 def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:
     """Run the cases and write their files; returns how long each took, in s, as processes note in PREFIX.times."""
     times = prefix.with_suffix(".times")
-    measured = comparison._Work.measured
+    measured = comparison.ComparedRuns.measured
 
-    def timed(work: Any, label: str, seed: int) -> Any:
+    def timed(runs: Any, task: Any) -> Any:
         began = time.perf_counter()
-        found = measured(work, label, seed)
+        result = measured(runs, task)
         with times.open("a", encoding="utf-8") as out:
-            out.write(f"{time.perf_counter() - began}\t{label}\n")
-        return found
+            out.write(f"{time.perf_counter() - began}\t{task.case}\n")
+        return result
 
-    comparison._Work.measured = timed
+    comparison.ComparedRuns.measured = timed
     cases = {label: CASES[label] for label in labels}
     given = (bw.Platform.machines(MACHINES, 1), load(count), power(), cases)
-    found = bw.compare_systems(*given, carbon=signal(), workers=workers)
+    found = bw.compare(*given, carbon=signal(), workers=workers)
     found.save(prefix, by=("user", "size"))
-    comparison._Work.measured = measured
+    comparison.ComparedRuns.measured = measured
     rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
     return {label: float(took_s) for took_s, label in rows}
 

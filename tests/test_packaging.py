@@ -301,7 +301,7 @@ def test_what_is_said_to_install_can_be_installed():
     assert [command for command in commands if re.match("['\"]?batwatt", command)] == []
     named = {name for command in commands for name in re.findall(r"\.\[(\w+)\]", command)}
     assert {"all", "docs"} <= named <= set(extras)
-    assert to_install("report") == "pip install -e '.[report]' in the clone of batwatt"
+    assert to_install("campaign") == "pip install -e '.[campaign]' in the clone of batwatt"
 
 
 # type hints of an editable installation -------------------------------------------------------------------------------

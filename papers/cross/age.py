@@ -36,7 +36,7 @@ def rows_of(name: str, sample: int, data: Path, workers: int) -> pd.DataFrame:
         for (system, options), limit in product(SYSTEMS.items(), LIMITS_H)
     }
     envelope = envelope_of(signal, sample, 0.5, full_w, data)
-    result = bw.compare_systems(platform, jobs_of(log, sample, data), envelope, cases, seeds=(1,), workers=workers)
+    result = bw.compare(platform, jobs_of(log, sample, data), envelope, cases, seeds=(1,), workers=workers)
     rows = result.table.set_index("case")
     table = pd.DataFrame({
         "longest wait": result.jobs.groupby("case")["wait_s"].max() / HOUR_S,

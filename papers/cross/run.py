@@ -94,7 +94,7 @@ def run_cell(
     about = found["logs"][log]
     machines, cores, watts = about["machines"], about["cores"], declared["host_w"]
     hosts = machines * cores
-    result = bw.compare_systems(
+    result = bw.compare(
         bw.Platform.machines(machines, cores, watts=watts * cores),
         jobs_of(about, sample, data),
         envelope_of(found["signals"][signal], sample, share, float(hosts * watts), data),

@@ -9,11 +9,11 @@ from batwatt._editable import take_compiled
 from batwatt._version import __version__
 
 if TYPE_CHECKING:
-    from batwatt.api.comparison import Case, compare_systems
+    from batwatt.api.comparison import Case, compare
     from batwatt.api.inputs import Platform, Series, Workload, read_series, read_signal
     from batwatt.api.planning import optimum, plan_carbon, plan_checkpoints
     from batwatt.api.result import Result
-    from batwatt.api.simulation import compare, simulate, sweep
+    from batwatt.api.simulation import campaign, simulate
 
 __all__ = [
     "Case",
@@ -22,32 +22,34 @@ __all__ = [
     "Series",
     "Workload",
     "__version__",
+    "campaign",
     "compare",
-    "compare_systems",
     "optimum",
     "plan_carbon",
     "plan_checkpoints",
     "read_series",
     "read_signal",
     "simulate",
-    "sweep",
 ]
 _NAMES = {
-    "comparison": ("Case", "compare_systems"),
+    "comparison": ("Case", "compare"),
     "inputs": ("Platform", "Series", "Workload", "read_series", "read_signal"),
     "planning": ("optimum", "plan_carbon", "plan_checkpoints"),
     "result": ("Result",),
-    "simulation": ("compare", "simulate", "sweep"),
+    "simulation": ("campaign", "simulate"),
 }
 _MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() for name in names}
 """Name -> its module."""
+_MOVED = {"compare_systems": "compare", "sweep": "campaign"}
+"""Name of an earlier version -> the name now."""
 
 
 def __getattr__(name: str) -> Any:
     """A part of the API is loaded when it is used."""
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
-    raise AttributeError(f"module 'batwatt' has no attribute {name!r}")
+    moved = f": it is now batwatt.{_MOVED[name]}" if name in _MOVED else ""
+    raise AttributeError(f"module 'batwatt' has no attribute {name!r}{moved}")
 
 
 def __dir__() -> list[str]:

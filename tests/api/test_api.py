@@ -201,17 +201,7 @@ def test_a_scheduler_is_a_name_a_class_or_an_instance(house):
         bw.simulate(platform, workload, Never)
 
 
-def test_compare(house):
-    shared = {"platform": GRID, "workload": GOOGLE, "envelope": PROFILE, "options": {"order": "asc"}}
-    first = bw.simulate(**shared)
-    table = bw.compare({"none": {"options": {"response": "none"}}, "first": first}, **shared)
-    assert list(table.index) == ["none", "first"] and table.index.name == "case"
-    assert table.loc["first", "mean_slowdown"] == first.metrics["mean_slowdown"]
-    own = bw.simulate(GRID, GOOGLE, envelope=PROFILE, options={"order": "asc", "response": "none"})
-    assert table.loc["none"].to_dict() == pytest.approx({n: v for n, v in own.metrics.items() if v is not None})
-
-
-def test_sweep(tmp_path):
+def test_campaign(tmp_path):
     declared = tmp_path / "two.yaml"
     declared.write_text(
         f"name: two\ndefaults:\n  platforms: [{GRID}]\n  scheduler: powercap\n"
@@ -219,9 +209,9 @@ def test_sweep(tmp_path):
         "    cases: [{label: none, options: {response: none}}]\n"
     )
     seen = []
-    table = bw.sweep(declared, results=tmp_path / "r", workers=1, progress=lambda *state: seen.append(state))
+    table = bw.campaign(declared, results=tmp_path / "r", workers=1, progress=lambda *state: seen.append(state))
     assert len(table) == 1 and seen[-1][:3] == (1, 0, 1)
-    again = bw.sweep(tmp_path / "r" / "two", workers=1)
+    again = bw.campaign(tmp_path / "r" / "two", workers=1)
     pd.testing.assert_frame_equal(table, again)
 
 

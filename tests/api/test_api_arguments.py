@@ -88,10 +88,12 @@ def test_numbers_of_numpy(given):
         ),
         (lambda: bw.simulate(bw.Platform.machines(4), GOOGLE, options="order=asc"), "options: must be a dict"),
         (lambda: bw.simulate(bw.Platform.machines(4), GOOGLE, long_s=0), "long_s: must be > 0, got 0"),
-        (lambda: bw.compare({"a": {"nope": 1}}, platform=GRID, workload=GOOGLE), "case 'a': no argument 'nope'"),
-        (lambda: bw.compare({"a": {}}, platform=GRID), "case 'a': has no workload"),
+        (lambda: bw.compare({"a": {}}, platform=GRID, workload=GOOGLE), "compare: multiple values for argument"),
+        (lambda: bw.compare(GRID, GOOGLE, None, {"a": {"scheduler": "x"}}), "case 'a': must be a Case, got dict"),
+        (lambda: bw.compare(GRID, GOOGLE, samples=0), r"samples: must be a whole number in 1\.\.1000, got 0"),
+        (lambda: bw.compare(GRID, GOOGLE), "envelope, capacity: are missing"),
         (lambda: bw.plan_carbon(ROOT / "x.json", SIGNAL, deadline_s=9.0, price_weight=1.0), "without a price"),
-        (lambda: bw.sweep("x.yaml", workers=0), "x.yaml|workers"),
+        (lambda: bw.campaign("x.yaml", workers=0), "x.yaml|workers"),
     ],
 )
 def test_arguments_of_a_wrong_kind(ask, message):
@@ -274,7 +276,6 @@ def test_a_table_is_a_workload_everywhere(tmp_path):
         bw.simulate(workload=given, **usual).save(tmp_path / name)
     for stem in ("jobs", "schedule", "machine_states", "consumed_energy", "pstate_changes"):
         assert (tmp_path / f"x_{stem}.csv").read_bytes() == (tmp_path / f"y_{stem}.csv").read_bytes()
-    assert len(bw.compare({"a": {}}, workload=frame, **usual)) == 1
     few = frame.head(4)
-    assert len(bw.compare_systems(hosts, few, cap, {"a": bw.Case("varcap")}).jobs) == 4
+    assert len(bw.compare(hosts, few, cap, {"a": bw.Case("varcap")}).jobs) == 4
     assert bw.optimum(hosts, few, cap, effort=1).metrics["jobs_finished"] == 4

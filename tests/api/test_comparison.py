@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import re
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import batwatt as bw
-from batwatt.api.comparison import SYSTEMS, Case, compare_systems
+from batwatt.api.comparison import SYSTEMS, Case, compare
 from batwatt.errors import InputError
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload
@@ -29,7 +29,7 @@ FALLS = bw.Series((0.0, 100.0), (300.0, 200.0), "power_w")
 def test_by_hand():
     """a runs from 0 to 150 and b from 0 to 80; c waits for b, from 50 to 80, and ends at 140: nobody is killed."""
     cases = {"free": Case("varcap", {}, "none"), "limited": Case("varcap")}
-    found = compare_systems(MACHINES, FEW, FALLS, cases)
+    found = compare(MACHINES, FEW, FALLS, cases)
     row = found.table.set_index("case").loc["limited"]
     assert (row["jobs_finished"], row["killed_power"], row["violations"]) == (3, 0, 0)
     assert row["mean_wait_s"] == pytest.approx((0 + 0 + 30) / 3)
@@ -52,7 +52,7 @@ def test_by_hand():
 def test_a_kill_by_hand():
     """With power for one machine from 100 s on, the one of a (50 s to go) or c (40 s) is killed, and runs again."""
     cap = bw.Series((0.0, 100.0, 160.0), (300.0, 100.0, 300.0), "power_w")
-    found = compare_systems(MACHINES, FEW, cap, {"lww": Case("varcap", {"termination": "lww"})})
+    found = compare(MACHINES, FEW, cap, {"lww": Case("varcap", {"termination": "lww"})})
     jobs = found.jobs.set_index("job_id")
     # lww: c has run for 20 s, a for 100 s
     assert jobs["kills" if "kills" in jobs else "attempts"].tolist() == [1, 1, 2]
@@ -76,7 +76,7 @@ def busy(count=60, seed=3):
 def test_every_system_on_the_same_work():
     workload, cap = busy()
     carbon = SignalIntegral.regular([100.0 + 50.0 * (hour % 5) for hour in range(200)])
-    alone = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon)
+    alone = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon)
     assert list(alone.summary.index) == list(SYSTEMS) and not alone.errors
     table = alone.table.set_index("case")
     states = alone.jobs.groupby("case", sort=False)["state"].value_counts().unstack(fill_value=0)
@@ -92,23 +92,80 @@ def test_every_system_on_the_same_work():
     assert table.loc["varcap LWW", "mean_full_speed_slowdown"] == own.metrics["mean_full_speed_slowdown"]
     assert table.loc["varcap LWW", "mean_wait_s"] == own.metrics["mean_wait_s"]
     assert table.loc["varcap LWW", "killed_power"] == own.metrics["terminations"]
-    together = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon, workers=2)
+    together = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, carbon=carbon, workers=2)
     pd.testing.assert_frame_equal(alone.table, together.table)
     pd.testing.assert_frame_equal(alone.jobs, together.jobs)
 
 
-def test_a_case_with_a_seed_of_its_own_runs_once():
-    ran = []
-    cases = {"own": Case("varcap", {"seed": 7}), "open": Case("varcap")}
-    found = compare_systems(MACHINES, FEW, FALLS, cases, seeds=(1, 2), each=lambda label, seed, _: ran.append(label))
-    assert ran == ["own", "open", "open"]
-    assert [found.cases[label].random for label in cases] == [False, True]
+def test_a_case_with_a_seed_of_its_own_runs_once(tmp_path):
+    cases = {"own": Case("varcap", {"seed": 7}), "Open one": Case("varcap")}
+    result = compare(MACHINES, FEW, FALLS, cases, seeds=(1, 2), keep=tmp_path / "x")
+    ran = sorted(path.name for path in tmp_path.glob("*_jobs.csv"))
+    assert ran == ["x-open-one-seed1_jobs.csv", "x-open-one-seed2_jobs.csv", "x-own_jobs.csv"]
+    assert [result.cases[label].random for label in cases] == [False, True]
+
+
+@pytest.mark.parametrize("date", ["", "2024-07-01T00:00Z"])
+def test_windows_by_hand(date):
+    """Of three windows of 100 s each begins with empty hosts, at the power and the price of its own time.
+
+    a and b (150 s and 80 s) are of the first, c of the second: it runs from 20 to 80 s of that, d of the third. The
+    power of the second is that from 100 s on: 200 W for two of three machines.
+    """
+    lengths = {"submission_time_s": [0, 0, 120, 300], "length_s": [150, 80, 60, 50]}
+    jobs = bw.Workload.from_frame(pd.DataFrame({"id": list("abcd"), **lengths, "hosts": [1, 2, 1, 3]}))
+    power = bw.Series((0.0, 100.0, 200.0), (300.0, 200.0, 300.0), "power_w", begin=date)
+    price = pd.Series([1.0, 2.0, 3.0, 3.0], index=[0.0, 100.0, 200.0, 5000.0], name="price (EUR/kWh)")
+    cases = {"a": Case("varcap"), "b": Case("powercap", {"response": "none"}, "none")}
+    result = compare(MACHINES, jobs, power, cases, price=price, samples=3)
+    assert result.table[["case", "window"]].values.tolist() == [[case, window] for case in "ab" for window in (1, 2, 3)]
+    assert result.table["jobs_finished"].tolist() == [2, 1, 1] * 2
+    own = result.jobs.set_index(["case", "job_id"])
+    assert own.loc["a", "submission_time_s"].tolist() == [0.0, 0.0, 20.0, 100.0]
+    assert own.loc["a", "window"].tolist() == [1, 1, 2, 3] and own["wait_s"].eq(0.0).all()
+    free = result.table.set_index(["case", "window"]).loc["b"]
+    # three machines on until the last end, at 100 W each: 150, 80 and 150 s
+    assert free["energy_j"].tolist() == pytest.approx([45e3, 24e3, 45e3], abs=1.0)
+    assert free["energy_above_cap_j"].tolist() == pytest.approx([100 * 50, 100 * 80, 0.0], abs=1.0)
+    costs = [30e3 + 2 * 15e3, 2 * 24e3, 3 * 45e3]
+    assert free["cost"].tolist() == pytest.approx([cost / 3.6e6 for cost in costs], abs=1e-4)
+    alone = compare(MACHINES, jobs, power, cases, price=price).table
+    assert alone["jobs_finished"].tolist() == [4, 4] and alone["window"].tolist() == [1, 1]
+
+
+def test_windows_are_paired():
+    workload, cap = busy()
+    cases = {"lww": Case("varcap", {"termination": "lww"}), "random": Case("varcap", {"termination": "random"})}
+    result = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2), samples=4, workers=2)
+    assert len(result.table) == 2 * 4 * 2 and len(result.jobs) == 2 * 60
+    by_window = result.table.groupby(["window", "case"])["mean_wait_s"].mean().unstack()
+    difference = by_window["random"] - by_window["lww"]
+    row = result.summary.loc["random"]
+    assert row["mean_wait_s"] == pytest.approx(by_window["random"].mean(), abs=1e-6)
+    assert row["mean_wait_s_se"] == pytest.approx(np.std(difference, ddof=1) / 2.0, abs=1e-6)
+    assert "means over 4 windows and 2 seeds" in repr(result)
+    with pytest.raises(InputError, match=r"window 7 of 60, .* has no job; take fewer samples"):
+        compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, samples=60)
+
+
+def test_what_a_run_warns_of_is_said_with_its_case(caplog):
+    """Also if it ran in another process; nothing that all share is said twice."""
+    rows = {"id": ["a", "b"], "submission_time_s": [0, 0], "length_s": [10, 10], "hosts": [9, 9]}
+    jobs = bw.Workload.from_frame(pd.DataFrame(rows))
+    logging.disable(logging.NOTSET)
+    for workers in (1, 2):
+        caplog.clear()
+        result = compare(MACHINES, jobs, FALLS, {"x": Case("varcap"), "y": Case("varcap")}, workers=workers)
+        texts = [record.getMessage() for record in caplog.records]
+        assert list(dict.fromkeys(text.partition(":")[0] for text in texts)) == ["case 'x'", "case 'y'"]
+        assert "2 jobs can never run" in texts[0]
+        assert list(result.remarks) == texts
 
 
 def test_seeds_are_paired(tmp_path):
     workload, cap = busy()
     cases = {"lww": Case("varcap", {"termination": "lww"}), "random": Case("varcap", {"termination": "random"})}
-    found = compare_systems(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2, 3))
+    found = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2, 3))
     assert len(found.table) == 6 and found.summary.loc["lww", "mean_slowdown_se"] == 0.0
     by_seed = found.table.pivot(index="seed", columns="case", values="mean_slowdown")
     assert by_seed["lww"].nunique() == 1
@@ -126,26 +183,16 @@ def test_seeds_are_paired(tmp_path):
     assert found.cases["random"].random and found.envelope is cap
 
 
-def test_without_the_libraries_of_reports_there_is_no_page(tmp_path, monkeypatch):
-    found = compare_systems(MACHINES, FEW, FALLS, {"one": Case("varcap")})
-    for name in [name for name in sys.modules if name.startswith("batwatt.report")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    found.save(tmp_path / "cmp", by=["size"])
-    names = ["cmp_comparison.csv", "cmp_groups.csv", "cmp_jobs.csv"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
-
-
 def test_what_cannot_run_is_said():
     job = {"id": 1, "subtime": 0, "res": 1, "walltime": 200, "profile": "w"}
     profiles = {"w": {"type": "composed", "repeat": 1, "seq": ["x"]}, "x": {"type": "delay", "delay": 100}}
     parts = parse_workload({"nb_res": 3, "jobs": [job], "profiles": profiles}, "w0", "here")
-    found = compare_systems(MACHINES, parts, FALLS)
+    found = compare(MACHINES, parts, FALLS)
     assert list(found.errors) == ["checkpoint", "carbon"] and "is no delay" in found.errors["checkpoint"]
     with pytest.raises(InputError, match="is no delay"):
-        compare_systems(MACHINES, parts, FALLS, {"mine": Case("checkpoint")})
+        compare(MACHINES, parts, FALLS, {"mine": Case("checkpoint")})
     with pytest.raises(InputError, match="preset: 'all' is not known"):
-        compare_systems(MACHINES, FEW, FALLS, "all")
+        compare(MACHINES, FEW, FALLS, "all")
 
 
 @pytest.mark.parametrize(
@@ -162,10 +209,10 @@ def test_what_cannot_run_is_said():
 def test_odd_arguments_are_one_line(arguments, line):
     given = {"cases": {"x": Case("varcap")}, "envelope": FALLS} | arguments
     with pytest.raises(InputError, match=line):
-        compare_systems(MACHINES, FEW, **given)
+        compare(MACHINES, FEW, **given)
 
 
 def test_a_capacity_is_an_envelope():
-    one = compare_systems(MACHINES, FEW, FALLS, {"x": Case("varcap")})
-    two = compare_systems(MACHINES, FEW, cases={"x": Case("varcap")}, capacity=bw.Series((0.0, 100.0), (3.0, 2.0)))
+    one = compare(MACHINES, FEW, FALLS, {"x": Case("varcap")})
+    two = compare(MACHINES, FEW, cases={"x": Case("varcap")}, capacity=bw.Series((0.0, 100.0), (3.0, 2.0)))
     pd.testing.assert_frame_equal(one.table, two.table)

@@ -11,8 +11,8 @@ import threading
 import pytest
 from cli_house import wait_for
 
-from batwatt.campaign import pools
-from batwatt.campaign.pools import job_queue_cluster
+from batwatt.study import pools
+from batwatt.study.pools import job_queue_cluster
 
 distributed = pytest.importorskip("distributed")
 dask_jobqueue = pytest.importorskip("dask_jobqueue")
@@ -132,7 +132,7 @@ def test_wrong_worker_timeouts(small, args, told):
 
 
 def test_no_scheduler_there(small, monkeypatch):
-    monkeypatch.setattr("batwatt.campaign.pools.CONNECT_S", 0.5)
+    monkeypatch.setattr("batwatt.study.pools.CONNECT_S", 0.5)
     small.declare()
     ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", "tcp://127.0.0.1:9")
     assert ended.code == 2 and "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in ended.line

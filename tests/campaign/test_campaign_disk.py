@@ -14,7 +14,7 @@ import pytest
 from cli_house import ROOT
 
 from batwatt import files
-from batwatt.campaign import store
+from batwatt.study import store
 
 GRID = {"order": ["fcfs", "asc", "desc"]}
 

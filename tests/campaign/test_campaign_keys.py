@@ -11,26 +11,26 @@ from pathlib import Path
 import pytest
 
 import batwatt
-from batwatt.campaign import cells as cells_module
-from batwatt.campaign.campaign import campaign_in
-from batwatt.campaign.cells import CODE, CODE_OF_OPTIMUM, code_digest, sources_of
-from batwatt.campaign.execute import task_of
 from batwatt.run import find_scheduler
 from batwatt.run.find_scheduler import load_plugins
+from batwatt.study import cells as cells_module
+from batwatt.study.campaign import campaign_in
+from batwatt.study.cells import CODE, CODE_OF_OPTIMUM, code_digest, sources_of
+from batwatt.study.execute import task_of
 
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
     *(
         "batwatt",
         "batwatt._editable",
-        "batwatt.campaign",
+        "batwatt.study",
         "batwatt.errors",
         "batwatt.remarks",
         "batwatt.results",
     ),
     *("batwatt.run", "batwatt.results.unfinished", "batwatt.run.metadata", "batwatt.run.repeats", "batwatt.systems"),
     *(
-        f"batwatt.campaign.{name}"
+        f"batwatt.study.{name}"
         for name in ("cells", "execute", "files", "generated", "generators", "sources", "spec", "yaml_model")
     ),
 }
@@ -180,7 +180,7 @@ def test_other_code_in_a_worker_stops_the_campaign(small, monkeypatch):
     small.declare()
     # the process that began had other code than it has now
     older = lambda *args: replace(task_of(*args), code="older")  # noqa: E731
-    monkeypatch.setattr("batwatt.campaign.campaign.task_of", older)
+    monkeypatch.setattr("batwatt.study.campaign.task_of", older)
     ended = small.run()
     assert ended.code == 1
     assert "has other code than the campaign began with" in ended.line and "campaign resume" in ended.line

@@ -145,7 +145,7 @@ def test_a_worker_of_a_dead_parent(told):
     """The kernel ends it, or it looks itself."""
     text = f"""
 import os, sys, time
-from batwatt.campaign import orphans
+from batwatt.study import orphans
 orphans.LOOK_S = 0.01
 {"" if told else "orphans._killed_by_kernel = lambda: False"}
 parent = os.getpid()

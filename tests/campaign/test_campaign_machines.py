@@ -8,11 +8,6 @@ from typing import Any
 import pytest
 from cli_house import ROOT
 
-from batwatt.campaign.campaign import CampaignFolder, campaign_in
-from batwatt.campaign.execute import execute, task_of
-from batwatt.campaign.sources import Sources
-from batwatt.campaign.spec import Campaign
-from batwatt.campaign.yaml_model import parse_declared
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import read_riskaware
@@ -20,6 +15,11 @@ from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.model.window import Window
 from batwatt.run import inputs as materials
 from batwatt.run.spec import RunSpec
+from batwatt.study.campaign import CampaignFolder, campaign_in
+from batwatt.study.execute import execute, task_of
+from batwatt.study.sources import Sources
+from batwatt.study.spec import Campaign
+from batwatt.study.yaml_model import parse_declared
 
 STRATEGIES = ["first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"]
 # two jobs as wide as a machine, 100 s each; the second machine goes after 50 s

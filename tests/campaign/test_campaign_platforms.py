@@ -18,10 +18,10 @@ def declared(tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(load))
 
     def cells(**platform: object):
-        from batwatt.campaign.campaign import check_inputs
-        from batwatt.campaign.cells import expand
-        from batwatt.campaign.spec import Campaign
-        from batwatt.campaign.yaml_model import read_declared
+        from batwatt.study.campaign import check_inputs
+        from batwatt.study.cells import expand
+        from batwatt.study.spec import Campaign
+        from batwatt.study.yaml_model import read_declared
 
         study = {"platforms": [platform], "workloads": ["w.json"], "options": {"response": "none"}}
         path = tmp_path / "c.yaml"
@@ -34,8 +34,8 @@ def declared(tmp_path):
 
 
 def test_the_master_and_the_first_hosts(declared, tmp_path):
-    from batwatt.campaign.execute import execute, task_of
     from batwatt.errors import InputError
+    from batwatt.study.execute import execute, task_of
 
     [all_hosts] = declared(files="p.xml", master_host="boss")
     [two_hosts] = declared(files="p.xml", master_host="boss", mmax=2)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.campaign import processes
-from batwatt.campaign.processes import Died, cpu_count, in_processes
-from batwatt.campaign.store import CampaignStopped
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.run.inputs import cached_workload
+from batwatt.study import processes
+from batwatt.study.processes import Died, cpu_count, in_processes
+from batwatt.study.store import CampaignStopped
 
 READ: list[str] = []
 """What a process has read."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from batwatt.campaign.campaign import campaign_in
-from batwatt.campaign.spec import Study
-from batwatt.campaign.yaml_model import parse_declared
+from batwatt.study.campaign import campaign_in
+from batwatt.study.spec import Study
+from batwatt.study.yaml_model import parse_declared
 
 STUDY = """\
 name: tiny

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from cli_house import ROOT
 
-from batwatt.campaign.campaign import CampaignFolder, campaign_in
-from batwatt.campaign.execute import task_of
-from batwatt.campaign.sources import Sources
-from batwatt.campaign.spec import Campaign
-from batwatt.campaign.yaml_model import parse_declared
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
+from batwatt.study.campaign import CampaignFolder, campaign_in
+from batwatt.study.execute import task_of
+from batwatt.study.sources import Sources
+from batwatt.study.spec import Campaign
+from batwatt.study.yaml_model import parse_declared
 
 # two jobs as wide as a machine: hours 0 to 1, and 0 to 2
 JOBS = "arrival_time,length,cpus\n0,1,2\n0,2,2\n"

@@ -225,10 +225,10 @@ def test_energy_without_watts(house):
 @pytest.mark.parametrize(
     "cases,expected",
     [
-        (["HFLD"], "is not LABEL=OPTIONS"),
-        (["={}"], "is not LABEL=OPTIONS"),
-        (["a={}", "A={}"], "'A' gives no file name of its own"),
-        (["+={}"], "'+' gives no file name of its own"),
+        (["HFLD"], "is not LABEL=SCHEDULER OPTIONS"),
+        (["={}"], "is not LABEL=SCHEDULER OPTIONS"),
+        (["a={}", "A={}"], "case 'A': gives no file name of its own"),
+        (["+={}"], "case '+': gives no file name of its own"),
         (["a={}", 'b={"order": "zzz"}'], "no order 'zzz'"),
         (["a={}", "b={"], "--case b: "),
     ],
@@ -245,6 +245,7 @@ def test_bad_case_is_said_before_anything_runs(house, cases, expected):
         house.envelope,
         "-e",
         house.out / "x",
+        "--keep",
         *words,
     )
     assert (done.code, house.left) == (2, []) and expected in done.line

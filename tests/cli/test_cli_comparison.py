@@ -1,4 +1,4 @@
-"""`batwatt compare` of systems, and envelopes that are written as one text."""
+"""`batwatt compare`, and envelopes that are written as one text."""
 
 from __future__ import annotations
 
@@ -109,10 +109,10 @@ def test_signals(site):
         (("-c", "a=varcap", "-c", "a=varcap"), "there are two cases 'a'"),
         (("-c", "a=varcap", "--by", "colour"), "--by: 'colour' is not known; use user, group, queue, size, length"),
         (("-c", "a=varcap", "--by", "queue"), "--by: no job of the workload has a queue; use user, size, length"),
-        (("-c", "a=varcap", "--mmax", "3"), "are not for a comparison of systems"),
+        (("-c", "a=varcap", "--mmax", "3"), "--mmax, --master-host: are for a platform file; leave them out"),
         (
             ("-c", "a=varcap", "-s", "riskaware"),
-            "--scheduler: is not for a comparison of systems; leave it out, and give cases LABEL=SCHEDULER",
+            "--scheduler: no case is without a scheduler of its own; leave it out",
         ),
     ],
 )
@@ -121,14 +121,21 @@ def test_bad_input(site, args, line):
     assert done.code == 2 and line in done.line and site.left == []
 
 
-def test_what_is_for_systems_only(site):
-    words = ("-p", SMALL, "-w", site.folder / "jobs.csv", "--envelope", site.envelope)
-    carbon = ("-c", 'a={"response": "none"}', "--carbon", site.envelope)
-    assert "is for a comparison of systems" in site.batwatt("compare", *words, *carbon).line
-    by = ("-c", 'a={"response": "none"}', "--by", "size")
-    assert "--by: is for a comparison of systems" in site.batwatt("compare", *words, *by).line
-    assert "--case: is missing" in site.batwatt("compare", *words).line
-    assert "--envelope: is missing" in site.batwatt("compare", *words[:4]).line
+def test_what_is_missing(site):
+    words = ("-p", SMALL, "-w", site.folder / "jobs.csv")
+    assert "--case: is missing" in site.batwatt("compare", *words, "--envelope", site.envelope).line
+    assert "envelope, capacity: are missing" in site.batwatt("compare", *words, "-c", "a={}").line
+
+
+def test_settings_are_cases(site):
+    """LABEL=OPTIONS is a case of --scheduler, beside cases that name one: equal rows."""
+    cases = ("-c", 'a={"termination": "lww"}', "-c", 'b=varcap {"termination": "lww"}', "-c", "c=powercap")
+    done = compare(site, *cases, "-s", "varcap", "--json", "--samples", 2, "--by", "size")
+    assert done.code == 0, done.err
+    first, second, third = json.loads(done.out)["cases"]
+    assert {**first, "case": "b"} == second and third["mean_wait_s"] != first["mean_wait_s"]
+    assert {row["window"] for row in csv.DictReader((site.out / "cmp_comparison.csv").open())} == {"1", "2"}
+    assert "2 windows, paired" in html.unescape((site.out / "cmp.html").read_text())
 
 
 @pytest.mark.parametrize("scheduler", ["powercap", "riskaware", "varcap", "checkpoint"])

@@ -108,9 +108,9 @@ def test_a_runs_table_and_files(house, terminal):
 def test_compare(house):
     cases = ["-c", 'HFLD={"response": "hfld"}', "-c", 'no configuration={"response": "none"}']
     words = ["-p", house.platform("a"), "-w", house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "nap"})]
-    done = house.batwatt("compare", *words, "--envelope", house.envelope, "-e", house.out / "c", *cases)
+    done = house.batwatt("compare", *words, "--envelope", house.envelope, "-e", house.out / "c", *cases, "--keep")
     assert done.code == 0 and "HFLD" in done.out and "no configuration" in done.out
-    assert {"c_power.png", "c-hfld_jobs.csv", "c-no-configuration_metrics.json"} <= set(house.left)
+    assert {"c.html", "c-hfld_jobs.csv", "c-no-configuration_metrics.json"} <= set(house.left)
 
 
 def test_markup_in_names_is_not_interpreted(house):

@@ -33,9 +33,8 @@ QUICK = {
 
 def compare(house, *words):
     cases = ["-c", 'a label of more than twenty characters={"response": "hfld"}', "-c", 'b={"response": "none"}']
-    return house.batwatt(
-        "compare", "-p", SMALL, "-w", JOBS, "--envelope", house.envelope, "-e", house.out / "c", *cases, *words
-    )
+    usual = ("-p", SMALL, "-w", JOBS, "--envelope", house.envelope, "-e", house.out / "c", "--keep")
+    return house.batwatt("compare", *usual, *cases, *words)
 
 
 def test_every_table_can_be_json():
@@ -55,11 +54,11 @@ def test_a_run_on_a_terminal_of_any_width(house, terminal, width):
     done = compare(house)
     lines = unstyled(done.out).splitlines()
     table = [line for line in lines if not line.startswith(("files: ", "picture: "))]
-    assert done.code == 0 and len(lines) == len(table) + 3 and max(map(len, table)) <= width
+    assert done.code == 0 and len(lines) == len(table) + 1 and max(map(len, table)) <= width
     text = "\n".join(table)
     blocks = text.count("─ \n")
-    assert (blocks == 1) == (width >= 120) and text.count("\n b ") == blocks
-    assert sum(line.split()[0] == "run" for line in table if line.strip()) == blocks
+    assert (blocks == 1) == (width >= 160) and text.count("\n b ") == blocks
+    assert sum(line.split()[0] == "case" for line in table if line.strip()) == blocks
     for word in ("slow-", "viola-", "energy", "unused"):
         assert word in text
 
@@ -95,14 +94,13 @@ def test_programs_get_the_names_and_values_of_the_metrics(house):
     done = compare(house)
     rows = list(csv.DictReader(done.out.splitlines(), delimiter="\t"))
     found = json.loads(compare(house, "--json").out)
-    assert [row["run"] for row in rows] == ["a label of more than twenty characters", "b"]
-    assert rows[1].keys() - {"run", "prefix"} <= {metric.name for metric in METRICS}
+    assert [row["case"] for row in rows] == ["a label of more than twenty characters", "b"]
+    assert rows[1].keys() - {"case", "fed_host_use"} <= {metric.name for metric in METRICS}
     for row, record, name in zip(rows, found, ("a-label-of-more-than-twenty-characters", "b"), strict=True):
         metrics = json.loads(house.file(f"c-{name}_metrics.json"))
-        assert record == {"run": row["run"], "prefix": str(house.out / f"c-{name}"), "rejected_because": {}} | metrics
-        for key in row.keys() - {"run", "prefix"}:
-            assert row[key] == ("" if metrics[key] is None else str(metrics[key])), key
-    assert (house.out / "c_power.png").exists()
+        assert record["case"] == row["case"] and record["rejected_because"] == {}
+        for key in row.keys() - {"case", "fed_host_use"}:
+            assert row[key] == str(record[key]) and record[key] == metrics[key], key
 
 
 def test_json_of_a_capacity_has_numbers(house):

@@ -162,7 +162,7 @@ def test_systems_compared_do_the_same_work(four):
     cases = {name: bw.Case(name) for name in ("varcap", "adaptive")} | {
         "idsb": bw.Case("powercap", {"response": "idsb"})
     }
-    found = bw.compare_systems(four.xml, four.folder / "j.csv", four.folder / "half.csv", cases)
+    found = bw.compare(four.xml, four.folder / "j.csv", four.folder / "half.csv", cases)
     energies = found.table.set_index("case")["energy_j"]
     assert len(energies) == 3 and (energies >= 4 * 36_000 * 200).all()
 

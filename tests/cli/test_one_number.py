@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import batwatt as bw
-from batwatt.api.comparison import Case, compare_systems
+from batwatt.api.comparison import Case, compare
 from batwatt.results.figures import FIGURES
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
@@ -114,16 +114,8 @@ def by_systems(folder, options, house):
 
 
 def by_compare(folder, options, _):
-    table = bw.compare(
-        {"A": {"options": options}}, platform=PLATFORM, workload=folder / "w.json", envelope=folder / "e.csv",
-        scheduler="powercap",
-    )  # fmt: skip
-    return table.loc["A"].to_dict()
-
-
-def by_compare_systems(folder, options, _):
     cases = {"free": Case("powercap", {"response": "none"}, "none"), "A": Case("powercap", options)}
-    found = compare_systems(PLATFORM, folder / "w.json", folder / "e.csv", cases)
+    found = compare(PLATFORM, folder / "w.json", folder / "e.csv", cases)
     return found.table.set_index("case").loc["A"].to_dict()
 
 
@@ -131,7 +123,7 @@ def by_campaign(folder, options, _):
     (folder / "one.yaml").write_text(
         CAMPAIGN.replace("PLATFORM", str(PLATFORM)).replace("OPTIONS", json.dumps(options))
     )
-    return bw.sweep(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
+    return bw.campaign(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
 
 
 def by_gym(folder, *_):
@@ -147,7 +139,7 @@ def by_gym(folder, *_):
     return info["metrics"]
 
 
-DOORS = (by_run, by_metrics, by_settings, by_systems, by_compare, by_compare_systems, by_campaign)
+DOORS = (by_run, by_metrics, by_settings, by_systems, by_compare, by_campaign)
 
 
 @pytest.mark.parametrize(
@@ -174,15 +166,15 @@ def test_figures_of_one_name_are_equal(folder, house, door, options, cap):
 def test_a_row_does_not_depend_on_its_neighbours(folder):
     """Alone, or beside a case that ends later: the same row."""
     given = (PLATFORM, folder / "w.json", folder / "e.csv")
-    alone = compare_systems(*given, {"A": Case("powercap", OPTIONS)}).table
+    alone = compare(*given, {"A": Case("powercap", OPTIONS)}).table
     slow = {"A": Case("powercap", OPTIONS), "late": Case("varcap", {"victim": "resubmit"})}
-    beside = compare_systems(*given, slow).table
+    beside = compare(*given, slow).table
     assert beside["makespan_s"].nunique() == 2
     pd.testing.assert_frame_equal(alone, beside.iloc[:1][alone.columns])
 
 
 def test_states_of_jobs_are_counted_as_run_counts_them(folder, direct):
-    found = compare_systems(PLATFORM, folder / "w.json", folder / "e.csv", {"A": Case("powercap", OPTIONS)})
+    found = compare(PLATFORM, folder / "w.json", folder / "e.csv", {"A": Case("powercap", OPTIONS)})
     states = found.jobs["state"].value_counts().to_dict()
     assert states == {"finished": 3, "killed": 1, "walltime": 1, "rejected": 1}
     assert found.jobs.loc[found.jobs["cause"] != "", ["job_id", "cause"]].values.tolist() == [
@@ -195,9 +187,7 @@ def test_states_of_jobs_are_counted_as_run_counts_them(folder, direct):
 def test_a_comparison_shows_itself(folder):
     cases = {"A": Case("powercap", OPTIONS), "<b>": Case("varcap")}
     ended = []
-    found = compare_systems(
-        PLATFORM, folder / "w.json", folder / "e.csv", cases, progress=lambda *counts: ended.append(counts)
-    )
+    found = compare(PLATFORM, folder / "w.json", folder / "e.csv", cases, progress=lambda *counts: ended.append(counts))
     text, page = repr(found), found._repr_html_()
     assert text.startswith("Comparison of 2 cases on ") and "bounded" in text
     assert "rejected in A: 1 wider than the platform of 4 hosts\n" in text

@@ -237,13 +237,12 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
         "simulate": (bw.simulate, {**run, "scheduler": "powercap", "options": options, **none, "unit": "s", "long_s": 9.0, "plugins": ()}),  # noqa: E501
         "simulate envelope": (bw.simulate, {**run, "scheduler": "powercap", "options": options, "envelope": cap}),
         "simulate carbon": (bw.simulate, {**run, "scheduler": "carbon", "carbon": at / "nl.csv", "options": {"policy": "immediate", "slot_s": 60}}),  # noqa: E501
-        "compare": (bw.compare, {"cases": {"a": {"scheduler": "powercap"}, "b": {"scheduler": "easyBackfill"}}, **run, "progress": None}),  # noqa: E501
-        "compare_systems": (
-            bw.compare_systems,
-            {**run, "envelope": cap, "cases": two, "capacity": None, "carbon": None, "price": None, "seeds": (0,), "workers": 1, "lenient": None, "each": None},  # noqa: E501
+        "compare": (
+            bw.compare,
+            {**run, "envelope": cap, "cases": two, "capacity": None, "carbon": None, "price": None, "seeds": (0,), "workers": 1, "lenient": None, "samples": 2, "window": None, "keep": None},  # noqa: E501
         ),
-        "Case": (lambda **case: bw.compare_systems(**run, envelope=cap, cases={"a": bw.Case(**case)}), {"scheduler": "powercap", "options": options, "limit": "mean"}),  # noqa: E501
-        "sweep": (bw.sweep, {"declared": at / "study.yaml", "results": at / "results", "only": (), "workers": 1, "dask": None, "progress": None}),  # noqa: E501
+        "Case": (lambda **case: bw.compare(**run, envelope=cap, cases={"a": bw.Case(**case)}), {"scheduler": "powercap", "options": options, "limit": "mean"}),  # noqa: E501
+        "campaign": (bw.campaign, {"declared": at / "study.yaml", "results": at / "results", "only": (), "workers": 1, "dask": None, "progress": None}),  # noqa: E501
         "plan_checkpoints": (bw.plan_checkpoints, {"instance": PERIOD, "method": "dp", "min_yield": 0.0, "refill": False}),  # noqa: E501
         "plan_carbon": (
             bw.plan_carbon,

@@ -30,7 +30,7 @@ def row(case: str, seed: int = 0, **figures: Any) -> dict[str, Any]:
         "fed_host_use": 0.5, "makespan_s": 7200.0, "energy_j": 3.6e6,
         "violations": 0, "energy_above_cap_j": 0.0, "unused_j": 0.0,
     }  # fmt: skip
-    return {"case": case, "scheduler": "varcap", "seed": seed} | found | figures
+    return {"case": case, "scheduler": "varcap", "window": 1, "seed": seed} | found | figures
 
 
 def jobs_of(waits: Mapping[str, Sequence[float | None]], **columns: Sequence[Any]) -> pd.DataFrame:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from batwatt.campaign.yaml_model import MAX_VALUES, Declared, parse_declared
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.capacity_walk import Walk
@@ -20,6 +19,7 @@ from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.workloads.google_like import GoogleLike
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
+from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
 
 ROOT = Path(__file__).resolve().parents[2]
 SITES = ROOT.parent / "shared" / "data" / "sites"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from tables_of_tests import row, save
 
-from batwatt.campaign.campaign import Backend, campaign_in, carry_out
+from batwatt.study.campaign import Backend, campaign_in, carry_out
 from papers.claims import NO, PARTLY, YES
 from papers.igsc22 import tables
 from papers.igsc22.claims import CLAIMS

@@ -7,7 +7,7 @@ from importlib import import_module
 import pandas as pd
 import pytest
 
-from batwatt.campaign.campaign import Backend, campaign_in, carry_out
+from batwatt.study.campaign import Backend, campaign_in, carry_out
 from batwatt.systems.checkpoint.files import read_sequence
 from batwatt.systems.checkpoint.sequence import follow
 from papers import pages

@@ -12,20 +12,20 @@ import pytest
 from tables_of_tests import row, save
 
 import batwatt as bw
-from batwatt.api.comparison import Case, compare_systems
-from batwatt.campaign.table import SCHEMA
+from batwatt.api.comparison import Case, compare
 from batwatt.gym.columns import REWARDS
 from batwatt.report.comparison.page import TERMS
 from batwatt.report.glossary import TERMS as REPORT_TERMS
 from batwatt.report.page import write_report
 from batwatt.results import columns
-from batwatt.results.compared import COMPARED
+from batwatt.results.compared import COMPARED, NOT_MEASURED
 from batwatt.results.figures import FIGURES, METRICS
 from batwatt.results.job_power import JOB_POWER
 from batwatt.results.slowdowns import BOUND_S
+from batwatt.study.table import SCHEMA
 
 PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
-NAMING = {"seed", "cap_seed"}
+NAMING = {"window", "seed", "cap_seed"}
 """Numbers that name a run, and measure nothing."""
 COMMON = {"envelope", "baseline"}
 """Terms of both kinds of pages, in other words."""
@@ -108,12 +108,12 @@ def test_every_number_of_a_run_is_a_figure(inputs, tmp_path):
 
 def test_every_number_of_a_comparison_is_a_figure(inputs):
     cases = {"first": Case("powercap"), "second": Case("varcap")}
-    found = compare_systems(inputs["platform"], inputs["workload"], inputs["envelope"], cases)
+    found = compare(inputs["platform"], inputs["workload"], inputs["envelope"], cases)
     for table in (found.table, found.groups("size", "length")):
         numbers = set(table.select_dtypes("number")) - NAMING
         assert len(numbers) > 6 and numbers <= set(FIGURES)
     # without a signal and a price
-    assert set(COMPARED) - {"carbon_g", "cost"} == set(found.table) - {"case", "scheduler", "seed"}
+    assert set(COMPARED) - {"carbon_g", "cost"} == set(found.table) - set(NOT_MEASURED)
 
 
 def test_every_number_of_a_campaign_is_a_figure(tmp_path):

@@ -257,9 +257,7 @@ def test_signals_and_jobs_as_objects():
 
 def test_a_comparison_has_one_clock():
     cases = {"a": bw.Case("powercap", {"response": "none"})}
-    found = bw.compare_systems(
-        bw.Platform.machines(2), "night.sacct", "power:sun.csv,scale=10", cases, carbon="carbon.csv"
-    )
+    found = bw.compare(bw.Platform.machines(2), "night.sacct", "power:sun.csv,scale=10", cases, carbon="carbon.csv")
     assert at(found.envelope, 0, 1440) == [210, 220]
     # two machines of 10 W: 24 min at 21 g/kWh, the hours of 22, 23, 0 and 1, and of job 2 nothing after 02:00
     carbon_g = 0.02 * (0.4 * 21 + 22 + 23 + 0 + 1)

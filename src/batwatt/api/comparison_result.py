@@ -1,4 +1,4 @@
-"""What a comparison of systems gives: tables, groups of jobs, and files."""
+"""What a comparison gives: tables, groups of jobs, and files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from batwatt.api.arguments import Check, checked, one_of, path_or, several, text
 from batwatt.api.inputs import PathLike
-from batwatt.errors import MissingExtraError
 from batwatt.files import whole_set
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
@@ -35,14 +34,15 @@ class Comparison:
     """The cases, side by side. `errors`: label -> why a case of a preset could not run."""
 
     table: pd.DataFrame
-    """A row for each case and seed; columns as in `batwatt.api.comparison`."""
+    """A row for each case, window and seed; columns as in `batwatt.api.comparison`."""
     jobs: pd.DataFrame
-    """A row for each job of each case; the first seed."""
+    """A row for each job of each case and window; the first seed."""
     errors: Mapping[str, str]
     cases: Mapping[str, CaseFacts]
     traces: Mapping[str, PowerTrace]
-    """The power of each case; the first seed."""
+    """The power of each case; the first window and seed."""
     envelope: Series
+    """Of the first window."""
     machines: MachinePower
     workload: str
     """Where the jobs are from."""
@@ -69,8 +69,9 @@ class Comparison:
 
     @property
     def _title(self) -> str:
-        seeds = self.table["seed"].nunique()
-        means = f", means over {seeds} seeds" if seeds > 1 else ""
+        counts = ((self.table[name].nunique(), f"{name}s") for name in ("window", "seed"))
+        several = [f"{count} {names}" for count, names in counts if count > 1]
+        means = f", means over {' and '.join(several)}" if several else ""
         return f"Comparison of {len(self.summary)} cases on {self.workload}{means}"
 
     @property
@@ -87,7 +88,7 @@ class Comparison:
     def save(self, prefix: PathLike, *, by: Sequence[str] = (), command: str = "") -> Path:
         """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, with the `command`; all or none.
 
-        PREFIX_groups.csv, too, if `by` names groupings. Without the extra `report` there is no page. Raises InputError.
+        PREFIX_groups.csv, too, if `by` names groupings. Raises InputError.
         """
         prefix = checked_prefix(Path(prefix))
         tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
@@ -96,22 +97,20 @@ class Comparison:
         with whole_set(prefix.parent, prefix.name, old=old) as part:
             for stem, table in tables.items():
                 table.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
-            if page is not None:
-                (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")
+            (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")
         return prefix
 
-    def _page(self, command: str) -> str | None:
-        """The page; None without the extra that it needs."""
-        try:
-            from batwatt.report.comparison.data import ComparedSystems
-            from batwatt.report.comparison.page import comparison_page
-        except MissingExtraError:
-            return None
+    def _page(self, command: str) -> str:
+        """The page as HTML."""
+        from batwatt.report.comparison.data import ComparedSystems
+        from batwatt.report.comparison.page import comparison_page
+
         facts = [
             *([("command", command)] if command else []),
             ("jobs", self.workload),
             ("machines", str(self.machines)),
             ("envelope", self.envelope.source),
+            ("windows", str(self.table["window"].nunique())),
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
         parts = (self.table, self.jobs, self.cases, self.traces, self.envelope, self.machines, self.errors, facts)
@@ -119,7 +118,7 @@ class Comparison:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """A row a case: means over seeds; of several, the standard error of the difference to the first case, too.
+        """A row a case: means over windows and seeds; of several, standard errors of differences to the first case.
 
         These have the column's name with `_se`.
         """

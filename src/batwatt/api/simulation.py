@@ -1,8 +1,7 @@
-"""Running: one simulation, several side by side, a declared campaign."""
+"""Running: one simulation, a declared campaign."""
 
 from __future__ import annotations
 
-import inspect
 import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,18 +69,9 @@ def _progress(name: str, value: Any) -> Any:
     raise wrong(name, "a function, True, False or None", value)
 
 
-def _plugins(name: str, value: Any) -> tuple[Path, ...]:
+def plugins_of(name: str, value: Any) -> tuple[Path, ...]:
+    """The paths of one file or of several. Raises InputError."""
     return tuple(several(name, [value] if isinstance(value, str | Path) else value, path_or, "a list of files"))
-
-
-def _cases(name: str, value: Any) -> Mapping[str, Any]:
-    if (
-        isinstance(value, Mapping)
-        and value
-        and all(isinstance(label, int | float) or (isinstance(label, str) and label.isprintable()) for label in value)
-    ):
-        return value
-    raise wrong(name, "a dict with a label for each case", value, 'write {"easy": {"scheduler": "easyBackfill"}}')
 
 
 @checked(
@@ -94,7 +84,7 @@ def _cases(name: str, value: Any) -> Mapping[str, Any]:
     delays_to_flops=optional(flag),
     unit=one_of(SECONDS),
     long_s=positive,
-    plugins=_plugins,
+    plugins=plugins_of,
     progress=_progress,
 )
 def simulate(
@@ -162,11 +152,8 @@ def simulate(
     # as the checks have left them
     cut, files, given_events = cast(Window | None, window), cast(Any, plugins), cast(Any, events)
     load = workload_given(workload, cut)
-    if cut is not None and isinstance(load, workloads.Workload) and load.recorded:
-        early = [job for job in load.jobs if job.submit_time_s > cut.end_s]
-        if early:
-            problem = f"is not cut to the window: job {early[0].name!r} is submitted at {early[0].submit_time_s:g} s"
-            raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
+    if isinstance(load, workloads.Workload):
+        check_cut(load, cut)
     spec = RunSpec(
         platform_given(platform),
         load,
@@ -195,43 +182,6 @@ def simulate(
     return result
 
 
-@checked(cases=_cases, progress=_progress)
-def compare(
-    cases: Mapping[str, Result | Mapping[str, Any]], *, progress: ProgressLike = None, **shared: Any
-) -> pd.DataFrame:
-    """Run several cases, or take their results; the metrics side by side, a row a case.
-
-    Args:
-        cases: Label -> a `Result`, or the arguments of `simulate` in which it differs.
-        progress: As for `simulate`; called with the time and the jobs of the case that runs.
-        shared: Arguments of `simulate` that all cases have; `options` of a case come on top of shared ones.
-
-    Returns:
-        A DataFrame with the index `case` and a column for each metric that any case has.
-    """
-    import pandas as pd
-
-    rows: dict[Any, dict[str, Any]] = {}
-    known = [name for name in inspect.signature(simulate).parameters if name != "progress"]
-    for label, case in cases.items():
-        if not isinstance(case, Result):
-            own = options_of(f"case {label!r}", case)
-            unknown = next((name for name in (*shared, *own) if name not in known), None)
-            if unknown is not None:
-                raise InputError(
-                    f"case {label!r}", f"no argument {unknown!r}", f"those of simulate are {', '.join(known)}"
-                )
-            lacking = next((name for name in ("platform", "workload") if name not in {**shared, **own}), None)
-            if lacking is not None:
-                raise InputError(f"case {label!r}", f"has no {lacking}", "give it to the case or to all")
-            both = (options_of("options", given.get("options")) for given in (shared, own))
-            own["options"] = {name: value for given in both for name, value in given.items()}
-            case = simulate(**{**shared, **own}, progress=progress)
-        rows[label] = case.metrics
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("case")
-    return table.dropna(axis="columns", how="all")
-
-
 @checked(
     declared=path_or,
     results=path_or,
@@ -240,7 +190,7 @@ def compare(
     dask=optional(text),
     progress=function_or_none,
 )
-def sweep(
+def campaign(
     declared: PathLike,
     *,
     results: PathLike = "results",
@@ -264,16 +214,16 @@ def sweep(
     """
     import pandas as pd
 
-    from batwatt.campaign.campaign import Backend, campaign_in, campaign_of, carry_out
+    from batwatt.study.campaign import Backend, campaign_in, campaign_of, carry_out
 
     path = Path(declared)
-    campaign = campaign_of(path) if is_folder(path) else campaign_in(path, Path(results), None)
+    folder = campaign_of(path) if is_folder(path) else campaign_in(path, Path(results), None)
     if workers is not None and dask is not None:
         raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
     backend = Backend(Backend.jobs if workers is None else workers, dask)
-    carry_out(campaign, backend, only, progress or (lambda ended, failed, total, left: None))
+    carry_out(folder, backend, only, progress or (lambda ended, failed, total, left: None))
     # pyarrow does not open all paths
-    return pd.read_parquet(io.BytesIO((campaign.store.folder / "table.parquet").read_bytes()))
+    return pd.read_parquet(io.BytesIO((folder.store.folder / "table.parquet").read_bytes()))
 
 
 def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:
@@ -290,6 +240,14 @@ def workload_given(given: WorkloadLike, window: Window | None = None) -> Path | 
         return Workload.from_frame(cast(Any, given), window=None if window is None else (window.begin_s, window.end_s))
     found: Path | workloads.Workload = path_or("workload", given, workloads.Workload)
     return found
+
+
+def check_cut(workload: workloads.Workload, window: Window | None) -> None:
+    """Raise InputError for a trace that has jobs after the window."""
+    late = [job for job in workload.jobs if window and workload.recorded and job.submit_time_s > window.end_s]
+    if late:
+        problem = f"is not cut to the window: job {late[0].name!r} is submitted at {late[0].submit_time_s:g} s"
+        raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
 
 
 def platform_given(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batwatt.campaign import WORKERLESS_S
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
 from batwatt.cli.printing import below, counting_bar, note, show_table, tabular, tell
 from batwatt.cli.results import FigureKinds, report
 from batwatt.errors import InputError, message, printable
+from batwatt.study import WORKERLESS_S
 
 if TYPE_CHECKING:
-    from batwatt.campaign.campaign import Backend, CampaignFolder, Report, StudyProgress
+    from batwatt.study.campaign import Backend, CampaignFolder, Report, StudyProgress
 
 REPORTED_EVERY_S, DRAWN_EVERY_S = 30.0, 0.1
 
@@ -56,7 +56,7 @@ class ResultsOptions:
 
     def campaign(self, known: Path) -> CampaignFolder:
         """The campaign of a folder of results or of a YAML file. Raises InputError."""
-        from batwatt.campaign.campaign import campaign_in, campaign_of
+        from batwatt.study.campaign import campaign_in, campaign_of
 
         try:
             is_folder = known.is_dir()
@@ -91,7 +91,7 @@ class WorkerOptions:
     @property
     def backend(self) -> Backend:
         """Raises InputError."""
-        from batwatt.campaign.campaign import Backend
+        from batwatt.study.campaign import Backend
 
         remote, workerless_s = self.dask is not None or self.dask_jobqueue is not None, self.worker_timeout
         if self.dask is not None and self.dask_jobqueue is not None:
@@ -138,7 +138,7 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
 
 def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> int:
     """Run, tell the state, and return the exit code."""
-    from batwatt.campaign.campaign import carry_out
+    from batwatt.study.campaign import carry_out
 
     with progress() as report:
         states = carry_out(declared, way, only, report)
@@ -174,7 +174,7 @@ def run_command(
 
     [bold]Example:[/] batwatt campaign run start/first.yaml
     """
-    from batwatt.campaign.campaign import campaign_in
+    from batwatt.study.campaign import campaign_in
 
     return _carry_out(campaign_in(declared, results.results, results.name), workers.backend, only or ())
 

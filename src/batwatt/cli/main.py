@@ -28,7 +28,7 @@ COMMANDS = {
     "Begin": {"init": "init:init"},
     "Simulate": {
         "run": "simulate:run_command",
-        "compare": "simulate:compare_command",
+        "compare": "comparison:compare_command",
         "optimum": "optimum:optimum",
         "campaign": "campaign:campaign",
         "checkpoint": "checkpoint:checkpoint",

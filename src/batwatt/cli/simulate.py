@@ -1,4 +1,4 @@
-"""The commands `run` and `compare`."""
+"""The command `run`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from batwatt.cli.batsim import HostOptions, Switches
-from batwatt.cli.comparison import SystemsOptions, compare_systems_of
+from batwatt.cli.batsim import Switches
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     ENGINE,
@@ -25,7 +24,6 @@ from batwatt.cli.options import (
     Prefix,
     PriceText,
     SchedulerName,
-    SchedulerOfSettings,
     Timeout,
     patience_of,
 )
@@ -172,98 +170,3 @@ def _jobs_of(spec: RunSpec) -> int:
     # kept for the run
     platform = platform_of(spec.platform, spec.hosts)
     return len(cached_trace(spec.workloads[0], spec.window, len(platform), spec.length_unit, spec.log).jobs)
-
-
-@tabular
-def compare_command(
-    *,
-    workload: Jobs,
-    envelope: EnvelopeText = None,
-    platform: OptionalPlatform = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-c", "--case", help="LABEL=OPTIONS (JSON), or LABEL=SCHEDULER OPTIONS: one run of it; repeatable."
-        ),
-    ] = None,
-    scheduler: SchedulerOfSettings = None,
-    plugin: Plugins = None,
-    export: Prefix = Path("out/compare"),
-    hosts: HostOptions,
-    systems: SystemsOptions,
-) -> None:
-    """Run several settings of a scheduler side by side, or several systems: one table, measured alike.
-
-    Of settings all files of each run are written, and a picture of power against the envelope. Of systems
-    (--preset systems, or cases that name a scheduler) the page EXPORT.html, EXPORT_comparison.csv and EXPORT_jobs.csv.
-
-    [bold]Example:[/]
-    batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
-      --envelope power_profiles/profile3.csv
-      -c 'HFLD={"response": "hfld"}' -c 'no configuration={"response": "none"}'
-    """
-    from batwatt.inputs.platforms.host_choice import HostChoice
-    from batwatt.inputs.series.series_csv import read_series
-    from batwatt.results.plots import plot_power
-    from batwatt.results.power import power_series
-    from batwatt.results.writers import file_of
-    from batwatt.run.find_scheduler import make_scheduler
-    from batwatt.run.inputs import envelope_named
-    from batwatt.run.spec import RunSpec
-
-    case = case or []
-    if systems.wanted(case):
-        if hosts.choice != HostChoice():
-            raise InputError("--mmax, --master-host", "are not for a comparison of systems", "leave them out")
-        if scheduler is not None:
-            hint = "leave it out, and give cases LABEL=SCHEDULER"
-            raise InputError("--scheduler", "is not for a comparison of systems", hint)
-        compare_systems_of(systems, platform, workload, envelope, case, export)
-        return
-    systems.refuse()
-    if envelope is None:
-        raise InputError("--envelope", "is missing", "give a file, or a text such as power:solar.csv,peak_w=50000")
-    if platform is None:
-        raise InputError("--platform", "is missing", "give a platform file with -p")
-    if not case:
-        raise InputError("--case", "is missing", "give one with -c, or --preset systems")
-    scheduler = scheduler or "powercap"
-    specs: list[tuple[str, RunSpec]] = []
-    for text in case:
-        label, sign, options = text.partition("=")
-        if not sign or not label.strip():
-            raise InputError("--case", f"{text!r} is not LABEL=OPTIONS", 'write \'HFLD={"response": "hfld"}\'')
-        name = "".join(c if c.isalnum() else "-" for c in label.strip().lower()).strip("-")
-        prefix = export.with_name(f"{export.name}-{name}")
-        if not name or any(spec.prefix == prefix for _, spec in specs):
-            problem = f"{label.strip()!r} gives no file name of its own ({prefix}_*)"
-            raise InputError("--case", problem, "choose another label")
-        chosen = read_options(options, f"--case {label.strip()}")
-        spec = RunSpec(
-            platform,
-            workload[0],
-            scheduler,
-            chosen,
-            prefix,
-            envelope_named(envelope),
-            more_workloads=tuple(workload[1:]),
-            hosts=hosts.choice,
-            plugins=tuple(plugin or ()),
-            log=systems.machines.log.options,
-        )
-        specs.append((label.strip(), spec))
-    for _, spec in specs:
-        # what is wrong with a later case is said before the first one runs
-        make_scheduler(scheduler, spec.scheduler_options())
-    results = _run_all(specs)
-    written = file_of(results[0][1].prefix, "envelope")
-    series = read_series(written if written.exists() else envelope)
-    picture = file_of(export, "power", ".png")
-    traces = [
-        (label, power_series(result.prefix, end_s))
-        for label, result in results
-        if (end_s := result.metrics["makespan_s"])
-    ]
-    if traces:
-        plot_power(traces, series, picture)
-        below(f"picture: {printable(picture)}")

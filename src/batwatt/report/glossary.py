@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from batwatt.errors import extra
+from markupsafe import Markup, escape
+
 from batwatt.report.table import GOODPUTS, POWERS
 from batwatt.results.figures import Figure
-
-with extra("report"):
-    from markupsafe import Markup, escape
 
 TERMS = {
     "algorithm": "a scheduler with its options; in the campaign's file a case with its label",

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+
 from batwatt import __version__
-from batwatt.errors import extra
 from batwatt.report.chart import ReportFigure
 from batwatt.report.glossary import Glossary
-
-with extra("report"):
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 
 @dataclass(frozen=True)

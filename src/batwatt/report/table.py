@@ -13,9 +13,6 @@ from batwatt.errors import InputError, extra
 from batwatt.results.figures import FIGURES, METRICS, figures_of
 from batwatt.results.writers import file_of
 
-with extra("report"):
-    import pyarrow
-
 TABLE = "table.parquet"
 DONE = "done"
 OPTIMUM_SCHEDULER = "optimum"
@@ -117,6 +114,8 @@ class SavedCampaign:
 
 def read_campaign(folder: Path | str) -> SavedCampaign:
     """The campaign whose results are in a folder. Raises InputError if it is none, not run yet, or of another form."""
+    with extra("campaign"):
+        import pyarrow
     folder = Path(folder)
     path = folder / TABLE
     if not path.is_file():

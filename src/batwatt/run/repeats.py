@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _PLACEHOLDER = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z%]")
 
@@ -36,3 +38,25 @@ class Repeats:
 def _line(record: logging.LogRecord, more: int) -> str:
     text = " ".join(record.getMessage().split())
     return f"{text} (and {more:,} more like this)" if more else text
+
+
+class _Gatherer(logging.Handler):
+    """Adds warnings to `repeats`."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.repeats = Repeats()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.repeats.add(record)
+
+
+@contextmanager
+def noted() -> Iterator[Repeats]:
+    """Gather the warnings logged within, instead of writing them."""
+    logger, gatherer = logging.getLogger(), _Gatherer()
+    before, logger.handlers = logger.handlers, [gatherer]
+    try:
+        yield gatherer.repeats
+    finally:
+        logger.handlers = before

@@ -12,7 +12,7 @@ from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
 from batwatt.report.front import dominates
 from batwatt.report.means import Difference, mean_of
-from batwatt.results.compared import COMPARED, CaseFacts, summary_of
+from batwatt.results.compared import COMPARED, CaseFacts, by_sample, samples_of, summary_of
 from batwatt.results.figures import Figure, figures_of
 from batwatt.results.groups import known_groupings, paired_of, union_of
 from batwatt.results.power import PowerTrace
@@ -74,9 +74,14 @@ class ComparedSystems:
         return {label: Look(number) for number, label in enumerate(self.labels)}
 
     @cached_property
-    def seeds(self) -> int:
-        """How many seeds there are."""
-        return int(self.table["seed"].nunique())
+    def samples(self) -> int:
+        """How many windows, or seeds of one window, there are."""
+        return samples_of(self.table)
+
+    @property
+    def kind(self) -> str:
+        """What the samples are."""
+        return "windows" if self.table["window"].nunique() > 1 else "seeds"
 
     @cached_property
     def total(self) -> int:
@@ -142,7 +147,7 @@ class ComparedSystems:
 
     def difference(self, measure: Figure, label: str, other: str | None = None) -> Difference:
         """By how much a case has more than another, by default the reference; paired by seed."""
-        wide = self.table.pivot(index="seed", columns="case", values=measure.name)
+        wide = by_sample(self.table, measure.name)
         found = Difference(*mean_of(wide[label].astype(float).sub(wide[other or self.reference]).dropna()))
         # rounding is no chance
         return found if found.error > ROUNDING * abs(found.mean) else replace(found, error=0.0 * found.error)

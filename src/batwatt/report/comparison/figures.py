@@ -115,6 +115,6 @@ def power_figure(data: ComparedSystems) -> ReportFigure:
             f" Means over {plain(width_s / 60.0)} min, so that there may be red and grey at one time; the pale band is "
             "from the least to the largest power within."
         )
-    if data.seeds > 1:
-        text += " The first seed."
+    if data.samples > 1:
+        text += f" The first of {data.samples} {data.kind}."
     return ReportFigure("power", title, text, charts, folded=True)

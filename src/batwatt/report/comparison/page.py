@@ -38,7 +38,10 @@ def write_comparison_page(path: Path | str, data: ComparedSystems) -> Path:
 def comparison_page(data: ComparedSystems) -> str:
     """The page as HTML."""
     meanings = [*((measure.title, measure.meaning) for measure in data.measures), *TERMS.items()]
-    count, several = len(data.labels), f" ± its standard error over {data.seeds} seeds" if data.seeds > 1 else ""
+    count, several = (
+        len(data.labels),
+        f" ± its standard error over {data.samples} {data.kind}" if data.samples > 1 else "",
+    )
     cases = [f"Small numbers: difference to “{data.reference}”{several}."] if count > 1 else []
     cases.append(
         f"Green: the best of the cases that keep to the envelope and finish at least {percent(ENOUGH)} of the jobs "
@@ -47,7 +50,7 @@ def comparison_page(data: ComparedSystems) -> str:
     waits = [
         f"In the row of “{data.reference}”: mean wait and slowdown at full speed of its finished jobs. In the other "
         "rows: what is added to these, on average over the jobs that finish in both; and the share of jobs that do not "
-        f"finish.{' The first seed.' * (data.seeds > 1)}"
+        f"finish.{' The first seed.' * (data.samples > 1 and data.kind == 'seeds')}"
     ]
     front, power = front_figure(data), power_figure(data)
     about = [text_table("abouts", "The cases", ("case", "scheduler", "options", "follows"), about_cases(data))]

@@ -54,7 +54,7 @@ def headline(data: ComparedSystems) -> str:
     if label == data.reference:
         return f"{name} keeps to the envelope and has the lowest slowdown"
     difference = data.difference(SLOWDOWN, label)
-    if data.seeds > 1 and difference.error > 0.0 and not difference.counts:
+    if data.samples > 1 and difference.error > 0.0 and not difference.counts:
         return f"{name} keeps to the envelope; its slowdown does not differ from “{reference}” beyond chance"
     ratio = data.value(SLOWDOWN, label) / data.value(SLOWDOWN, data.reference)
     if not math.isfinite(ratio):
@@ -168,7 +168,7 @@ def _against(data: ComparedSystems, measure: Figure, label: str, other: str | No
 def _sure(data: ComparedSystems, label: str) -> str:
     """Whether a difference in slowdown to the reference is more than chance; nothing of one seed or of no chance."""
     found = data.difference(SLOWDOWN, label)
-    if data.seeds < 2 or not found.error > 0.0:
+    if data.samples < 2 or not found.error > 0.0:
         return ""
     return ", more than chance" if found.counts else ", no more than chance"
 
@@ -255,17 +255,17 @@ def _named(data: ComparedSystems, label: str) -> str:
 def _chance(data: ComparedSystems) -> str:
     """Whether differences are larger than their errors."""
     random = [label for label in data.labels if data.cases[label].random]
-    if not random:
-        return "" if data.seeds < 2 else f"No case draws at random: all {data.seeds} seeds give the same numbers."
-    if data.seeds < 2:
+    if not random and data.kind == "seeds":
+        return "" if data.samples < 2 else f"No case draws at random: all {data.samples} seeds give the same numbers."
+    if data.samples < 2:
         return (
-            f"What may draw at random ran once ({cases(random)}): differences of a few % may be chance. --seeds 5 "
-            "gives standard errors."
+            f"What may draw at random ran once ({cases(random)}): differences of a few % may be chance. --seeds 5, or "
+            "--samples 5, gives standard errors."
         )
     first, found = quoted(data.reference), []
     near, far = _verdicts(data, data.reference, data.labels)
     if far:
-        least = f"{sure(data.seeds):.3g} standard errors (95 %, Student's t)"
+        least = f"{sure(data.samples):.3g} standard errors (95 %, Student's t)"
         found.append(f"{cases(far)} differ{'s' * (len(far) == 1)} from {first} by more than {least}")
     if near:
         found.append(f"{cases(near)} {'is' if len(near) == 1 else 'are'} not distinguishable from {first}")
@@ -275,13 +275,13 @@ def _chance(data: ComparedSystems) -> str:
         if like:
             found.append(f"{cases(like)} {'is' if len(like) == 1 else 'are'} not distinguishable from {quoted(chosen)}")
     if not found:
-        found = ["no difference depends on the seed"]
+        found = [f"no difference depends on the {data.kind[:-1]}"]
     elif len(near) + len(far) + 1 < len(data.labels):
-        found.append("the other differences do not depend on the seed")
-    return (
-        f"{data.seeds} seeds, paired, {SLOWDOWN.title}: {'; '.join(found)}. Seeds are those of the schedulers: they "
-        "say nothing about other jobs or other weather."
-    )
+        found.append(f"the other differences do not depend on the {data.kind[:-1]}")
+    text = f"{data.samples} {data.kind}, paired, {SLOWDOWN.title}: {'; '.join(found)}."
+    if data.kind == "windows":
+        return f"{text} They are windows of one workload: they say nothing about other sites or other years."
+    return f"{text} Seeds are those of the schedulers: they say nothing about other jobs or other weather."
 
 
 def _verdicts(data: ComparedSystems, other: str, labels: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from batwatt.campaign.files import InputFile
-from batwatt.campaign.spec import Capacities, canonical, filled, points_of
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
 from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
 from batwatt.model.window import Window
+from batwatt.study.files import InputFile
+from batwatt.study.spec import Capacities, canonical, filled, points_of
 from batwatt.units import number_text
 
 SEED = "seed"

@@ -12,17 +12,6 @@ from functools import cache
 from pathlib import Path
 
 from batwatt import __version__
-from batwatt.campaign import WORKERLESS_S
-from batwatt.campaign.cells import Cell, code_digest, expand
-from batwatt.campaign.execute import CellOutcome, CellTask, task_of
-from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.pools import check_dask, dask_client, run_here, run_on_dask
-from batwatt.campaign.processes import cpu_count
-from batwatt.campaign.sources import GeneratedPlatform
-from batwatt.campaign.spec import OPTIMUM, Campaign, folder_name
-from batwatt.campaign.store import COPY, CampaignStopped, CellRecord, Store, check_studies
-from batwatt.campaign.table import write_table
-from batwatt.campaign.yaml_model import parse_declared
 from batwatt.errors import InputError
 from batwatt.files import read_text
 from batwatt.inputs.platforms.host_choice import platform_of
@@ -31,18 +20,27 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.model.series import Series
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler
 from batwatt.run.inputs import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.run.metadata import version_of
+from batwatt.study import WORKERLESS_S
+from batwatt.study.cells import Cell, code_digest, expand
+from batwatt.study.comparison import ANY
+from batwatt.study.execute import CellOutcome, CellTask, task_of
+from batwatt.study.generated import GeneratedCapacity
+from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
+from batwatt.study.processes import cpu_count
+from batwatt.study.sources import GeneratedPlatform
+from batwatt.study.spec import OPTIMUM, Campaign, folder_name
+from batwatt.study.store import COPY, CampaignStopped, CellRecord, Store, check_studies
+from batwatt.study.table import write_table
+from batwatt.study.yaml_model import parse_declared
 
 LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
 """Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
 of those to do that is left (1 at the start), as they change."""
 STATES = ("done", "failed", "missing")
-ANY = Series((0.0,), (1.0,), "machines")
-"""Stands for a capacity that is generated when the run starts, where options are tried."""
 RUN_S = 0.1
 """What a run costs relative to an optimum, whose effort is about a second each: to estimate the time left only."""
 

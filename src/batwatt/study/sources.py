@@ -11,10 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batwatt.campaign.files import InputFile, digest_of
-from batwatt.campaign.generated import GeneratedCapacity, generated_capacities
-from batwatt.campaign.generators import GENERATORS, Generator
-from batwatt.campaign.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 from batwatt.errors import InputError
 from batwatt.files import is_file, is_folder
 from batwatt.inputs.platforms.host_choice import HostChoice
@@ -24,6 +20,10 @@ from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
 from batwatt.run.inputs import is_trace
+from batwatt.study.files import InputFile, digest_of
+from batwatt.study.generated import GeneratedCapacity, generated_capacities
+from batwatt.study.generators import GENERATORS, Generator
+from batwatt.study.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 
 OWN_ZERO = LogOptions(begin="0")
 """Traces that are generated begin at 0 s, whenever their first job is submitted."""

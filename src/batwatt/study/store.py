@@ -15,11 +15,11 @@ from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from batwatt.campaign.execute import BOUNDS
-from batwatt.campaign.files import InputFile
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
 from batwatt.files import is_folder, sync, whole_file
 from batwatt.results.figures import METRICS
+from batwatt.study.execute import BOUNDS
+from batwatt.study.files import InputFile
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
 FULL = (errno.ENOSPC, errno.EDQUOT)

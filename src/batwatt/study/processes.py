@@ -17,14 +17,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from batwatt.campaign.orphans import end_with
-from batwatt.campaign.store import CampaignStopped
+from batwatt.study.orphans import end_with
+from batwatt.study.store import CampaignStopped
 
 Given = TypeVar("Given")
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 COLLECT_S = 1.0
 """Time between two collections of garbage in a process, s: one takes some 50 ms."""
 DEATHS = 3
-"""How often in a row processes may die before they have begun with anything."""
+"""How often in a row processes may die before they have begun with anything, and how often the one of an item."""
 QUOTAS = (
     Path("/sys/fs/cgroup/cpu.max"),
     *(Path(f"/sys/fs/cgroup/cpu/cpu.cfs_{name}_us") for name in ("quota", "period")),
@@ -50,8 +50,8 @@ class Died(Generic[Given]):
 class _Worker:
     """A process, and the number of the item that it has; it is `ready` once it has said so."""
 
-    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> None:
-        context = _context(function)
+    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any], method: str | None) -> None:
+        context = _context(function, method)
         self.pipe, theirs = context.Pipe()
         starter = os.getpid() if context.get_start_method() == "fork" else None
         self.number: int | None = None
@@ -82,13 +82,14 @@ class _Worker:
 
 
 def in_processes(
-    function: Callable[[Given], Result], items: Sequence[Given], jobs: int
+    function: Callable[[Given], Result], items: Sequence[Given], jobs: int, method: str | None = None
 ) -> Generator[Result | Died[Given], None, None]:
     """Results of a function in `jobs` processes as they are ready; what it raises is raised here.
 
     A process that dies is replaced; the next item is given to it before a result is used. The processes end with this
-    one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. Raises
-    CampaignStopped if processes cannot be started, or die before they begin.
+    one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. `method` starts
+    them, as `fork` does, which needs nothing that can be pickled; None: what is safe. Raises CampaignStopped if
+    processes cannot be started, or die before they begin.
     """
     waiting = deque(range(len(items)))
     workers: dict[Any, _Worker] = {}
@@ -101,7 +102,7 @@ def in_processes(
         while waiting and len(workers) < jobs:
             # an interrupt before the process is listed would leave it behind, and this one would wait for its end
             with _interrupts_blocked():
-                worker = _started(function, items)
+                worker = _started(function, items, method)
                 workers[worker.pipe] = worker
             worker.give(waiting.popleft())
 
@@ -136,9 +137,40 @@ def in_processes(
             worker.end()
 
 
-def _started(function: Callable[[Any], Any], items: Sequence[Any]) -> _Worker:
+def run_safely(
+    function: Callable[[Given], Result],
+    items: Sequence[Given],
+    jobs: int,
+    again: Callable[[Given], None],
+    failed: Callable[[Given, str], Result],
+    method: str | None = None,
+) -> Iterator[Result]:
+    """Results as of `in_processes`. An item whose process dies is told to `again`, and runs alone at the end.
+
+    An item whose process has died `DEATHS` times has the result that `failed` makes of a text.
+    """
+    died: list[Given] = []
+    with closing(in_processes(function, items, jobs, method)) as results:
+        for result in results:
+            if isinstance(result, Died):
+                again(result.item)
+                died.append(result.item)
+            else:
+                yield result
+    for item in died:
+        for _ in range(DEATHS - 1):
+            [result] = in_processes(function, [item], 1, method)
+            if not isinstance(result, Died):
+                yield result
+                break
+        else:
+            text = f"the process that ran it died {DEATHS} times (killed from outside, out of memory, or a crash)"
+            yield failed(item, text)
+
+
+def _started(function: Callable[[Any], Any], items: Sequence[Any], method: str | None) -> _Worker:
     try:
-        return _Worker(function, items)
+        return _Worker(function, items, method)
     except OSError as error:
         raise CampaignStopped(f"no process can be started ({error.strerror or error}); see the memory") from None
 
@@ -185,7 +217,9 @@ def _forget() -> None:
     gc.freeze()
 
 
-def _context(function: Callable[[Any], Any]) -> Any:
+def _context(function: Callable[[Any], Any], method: str | None) -> Any:
+    if method is not None:
+        return multiprocessing.get_context(method)
     if sys.platform == "linux" and threading.active_count() == 1:
         return multiprocessing.get_context("fork")
     # which is started with the first process, and would let interrupts through

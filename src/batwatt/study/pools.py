@@ -6,21 +6,19 @@ import importlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from batwatt.campaign.execute import CellOutcome, CellTask, execute, execute_quietly
-from batwatt.campaign.processes import Died, in_processes
-from batwatt.campaign.store import CampaignStopped
-from batwatt.campaign.yaml_model import Declared, read_declared
 from batwatt.errors import InputError, extra
+from batwatt.study.execute import CellOutcome, CellTask, execute, execute_quietly
+from batwatt.study.processes import run_safely
+from batwatt.study.store import CampaignStopped
+from batwatt.study.yaml_model import Declared, read_declared
 
-DEATHS = 3
-"""How often the process that runs a cell may die before the cell counts as failed."""
 CONNECT_S = 20.0
 LOOK_S = 1.0
 """How often it looks for workers while no run ends."""
@@ -31,31 +29,15 @@ SECURE = ("tls", "wss")
 
 
 def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) -> Iterator[CellOutcome]:
-    """Run cells in `jobs` processes; `note` receives those that die.
+    """Run cells in `jobs` processes; `note` receives those that die. One that dies again and again is a failed cell."""
 
-    A cell whose process dies (killed, out of memory) runs again at the end, alone; one whose process dies again and
-    again is a failed cell.
-    """
-    died: list[CellTask] = []
-    with closing(in_processes(execute_quietly, tasks, jobs)) as outcomes:
-        for outcome in outcomes:
-            if isinstance(outcome, Died):
-                note(f"a worker process died: run {outcome.item.key[:12]} is run again at the end, alone")
-                died.append(outcome.item)
-            else:
-                yield outcome
-    for task in died:
-        yield _run_alone(task)
+    def failed(task: CellTask, text: str) -> CellOutcome:
+        return CellOutcome(task.key, "failed", text)
 
+    def again(task: CellTask) -> None:
+        note(f"a worker process died: run {task.key[:12]} is run again at the end, alone")
 
-def _run_alone(task: CellTask) -> CellOutcome:
-    """Run a cell whose process died once, and may die again."""
-    for _ in range(DEATHS - 1):
-        [outcome] = in_processes(execute_quietly, [task], 1)
-        if not isinstance(outcome, Died):
-            return outcome
-    text = f"the process that ran it died {DEATHS} times (killed from outside, out of memory, or a crash)"
-    return CellOutcome(task.key, "failed", text)
+    return run_safely(execute_quietly, tasks, jobs, again, failed)
 
 
 class JobQueue(Declared):

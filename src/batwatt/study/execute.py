@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import logging
 import math
 import platform as python_platform
 import tempfile
@@ -16,11 +15,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
-from batwatt.campaign.cells import Cell, code_digest
-from batwatt.campaign.files import InputFile, digest_of
-from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.sources import GeneratedPlatform
-from batwatt.campaign.spec import OPTIMUM
 from batwatt.errors import BatwattError, message
 
 # what a run loads late, before processes are forked: the code that they run is that of the key
@@ -28,9 +22,14 @@ from batwatt.results import classes as classes
 from batwatt.results import unfinished as unfinished
 from batwatt.results.figures import Values, rounded
 from batwatt.run.find_scheduler import load_plugins, loaded_plugins
-from batwatt.run.repeats import Repeats
+from batwatt.run.repeats import noted
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
+from batwatt.study.cells import Cell, code_digest
+from batwatt.study.files import InputFile, digest_of
+from batwatt.study.generated import GeneratedCapacity
+from batwatt.study.sources import GeneratedPlatform
+from batwatt.study.spec import OPTIMUM
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
 """What a row of the optimum has besides the metrics."""
@@ -128,26 +127,9 @@ def execute(task: CellTask) -> CellOutcome:
 
 def execute_quietly(task: CellTask) -> CellOutcome:
     """`execute` in a process of its own: what is logged there comes back as notes, and what is printed is dropped."""
-    handler = _Notes()
-    logger = logging.getLogger()
-    logger.addHandler(handler)
-    try:
-        with redirect_stdout(StringIO()):
-            outcome = execute(task)
-    finally:
-        logger.removeHandler(handler)
-    return replace(outcome, notes=tuple(message(line) for _, line in handler.repeats.take()[:MAX_NOTES]))
-
-
-class _Notes(logging.Handler):
-    """Remembers warnings."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.repeats = Repeats()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.repeats.add(record)
+    with noted() as repeats, redirect_stdout(StringIO()):
+        outcome = execute(task)
+    return replace(outcome, notes=tuple(message(line) for _, line in repeats.take()[:MAX_NOTES]))
 
 
 def _attempt(task: CellTask, folder: Path) -> CellOutcome:

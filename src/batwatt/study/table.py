@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
-from batwatt.campaign.cells import Cell
-from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.spec import canonical, plain
-from batwatt.campaign.store import CellRecord
 from batwatt.errors import extra
 from batwatt.results.figures import METRICS
+from batwatt.study.cells import Cell
+from batwatt.study.generated import GeneratedCapacity
+from batwatt.study.spec import canonical, plain
+from batwatt.study.store import CellRecord
 
 with extra("campaign"):
     import pyarrow as pa

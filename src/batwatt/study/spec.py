@@ -13,12 +13,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
-from batwatt.campaign.generators import GENERATORS
-from batwatt.campaign.yaml_model import Declared, wrong
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.run.spec import EngineName
+from batwatt.study.generators import GENERATORS
+from batwatt.study.yaml_model import Declared, wrong
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPTIMUM = "optimum"

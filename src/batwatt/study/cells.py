@@ -16,9 +16,14 @@ from typing import Any
 
 import batwatt
 from batwatt import __version__
-from batwatt.campaign.files import InputFile
-from batwatt.campaign.generated import GeneratedCapacity
-from batwatt.campaign.sources import (
+from batwatt.errors import InputError, UnknownNameError
+from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
+from batwatt.run.metadata import version_of
+from batwatt.run.spec import EngineName
+from batwatt.scheduling.base import Scheduler
+from batwatt.study.files import InputFile
+from batwatt.study.generated import GeneratedCapacity
+from batwatt.study.sources import (
     CapacityFile,
     GeneratedPlatform,
     MissingFileError,
@@ -26,12 +31,7 @@ from batwatt.campaign.sources import (
     Sources,
     WorkloadFile,
 )
-from batwatt.campaign.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
-from batwatt.errors import InputError, UnknownNameError
-from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
-from batwatt.run.metadata import version_of
-from batwatt.run.spec import EngineName
-from batwatt.scheduling.base import Scheduler
+from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 
 FORMAT = 1
 """Version of what a key is made of and of the files of cells."""

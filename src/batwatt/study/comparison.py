@@ -1,0 +1,254 @@
+"""The runs of a comparison: cases x windows x seeds, each against the same power, in processes of this machine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from batwatt.errors import BatwattError, InputError, message
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.model.machines import MachineSpec
+from batwatt.model.platform import Platform
+from batwatt.model.series import Series
+from batwatt.model.site import MachinePower
+from batwatt.results.compared import COMPARED, CaseFacts
+from batwatt.results.figures import Values, rounded
+from batwatt.results.outcomes import JobOutcomes
+from batwatt.results.power import PowerTrace
+from batwatt.results.power import compare as against
+from batwatt.run.find_scheduler import SchedulerError, make_scheduler, scheduler_class
+from batwatt.run.repeats import noted
+from batwatt.run.resolve import resolve
+from batwatt.run.run import perform, staging, warn_if_none_finished
+from batwatt.run.spec import RunSpec
+from batwatt.scheduling.base import Scheduler
+from batwatt.study.processes import run_safely
+from batwatt.study.samples import Sample
+
+_log = logging.getLogger(__name__)
+LIMITS = ("envelope", "none", "mean")
+"""What of an envelope a case may follow."""
+ANY = Series((0.0,), (1.0,), "machines")
+"""Stands for the capacity that a run makes of the power, where options are tried."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case: a scheduler and its options. `limit`: what of the envelope it follows, all, none, or its mean."""
+
+    scheduler: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
+    limit: str = "envelope"
+
+    @property
+    def name(self) -> str:
+        """The scheduler's name, or that of its class."""
+        return self.scheduler if isinstance(self.scheduler, str) else str(self.scheduler.__name__)
+
+    @property
+    def draws(self) -> bool:
+        """Whether the scheduler has a seed, and the case leaves it open."""
+        kind = scheduler_class(self.scheduler)
+        return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields.keys() - self.options.keys()
+
+    @property
+    def facts(self) -> CaseFacts:
+        """What pages say of it."""
+        return CaseFacts(self.name, self.options, self.limit, self.draws)
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """A run: the label of its case, the number of its window from 1, and the seed of what it draws."""
+
+    case: str
+    window: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What of a run is compared; `notes` are the warnings of its process."""
+
+    task: RunTask
+    outcomes: JobOutcomes
+    trace: PowerTrace | None
+    metrics: Values
+    rejections: Mapping[str, int]
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that could not be carried out, and why."""
+
+    task: RunTask
+    error: BatwattError
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """What all runs of a comparison share, read once; `keep` is the prefix of the files of each run."""
+
+    platform: Platform | MachineSpec
+    hosts: Platform
+    samples: Sequence[Sample]
+    cases: Mapping[str, Case]
+    seeds: Sequence[int]
+    keep: Path | None = None
+
+    @property
+    def tasks(self) -> list[RunTask]:
+        """All runs: a case that draws nothing runs once in each window."""
+        windows = range(1, len(self.samples) + 1)
+        return [
+            RunTask(label, window, seed)
+            for label, case in self.cases.items()
+            for window in windows
+            for seed in (self.seeds if case.draws else self.seeds[:1])
+        ]
+
+    def prefix_of(self, task: RunTask) -> Path | None:
+        """The prefix of the files of a run: window and seed are in it if there are several."""
+        if self.keep is None:
+            return None
+        words = "".join(c if c.isalnum() else "-" for c in task.case.lower()).strip("-")
+        window = f"-window{task.window}" if len(self.samples) > 1 else ""
+        seed = f"-seed{task.seed}" if len(self.seeds) > 1 and self.cases[task.case].draws else ""
+        return self.keep.with_name(f"{self.keep.name}-{words}{window}{seed}")
+
+    def check_prefixes(self) -> None:
+        """Raise InputError for two cases whose files would have one name, or none."""
+        taken: dict[Path, str] = {}
+        for label in self.cases if self.keep is not None else ():
+            prefix = self.prefix_of(RunTask(label, 1, self.seeds[0]))
+            if prefix is None or prefix.name.endswith("-") or prefix in taken:
+                raise InputError(f"case {label!r}", f"gives no file name of its own ({prefix}_*)", "change the label")
+            taken[prefix] = label
+
+    def all_measured(self, workers: int, report: Callable[[int, int], None]) -> list[Measured | Failed]:
+        """Carry out all runs, in the order of `tasks`; `report` gets how many have ended, and how many there are.
+
+        Warnings of runs are logged once they have ended, with the label of their case.
+        """
+        tasks = self.tasks
+        ended: dict[RunTask, Measured | Failed] = {}
+        if workers > 1 and len(tasks) > 1:
+            # children have what was read: nothing but figures goes from one process to another
+            results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead, "fork")
+        else:
+            results = map(self.measured, tasks)
+        for result in results:
+            ended[result.task] = result
+            report(len(ended), len(tasks))
+        for result in (ended[task] for task in tasks):
+            for note in result.notes if isinstance(result, Measured) else ():
+                _log.warning("case %r: %s", result.task.case, note)
+        return [ended[task] for task in tasks]
+
+    def check_options(self, lenient: Collection[str]) -> None:
+        """Raise InputError for options of a case that is not `lenient`, before anything runs."""
+        for label, case in self.cases.items():
+            kind = scheduler_class(case.scheduler)
+            if label in lenient or not issubclass(kind, Scheduler):
+                continue
+            spec = self._spec_of(RunTask(label, 1, self.seeds[0]))
+            usual = {"capacity": ANY, "signal": spec.carbon or spec.price} | spec.scheduler_options(self.hosts)
+            follows = kind.Options.model_fields.keys()
+            options = {name: value for name, value in usual.items() if name in follows and value is not None}
+            try:
+                make_scheduler(case.scheduler, {**options, **case.options}, kind)
+            except SchedulerError:
+                pass  # of its run
+            except InputError as error:
+                raise InputError(f"case {label!r}", str(error)) from None
+
+    def _spec_of(self, task: RunTask) -> RunSpec:
+        """What determines a run."""
+        case, sample = self.cases[task.case], self.samples[task.window - 1]
+        return RunSpec(
+            self.platform,
+            sample.workload,
+            case.scheduler,
+            {**case.options, "seed": task.seed} if case.draws else case.options,
+            envelope=self._followed(case, sample),
+            carbon=sample.signals["carbon_g"],
+            price=sample.signals["cost"],
+            hosts=HostChoice(),
+        )
+
+    def measured(self, task: RunTask) -> Measured | Failed:
+        """Carry out a run, and write its files if they are kept."""
+        try:
+            with noted() as repeats:
+                outcome = perform(resolve(self._spec_of(task)))
+                if outcome.deadlock is not None:
+                    raise outcome.deadlock
+                figures = outcome.figures
+                warn_if_none_finished(figures.metrics, outcome.resolved.inputs)
+                prefix = self.prefix_of(task)
+                if prefix is not None:
+                    with staging(prefix) as inner:
+                        outcome.write(inner)
+        except BatwattError as error:
+            return Failed(task, error)
+        notes = tuple(message(line) for _, line in repeats.take())
+        metrics = rounded(figures.metrics)
+        return Measured(task, figures.outcomes, figures.power, metrics, figures.rejections, notes)
+
+    def _followed(self, case: Case, sample: Sample) -> Series:
+        """What a case follows of the power."""
+        cap, power = sample.cap, MachinePower.of(self.hosts)
+        if case.limit == "none":
+            return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
+        if case.limit == "envelope":
+            return cap
+        # the mean over its rows and at least until the last submission: a limit of as much energy
+        end_s = max(cap.times_s[-1] + cap.last_step_s, sample.workload.last_submission_s)
+        energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, end_s))
+        return Series((0.0,), (energy_j / end_s,), cap.name, f"mean of {cap.source}")
+
+    def figures_of(self, run: Measured) -> dict[str, float | int | None]:
+        """The figures of a run, rounded as those of its files; against the power of all, whatever its case follows."""
+        cap, power = self.samples[run.task.window - 1].cap, MachinePower.of(self.hosts)
+        figures = {name: run.metrics.get(name) for name in COMPARED}
+        end_s = run.metrics["makespan_s"] or 0.0
+        fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
+        if fed_s > 0.0:
+            used = run.outcomes.useful_host_s / (fed_s * len(self.hosts) / power.machines)
+            figures["fed_host_use"] = round(used, 6)
+        if run.trace is not None:
+            pieces = against(run.trace, cap)
+            figures["violations"] = pieces.violations
+            figures["energy_above_cap_j"] = round(pieces.above_j, 6)
+            figures["unused_j"] = round(pieces.unused_j, 6)
+        return figures
+
+
+def _again(task: RunTask) -> None:
+    _log.warning("case %r: a worker process died: the run starts again at the end, alone", task.case)
+
+
+def _dead(task: RunTask, text: str) -> Failed:
+    return Failed(task, BatwattError(f"case {task.case!r}: {text}"))
+
+
+def refuse_failures(runs: Sequence[Measured | Failed], lenient: Collection[str]) -> dict[str, str]:
+    """Label -> why a case is left out. Raises the error of the first one that is not `lenient`, or if none is left."""
+    errors: dict[str, str] = {}
+    for run in runs:
+        if isinstance(run, Measured) or run.task.case in errors:
+            continue
+        label, error = run.task.case, run.error
+        if label not in lenient:
+            if isinstance(error, InputError):
+                raise InputError(f"case {label!r}", str(error)) from error
+            raise error
+        errors[label] = str(error)
+    if not any(isinstance(run, Measured) and run.task.case not in errors for run in runs):
+        why = "; ".join(f"{label}: {text}" for label, text in errors.items())
+        raise InputError("comparison", "no case could run", why)
+    return errors

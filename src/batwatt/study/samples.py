@@ -1,0 +1,89 @@
+"""Samples of one workload: windows of equal length, each with its jobs and its own 0 s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from batwatt.errors import InputError
+from batwatt.model.clock import date_s_of, date_text
+from batwatt.model.series import Series
+from batwatt.model.signal import Signal
+from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.workload import DEPENDS, RELEASE, START_S, Job, Workload
+from batwatt.units import DAY_S
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Jobs, the power in W that all cases are measured against, and the signals by the figure that uses them."""
+
+    workload: Workload
+    cap: Series
+    signals: Mapping[str, SignalIntegral | None]
+
+
+def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) -> list[Sample]:
+    """Cut a sample into `count` windows of equal length.
+
+    A window has the jobs that are submitted in it; no job runs when it begins. Its begin becomes 0 s of the jobs, the
+    power and the signals.
+
+    Args:
+        whole: All jobs, and what they run under.
+        window: Begin and end in s of what is cut. None: from 0 s to the last submission.
+        count: Number of windows. 1: the whole, as it is.
+
+    Raises:
+        InputError: A window has no jobs.
+    """
+    if count == 1:
+        return [whole]
+    workload = whole.workload
+    begin_s, end_s = window or (0.0, workload.last_submission_s)
+    length_s = (end_s - begin_s) / count
+    fresh = [job for job in workload.jobs if RELEASE not in job.raw and begin_s <= job.submit_time_s <= end_s]
+    parts: list[list[Job]] = [[] for _ in range(count)]
+    for job in fresh:
+        number = int((job.submit_time_s - begin_s) / length_s) if length_s > 0.0 else 0
+        parts[min(number, count - 1)].append(job)
+    samples = []
+    for number, jobs in enumerate(parts):
+        at_s = begin_s + number * length_s
+        if not jobs:
+            problem = f"window {number + 1} of {count}, {at_s:g} to {at_s + length_s:g} s, has no job"
+            raise InputError(workload.source, problem, "take fewer samples, or another window")
+        signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
+        samples.append(Sample(_begun(workload, jobs, at_s), _since(whole.cap, at_s), signals))
+    return samples
+
+
+def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
+    """The workload of some of its jobs, with a time of it as 0 s."""
+    names = {job.name for job in jobs}
+    moved = []
+    for job in jobs:
+        submit_s = round(job.submit_time_s - at_s, 6)
+        raw = {**job.raw, "subtime": submit_s}
+        if START_S in raw:
+            raw[START_S] = round(raw[START_S] - at_s, 6)
+        if DEPENDS in raw:
+            # jobs of earlier windows have completed
+            raw[DEPENDS] = [name for name in raw[DEPENDS] if name in names]
+        moved.append(job._replace(submit_time_s=submit_s, raw=raw))
+    begin = date_text(date_s_of(workload.begin) + at_s) if workload.begin else ""
+    return replace(workload, jobs=tuple(moved), begin=begin)
+
+
+def _since(series: Series, at_s: float) -> Series:
+    """The series with a time of it as 0 s; its last value holds for ever."""
+    end_s = max(series.times_s[-1] + series.last_step_s, at_s + DAY_S)
+    first = replace(series, times_s=(0.0, *series.times_s[1:])) if series.times_s[0] > 0.0 else series
+    later = Signal(first, end_s, series.begin).since(at_s)
+    return replace(later.series, begin=later.begin)
+
+
+def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
+    """The signal with a time of it as 0 s."""
+    later = Signal(signal.series, signal.end_s, signal.begin).since(at_s)
+    return replace(SignalIntegral.of(later, told=signal.told), source=signal.source)
