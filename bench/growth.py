@@ -22,6 +22,7 @@ from typing import Any
 
 from batwatt.engine import core
 from batwatt.engine.config import EngineConfig
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.model.machines import MachineSpec
 from batwatt.run.run import run
@@ -74,10 +75,8 @@ def run_case(case: Case, count: int, folder: Path, prefix: Path) -> float:
     workload = folder / f"{count}.json"
     write_burst(workload, count)
     capacity = parse_capacity(case.capacity) if case.capacity else None
-    spec = RunSpec(
-        MachineSpec(MACHINES, 1), workload, case.scheduler, case.options, prefix,
-        config=EngineConfig(energy=False), capacity=capacity,
-    )  # fmt: skip
+    inputs = Inputs(MachineSpec(MACHINES, 1), (workload,), capacity=capacity)
+    spec = RunSpec(inputs, case.scheduler, case.options, prefix, config=EngineConfig(energy=False))
     began = time.process_time()
     metrics = run(spec).metrics
     cpu_s = time.process_time() - began

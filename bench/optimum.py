@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_files import read_workload
@@ -37,12 +38,14 @@ def full(workload: int, profile: int, options: dict[str, object]) -> None:
     """One of the paper's instances, with its replay."""
     with tempfile.TemporaryDirectory() as folder:
         spec = RunSpec(
-            GRID,
-            ROOT / "workloads" / f"google-288-{workload:02d}.json",
+            Inputs(
+                GRID,
+                (ROOT / "workloads" / f"google-288-{workload:02d}.json",),
+                envelope=ROOT / "power_profiles" / f"profile{profile}.csv",
+            ),
             "optimum",
             options,
             Path(folder) / "x",
-            ROOT / "power_profiles" / f"profile{profile}.csv",
         )
         began = time.process_time()
         result = run_optimum(spec)

@@ -24,6 +24,7 @@ from typing import Any
 
 from batwatt.engine import core
 from batwatt.engine.config import EngineConfig
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
@@ -70,10 +71,8 @@ def child(text: str) -> None:
     """One run; prints what it took."""
     given = json.loads(text)
     capacity = parse_capacity(WALK)
-    spec = RunSpec(
-        MachineSpec(given["machines"], given["cores"]), Path(given["trace"]), "varcap", given["options"],
-        Path(given["prefix"]), config=EngineConfig(energy=False), capacity=capacity,
-    )  # fmt: skip
+    inputs = Inputs(MachineSpec(given["machines"], given["cores"]), (Path(given["trace"]),), capacity=capacity)
+    spec = RunSpec(inputs, "varcap", given["options"], Path(given["prefix"]), config=EngineConfig(energy=False))
     began = time.perf_counter(), time.process_time()
     metrics = run(spec).metrics
     seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]

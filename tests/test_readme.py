@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli_commands import COMMANDS
 
+from batwatt.inputs.description import Inputs
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -93,8 +94,7 @@ def mine(tmp_path):
 
 def small(mine: Path, **more) -> RunSpec:
     return RunSpec(
-        ROOT / "platforms" / "small.xml",
-        ROOT / "workloads" / "small.json",
+        Inputs(ROOT / "platforms" / "small.xml", (ROOT / "workloads" / "small.json",)),
         scheduler=str(mine),
         prefix=mine.parent / "out" / "mine",
         **more,

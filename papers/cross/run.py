@@ -23,7 +23,7 @@ import pandas as pd
 import yaml
 
 import batwatt as bw
-from batwatt.results.work import run_times_s
+from batwatt.model.work import run_times_s
 from batwatt.units import DAY_S
 
 HERE = Path(__file__).parent

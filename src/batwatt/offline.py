@@ -27,7 +27,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results.figures import Values, rounded
 from batwatt.results.writers import file_of
-from batwatt.run.resolve import resolve
+from batwatt.run.resolve import prepare
 from batwatt.run.run import Outcome, perform, staging
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import Report, SearchBudget, Solution, optimise
@@ -103,17 +103,18 @@ class PlannedOutcome(Outcome):
 def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcome:
     """Plan, and replay the plan on the embedded engine; nothing is written. Raises as `run_optimum`."""
     budget, envelope = check_optimum(spec)
-    platform = platform_of(spec.platform, spec.hosts)
-    workload = spec.workload if isinstance(spec.workload, Workload) else read_workload(spec.workload)
+    inputs = spec.inputs
+    platform, first = platform_of(inputs.platform, inputs.hosts), inputs.workloads[0]
+    workload = first if isinstance(first, Workload) else read_workload(first)
     if workload.recorded:
         # planned and replayed as it runs under an envelope: its lengths are work
         workload = replace(workload_with_flops(workload, platform.fastest_flops), recorded=False)
-        spec = replace(spec, workload=workload)
+        spec = replace(spec, inputs=replace(inputs, workloads=(workload,)))
     problem = make_problem(platform, workload, envelope)
     orders = _orders(problem, platform, workload, envelope)
     solution = optimise(problem, budget, orders, report)
     plan = name_servers(problem, solution.schedule)
-    replayed = perform(resolve(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
+    replayed = perform(prepare(replace(spec, scheduler="planned", options={"plan": plan}, engine="embedded")))
     if replayed.deadlock is not None:
         raise replayed.deadlock
     _check(problem, solution, replayed.figures.metrics)
@@ -126,17 +127,18 @@ def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOu
 def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
     """The budget and the envelope that a run of the optimum is given. Raises InputError."""
     budget = _budget(spec.options)
-    if spec.envelope is None:
+    envelope = spec.inputs.envelope
+    if envelope is None:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
-    if spec.events is not None:
+    if spec.inputs.events is not None:
         raise InputError("--events", "the optimum knows no events", "leave them out")
-    if isinstance(spec.envelope, EnvelopeSpec) or (isinstance(spec.envelope, Series) and spec.envelope.repeat_s):
+    if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Series) and envelope.repeat_s):
         raise InputError(
             "--envelope",
             "the optimum takes a file, or a series that does not repeat",
             "write one with `batwatt generate envelope`",
         )
-    return budget, spec.envelope if isinstance(spec.envelope, Series) else read_series(spec.envelope)
+    return budget, envelope if isinstance(envelope, Series) else read_series(envelope)
 
 
 def _budget(options: Mapping[str, Any]) -> SearchBudget:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from cli_house import ROOT
 
+from batwatt.inputs.description import Inputs
+from batwatt.inputs.load import Needs, load
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.model.window import Window
-from batwatt.run import inputs as materials
-from batwatt.run.spec import RunSpec
 from batwatt.study.campaign import CampaignFolder, campaign_in
 from batwatt.study.execute import execute, task_of
 from batwatt.study.sources import Sources
@@ -346,17 +346,16 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
 
 def gathered(risky, **changes):
     machines = declare(risky).cells[0].platform.machines
-    given = {"platform": machines, "workload": risky.folder / "jobs.txt", "window": Window(0, 100)} | changes
-    return materials.load_inputs(RunSpec(**{"scheduler": "riskaware"} | given), None)
+    return load(Inputs(machines, (risky.folder / "jobs.txt",), **{"window": Window(0, 100)} | changes), Needs())
 
 
 def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
     first = gathered(risky)
-    assert gathered(risky).workload is first.workload and gathered(risky).platform is first.platform
+    assert gathered(risky).workloads[0] is first.workloads[0] and gathered(risky).platform is first.platform
     other = gathered(risky, window=Window(0, 50))
-    assert other.workload is not first.workload and len(other.workload.jobs) == 2
+    assert other.workloads[0] is not first.workloads[0] and len(other.workloads[0].jobs) == 2
     risky.house.write("jobs.txt", JOBS + "3 50 10 1\n")
-    changed = gathered(risky).workload
+    changed = gathered(risky).workloads[0]
     assert [job.id for job in changed.jobs] == ["w0!1", "w0!2", "w0!3"]
     # a scheduler of somebody else may change what it is told
     assert gathered(risky, scheduler="easyBackfill").workload is not gathered(risky).workload

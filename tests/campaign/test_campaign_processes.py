@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from batwatt.inputs.load import cached_workload
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.run.inputs import cached_workload
 from batwatt.study import processes
 from batwatt.study.processes import Died, cpu_count, in_processes
 from batwatt.study.store import CampaignStopped

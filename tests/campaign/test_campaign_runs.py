@@ -7,6 +7,7 @@ import pytest
 from builders import TWO
 from cli_house import SMALL
 
+from batwatt.inputs.description import Inputs
 from batwatt.offline import HEURISTICS
 from batwatt.results.figures import rounded
 from batwatt.run.run import run
@@ -44,10 +45,8 @@ def test_the_row_is_what_run_gives(small):
     small.declare(workloads=[str(jobs)], options={"response": "hfld"})
     assert small.run().code == 0
     spec = RunSpec(
-        small.folder / "p.xml",
-        jobs,
+        Inputs(small.folder / "p.xml", (jobs,), envelope=small.house.envelope),
         options={"response": "hfld", "order": "asc"},
-        envelope=small.house.envelope,
         prefix=small.folder / "x" / "run",
     )
     alone = rounded(run(spec).metrics)

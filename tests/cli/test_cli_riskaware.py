@@ -8,6 +8,7 @@ import json
 import pytest
 from cli_house import ROOT, SMALL
 
+from batwatt.inputs.description import Inputs
 from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
 from batwatt.run.run import run as run_spec
@@ -227,14 +228,12 @@ GOODPUT = {
 @pytest.mark.parametrize("walk", [0, *(pytest.param(walk, marks=pytest.mark.deep) for walk in (1, 2))])
 @pytest.mark.parametrize("strategy", GOODPUT)
 def test_goodput_is_that_of_the_authors_program(strategy, walk, tmp_path):
-    spec = RunSpec(
-        platform=MachineSpec(152, 24),
-        workload=TRACE,
-        scheduler="riskaware",
-        options={"strategy": strategy},
-        prefix=tmp_path / "x",
+    inputs = Inputs(
+        MachineSpec(152, 24),
+        (TRACE,),
         capacity=SHARED / "capacity" / f"walk-24-8-1200-{walk}.txt",
         window=Window(864_000.0, 1_468_800.0),
     )
+    spec = RunSpec(inputs, "riskaware", {"strategy": strategy}, tmp_path / "x")
     metrics = run_spec(spec).metrics
     assert metrics["goodput"] == pytest.approx(GOODPUT[strategy][walk], rel=0.005)

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 
+from batwatt.inputs.description import Inputs
 from batwatt.report.table import COLUMNS
 from batwatt.results.figures import METRICS, rounded
 from batwatt.run.run import run
@@ -98,7 +99,8 @@ def kept(folder: Path, labels: Sequence[str]) -> list[dict[str, Any]]:
             options = {part: made[part] for part in ("backfilling", "order", "response")}
             if made["response"] not in PARTS.values():
                 options["response"] = "idfs"
-            made |= rounded(run(RunSpec(platform, workload, "powercap", options, prefix, envelope)).metrics)
+            inputs = Inputs(platform, (workload,), envelope=envelope)
+            made |= rounded(run(RunSpec(inputs, "powercap", options, prefix)).metrics)
             rows.append(made)
     return rows
 

@@ -18,6 +18,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads import phase_workload as module
@@ -251,7 +252,7 @@ def test_schedulers_that_know_nothing_of_phases(scheduler, options, tmp_path, mo
     platform, workload = written(tmp_path)
     monkeypatch.chdir(tmp_path)
     Path("cap.csv").write_text("time_s,power_w\n0,2000\n")
-    carry_out(RunSpec(platform, workload, scheduler, options, tmp_path / "x"))
+    carry_out(RunSpec(Inputs(platform, (workload,)), scheduler, options, tmp_path / "x"))
     check(tmp_path / "x")
 
 

@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 import batwatt as bw
-from batwatt.api.series import capacity_or, envelope_or
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_spec import parse_signal
+from batwatt.inputs.description import Inputs, envelope_of_text
+from batwatt.inputs.load import Needs, RunInputs, _kept, load
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
-from batwatt.run.inputs import RunInputs, _kept, load_inputs
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -60,13 +59,7 @@ def folder(tmp_path: Path, monkeypatch, caplog):
 
 
 def inputs_of(workload: str, log: Mapping[str, str] | None = None, **series: str) -> RunInputs:
-    given = {
-        "envelope": envelope_or(series.get("envelope")),
-        "capacity": capacity_or(series.get("capacity")),
-        **{name: parse_signal(name, series[name]) for name in ("carbon", "price") if name in series},
-    }
-    spec = RunSpec(MachineSpec(20, 1), Path(workload), log=LogOptions(**(log or {})), **given)
-    return load_inputs(spec, spec.envelope)
+    return load(Inputs(MachineSpec(20, 1), (Path(workload),), log=LogOptions(**(log or {})), **series), Needs())
 
 
 def at(series: Series | None, *times_s: float) -> list[float]:
@@ -224,7 +217,7 @@ def test_a_date_for_jobs_that_have_none(caplog):
 
 
 def test_terms_of_an_envelope_alone():
-    series = envelope_or("power:sun.csv + power:late.csv").series(7200.0)
+    series = envelope_of_text("power:sun.csv + power:late.csv").series(7200.0)
     assert at(series, 0, 3600) == [44, 46]
 
 
@@ -273,7 +266,8 @@ def test_the_signal_of_an_option(days):
 
 
 def test_metadata_have_the_date(folder):
-    spec = RunSpec(MachineSpec(2, 1), Path("night.sacct"), options={"response": "none"}, prefix=folder / "x")
+    inputs = Inputs(MachineSpec(2, 1), (Path("night.sacct"),))
+    spec = RunSpec(inputs, options={"response": "none"}, prefix=folder / "x")
     run(spec)
     assert json.loads((folder / "x_metadata.json").read_text())["begin"] == BEGIN
 

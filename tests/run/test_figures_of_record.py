@@ -12,6 +12,7 @@ from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.phase_workload import phase_workload
@@ -22,7 +23,7 @@ from batwatt.model.workload import NO_WALLTIME
 from batwatt.offline import run_optimum
 from batwatt.results import read
 from batwatt.run.find_scheduler import our_names
-from batwatt.run.resolve import resolve
+from batwatt.run.resolve import prepare
 from batwatt.run.run import run, write_results
 from batwatt.run.spec import RunSpec
 from batwatt.systems.carbon.execution import ShiftJob
@@ -62,7 +63,7 @@ def agree(spec: RunSpec) -> None:
     of_record = {path.name: path.read_bytes() for path in names if path.exists()}
     for path in names:
         path.unlink(missing_ok=True)
-    assert write_results(spec.prefix, resolve(spec).inputs).metrics == metrics
+    assert write_results(spec.prefix, prepare(spec).inputs).metrics == metrics
     assert {path.name: path.read_bytes() for path in names if path.exists()} == of_record
     assert "x_metrics.json" in of_record
 
@@ -99,17 +100,14 @@ def test_random_runs(scheduler, rows, seed, cut, data):
         (folder / "envelope.csv").write_text("time_s,power_w\n" + steps + "2400,9999\n")
         machines = SpeedMachineSpec if scheduler in ("powercap", "oversubscribed") else MachineSpec
         capacity = parse_capacity(f"walk:range=0.6,mean=0.7,step=0.3,period=250,seed={seed}")
-        spec = RunSpec(
+        inputs = Inputs(
             machines(MACHINES, CORES, off_s=5.0, on_s=20.0),
-            folder / "jobs.csv",
-            scheduler,
-            options,
-            folder / "x",
+            (folder / "jobs.csv",),
             envelope=folder / "envelope.csv" if power else None,
             capacity=capacity if follows else None,
             window=Window(150.0, 1700.0) if cut and not power else None,
         )
-        agree(spec)
+        agree(RunSpec(inputs, scheduler, options, folder / "x"))
 
 
 @pytest.mark.parametrize("name", ["comma,in,it", 'quote"in', "line\nbreak", "NA", "3#1", "ä", " space ", "00"])
@@ -118,7 +116,7 @@ def test_names_that_are_odd_in_csv(tmp_path, name):
     data = {"nb_res": 4, "jobs": rows, "profiles": {"p": {"type": "delay", "delay": 1 / 3}}}
     (tmp_path / "w.json").write_text(json.dumps(data))
     (tmp_path / "p.xml").write_text(machines_xml(MachineSpec(2, 2)))
-    spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "powercap", {}, tmp_path / "out" / "x")
+    spec = RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "powercap", {}, tmp_path / "out" / "x")
     agree(spec)
     assert set(read.jobs(tmp_path / "out" / "x")["job_id"]) == {"plain", name}
 
@@ -127,7 +125,8 @@ def test_a_run_reads_none_of_its_files(tmp_path, monkeypatch):
     monkeypatch.setattr(read, "table", None)
     (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
     capacity = parse_capacity("constant:mean=1")
-    spec = RunSpec(MachineSpec(2, 2), tmp_path / "jobs.csv", "varcap", {}, tmp_path / "x", capacity=capacity)
+    inputs = Inputs(MachineSpec(2, 2), (tmp_path / "jobs.csv",), capacity=capacity)
+    spec = RunSpec(inputs, "varcap", {}, tmp_path / "x")
     assert run(spec).metrics["jobs_finished"] == 1
 
 
@@ -141,13 +140,13 @@ def test_carbon(tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(data))
     for policy in ("phase-aware", "suspend-resume", "immediate"):
         options = {"signal": str(tmp_path / "s.csv"), "policy": policy, "wait_h": [12.0]}
-        agree(RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / policy / "x"))
+        agree(RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "carbon", options, tmp_path / policy / "x"))
 
 
 def test_planned(tmp_path):
-    platforms, workload = Path("platforms/small.xml"), Path("workloads/small.json")
     envelope = Path("power_profiles/profile3.csv")
-    optimum = RunSpec(platforms, workload, "planned", {"effort": 1}, tmp_path / "plan" / "x", envelope=envelope)
+    inputs = Inputs(Path("platforms/small.xml"), (Path("workloads/small.json"),), envelope=envelope)
+    optimum = RunSpec(inputs, "planned", {"effort": 1}, tmp_path / "plan" / "x")
     run_optimum(optimum)
     options = {"plan": str(tmp_path / "plan" / "x_plan.json")}
-    agree(RunSpec(platforms, workload, "planned", options, tmp_path / "x", envelope=envelope))
+    agree(RunSpec(inputs, "planned", options, tmp_path / "x"))

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from builders import job
 
+from batwatt.inputs.description import Inputs
 from batwatt.model.machines import MachineSpec
 from batwatt.results.figures import rounded
 from batwatt.run.run import run
@@ -52,7 +53,8 @@ def spec(folder, name) -> RunSpec:
     profiles = {row["profile"]: row.pop("_profile") for row in rows}
     path.write_text(json.dumps({"nb_res": MACHINES * CORES, "jobs": rows, "profiles": profiles}))
     capacity.write_text("time_s,machines\n" + "".join(f"{at:g},{n}\n" for at, n in CAPACITY))
-    return RunSpec(MachineSpec(MACHINES, CORES), path, scheduler, options, folder / "embedded", capacity=capacity)
+    inputs = Inputs(MachineSpec(MACHINES, CORES), (path,), capacity=capacity)
+    return RunSpec(inputs, scheduler, options, folder / "embedded")
 
 
 @pytest.mark.parametrize("name", CASES)

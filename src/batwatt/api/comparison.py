@@ -46,21 +46,18 @@ from batwatt.api.simulation import (
 )
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+from batwatt.inputs.clock import clock_of, tell
+from batwatt.inputs.description import Inputs
+from batwatt.inputs.load import capacity_of, envelope_of, signal_of
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import workload as workloads
-from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.window import Window
 from batwatt.remarks import collected_remarks, tell_before_work
 from batwatt.results.outcomes import JobOutcomes
-from batwatt.run.clock import clock_of, tell
 from batwatt.run.find_scheduler import load_plugins
-from batwatt.run.inputs import capacity_of, envelope_of, signal_of
 from batwatt.run.run import checked_prefix
 from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Measured, RunTask, refuse_failures
 from batwatt.study.processes import cpu_count
@@ -197,7 +194,8 @@ def compare(
     with collected_remarks() as remarks:
         jobs = _jobs_of(workload, cut, begin, unit)
         log = USUAL if isinstance(workload, str | Path) else LogOptions(begin=begin)
-        whole_sample = _read(hosts, jobs, log, (envelope, capacity), (carbon, price))
+        limits = {"envelope": envelope_or(envelope), "capacity": capacity_or(capacity)}
+        whole_sample = _read(hosts, jobs, log, **limits, carbon=carbon, price=price)
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
     runs = ComparedRuns(
         given,
@@ -226,42 +224,25 @@ def _jobs_of(given: WorkloadLike, window: Window | None, begin: str | None, unit
     return Workload.read(workload, unit=unit, window=bounds, begin=begin)
 
 
-def _read(
-    hosts: Platform,
-    workload: workloads.Workload,
-    log: LogOptions,
-    limits: tuple[SeriesLike | None, SeriesLike | None],
-    by: tuple[Any, Any],
-) -> Sample:
+def _read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
     """All jobs with the power and the signals, on one clock. Raises InputError."""
-    series = envelope_or(limits[0]), capacity_or(limits[1])
-    clock = clock_of([workload], log.date("begin"), (*series, *by))
-    workload = workload if clock is None else replace(workload, begin=clock.date)
-    cap = _cap(hosts, *series, workload.last_submission_s, clock)
-    cap = cap if clock is None else replace(cap, begin=clock.date)
-    signals = (signal_of(one, workload.last_submission_s, clock) for one in by)
-    sample = Sample(workload, cap, dict(zip(("carbon_g", "cost"), signals, strict=True)))
-    tell(clock)
-    return sample
-
-
-def _cap(
-    hosts: Platform,
-    envelope: Path | EnvelopeSpec | Series | None,
-    capacity: Path | CapacitySpec | Series | None,
-    last_s: float,
-    clock: Clock | None,
-) -> Series:
-    """The power that is compared with: an envelope, what a capacity may draw, or the less of both. InputError."""
-    power = MachinePower.of(hosts)
-    caps = []
-    if envelope is not None:
-        caps.append(envelope_of(envelope, hosts, last_s, clock))
-    if capacity is not None:
-        caps.append(power.drawn_by(capacity_of(capacity, power.machines, last_s, clock)))
+    inputs = Inputs(hosts, (workload,), **series)
+    limits, signals = (inputs.envelope, inputs.capacity), (inputs.carbon, inputs.price)
+    last_s, power, caps = workload.last_submission_s, MachinePower.of(hosts), []
+    clock = clock_of([workload], log.date("begin"), (*limits, *signals))
+    if inputs.envelope is not None:
+        caps.append(envelope_of(inputs.envelope, hosts, last_s, clock))
+    if inputs.capacity is not None:
+        caps.append(power.drawn_by(capacity_of(inputs.capacity, power.machines, last_s, clock)))
     if not caps:
         raise InputError("envelope, capacity", "are missing", "give one of them")
-    return reduce(least_of, caps)
+    cap = reduce(least_of, caps)
+    if clock is not None:
+        workload, cap = replace(workload, begin=clock.date), replace(cap, begin=clock.date)
+    known = (signal_of(signal, last_s, clock) for signal in signals)
+    sample = Sample(workload, cap, dict(zip(("carbon_g", "cost"), known, strict=True)))
+    tell(clock)
+    return sample
 
 
 def _comparison(

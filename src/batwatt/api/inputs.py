@@ -27,6 +27,7 @@ from batwatt.api.arguments import (
 from batwatt.api.job_frame import frame_of, workload_of
 from batwatt.api.shown import Shown
 from batwatt.errors import InputError
+from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.series_csv import read_series as read_series_csv
@@ -41,7 +42,6 @@ from batwatt.model.machines import MachineSpec
 from batwatt.model.series import MAX_ROWS
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.remarks import collected_remarks
-from batwatt.run.inputs import is_trace, windowed
 from batwatt.units import REFERENCE_SPEED
 
 if TYPE_CHECKING:

@@ -26,7 +26,8 @@ from batwatt.api.result import Result
 from batwatt.api.series import envelope_or, signal_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, platform_given, workload_given
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec
+from batwatt.inputs.description import Inputs
+from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -160,13 +161,9 @@ def optimum(
     from batwatt.offline import plan_and_replay
 
     given = {"time_limit_s": time_limit_s, "effort": effort}
-    spec = RunSpec(
-        platform_given(platform),
-        workload_given(workload),
-        "optimum",
-        {name: value for name, value in given.items() if value is not None} | {"seed": seed},
-        envelope=envelope_or(envelope),
-    )
+    inputs = Inputs(platform_given(platform), (workload_given(workload),), envelope=envelope_or(envelope))
+    options = {name: value for name, value in given.items() if value is not None} | {"seed": seed}
+    spec = RunSpec(inputs, "optimum", options)
     found = plan_and_replay(spec, progress or (lambda state: None))
     result = Result(found)
     result.bounds = found.bounds
@@ -177,4 +174,7 @@ def _integral(kind: SignalKind, name: str, given: SignalLike, end_s: float) -> S
     signal = signal_or(kind, given, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
-    return signal.integral(end_s) if isinstance(signal, SignalSpec) else signal.until(end_s)
+    integral: SignalIntegral = (
+        parse_signal(kind, signal).integral(end_s) if isinstance(signal, str) else signal.until(end_s)
+    )
+    return integral

@@ -10,31 +10,25 @@ import numpy as np
 
 from batwatt.api.arguments import path_or, wrong
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity_spec import CapacitySpec
-from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.series.signal_spec import SignalSpec, parse_signal
 from batwatt.model.clock import date_text
 from batwatt.model.phases import Array
 from batwatt.model.series import DEFAULT_STEP_S, MACHINES, Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.signal_units import UNSTATED, factor_to, unit_in
-from batwatt.run.inputs import capacity_named, envelope_named
 from batwatt.units import SINCE_1970_S
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def signal_or(kind: Any, value: Any, name: str = "") -> SignalSpec | SignalIntegral | None:
-    """A carbon or price signal in g/kWh or money per kWh: a file with keys, as in `nl.csv,days=30`, or a series.
+def signal_or(kind: Any, value: Any, name: str = "") -> Any:
+    """A carbon or price signal in g/kWh or money per kWh, or the text of a file with keys, as in `nl.csv,days=30`.
 
     `name` is that of the argument, if it is not the kind. Raises InputError, also for a series of another kind.
     """
     name = name or kind
-    if isinstance(value, str | Path):
-        return parse_signal(kind, value)
-    if value is None:
-        return None
+    if value is None or isinstance(value, str | Path):
+        return None if value is None else str(value)
     signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
     if signal is None:
         raise wrong(name, "a file or a signal", value, "see help(batwatt.read_signal)")
@@ -42,10 +36,8 @@ def signal_or(kind: Any, value: Any, name: str = "") -> SignalSpec | SignalInteg
     return signal if factor == 1.0 else replace(signal, values=signal.values * factor, unit=unit)
 
 
-def envelope_or(value: Any) -> Path | EnvelopeSpec | Series | None:
-    """An envelope in W: a text that describes one, a file, or a series. Raises InputError."""
-    if isinstance(value, str):
-        return envelope_named(value)
+def envelope_or(value: Any) -> Any:
+    """An envelope in W: a text, a file, or a series. Raises InputError."""
     series = _series_or("envelope", value)
     if not isinstance(series, Series):
         return series
@@ -56,18 +48,16 @@ def envelope_or(value: Any) -> Path | EnvelopeSpec | Series | None:
     return series if factor == 1.0 else replace(series, values=values, unit=unit)
 
 
-def capacity_or(value: Any) -> Path | CapacitySpec | Series | None:
-    """A capacity in machines, likewise."""
-    if isinstance(value, str):
-        return capacity_named(value)
+def capacity_or(value: Any) -> Any:
+    """A capacity in machines: a text, a file, or a series. Raises InputError."""
     series = _series_or("capacity", value)
     if isinstance(series, Series) and series.unit not in ("", UNSTATED, MACHINES):
         raise InputError("capacity", f"is a series in {series.unit}, not in machines", "give numbers of machines")
     return series
 
 
-def _series_or(name: str, value: Any) -> Path | Series | None:
-    if value is None or isinstance(value, Series):
+def _series_or(name: str, value: Any) -> str | Path | Series | None:
+    if value is None or isinstance(value, str | Series):
         return value
     signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
     path: Path | None = path_or(name, value, Series) if signal is None else None

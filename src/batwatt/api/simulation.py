@@ -31,6 +31,7 @@ from batwatt.api.series import capacity_or, envelope_or, signal_or
 from batwatt.engine.config import EngineConfig
 from batwatt.errors import InputError
 from batwatt.files import is_folder
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
@@ -41,7 +42,7 @@ from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
 from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.resolve import resolve
+from batwatt.run.resolve import prepare
 from batwatt.run.run import Progress, perform
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -154,27 +155,23 @@ def simulate(
     load = workload_given(workload, cut)
     if isinstance(load, workloads.Workload):
         check_cut(load, cut)
-    spec = RunSpec(
+    inputs = Inputs(
         platform_given(platform),
-        load,
-        scheduler,
-        chosen,
-        envelope=envelope_or(envelope),
-        events=given_events,
-        config=EngineConfig(energy=energy),
-        delays_to_flops=delays_to_flops,
-        capacity=capacity_or(capacity),
+        (load,),
         window=cut,
         length_unit=unit,
         log=LogOptions(begin=begin),
-        long_s=long_s,
-        hosts=HostChoice(),
+        envelope=envelope_or(envelope),
+        capacity=capacity_or(capacity),
         carbon=signal_or("carbon", carbon),
         price=signal_or("price", price),
-        plugins=files,
+        events=given_events,
+        long_s=long_s,
+        delays_to_flops=delays_to_flops,
     )
+    spec = RunSpec(inputs, scheduler, chosen, config=EngineConfig(energy=energy), plugins=files)
     with _reported(progress, "simulation") as report:
-        outcome = perform(resolve(spec), report)
+        outcome = perform(prepare(spec), report)
     if outcome.deadlock is not None:
         raise outcome.deadlock
     result = Result(outcome)

@@ -126,16 +126,16 @@ def compare_command(
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     texts = case or []
     cases = cases_of(texts, preset, scheduler)
-    spec = machines.spec(platform, workload)
-    window = None if spec.window is None else (spec.window.begin_s, spec.window.end_s)
-    load = Workload.read(workload[0], unit=spec.length_unit, window=window, **vars(spec.log))
+    inputs = machines.inputs(platform, workload)
+    window = None if inputs.window is None else (inputs.window.begin_s, inputs.window.end_s)
+    load = Workload.read(workload[0], unit=inputs.length_unit, window=window, **vars(inputs.log))
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
     own = {text.partition("=")[0].strip() for text in texts}
     with counting_bar("runs") as bar:
         task = bar.add_task("comparison", total=None)
         result = compare(
-            _hosts_of(spec.platform, hosts, load),
+            _hosts_of(inputs.platform, hosts, load),
             load,
             envelope,
             cases,

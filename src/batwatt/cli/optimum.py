@@ -47,11 +47,12 @@ def optimum(
     batwatt optimum -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv --time-limit 60 -e out/opt
     """
+    from batwatt.inputs.description import Inputs
     from batwatt.offline import run_optimum
     from batwatt.run.spec import RunSpec
 
     options = given_of({"time_limit_s": time_limit, "effort": effort, "seed": seed})
-    spec = RunSpec(platform, workload, "optimum", options, export, envelope)
+    spec = RunSpec(Inputs(platform, (workload,), envelope=envelope), "optimum", options, export)
     with _shown() as report:
         result = run_optimum(spec, report)
     about = {

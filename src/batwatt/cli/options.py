@@ -16,11 +16,11 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
+    from batwatt.inputs.description import Inputs
     from batwatt.inputs.traces.job_log import LogOptions
     from batwatt.inputs.traces.jobs_csv import TimeUnit
     from batwatt.model.machines import MachineSpec
     from batwatt.model.window import Window
-    from batwatt.run.spec import RunSpec
 
 ENGINE = "Engine"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
@@ -180,16 +180,15 @@ class MachineChoice:
     ] = None
     log: LogChoice = LogChoice()
 
-    def spec(self, platform: Path | None, workload: Sequence[Path], **more: Any) -> RunSpec:
-        """A run of workloads on these machines, or on the platform's file. Raises InputError."""
-        from batwatt.run.inputs import capacity_named
-        from batwatt.run.spec import RunSpec
+    def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
+        """The inputs of a run on these machines, or on the platform's file. Raises InputError."""
+        from batwatt.inputs.description import Inputs
 
-        return RunSpec(
+        capacity: Any = self.capacity
+        return Inputs(
             self._platform(platform),
-            workload[0],
-            more_workloads=tuple(workload[1:]),
-            capacity=None if self.capacity is None else capacity_named(self.capacity),
+            tuple(workloads),
+            capacity=capacity,
             window=self._window(),
             length_unit=unit_of(self.length_unit),
             long_s=self._long_s(),

@@ -146,14 +146,13 @@ def metrics(
     batwatt metrics out/x -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv
     """
-    from batwatt.run.inputs import load_inputs
+    from batwatt.inputs.load import Needs, load
     from batwatt.run.run import write_results
 
+    slow = "nominal" if slowed else None
+    inputs = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
     # a real Batsim runs profiles that ours does not
-    spec = machines.spec(
-        platform, workload, engine="batsim", delays_to_flops="nominal" if slowed else None, hosts=hosts.choice
-    )
-    found = write_results(prefix, load_inputs(spec, envelope))
+    found = write_results(prefix, load(inputs, Needs(simulate=False)))
     print_summary([(prefix.name, found.metrics)], [{"prefix": str(prefix)}], [found.rejections])
 
 
@@ -180,6 +179,7 @@ def job_power(
     batwatt job-power out/x -p platforms/marconi100-48.xml -w jobs.json
       --envelope constant:30000
     """
+    from batwatt.inputs.load import Needs, load
     from batwatt.results.columns import FILES
     from batwatt.results.figures import figures_of
     from batwatt.results.job_power import JOB_POWER, job_power_figures, job_power_trace
@@ -188,10 +188,9 @@ def job_power(
     from batwatt.results.summary import columns_of, records_of
     from batwatt.results.tables import Column
     from batwatt.results.writers import write_columns
-    from batwatt.run.inputs import envelope_named, load_inputs
 
-    spec = machines.spec(platform, workload, engine="batsim", hosts=hosts.choice)
-    inputs = load_inputs(spec, envelope_named(envelope))
+    described = machines.inputs(platform, workload, envelope=envelope, hosts=hosts.choice)
+    inputs = load(described, Needs(simulate=False))
     series, data = inputs.envelope, RunData(prefix)
     assert series is not None
     found = job_power_figures(data, inputs.measured, inputs.platform, series)

@@ -125,10 +125,11 @@ def _named(theirs: object, ours: str) -> str:
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
     """The capacity for a scheduler that does not know how long the workload is: a file, or what is made of a text."""
+    from batwatt.inputs.description import capacity_of_text
+    from batwatt.inputs.load import capacity_of, machines_of
     from batwatt.inputs.platforms.host_choice import platform_of
-    from batwatt.run.inputs import capacity_named, capacity_of, machines_of
 
-    given = capacity_named(text)
+    given = capacity_of_text(text)
     if isinstance(given, Path):
         return text
     if platform is None:
@@ -158,6 +159,7 @@ def engine_command(
 
     With --protocol 5 it plays Batsim 5 (v5.0.0-rc2), whose workloads and files are others.
     """
+    from batwatt.inputs.description import Inputs
     from batwatt.run.engine5 import Batsim5Spec, run_engine5
     from batwatt.run.run import run_engine
     from batwatt.run.spec import RunSpec
@@ -189,14 +191,6 @@ def engine_command(
     batsim5.refuse(len(files))
     if not workloads:
         raise InputError("--workload", "is missing", "give one with -w")
-    spec = RunSpec(
-        platform,
-        workloads[0],
-        prefix=Path(export),
-        events=files[0] if files else None,
-        config=switches.config,
-        patience_s=patience_s,
-        more_workloads=workloads[1:],
-        hosts=switches.hosts.choice,
-    )
+    inputs = Inputs(platform, workloads, hosts=switches.hosts.choice, events=files[0] if files else None)
+    spec = RunSpec(inputs, prefix=Path(export), config=switches.config, patience_s=patience_s)
     run_engine(spec, socket, ready)

@@ -105,30 +105,25 @@ def run_command(
       --capacity walk:range=0.6,step=0.15,period=3600,seed=1
       -s varcap -o '{"termination": "lww"}' -e out/x
     """
-    from batwatt.inputs.series.signal_spec import parse_signal
-    from batwatt.run.inputs import envelope_named
-    from batwatt.run.spec import EngineName
+    from batwatt.run.spec import EngineName, RunSpec
 
     if engine not in (names := get_args(EngineName)):
         raise InputError("--engine", f"{engine!r} is not an engine", f"use {', '.join(names[:-1])} or {names[-1]}")
-    spec = machines.spec(
-        platform,
-        workload,
-        scheduler=scheduler,
-        options=read_options(options),
-        prefix=export,
-        envelope=None if envelope is None else envelope_named(envelope),
-        events=events,
-        engine=engine,
-        config=switches.config,
-        batsim=batsim,
-        batsim_args=tuple(batsim_arg or ()),
-        patience_s=patience_of(timeout),
-        hosts=switches.hosts.choice,
-        plugins=tuple(plugin or ()),
-        carbon=None if carbon is None else parse_signal("carbon", carbon),
-        price=None if price is None else parse_signal("price", price),
-        delays_to_flops=delays_to_flops,
+    series = {"envelope": envelope, "carbon": carbon, "price": price}
+    inputs = machines.inputs(
+        platform, workload, hosts=switches.hosts.choice, events=events, delays_to_flops=delays_to_flops, **series
+    )
+    spec = RunSpec(
+        inputs,
+        scheduler,
+        read_options(options),
+        export,
+        engine,  # type: ignore[arg-type]  # checked
+        switches.config,
+        batsim,
+        tuple(batsim_arg or ()),
+        patience_of(timeout),
+        tuple(plugin or ()),
     )
     _run_all([(_label(spec), spec)])
 
@@ -161,12 +156,14 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
 
 def _jobs_of(spec: RunSpec) -> int:
     """How many jobs will run, for the bar."""
+    from batwatt.inputs.load import cached_trace, is_trace
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.inputs.workloads.batsim_files import read_workload
-    from batwatt.run.inputs import cached_trace, is_trace
 
-    if not is_trace(spec.workloads[0]):
-        return sum(len(read_workload(path, simulate=False).jobs) for path in spec.workloads)
+    inputs = spec.inputs
+    paths = [path for path in inputs.workloads if isinstance(path, Path)]
+    if not is_trace(paths[0]):
+        return sum(len(read_workload(path, simulate=False).jobs) for path in paths)
     # kept for the run
-    platform = platform_of(spec.platform, spec.hosts)
-    return len(cached_trace(spec.workloads[0], spec.window, len(platform), spec.length_unit, spec.log).jobs)
+    platform = platform_of(inputs.platform, inputs.hosts)
+    return len(cached_trace(paths[0], inputs.window, len(platform), inputs.length_unit, inputs.log).jobs)

@@ -35,6 +35,7 @@ from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Rew
 from batwatt.gym.episode import Episode
 from batwatt.gym.limits import Limits
 from batwatt.gym.simulation import Simulation
+from batwatt.inputs.description import Inputs, envelope_of_text
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -94,7 +95,9 @@ def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
 
 def _envelope(name: str, value: Any) -> Any:
     """What `envelope_or` takes; a file that is wrong is reported now."""
-    if isinstance(path := envelope_or(value), Path):
+    path = envelope_or(value)
+    path = envelope_of_text(path) if isinstance(path, str) else path
+    if isinstance(path, Path):
         read_series(path)
     return value
 
@@ -313,16 +316,14 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
         capacity = self._capacity
-        spec = RunSpec(
+        inputs = Inputs(
             self._given,
-            workload_given(workload),
-            SCHEDULER,
-            self._settings,
+            (workload_given(workload),),
             envelope=envelope_or(self._envelope),
-            events=self._events,
             capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
+            events=self._events,
         )
-        return Episode.of(spec)
+        return Episode.of(RunSpec(inputs, SCHEDULER, self._settings))
 
     # results --------------------------------------------------------------------------------------------------------
 
@@ -338,7 +339,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
         if self._outcome is None:
             episode = simulation.episode
-            resolved = ResolvedRun(episode.spec, episode.inputs, None, simulation.config, episode.events)
+            resolved = ResolvedRun(episode.spec, episode.inputs, None, simulation.config)
             self._outcome = Outcome(resolved, simulation.record, None, time.perf_counter() - self._began_s)
         return self._outcome
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from batwatt.gym.limits import Limits
+from batwatt.inputs.load import RunInputs
 from batwatt.model.record import NULL_RUNTIME_S
+from batwatt.model.work import run_times_s
 from batwatt.model.workload import LENGTH, RELEASE, merged
 from batwatt.results.slowdowns import BOUND_S
-from batwatt.results.work import run_times_s
-from batwatt.run.inputs import RunInputs
 
 
 class JobTimes(NamedTuple):

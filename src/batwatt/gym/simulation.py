@@ -12,7 +12,7 @@ from batwatt.gym.episode import Episode
 from batwatt.gym.scheduler import AgentScheduler
 from batwatt.gym.tally import Tally
 from batwatt.model.record import Record
-from batwatt.results.work import flops_of
+from batwatt.model.work import flops_of
 from batwatt.units import microseconds
 
 
@@ -33,7 +33,7 @@ class Simulation:
         self.scheduler = AgentScheduler(options, self.limits, settings["queue"], settings["every_event"])
         again = self.scheduler.needs_dynamic_jobs
         self.config = EngineConfig(energy=inputs.platform.has_power, dynamic_jobs=again, profile_reuse=again)
-        self.engine = Engine(inputs.platform, inputs.run, self.config, episode.events)
+        self.engine = Engine(inputs.platform, inputs.run, self.config, inputs.events)
         flops: dict[str, float] = {}
         if "work" in settings["reward"]:
             each = flops_of(inputs.measured, inputs.platform.fastest_flops).tolist()

@@ -16,8 +16,8 @@ from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
-from batwatt.results.work import run_times_s
 from batwatt.scheduling.options import WAIT_H, WaitHours
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.windows import by_class, is_short

@@ -18,6 +18,7 @@ from batwatt.files import write_json
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
+from batwatt.model.work import flops_of
 from batwatt.model.workload import LONG_S, Workload
 from batwatt.results.columns import FAILED, KILLED, REJECTED, SUCCESSFUL, WALLTIME
 from batwatt.results.figures import METRICS, Values, rounded
@@ -28,7 +29,7 @@ from batwatt.results.power import compare, power_series, step_bounds, weighted
 from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import slowdown_figures
-from batwatt.results.work import flops_of, full_speed_s
+from batwatt.results.work import full_speed_s
 from batwatt.results.writers import file_of
 from batwatt.units import REPORTED_S
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from batwatt.model.platform import Platform
+from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
 from batwatt.results.columns import FAILED, WALLTIME
 from batwatt.results.parts import Floats
@@ -28,7 +29,6 @@ from batwatt.results.rejections import causes, rejected_rows
 from batwatt.results.run_data import RunData, texts
 from batwatt.results.run_table import JobRows, RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import turnarounds
-from batwatt.results.work import run_times_s
 from batwatt.units import REPORTED_S
 
 STATES = ("finished", "killed", "walltime", "failed", "rejected", "unfinished")

@@ -18,10 +18,10 @@ import math
 
 import numpy as np
 
+from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
 from batwatt.results.parts import Floats, Mask, Rows
 from batwatt.results.run_table import RunTable
-from batwatt.results.work import run_times_s
 from batwatt.units import REPORTED_S
 
 BOUND_S = 10.0

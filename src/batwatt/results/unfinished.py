@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from batwatt.model.platform import Platform
+from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
 from batwatt.results.figures import Values
-from batwatt.results.work import run_times_s
 
 
 def why_none_finished(metrics: Values, workload: Workload, platform: Platform) -> str | None:

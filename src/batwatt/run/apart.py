@@ -6,21 +6,29 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from batwatt.checks import load_json
 from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.bs import Link
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import batsim_command, batsim_version, drive
 from batwatt.errors import InputError, PeerError
-from batwatt.files import write_text
+from batwatt.files import read_text, write_text
+from batwatt.inputs.load import RunInputs, bounds, is_trace
+from batwatt.inputs.platforms.platform_text import machines_xml
+from batwatt.inputs.traces.convert import read_trace
+from batwatt.inputs.traces.delays_to_flops import json_with_flops
+from batwatt.inputs.traces.window import window_json
 from batwatt.inputs.workloads.batsim5_files import converted_file
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.inputs.workloads.google_like import to_text
+from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
+from batwatt.model.workload import Workload
 from batwatt.protocol.events import batsim5_events, refuse_batsim5_events
 from batwatt.results.writers import file_of
 from batwatt.run.batsim5_files import WORKED_OUT, map_files
@@ -39,7 +47,37 @@ class Apart:
     config: EngineConfig
     platform: Platform
     prefix: Path
-    watch: Watch = field(default=lambda link: link)
+    watch: Watch
+    platform_file: Path
+    workloads: tuple[Path, ...]
+
+    @classmethod
+    def of(
+        cls, spec: RunSpec, read: RunInputs, scheduler: Any, config: EngineConfig, prefix: Path, watch: Watch
+    ) -> Apart:
+        """Write the inputs that are in no file the engine can read; a generated capacity is the scheduler's only."""
+        inputs = spec.inputs
+        platform = inputs.platform
+        if isinstance(platform, Platform):
+            raise InputError(f"engine {spec.engine!r}", "reads files, the platform is none", "use 'embedded'")
+        if isinstance(platform, MachineSpec):
+            platform = write_text(file_of(prefix, "platform", ".xml"), machines_xml(platform))
+        paths = []
+        for number, path in enumerate(inputs.workloads):
+            if isinstance(path, Workload):
+                raise InputError(f"engine {spec.engine!r}", "reads files, the workload is none", "use 'embedded'")
+            if is_trace(path):
+                jobs = read_trace(path, inputs.length_unit, inputs.log, window=inputs.window is not None)
+                data = window_json(jobs, *bounds(inputs.window), len(read.platform), path)
+            elif read.work_flops is not None:
+                data = load_json(read_text(path), path)
+            else:
+                paths.append(path)
+                continue
+            if read.work_flops is not None:
+                data = json_with_flops(data, read.work_flops)
+            paths.append(write_text(file_of(prefix, f"workload{number or ''}", ".json"), to_text(data)))
+        return cls(spec, scheduler, config, read.platform, prefix, watch, platform, tuple(paths))
 
     def run(self) -> dict[str, Any]:
         """Carry it out; what the metadata are to say about the engine. Raises BatwattError."""
@@ -54,12 +92,12 @@ class Apart:
         if major >= 5:
             self._batsim5(binary)
             return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}
-        spec, hosts = self.spec, self.spec.hosts.batsim_args()
-        if spec.events is not None:
-            refuse_batsim5_events(read_events(spec.events, forward_unknown=True), spec.events)
-        assert isinstance(spec.platform, Path)
+        spec, inputs = self.spec, self.spec.inputs
+        hosts = inputs.hosts.batsim_args()
+        if inputs.events is not None:
+            refuse_batsim5_events(read_events(inputs.events, forward_unknown=True), inputs.events)
         args = [*self.config.batsim_args(), *hosts, "--disable-schedule-tracing", *spec.batsim_args]
-        command = batsim_command(binary, spec.platform, spec.workloads, str(self.prefix), spec.events, args)
+        command = batsim_command(binary, self.platform_file, self.workloads, str(self.prefix), inputs.events, args)
         self._drive(command, "Batsim")
         return {"batsim": {"version": version, "protocol": 4}}
 
@@ -74,23 +112,22 @@ class Apart:
 
     def _batsim5(self, binary: str) -> None:
         """Run it on copies of the inputs that it can read, and map what it writes."""
-        spec = self.spec
-        assert isinstance(spec.platform, Path)
+        spec, inputs = self.spec, self.spec.inputs
         with TemporaryDirectory(prefix="batwatt-") as name:
             folder = Path(name)
             workloads = [
                 write_text(folder / f"w{number}.json", to_text(converted_file(path, "batsim5")))
-                for number, path in enumerate(spec.workloads)
+                for number, path in enumerate(self.workloads)
             ]
             events = None
-            if spec.events is not None:
-                lines = batsim5_events(read_events(spec.events, forward_unknown=True))
+            if inputs.events is not None:
+                lines = batsim5_events(read_events(inputs.events, forward_unknown=True))
                 events = write_text(folder / "events.txt", "".join(f"{line}\n" for line in lines))
             found = folder / "out"
             found.mkdir()
             energy = ["--energy-host"] if self.config.energy else []
-            args = [*energy, "--trace-pstate-changes", *spec.hosts.batsim_args(), *spec.batsim_args]
-            command = batsim_command(binary, spec.platform, workloads, f"{found}{os.sep}", events, args, 5)
+            args = [*energy, "--trace-pstate-changes", *inputs.hosts.batsim_args(), *spec.batsim_args]
+            command = batsim_command(binary, self.platform_file, workloads, f"{found}{os.sep}", events, args, 5)
             dialect = Dialect(self.config)
             with blaming(spec.scheduler_name, self.scheduler):
                 drive(self.scheduler, command, "Batsim", spec.patience_s, self.watch, dialect)
@@ -99,17 +136,17 @@ class Apart:
 
     def _engine_command(self) -> Callable[[str], list[str]]:
         """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
-        spec, config = self.spec, self.config
+        inputs, config = self.spec.inputs, self.config
 
         def command(endpoint: str) -> list[str]:
-            line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", spec.platform]
-            line += spec.hosts.batsim_args()
-            for workload in spec.workloads:
+            line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", self.platform_file]
+            line += inputs.hosts.batsim_args()
+            for workload in self.workloads:
                 line += ["-w", workload]
             line += ["-s", endpoint, "-e", self.prefix, "--energy" if config.energy else "--no-energy"]
             line += [flag for flag in config.batsim_args() if flag != "-E"]
-            if spec.events is not None:
-                line += ["--events", spec.events]
+            if inputs.events is not None:
+                line += ["--events", inputs.events]
             return [str(word) for word in line]
 
         return command

@@ -40,28 +40,30 @@ def write_metadata(
 
     `about`: what else there is to say about the engine.
     """
-    inputs: dict[str, Any] = {"workload": spec.workload, "events": spec.events}
-    inputs |= {f"workload w{number}": path for number, path in enumerate(spec.more_workloads, 1)}
-    if isinstance(spec.capacity, CapacitySpec):
-        inputs |= {f"capacity {path.name}": path for path in spec.capacity.files()}
+    given = spec.inputs
+    first, *more = given.workloads
+    inputs: dict[str, Any] = {"workload": first, "events": given.events}
+    inputs |= {f"workload w{number}": path for number, path in enumerate(more, 1)}
+    if isinstance(given.capacity, CapacitySpec):
+        inputs |= {f"capacity {path.name}": path for path in given.capacity.files()}
     else:
-        inputs["capacity"] = spec.capacity
-    if not isinstance(spec.platform, MachineSpec):
-        inputs["platform"] = spec.platform
+        inputs["capacity"] = given.capacity
+    if not isinstance(given.platform, MachineSpec):
+        inputs["platform"] = given.platform
     # with all hosts, as then no platform is read
-    options = replace(spec, hosts=HostChoice()).scheduler_options()
+    options = replace(spec, inputs=replace(given, hosts=HostChoice())).scheduler_options()
     for name in ("platform", "envelope", "reference"):
-        given = options.get(name)
+        option = options.get(name)
         # a scheduler of somebody else may mean something else by it
-        if isinstance(given, str | Path) and given != EVENTS and is_file(given):
-            inputs[name] = Path(given)
-        elif isinstance(given, Series):
-            inputs[name] = given
-    if isinstance(spec.envelope, EnvelopeSpec):
-        inputs |= {f"envelope {path.name}": path for path in spec.envelope.files()}
-    for name in ("carbon", "price"):
-        given = getattr(spec, name)
-        inputs[name] = given.file.path if isinstance(given, SignalSpec) else given
+        if isinstance(option, str | Path) and option != EVENTS and is_file(option):
+            inputs[name] = Path(option)
+        elif isinstance(option, Series):
+            inputs[name] = option
+    if isinstance(given.envelope, EnvelopeSpec):
+        inputs |= {f"envelope {path.name}": path for path in given.envelope.files()}
+    signals = {"carbon": given.carbon, "price": given.price}
+    for name, signal in signals.items():
+        inputs[name] = signal.file.path if isinstance(signal, SignalSpec) else signal
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
     if spec.scheduler_name.endswith(".py"):
         inputs["scheduler"] = Path(spec.scheduler_name)
@@ -71,24 +73,24 @@ def write_metadata(
         "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
         "scheduler": spec.scheduler_name,
         "options": {key: _option(value) for key, value in spec.options.items()},
-        "capacity": _named(spec.capacity) if spec.capacity is not None else None,
-        "inputs": {name: _input(given) for name, given in inputs.items() if given is not None},
-        "hosts": asdict(spec.hosts),
-        "machines": asdict(spec.platform) if isinstance(spec.platform, MachineSpec) else None,
-        "window_s": [spec.window.begin_s, spec.window.end_s] if spec.window else None,
+        "capacity": _named(given.capacity) if given.capacity is not None else None,
+        "inputs": {name: _input(content) for name, content in inputs.items() if content is not None},
+        "hosts": asdict(given.hosts),
+        "machines": asdict(given.platform) if isinstance(given.platform, MachineSpec) else None,
+        "window_s": [given.window.begin_s, given.window.end_s] if given.window else None,
         "begin": None if clock is None else clock.date,
-        "length_unit": spec.length_unit,
-        "job_log": asdict(spec.log),
-        "long_s": spec.long_s,
-        "delays_to_flops": spec.delays_to_flops,
+        "length_unit": given.length_unit,
+        "job_log": asdict(given.log),
+        "long_s": given.long_s,
+        "delays_to_flops": given.delays_to_flops,
         "seed": spec.options.get("seed"),
         "versions": {
             "python": python_platform.python_version(),
             **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
-        **({"envelope": str(spec.envelope)} if isinstance(spec.envelope, EnvelopeSpec) else {}),
-        **{name: str(given) for name in ("carbon", "price") if isinstance(given := getattr(spec, name), SignalSpec)},
+        **({"envelope": str(given.envelope)} if isinstance(given.envelope, EnvelopeSpec) else {}),
+        **{name: str(signal) for name, signal in signals.items() if isinstance(signal, SignalSpec)},
         **(about or {}),
     }
     # an option of a foreign scheduler may be NaN

@@ -1,31 +1,35 @@
-"""What a run is, once everything that its specification leaves open is settled."""
+"""The steps from a specification to a run that can begin: the needs of its scheduler, its inputs, the rest."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
-from batwatt.inputs.platforms.host_choice import platform_of
+from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.delays_to_flops import has_delay
-from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.model.machines import MachineSpec, SpeedMachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
-from batwatt.model.workload import LONG_S
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.remarks import remark
-from batwatt.run.find_scheduler import SHIFT, blaming, has_own_shift, load_plugins, make_scheduler, scheduler_class
-from batwatt.run.inputs import RunInputs, capacity_named, is_trace, load_inputs
+from batwatt.run.find_scheduler import (
+    SHIFT,
+    blaming,
+    has_own_shift,
+    is_ours,
+    load_plugins,
+    make_scheduler,
+    scheduler_class,
+)
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.options import EVENTS
@@ -41,7 +45,6 @@ class ResolvedRun:
     inputs: RunInputs
     scheduler: Any
     config: EngineConfig
-    events: Sequence[Any]
     held: Mapping[str, float] = field(default_factory=dict)
     """Until when jobs are held, by id: the option `shift`."""
 
@@ -50,55 +53,84 @@ class ResolvedRun:
         return HeldArrivals(link, self.held) if self.held else link
 
 
-def resolve(spec: RunSpec) -> ResolvedRun:
-    """Settle a run: load plugins, read inputs, make the scheduler and the engine's options. Raises InputError."""
+def prepare(spec: RunSpec) -> ResolvedRun:
+    """Load plugins, find the scheduler, read the inputs that it needs, and settle the rest. Raises InputError."""
     load_plugins(spec.plugins)
-    found = scheduler_class(spec.scheduler)
-    spec = _with_speeds(_with_one_capacity(_with_one_length(spec, found), found), found)
-    follows = _options_of(found)
-    if spec.capacity is not None and "envelope" in follows and "capacity" not in follows:
-        spec = replace(spec, under_power=True)
-    given = spec.envelope or spec.options.get("envelope")
-    known = isinstance(given, str | Path | Series | EnvelopeSpec) and given not in ("", EVENTS)
-    inputs = load_inputs(spec, given if known else None)
-    platform = inputs.platform
+    scheduler = scheduler_class(spec.scheduler)
+    return resolve(spec, scheduler, load(spec.inputs, needs_of(spec, scheduler)))
+
+
+def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
+    """Return what the scheduler, of a class that was found, asks of the reading. InputError: it follows no capacity."""
+    follows, options, inputs = _options_of(scheduler), spec.options, spec.inputs
+    if inputs.capacity is not None and not {"capacity", "envelope"} & follows.keys():
+        problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
+        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
+    envelope, capacity, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
+    of_power = "envelope" in follows and "capacity" not in follows
+    named = isinstance(envelope, str | Path | Series | EnvelopeSpec) and envelope not in ("", EVENTS)
+    if "long_s" not in follows or not isinstance(long_s, int | float) or isinstance(long_s, bool):
+        long_s = None
+    ours = issubclass(scheduler, Scheduler)
+    return Needs(
+        speeds=ours and scheduler.needs_speeds,
+        power=bool(inputs.envelope or envelope or (of_power and inputs.capacity)),
+        machines="capacity" in follows,
+        alike_hosts=ours and scheduler.needs_alike_hosts(options),
+        envelope=(Path(envelope) if isinstance(envelope, str) else envelope) if named else None,
+        capacity=str(capacity) if "capacity" in follows and isinstance(capacity, str | Path) and capacity else None,
+        long_s=float(long_s) if long_s is not None and 0.0 < long_s < math.inf else None,
+        shared=is_ours(spec.scheduler),
+        simulate=spec.engine != "batsim",
+        unknown_events=spec.config.forward_unknown_events or envelope == EVENTS,
+    )
+
+
+def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
+    """Settle a run of a scheduler of the class `kind`: make it, and the options of the engine. Raises InputError.
+
+    No file is read here but those that options of the scheduler name.
+    """
+    follows = _options_of(kind)
+    own_envelope = spec.inputs.envelope is not None and "envelope" in spec.options
+    spec = replace(spec, inputs=read.inputs)
+    platform, capacity = read.platform, read.inputs.capacity
     options = spec.scheduler_options(platform)
     # on the clock of the run, and until it ends
-    if isinstance(spec.capacity, CapacitySpec) or options.get("capacity", inputs) is spec.capacity:
-        options["capacity"] = inputs.capacity
-    if known and options.get("envelope", given) is given:
-        options["envelope"] = inputs.envelope
-    inputs = _with_views(spec, found, inputs, options)
+    if isinstance(capacity, CapacitySpec) or options.get("capacity", read) is capacity:
+        options["capacity"] = read.capacity
+    if read.envelope is not None and not own_envelope:
+        options["envelope"] = read.envelope
+    inputs = _with_views(spec, kind, read, options)
     for name, signal in (("signal", inputs.carbon), ("price", inputs.price)):
         if signal is not None and name in follows:
             if name in spec.options:
                 raise InputError(f"option {name!r}", "is given next to --carbon or --price", "give one of them")
             options[name] = signal
-    if "long_s" in _options_of(found):
-        options.setdefault("long_s", spec.long_s)
-    if isinstance(spec.scheduler, found):
-        _check_instance(spec, found)
+    if "long_s" in follows:
+        options.setdefault("long_s", spec.inputs.long_s)
+    if isinstance(spec.scheduler, kind):
+        _check_instance(spec, kind)
         scheduler = spec.scheduler
     else:
-        scheduler = make_scheduler(spec.scheduler, options, found, inputs.clock)
+        scheduler = make_scheduler(spec.scheduler, options, kind, inputs.clock)
     with blaming(spec.scheduler_name, scheduler):
         # it says what it needs
         config = _config_for(spec, scheduler, platform)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
-    held = _held(spec, inputs, None if has_own_shift(spec.scheduler, found) else shift)
-    events: Sequence[Any] = ()
-    if spec.events is not None:
-        events = read_events(spec.events, config.forward_unknown_events, len(platform))
+    held = _held(spec, inputs, None if has_own_shift(spec.scheduler, kind) else shift)
+    path = spec.inputs.events
+    if path is not None:
         if spec.engine != "batsim":
-            refuse_batsim5_events(events, spec.events)
-        reported = reported_envelope(events, spec.events)
+            refuse_batsim5_events(inputs.events, path)
+        reported = reported_envelope(inputs.events, path)
         if spec.options.get("envelope") == EVENTS and reported is None:
-            raise InputError(spec.events, f"has no {EVENT_TYPE} event", "make one: batwatt events")
+            raise InputError(path, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
     # after all that may be refused: a refusal is one line
     with blaming(spec.scheduler_name, scheduler):
         _remark_delays(inputs, scheduler)
-    return ResolvedRun(spec, inputs, scheduler, config, events, held)
+    return ResolvedRun(spec, inputs, scheduler, config, held)
 
 
 def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:
@@ -129,8 +161,8 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
         fed = MachinePower.of(inputs.platform).fed_by(envelope)
         capacity = fed if capacity is None else least_of(capacity, fed)
         options["capacity"] = capacity
-        if spec.window is not None:
-            options.setdefault("until_s", spec.until_s)
+        if spec.inputs.window is not None:
+            options.setdefault("until_s", spec.inputs.until_s)
     elif "envelope" in follows and "capacity" not in follows and capacity is not None:
         drawn = MachinePower.of(inputs.platform).drawn_by(capacity)
         envelope = drawn if envelope is None else least_of(envelope, drawn)
@@ -145,12 +177,14 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
 
 def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
     """InputError for an instance that has run, or is given what it cannot take any more."""
-    follows = _options_of(scheduler)
-    given = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(spec, name))]
+    follows, inputs = _options_of(scheduler), spec.inputs
+    given = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(inputs, name))]
     settings = getattr(spec.scheduler, "settings", None)
-    given = [name for name in given if name in spec.options or getattr(settings, name, None) != getattr(spec, name)]
+    given = [name for name in given if name in spec.options or getattr(settings, name, None) != getattr(inputs, name)]
     signals = (("carbon", "signal"), ("price", "price"))
-    given += [name for name, own in signals if own in follows and getattr(spec, name) and not getattr(settings, own, 0)]
+    given += [
+        name for name, own in signals if own in follows and getattr(inputs, name) and not getattr(settings, own, 0)
+    ]
     if given or getattr(spec.scheduler, "bs", None) is not None:
         problem = "has run already" if not given else f"has its options, got {', '.join(given)}, too"
         raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
@@ -161,37 +195,15 @@ def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
     return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
 
 
-def _with_speeds(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with jobs and machines that can be slowed down, if the scheduler does that. Raises InputError."""
-    if not (issubclass(scheduler, Scheduler) and scheduler.needs_speeds):
-        if spec.delays_to_flops is None and issubclass(scheduler, Scheduler) and is_trace(spec.workload):
-            return replace(spec, delays_to_flops=False) if _keeps_delays(spec, scheduler) else spec
-        return spec
-    platform = spec.platform
-    if isinstance(platform, MachineSpec) and not isinstance(platform, SpeedMachineSpec):
-        given = {entry.name: getattr(platform, entry.name) for entry in fields(platform)}
-        platform = SpeedMachineSpec(**given)
-    return replace(spec, platform=platform, delays_to_flops="nominal")
-
-
-def _keeps_delays(spec: RunSpec, scheduler: type[Scheduler[Any]]) -> bool:
-    """Whether the jobs of a trace stay delays: flops would be the same under a capacity, or of unknown length."""
-    platform = platform_of(spec.platform, spec.hosts)
-    states = {host.pstates[host.initial_pstate] for host in platform.hosts}
-    if "capacity" in _options_of(scheduler) and platform.one_speed and all(s.idle_w == s.full_w for s in states):
-        return True
-    return len(states) > 1 and scheduler.needs_alike_hosts(spec.options)
-
-
 def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
     """Warn of delays that a scheduler cannot slow down though it changes speeds, and take them for told."""
     if not isinstance(scheduler, Scheduler) or not scheduler.changes_speeds or inputs.platform.one_speed:
         return
     delays = total = 0
-    for load in inputs.run:
-        timed = {name for name, profile in load.profiles.items() if has_delay(profile, load.profiles)}
-        delays += sum(job.profile in timed for job in load.jobs)
-        total += len(load.jobs)
+    for workload in inputs.run:
+        timed = {name for name, profile in workload.profiles.items() if has_delay(profile, workload.profiles)}
+        delays += sum(job.profile in timed for job in workload.jobs)
+        total += len(workload.jobs)
     scheduler.told_delays = True
     if delays:
         text = (
@@ -199,32 +211,6 @@ def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
             "what idle hosts do; --delays-to-flops makes work of them (docs/explanation/powercap.md)"
         )
         remark(_log, text, inputs.measured.source, delays, total)
-
-
-def _with_one_length(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with the scheduler's idea of a long job for the figures, unless they have one of their own."""
-    given = spec.options.get("long_s")
-    if spec.long_s != LONG_S or "long_s" not in _options_of(scheduler):
-        return spec
-    if isinstance(given, int | float) and not isinstance(given, bool) and 0.0 < given < math.inf:
-        return replace(spec, long_s=float(given))
-    return spec
-
-
-def _with_one_capacity(spec: RunSpec, scheduler: type[Any]) -> RunSpec:
-    """The same run with one capacity, for the scheduler and for what is measured. Raises InputError."""
-    follows = _options_of(scheduler)
-    if spec.capacity is not None and not {"capacity", "envelope"} & follows.keys():
-        problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
-        raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
-    given = spec.options.get("capacity")
-    if not ("capacity" in follows and isinstance(given, str | Path) and given):
-        return spec
-    capacity = capacity_named(given)
-    if spec.capacity is not None and capacity != spec.capacity:
-        problem = f"{str(given)!r} is another one than --capacity {str(spec.capacity)!r}"
-        raise InputError("option 'capacity'", problem, "give one of them")
-    return replace(spec, capacity=capacity)
 
 
 def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
@@ -238,7 +224,7 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
     if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
         settings["dynamic_jobs"] = settings["profile_reuse"] = True
     if spec.options.get("envelope") == EVENTS:
-        if spec.events is None:
+        if spec.inputs.events is None:
             problem = "the envelope is to come as events but there is no events file"
             raise InputError("--events", problem, "make one: batwatt events")
         settings["forward_unknown_events"] = True

@@ -16,18 +16,18 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
-from batwatt.files import is_folder, whole_set
+from batwatt.files import is_folder, whole_set, write_text
+from batwatt.inputs.load import Needs, RunInputs, load
+from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.record import Record
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
 from batwatt.results.run_data import RunData
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
-from batwatt.run.inputs import RunInputs, load_inputs, with_files, write_capacity, write_envelope
 from batwatt.run.metadata import write_metadata
-from batwatt.run.resolve import ResolvedRun, resolve
+from batwatt.run.resolve import ResolvedRun, prepare
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     deadlock: DeadlockError | None = None
     with blaming(spec.scheduler_name, scheduler):
-        engine = Engine(inputs.platform, inputs.run, resolved.config, resolved.events)
+        engine = Engine(inputs.platform, inputs.run, resolved.config, inputs.events)
         try:
             record = simulate(engine, scheduler, _watch(resolved, progress))
         except DeadlockError as error:
@@ -136,7 +136,7 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
     the disk when this returns, unless they need not be `durable`.
     """
     began = time.perf_counter()
-    resolved = resolve(spec)
+    resolved = prepare(spec)
     tell_before_work()
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
@@ -171,9 +171,8 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
     from batwatt.run.apart import Apart
 
     inputs = resolved.inputs
-    files = with_files(resolved.spec, len(inputs.platform), inner)
-    watch = _watch(resolved, progress)
-    about = Apart(files, resolved.scheduler, resolved.config, inputs.platform, inner, watch).run()
+    apart = Apart.of(resolved.spec, inputs, resolved.scheduler, resolved.config, inner, _watch(resolved, progress))
+    about = apart.run()
     _write_generated(inner, resolved)
     figures = write_results(inner, inputs)
     elapsed_s = time.perf_counter() - began
@@ -186,10 +185,8 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 
     `ready` is called when all inputs are read, before the scheduler is waited for.
     """
-    inputs = load_inputs(spec, None)
-    hosts = len(inputs.platform)
-    events = read_events(spec.events, spec.config.forward_unknown_events, hosts) if spec.events else ()
-    engine = Engine(inputs.platform, inputs.run, spec.config, events)
+    inputs = load(spec.inputs, Needs(unknown_events=spec.config.forward_unknown_events))
+    engine = Engine(inputs.platform, inputs.run, spec.config, inputs.events)
     with staging(spec.prefix) as inner:
         ready()
         write_record(serve(engine, endpoint, spec.patience_s), inner)
@@ -224,12 +221,12 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
 
 def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
     """Write the series that are in no file: generated, given as an object, or a view of another (watts, machines)."""
-    spec, inputs = resolved.spec, resolved.inputs
+    inputs, given = resolved.inputs, resolved.spec.inputs
     capacity, envelope = inputs.capacity, inputs.envelope
-    if capacity is not None and not (isinstance(spec.capacity, Path) and capacity.source == str(spec.capacity)):
-        write_capacity(prefix, capacity)
-    if envelope is not None and isinstance(spec.envelope, EnvelopeSpec):
-        write_envelope(prefix, envelope)
+    if capacity is not None and not (isinstance(given.capacity, Path) and capacity.source == str(given.capacity)):
+        write_text(file_of(prefix, "capacity"), to_csv(capacity))
+    if envelope is not None and isinstance(given.envelope, EnvelopeSpec):
+        write_text(file_of(prefix, "envelope"), to_csv(envelope))
 
 
 def write_results(prefix: Path, inputs: RunInputs) -> Figures:
@@ -258,8 +255,8 @@ class Figures:
             inputs.platform.fastest_flops,
             capacity=inputs.capacity,
             cores=inputs.cores,
-            window=inputs.window,
-            long_s=inputs.long_s,
+            window=inputs.inputs.window,
+            long_s=inputs.inputs.long_s,
             slowed=bool(inputs.simulated),
             signals=inputs.signals,
         )
@@ -284,7 +281,7 @@ class Figures:
         from batwatt.results.run_table import job_rows_of
 
         inputs = self._inputs
-        found = job_rows_of(self.data, inputs.measured, inputs.window)
+        found = job_rows_of(self.data, inputs.measured, inputs.inputs.window)
         return rejections(found, inputs.measured, len(inputs.platform))
 
     @cached_property

@@ -14,6 +14,7 @@ from pathlib import Path
 from batwatt import __version__
 from batwatt.errors import InputError
 from batwatt.files import read_text
+from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -21,7 +22,6 @@ from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler
-from batwatt.run.inputs import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.run.metadata import version_of
 from batwatt.study import WORKERLESS_S
 from batwatt.study.cells import Cell, code_digest, expand
@@ -276,7 +276,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
                     check_optimum(spec)
                 else:
-                    more = {"capacity": ANY} if isinstance(spec.capacity, CapacitySpec) else {}
+                    more = {"capacity": ANY} if isinstance(spec.inputs.capacity, CapacitySpec) else {}
                     make_scheduler(spec.scheduler, spec.scheduler_options() | more)
             except SchedulerError:
                 pass  # goes into the row of its run

@@ -46,7 +46,7 @@ CODE = (
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     "systems/carbon/*.py",
     *(f"results/{name}.py" for name in _RESULTS),
-    *(f"run/{name}.py" for name in ("clock", "find_scheduler", "inputs", "resolve", "run", "spec")),
+    *(f"run/{name}.py" for name in ("find_scheduler", "resolve", "run", "spec")),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import BatwattError, InputError, message
-from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.inputs.description import Inputs
 from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
@@ -21,7 +21,7 @@ from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler, scheduler_class
 from batwatt.run.repeats import noted
-from batwatt.run.resolve import resolve
+from batwatt.run.resolve import prepare
 from batwatt.run.run import perform, staging, warn_if_none_finished
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -156,7 +156,9 @@ class ComparedRuns:
             if label in lenient or not issubclass(kind, Scheduler):
                 continue
             spec = self._spec_of(RunTask(label, 1, self.seeds[0]))
-            usual = {"capacity": ANY, "signal": spec.carbon or spec.price} | spec.scheduler_options(self.hosts)
+            usual = {"capacity": ANY, "signal": spec.inputs.carbon or spec.inputs.price} | spec.scheduler_options(
+                self.hosts
+            )
             follows = kind.Options.model_fields.keys()
             options = {name: value for name, value in usual.items() if name in follows and value is not None}
             try:
@@ -169,22 +171,21 @@ class ComparedRuns:
     def _spec_of(self, task: RunTask) -> RunSpec:
         """What determines a run."""
         case, sample = self.cases[task.case], self.samples[task.window - 1]
-        return RunSpec(
+        inputs = Inputs(
             self.platform,
-            sample.workload,
-            case.scheduler,
-            {**case.options, "seed": task.seed} if case.draws else case.options,
+            (sample.workload,),
             envelope=self._followed(case, sample),
             carbon=sample.signals["carbon_g"],
             price=sample.signals["cost"],
-            hosts=HostChoice(),
         )
+        options = {**case.options, "seed": task.seed} if case.draws else case.options
+        return RunSpec(inputs, case.scheduler, options)
 
     def measured(self, task: RunTask) -> Measured | Failed:
         """Carry out a run, and write its files if they are kept."""
         try:
             with noted() as repeats:
-                outcome = perform(resolve(self._spec_of(task)))
+                outcome = perform(prepare(self._spec_of(task)))
                 if outcome.deadlock is not None:
                     raise outcome.deadlock
                 figures = outcome.figures

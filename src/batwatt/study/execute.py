@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.errors import BatwattError, message
+from batwatt.inputs.description import Inputs
 
 # what a run loads late, before processes are forked: the code that they run is that of the key
 from batwatt.results import classes as classes
@@ -70,22 +71,25 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
     options = cell.run_options
     if cell.reference is not None:
         options["reference"] = str(cell.reference.path)
+    inputs = Inputs(
+        cell.platform.machines if isinstance(cell.platform, GeneratedPlatform) else cell.platform.path,
+        (cell.workload.path,),
+        hosts=cell.platform.hosts,
+        window=cell.workload.window,
+        length_unit=cell.workload.length_unit,
+        log=cell.workload.log,
+        envelope=_path_of(cell.envelope),
+        capacity=cell.capacity.spec if isinstance(cell.capacity, GeneratedCapacity) else _path_of(cell.capacity),
+        events=_path_of(cell.events),
+    )
     spec = RunSpec(
-        platform=cell.platform.machines if isinstance(cell.platform, GeneratedPlatform) else cell.platform.path,
-        workload=cell.workload.path,
+        inputs,
         scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
         options=options,
-        envelope=_path_of(cell.envelope),
-        events=_path_of(cell.events),
         engine=cell.engine,
         config=engine.config(),
         batsim=engine.batsim,
         batsim_args=tuple(engine.batsim_args),
-        capacity=cell.capacity.spec if isinstance(cell.capacity, GeneratedCapacity) else _path_of(cell.capacity),
-        window=cell.workload.window,
-        length_unit=cell.workload.length_unit,
-        log=cell.workload.log,
-        hosts=cell.platform.hosts,
         plugins=loaded_plugins(),
     )
     files = cell.inputs

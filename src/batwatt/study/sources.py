@@ -13,13 +13,13 @@ from typing import Any
 
 from batwatt.errors import InputError
 from batwatt.files import is_file, is_folder
+from batwatt.inputs.load import is_trace
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
-from batwatt.run.inputs import is_trace
 from batwatt.study.files import InputFile, digest_of
 from batwatt.study.generated import GeneratedCapacity, generated_capacities
 from batwatt.study.generators import GENERATORS, Generator

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
@@ -156,7 +157,7 @@ def test_a_run_on_the_engine_emits_what_its_executions_do(tmp_path, rows, values
     (tmp_path / "p.xml").write_text(machines_xml(owner))
     (tmp_path / "w.json").write_text(json.dumps(data))
     options = {"response": "none", "backfilling": "first-fit"}
-    carry_out_run(RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "powercap", options, tmp_path / "x"))
+    carry_out_run(RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "powercap", options, tmp_path / "x"))
     integral = SignalIntegral.regular([float(value) for value in values], 100.0)
     integral = SignalIntegral(np.append(integral.edges_s, 1e6), np.append(integral.values, 50.0))
     found = account(tmp_path / "x", integral, parse_workload(data, "w0", "test"))

@@ -16,6 +16,7 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.machines import machines_platform
@@ -188,7 +189,7 @@ def test_as_users_run_it(tmp_path):
     (tmp_path / "p.xml").write_text(machines_xml(owner))
     (tmp_path / "w.json").write_text(json.dumps(data))
     options = {"signal": signal_file(tmp_path), "policy": "phase-aware-checkpoints", "wait_h": [12.0]}
-    spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / "out" / "x")
+    spec = RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "carbon", options, tmp_path / "out" / "x")
     metrics = run(spec).metrics
     assert metrics["energy_j"] > 3 * TRAINING.energy_j - 1.0
     assert metrics["jobs_finished"] == metrics["jobs_total"]
@@ -224,7 +225,8 @@ def test_a_batsim_does_what_was_planned(tmp_path, batsim):
     (tmp_path / "w.json").write_text(json.dumps(data))
     options = {"signal": signal_file(tmp_path), "policy": "phase-aware-checkpoints", "wait_h": [12.0]}
     for engine in ("batsim", "embedded"):
-        spec = RunSpec(tmp_path / "p.xml", tmp_path / "w.json", "carbon", options, tmp_path / engine, engine=engine)
+        inputs = Inputs(tmp_path / "p.xml", (tmp_path / "w.json",))
+        spec = RunSpec(inputs, "carbon", options, tmp_path / engine, engine=engine)
         run(replace(spec, batsim=batsim))
     workload = parse_workload(data, "w0", "test")
     real, ours = (account(tmp_path / name, COURSE, workload) for name in ("batsim", "embedded"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.protocol.events import envelope_events
 from batwatt.run.run import run
@@ -46,7 +47,8 @@ def carried_out(folder: Path, jobs: Path, series: Path, to: str = "x", **options
     events = options.pop("events", None)
     given = {"envelope": None, "events": events} if events else {"envelope": series}
     options = options | ({"envelope": "events"} if events else {})
-    run(RunSpec(SMALL, jobs, options=options, prefix=folder / to, **given), lambda now_s, _: messages.append(now_s))
+    spec = RunSpec(Inputs(SMALL, (jobs,), **given), options=options, prefix=folder / to)
+    run(spec, lambda now_s, _: messages.append(now_s))
     return len(messages), [(folder / f"{to}_{name}").read_bytes() for name in FILES]
 
 

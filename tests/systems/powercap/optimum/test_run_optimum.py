@@ -16,6 +16,7 @@ import pytest
 from batwatt.cli import optimum as cli_optimum
 from batwatt.cli.main import main
 from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_files import read_workload
@@ -44,7 +45,14 @@ def spec(tmp_path: Path) -> RunSpec:
     workload.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}))
     envelope = tmp_path / "e.csv"
     envelope.write_text("time_s,power_w\n0,600\n300,350\n600,500\n900,620\n")
-    return RunSpec(SMALL, workload, "optimum", {"effort": 1}, tmp_path / "out" / "opt", envelope)
+    return RunSpec(Inputs(SMALL, (workload,), envelope=envelope), "optimum", {"effort": 1}, tmp_path / "out" / "opt")
+
+
+def words_of(spec: RunSpec) -> list[str]:
+    """The options of the command that runs it."""
+    inputs = spec.inputs
+    files = {"-p": inputs.platform, "-w": inputs.workloads[0], "--envelope": inputs.envelope, "-e": spec.prefix}
+    return [str(word) for pair in files.items() for word in pair]
 
 
 def test_the_files_of_a_run(spec):
@@ -90,7 +98,8 @@ def test_an_interrupt_keeps_the_best_so_far(spec):
 
 def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
     envelope = ROOT / "power_profiles" / f"profile{profile}.csv"
-    return RunSpec(GRID, ROOT / "workloads" / "google-288-00.json", "optimum", options, folder / "x", envelope)
+    inputs = Inputs(GRID, (ROOT / "workloads" / "google-288-00.json",), envelope=envelope)
+    return RunSpec(inputs, "optimum", options, folder / "x")
 
 
 @pytest.mark.deep
@@ -105,10 +114,9 @@ def test_full_size(tmp_path):
 
 def test_a_cap_that_nobody_can_keep_is_told(spec, capsys):
     # four servers that are on at 0 s draw more until they are asleep
-    spec.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
-    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
+    spec.inputs.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *map(str, words), "--time-limit", "2"])
+        main(["optimum", *words_of(spec), "--time-limit", "2"])
     out, err = capsys.readouterr()
     assert ended.value.code == 0 and err == ""
     names, values = (line.split("\t") for line in out.splitlines())
@@ -130,16 +138,19 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
 
     sent: list[Stand] = []
     monkeypatch.setattr(cli_optimum, "_shown", shown)
-    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *map(str, words), "--time-limit", "7"])
+        main(["optimum", *words_of(spec), "--time-limit", "7"])
     assert ended.value.code == 130 and "ended by SIGINT" in capsys.readouterr().err
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
     assert figures["jobs_finished"] == 8 and figures["violations"] == 0
 
 
 def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
-    platform, workload, envelope = read_platform(SMALL), read_workload(spec.workload), read_series(spec.envelope)
+    platform, workload, envelope = (
+        read_platform(SMALL),
+        read_workload(spec.inputs.workloads[0]),
+        read_series(spec.inputs.envelope),
+    )
     problem = make_problem(platform, workload, envelope)
     best = optimise(problem, SearchBudget(effort=1))
     kept = 0
@@ -155,9 +166,8 @@ def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
 
 
 def test_the_command(spec, capsys):
-    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "--time-limit", "3"]
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *map(str, words), "-e", str(spec.prefix)])
+        main(["optimum", *words_of(spec), "--time-limit", "3"])
     out, err = capsys.readouterr()
     assert ended.value.code == 0 and err == ""
     assert {"mean_slowdown", "lower_bound", "gap", "proven_optimal"} <= set(out.splitlines()[0].split("\t"))
@@ -190,7 +200,8 @@ def test_options_are_checked(spec, options, text):
     ],
 )
 def test_bad_input_is_one_line_and_code_2(spec, change, text, capsys):
-    words = {"-p": spec.platform, "-w": spec.workload, "--envelope": spec.envelope, "-e": spec.prefix} | change
+    given = words_of(spec)
+    words = dict(zip(given[::2], given[1::2], strict=True)) | change
     if not change.get("-e", "x"):
         del words["--envelope"], words["-e"]
         text = "envelope"
@@ -202,10 +213,9 @@ def test_bad_input_is_one_line_and_code_2(spec, change, text, capsys):
 
 
 def test_a_job_that_the_caps_forbid_is_named(spec, capsys):
-    Path(spec.envelope).write_text("time_s,power_w\n0,100\n300,20\n")
-    words = ["-p", spec.platform, "-w", spec.workload, "--envelope", spec.envelope, "-e", spec.prefix]
+    Path(spec.inputs.envelope).write_text("time_s,power_w\n0,100\n300,20\n")
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *map(str, words), "--time-limit", "2"])
+        main(["optimum", *words_of(spec), "--time-limit", "2"])
     err = capsys.readouterr().err
     assert ended.value.code == 2 and err.count("\n") == 1 and "job w0!" in err and "can never run" in err
     assert not list(spec.prefix.parent.glob("*"))

@@ -1,0 +1,140 @@
+"""What the inputs of a run are, before any of them is read: for Python, for the command line and for campaigns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.host_choice import HostChoice
+from batwatt.model.workload import LONG_S
+
+if TYPE_CHECKING:
+    from batwatt.inputs.series.capacity_spec import CapacitySpec
+    from batwatt.inputs.series.envelope_spec import EnvelopeSpec
+    from batwatt.inputs.series.signal_spec import SignalKind, SignalSpec
+    from batwatt.inputs.traces.job_log import LogOptions
+    from batwatt.inputs.traces.jobs_csv import TimeUnit
+    from batwatt.model.machines import MachineSpec
+    from batwatt.model.platform import Platform
+    from batwatt.model.series import Series
+    from batwatt.model.signal_integral import SignalIntegral
+    from batwatt.model.window import Window
+    from batwatt.model.workload import Workload
+
+
+def _usual_log() -> LogOptions:
+    # numpy takes a while to be loaded
+    from batwatt.inputs.traces.job_log import USUAL
+
+    return USUAL
+
+
+def envelope_of_text(text: str) -> Path | EnvelopeSpec:
+    """The envelope that a text such as `power:solar.csv,peak_w=5e4` describes, or the file that it names."""
+    from batwatt.inputs.series.envelope_spec import parse_envelope
+
+    if not text.strip():
+        raise InputError("envelope", f"{text!r} is no envelope", "give a file, or a text such as constant:20000")
+    return parse_envelope(text) or Path(text)
+
+
+def capacity_of_text(text: str) -> Path | CapacitySpec:
+    """The capacity that a text such as `walk:range=0.6,seed=1` describes, or the file that it names."""
+    from batwatt.inputs.series.capacity_spec import parse_capacity
+
+    if not text.strip():
+        raise InputError("capacity", f"{text!r} is no capacity", "give a file, or a text such as walk:range=0.6")
+    return parse_capacity(text) or Path(text)
+
+
+def _signal_of_text(kind: SignalKind, text: str) -> SignalSpec:
+    from batwatt.inputs.series.signal_spec import parse_signal
+
+    return parse_signal(kind, text)
+
+
+_PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "envelope": envelope_of_text,
+    "capacity": capacity_of_text,
+    "carbon": partial(_signal_of_text, "carbon"),
+    "price": partial(_signal_of_text, "price"),
+}
+"""Field of `Inputs` -> how a text is parsed that is given for it."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a run: files, texts that describe a series, or objects of the model.
+
+    Texts are parsed here, for all callers; files are read by `batwatt.inputs.load`. Raises InputError.
+    """
+
+    platform: Path | MachineSpec | Platform = field(metadata={"help": "SimGrid platform file (XML 4.1)."})
+    workloads: tuple[Path | Workload, ...] = field(
+        metadata={
+            "help": "Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
+            "or lines `id release length cores` (.txt)."
+        }
+    )
+    hosts: HostChoice = field(default=HostChoice(), metadata={"help": "Hosts of a platform file that run jobs."})
+    window: Window | None = field(
+        default=None, metadata={"help": "BEGIN:END in s: run the jobs of this window of a trace, and measure there."}
+    )
+    length_unit: TimeUnit = field(default="s", metadata={"help": "Times of a CSV trace are in seconds or hours."})
+    log: LogOptions = field(
+        default_factory=_usual_log, metadata={"help": "Time that is 0 s, and columns of a job log."}
+    )
+    envelope: Path | EnvelopeSpec | Series | None = field(
+        default=None,
+        metadata={
+            "help": "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
+            "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md)."
+        },
+    )
+    capacity: Path | CapacitySpec | Series | None = field(
+        default=None,
+        metadata={
+            "help": "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
+            "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
+            "(docs/reference/capacity.md)."
+        },
+    )
+    carbon: SignalSpec | SignalIntegral | None = field(
+        default=None,
+        metadata={
+            "help": "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes."
+        },
+    )
+    price: SignalSpec | SignalIntegral | None = field(
+        default=None, metadata={"help": "Price of energy, per kWh (or EUR/MWh), likewise."}
+    )
+    events: Path | None = field(default=None, metadata={"help": "Batsim external events, one JSON object per line."})
+    long_s: float = field(
+        default=LONG_S, metadata={"help": "Jobs of more s are long, for the scheduler and the figures by class."}
+    )
+    delays_to_flops: bool | Literal["nominal"] | None = field(
+        default=None,
+        metadata={
+            "help": "Whether delays run as the work of their time at full speed, which slower hosts take longer for."
+        },
+    )
+    """"nominal": at the speed of the first host as it begins. None: those of a trace do if the platform has several
+    speeds or a run is under power; those of Batsim's JSON do not."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.long_s < math.inf:
+            raise ValueError(f"long_s must be > 0 s and finite, got {self.long_s!r}")
+        for name, parse in _PARSERS.items():
+            text = getattr(self, name)
+            if isinstance(text, str):
+                object.__setattr__(self, name, parse(text))
+
+    @property
+    def until_s(self) -> float | None:
+        """End of a run with a window, s: a little later, so that kills at the end of the window differ from jobs on."""
+        return None if self.window is None else self.window.end_s + 1.0

@@ -1,0 +1,42 @@
+"""Work of the jobs of a workload: their flops, and their run times at a speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from batwatt.model.workload import Composed, Delay, Parallel, Workload
+
+Floats = NDArray[np.float64]
+
+
+def flops_of(workload: Workload, reference_flops: float) -> Floats:
+    """Flops of each job, those of a delay at `reference_flops` flop/s; NaN where its profile is not simulated."""
+    return _per_job(workload, lambda profile, hosts: profile.work_flops(hosts, reference_flops))
+
+
+def run_times_s(workload: Workload, speed_flops: float) -> Floats:
+    """How long each job takes on hosts of `speed_flops` flop/s, in s; NaN where its profile is not simulated."""
+    return _per_job(workload, lambda profile, hosts: profile.run_s(hosts, speed_flops))
+
+
+def _per_job(workload: Workload, of: Callable[[Delay | Parallel, int], float]) -> Floats:
+    """A figure of each job on its hosts, summed over the parts of its profile; NaN if one of these is not simulated."""
+    profiles = workload.profiles
+    known: dict[tuple[str, int], float] = {}
+
+    def total(name: str, hosts: int) -> float:
+        profile = profiles.get(name)
+        if profile is None:
+            return math.nan
+        if not isinstance(profile, Composed):
+            return of(profile, hosts)
+        key = (name, hosts)
+        if key not in known:
+            known[key] = profile.repeat * math.fsum(total(part, hosts) for part in profile.sequence)
+        return known[key]
+
+    return np.array([total(job.profile, job.hosts) for job in workload.jobs], dtype=np.float64)
