@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batwatt.checks import finite
-from batwatt.cli.options import unit_of
+from batwatt.cli.options import input_option, unit_of
 from batwatt.cli.shared import numbers_of
 from batwatt.errors import InputError
 
@@ -29,7 +29,7 @@ CarbonFile = Annotated[
     str,
     _signal("--carbon", help="Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01."),
 ]
-PriceFile = Annotated[str | None, _price("--price", help="Price of energy, per kWh (or EUR/MWh), likewise.")]
+PriceFile = Annotated[str | None, input_option("price", rich_help_panel="Price")]
 JobsUnit = Annotated[str, typer.Option("--length-unit", help="Times of the jobs are in seconds or hours.")]
 Watts = Annotated[
     float | None, typer.Option("--watts", help="Power of a cpu of jobs that say none, W.", show_default="1")

@@ -13,64 +13,45 @@ import typer
 
 from batwatt.checks import finite
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.description import Inputs
 from batwatt.model.workload import LONG_S
 
 if TYPE_CHECKING:
-    from batwatt.inputs.description import Inputs
     from batwatt.inputs.traces.job_log import LogOptions
     from batwatt.inputs.traces.jobs_csv import TimeUnit
     from batwatt.model.machines import MachineSpec
     from batwatt.model.window import Window
 
-ENGINE = "Engine"
+ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
 """What `--length-unit` may be."""
 _log = partial(typer.Option, rich_help_panel="Traces of jobs")
-_machines = partial(typer.Option, rich_help_panel="Machines")
-PlatformFile = Annotated[Path, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1).")]
-_jobs: Any = typer.Option(
-    "-w",
-    "--workload",
-    help="Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
-    "or lines `id release length cores` (.txt).",
-)
-Jobs = Annotated[list[Path], _jobs]
-SomeJobs = Annotated[list[Path] | None, _jobs]
+_machines = partial(typer.Option, rich_help_panel=MACHINES)
+
+
+def input_option(field: str, *names: str, **more: Any) -> Any:
+    """An option for a field of a run's inputs, which has its help."""
+    return typer.Option(*(names or (f"--{field}",)), help=Inputs.__dataclass_fields__[field].metadata["help"], **more)
+
+
+PlatformFile = Annotated[Path, input_option("platform", "-p", "--platform")]
 OptionalPlatform = Annotated[
     Path | None, typer.Option("-p", "--platform", help="SimGrid platform file (XML 4.1); or --machines and --cores.")
 ]
-CapacityText = Annotated[
-    str | None,
-    _machines(
-        "--capacity",
-        help="Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
-        "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
-        "(docs/reference/capacity.md).",
-    ),
-]
+_jobs = input_option("workloads", "-w", "--workload")
+Jobs = Annotated[list[Path], _jobs]
+SomeJobs = Annotated[list[Path] | None, _jobs]
+CapacityText = Annotated[str | None, input_option("capacity", rich_help_panel=MACHINES)]
 EnvelopeFile = Annotated[
     Path | None,
     typer.Option(
         "--envelope", help="Power envelope: CSV with columns time_s,power_w; a value holds until the next row."
     ),
 ]
-EnvelopeText = Annotated[
-    str | None,
-    typer.Option(
-        "--envelope",
-        help="Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
-        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md).",
-    ),
-]
-CarbonText = Annotated[
-    str | None,
-    typer.Option(
-        "--carbon",
-        help="Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.",
-    ),
-]
-PriceText = Annotated[str | None, typer.Option("--price", help="Price of energy, per kWh (or EUR/MWh), likewise.")]
-_events: Any = typer.Option("--events", help="Batsim external events, one JSON object per line.")
+EnvelopeText = Annotated[str | None, input_option("envelope")]
+CarbonText = Annotated[str | None, input_option("carbon")]
+PriceText = Annotated[str | None, input_option("price")]
+_events = input_option("events")
 EventsFile = Annotated[Path | None, _events]
 EventsFiles = Annotated[list[Path] | None, _events]
 
@@ -163,27 +144,15 @@ class MachineChoice:
     machines: Annotated[int | None, _machines("--machines", help="Make a platform of this many machines.")] = None
     cores: Annotated[int | None, _machines("--cores", help="Cores of each, a host each.", show_default="1")] = None
     capacity: CapacityText = None
-    window: Annotated[
-        str | None,
-        _machines("--window", help="BEGIN:END in s: run the jobs of this window of a trace, and measure there."),
-    ] = None
-    length_unit: Annotated[str, _machines("--length-unit", help="Times of a CSV trace are in seconds or hours.")] = (
-        "seconds"
-    )
+    window: Annotated[str | None, input_option("window", rich_help_panel=MACHINES)] = None
+    length_unit: Annotated[str, input_option("length_unit", "--length-unit", rich_help_panel=MACHINES)] = "seconds"
     long: Annotated[
-        float | None,
-        _machines(
-            "--long",
-            help="Jobs of more s are long, for the scheduler and the figures by class.",
-            show_default=f"{LONG_S:g}",
-        ),
+        float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)
     ] = None
     log: LogChoice = LogChoice()
 
     def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
         """The inputs of a run on these machines, or on the platform's file. Raises InputError."""
-        from batwatt.inputs.description import Inputs
-
         capacity: Any = self.capacity
         return Inputs(
             self._platform(platform),

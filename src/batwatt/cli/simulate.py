@@ -25,6 +25,7 @@ from batwatt.cli.options import (
     PriceText,
     SchedulerName,
     Timeout,
+    input_option,
     patience_of,
 )
 from batwatt.cli.printing import below, counting_bar, shows_progress, tabular
@@ -83,9 +84,9 @@ def run_command(
     timeout: Timeout = 300.0,
     delays_to_flops: Annotated[
         bool | None,
-        typer.Option(
+        input_option(
+            "delays_to_flops",
             "--delays-to-flops/--no-delays-to-flops",
-            help="Whether delays run as the work of their time at full speed, which slower hosts take longer for.",
             show_default="those of traces, if there are several speeds or an envelope",
         ),
     ] = None,
@@ -139,9 +140,9 @@ def _label(spec: RunSpec) -> str:
 
 def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
     """Run one after another with a bar each, then print the table."""
-    from batwatt.run.run import run
+    from batwatt.run.run import count_jobs, run
 
-    jobs = _jobs_of(specs[0][1]) if shows_progress() else 0
+    jobs = count_jobs(specs[0][1].inputs) if shows_progress() else 0
     results = []
     with _progress_bar([label for label, _ in specs], jobs) as report:
         for label, spec in specs:
@@ -152,18 +153,3 @@ def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]
     for _, result in results:
         below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
     return results
-
-
-def _jobs_of(spec: RunSpec) -> int:
-    """How many jobs will run, for the bar."""
-    from batwatt.inputs.load import cached_trace, is_trace
-    from batwatt.inputs.platforms.host_choice import platform_of
-    from batwatt.inputs.workloads.batsim_files import read_workload
-
-    inputs = spec.inputs
-    paths = [path for path in inputs.workloads if isinstance(path, Path)]
-    if not is_trace(paths[0]):
-        return sum(len(read_workload(path, simulate=False).jobs) for path in paths)
-    # kept for the run
-    platform = platform_of(inputs.platform, inputs.hosts)
-    return len(cached_trace(paths[0], inputs.window, len(platform), inputs.length_unit, inputs.log).jobs)

@@ -57,7 +57,9 @@ def prepare(spec: RunSpec) -> ResolvedRun:
     """Load plugins, find the scheduler, read the inputs that it needs, and settle the rest. Raises InputError."""
     load_plugins(spec.plugins)
     scheduler = scheduler_class(spec.scheduler)
-    return resolve(spec, scheduler, load(spec.inputs, needs_of(spec, scheduler)))
+    needs = needs_of(spec, scheduler)
+    read = load(spec.inputs, needs)
+    return resolve(spec, scheduler, read)
 
 
 def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
