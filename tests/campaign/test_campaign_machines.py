@@ -9,12 +9,15 @@ import pytest
 from cli_house import ROOT
 
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import Needs, load
+from batwatt.inputs.load import load
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.model.window import Window
+from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.resolve import needs_of
+from batwatt.run.spec import RunSpec
 from batwatt.study.campaign import CampaignFolder, campaign_in
 from batwatt.study.execute import execute, task_of
 from batwatt.study.sources import Sources
@@ -139,7 +142,7 @@ def test_one_name_for_two_contents(risky):
     two = study(**common, capacities=[{"walk": WALK | {"step": 2}, "seeds": [1]}])
     found = campaign_in(risky.declare_all({"one": one, "two": two}), risky.results).cells
     assert [cell.capacity.name for cell in found] == ["walk-3-2-1200-1"] * 2
-    assert found[0].capacity.path != found[1].capacity.path and found[0].key != found[1].key
+    assert found[0].inputs.capacity != found[1].inputs.capacity and found[0].key != found[1].key
     assert risky.run().code == 0 and len(list((risky.out / "inputs").iterdir())) == 2
 
 
@@ -344,9 +347,10 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
     assert [row["study"] for row in risky.rows()] == ["one", "two", "three"] and risky.done_in_log() == 2
 
 
-def gathered(risky, **changes):
-    machines = declare(risky).cells[0].platform.machines
-    return load(Inputs(machines, (risky.folder / "jobs.txt",), **{"window": Window(0, 100)} | changes), Needs())
+def gathered(risky, scheduler="riskaware", **changes):
+    machines = declare(risky).cells[0].inputs.platform
+    inputs = Inputs(machines, (risky.folder / "jobs.txt",), **{"window": Window(0, 100)} | changes)
+    return load(inputs, needs_of(RunSpec(inputs, scheduler), scheduler_class(scheduler)))
 
 
 def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
@@ -358,7 +362,7 @@ def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
     changed = gathered(risky).workloads[0]
     assert [job.id for job in changed.jobs] == ["w0!1", "w0!2", "w0!3"]
     # a scheduler of somebody else may change what it is told
-    assert gathered(risky, scheduler="easyBackfill").workload is not gathered(risky).workload
+    assert gathered(risky, "easyBackfill").workloads[0] is not gathered(risky).workloads[0]
 
 
 def test_runs_of_a_kept_trace_do_not_change_it(risky):

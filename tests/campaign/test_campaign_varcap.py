@@ -13,6 +13,7 @@ from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.study.campaign import CampaignFolder, campaign_in
 from batwatt.study.execute import task_of
+from batwatt.study.generated import traits
 from batwatt.study.sources import Sources
 from batwatt.study.spec import Campaign
 from batwatt.study.yaml_model import parse_declared
@@ -95,8 +96,8 @@ def test_combinations_and_their_names(varied):
 
 def test_the_columns_of_a_walk(varied):
     walk = {"spec": "walk:range=0.4,step=0.3,period=900,mean=0.6", "seeds": [7]}
-    traits = declare(varied, capacities=[walk]).cells[0].capacity.traits()
-    assert traits == {"cap_structure": "walk", "cap_range": 0.4, "cap_step": 0.3, "cap_period_s": 900.0,
+    found = traits(declare(varied, capacities=[walk]).cells[0].capacity)
+    assert found == {"cap_structure": "walk", "cap_range": 0.4, "cap_step": 0.3, "cap_period_s": 900.0,
                       "cap_mean": 0.6, "cap_seed": 7}  # fmt: skip
 
 
@@ -109,10 +110,10 @@ def test_a_point_that_two_sweeps_share_is_taken_once(varied):
 
 def test_levelled_over_what_is_measured(varied):
     walk = {"spec": "walk:range=0.6", "seeds": [1]}
-    spec = declare(varied, capacities=[walk]).cells[0].capacity.spec
+    spec = declare(varied, capacities=[walk]).cells[0].inputs.capacity
     assert spec.series(100, 1e6).values == parse_capacity("walk:range=0.6,seed=1,window=7200").series(100, 1e6).values
     for said in (",window=3600", ",end=86400"):
-        given = declare(varied, capacities=[walk | {"spec": walk["spec"] + said}]).cells[0].capacity.spec
+        given = declare(varied, capacities=[walk | {"spec": walk["spec"] + said}]).cells[0].inputs.capacity
         assert given.series(100, 1e6).values == parse_capacity(f"{walk['spec']}{said},seed=1").series(100, 1e6).values
 
 
@@ -151,7 +152,7 @@ def test_traces_are_generated(varied):
         "tng-300-0.8-4",
     ]
     expected = varcap_table(VarcapLike(**TNG, long_fraction=0.1), 3)
-    assert cells[0].workload.text == expected.to_csv(index=False, lineterminator="\n")
+    assert cells[0].workload.files[0].text == expected.to_csv(index=False, lineterminator="\n")
     named = declare(varied, workloads=[entry | {"name": "long-{long_fraction}"}]).cells
     assert [cell.workload.name for cell in named][1:3] == ["long-0.1-4", "long-0.8-3"]
     # the name is no part of the key

@@ -14,6 +14,7 @@ from pathlib import Path
 from batwatt import __version__
 from batwatt.errors import InputError
 from batwatt.files import read_text
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
@@ -27,10 +28,8 @@ from batwatt.study import WORKERLESS_S
 from batwatt.study.cells import Cell, code_digest, expand
 from batwatt.study.comparison import ANY
 from batwatt.study.execute import CellOutcome, CellTask, task_of
-from batwatt.study.generated import GeneratedCapacity
 from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.study.processes import cpu_count
-from batwatt.study.sources import GeneratedPlatform
 from batwatt.study.spec import OPTIMUM, Campaign, folder_name
 from batwatt.study.store import COPY, CampaignStopped, CellRecord, Store, check_studies
 from batwatt.study.table import write_table
@@ -160,7 +159,7 @@ def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], repor
         store.log(*damaged)
         wanted = {cell.key: cell for cell in reversed(declared.cells) if not only or cell.study in only}
         left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]
-        store.provide(dict.fromkeys(file for cell in left for file in cell.inputs))
+        store.provide(dict.fromkeys(file for cell in left for file in cell.files))
         check_inputs(left)
         began = time.monotonic()
         store.log(f"start: {len(left)} of {len(wanted)} runs to do, {_versions()}")
@@ -209,7 +208,7 @@ def _size(path: Path) -> int:
 
 def _outcomes(declared: CampaignFolder, left: Iterable[Cell], way: Backend) -> Generator[CellOutcome, None, None]:
     # the long ones first, so that no process is left alone with one at the end
-    ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.path)), reverse=True)
+    ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.files[0].path)), reverse=True)
     scratch = None if way.remote else declared.store.scratch.resolve()
     if ordered:
         tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
@@ -241,27 +240,25 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
     slots: dict[object, int] = {}
     for cell in cells:
-        platform = cell.platform
-        place = (platform.sha256, platform.hosts)
+        inputs, [jobs], [path] = cell.inputs, cell.workload.files, cell.inputs.workloads
+        place = (cell.platform.sha256, inputs.hosts)
         if place not in slots:
-            file = platform.machines if isinstance(platform, GeneratedPlatform) else platform.path
-            made = platform_of(file, platform.hosts)
-            if cell.events:
-                read_events(cell.events.path, cell.engine_options.forward_unknown_events, len(made))
+            made = platform_of(inputs.platform, inputs.hosts)
+            if inputs.events:
+                read_events(inputs.events, cell.engine_options.forward_unknown_events, len(made))
             slots[place] = len(machines_of(made))
-        workload = cell.workload
-        if new((workload.sha256, workload.window)):
-            if is_trace(workload.path):
+        if new((jobs.sha256, inputs.window)):
+            if is_trace(path):
                 # what is generated is as it should be, and long
-                if workload.text is None:
-                    windowed(workload.path, workload.window, 1, workload.length_unit, workload.log)
+                if jobs.text is None:
+                    windowed(jobs.path, inputs.window, 1, inputs.length_unit, inputs.log)
             else:
                 # kept for the runs
-                cached_workload(workload.path, simulate=cell.engine != "batsim")
+                cached_workload(jobs.path, simulate=cell.engine != "batsim")
         if cell.envelope is not None and new(cell.envelope.sha256):
-            read_series(cell.envelope.path)
+            read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):
-            _check_capacity(cell, slots[place])
+            _check_capacity(inputs, slots[place])
         options = {name: value for name, value in cell.run_options.items() if name not in cell.given}
         reference = cell.reference
         if reference is not None and reference.text is None and new(reference.sha256):
@@ -284,13 +281,13 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 raise InputError(f"{cell.study}: {cell.label!r}", str(error)) from None
 
 
-def _check_capacity(cell: Cell, machines: int) -> None:
+def _check_capacity(inputs: Inputs, machines: int) -> None:
     """Raises InputError for a capacity that does not fit the number of machines."""
-    if isinstance(cell.capacity, GeneratedCapacity):
-        window = cell.workload.window
-        cell.capacity.spec.series(machines, window.end_s if window else BEYOND_S)
-    elif cell.capacity is not None:
-        read_capacity(cell.capacity.path, machines)
+    capacity = inputs.capacity
+    if isinstance(capacity, CapacitySpec):
+        capacity.series(machines, inputs.window.end_s if inputs.window else BEYOND_S)
+    elif isinstance(capacity, Path):
+        read_capacity(capacity, machines)
 
 
 def _versions() -> str:

@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,20 +17,14 @@ from typing import Any
 import batwatt
 from batwatt import __version__
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.description import Inputs
 from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
 from batwatt.run.metadata import version_of
 from batwatt.run.spec import EngineName
 from batwatt.scheduling.base import Scheduler
-from batwatt.study.files import InputFile
-from batwatt.study.generated import GeneratedCapacity
-from batwatt.study.sources import (
-    CapacityFile,
-    GeneratedPlatform,
-    MissingFileError,
-    PlatformFile,
-    Sources,
-    WorkloadFile,
-)
+from batwatt.study.files import Choice, InputFile
+from batwatt.study.generated import within
+from batwatt.study.sources import MissingFileError, Sources
 from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 
 FORMAT = 1
@@ -63,31 +57,36 @@ class Cell:
 
     study: str
     label: str
-    platform: PlatformFile | GeneratedPlatform
-    workload: WorkloadFile
-    envelope: InputFile | None
+    platform: Choice
+    workload: Choice
+    envelope: Choice | None
     scheduler: str
     options: Mapping[str, Any]
     seed: int | None
     engine: EngineName
     engine_options: EngineOptions
-    events: InputFile | None = None
+    events: Choice | None = None
     scheduler_file: InputFile | None = None
     depends: tuple[InputFile, ...] = ()
-    capacity: CapacityFile | GeneratedCapacity | None = None
+    capacity: Choice | None = None
     reference: InputFile | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
     seed_option: str | None = None
     keep: bool = False
     key: str = ""
 
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The inputs of its run."""
+        parts = (self.platform, self.workload, self.envelope, self.capacity, self.events)
+        return Inputs(**{name: value for part in parts if part for name, value in part.inputs.items()})
+
     @property
-    def inputs(self) -> tuple[InputFile, ...]:
+    def files(self) -> tuple[InputFile, ...]:
         """The files that its run reads."""
-        given = (self.platform, self.workload, self.envelope, self.events, self.scheduler_file, *self.depends)
-        made = self.capacity.files if isinstance(self.capacity, GeneratedCapacity) else (self.capacity,)
-        given = (*given, *made, self.reference)
-        return tuple(file for file in given if isinstance(file, InputFile))
+        parts = (self.platform, self.workload, self.envelope, self.events, self.capacity)
+        others = (self.scheduler_file, *self.depends, self.reference)
+        return (*(file for part in parts if part for file in part.files), *filter(None, others))
 
     @property
     def run_options(self) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class Cell:
     def column(self, name: str) -> Any:
         """What a rule compares: a column by its text in the table, or an option."""
         value = getattr(self, name) if name in AXES else self.options.get(name)
-        return value.name if isinstance(value, InputFile | GeneratedPlatform | GeneratedCapacity) else value
+        return value.name if isinstance(value, Choice) else value
 
     def identity(self) -> dict[str, Any]:
         """Everything that determines the figures of the run, files by their content."""
@@ -108,16 +107,17 @@ class Cell:
         else:
             del engine["batsim"], engine["batsim_args"]
         optional = ("envelope", "events", "scheduler_file", "capacity", "reference")
-        window = self.workload.window
+        inputs = self.inputs
+        window = inputs.window
         return {
             "format": FORMAT,
             "platform": self.platform.sha256,
-            "hosts": asdict(self.platform.hosts),
+            "hosts": asdict(inputs.hosts),
             "workload": self.workload.sha256,
             **{name: file.sha256 if (file := getattr(self, name)) else None for name in optional},
             "window": [window.begin_s, window.end_s] if window else None,
-            "length_unit": self.workload.length_unit[0],
-            "begin": [self.workload.log.begin, self.workload.log.tz],
+            "length_unit": inputs.length_unit[0],
+            "begin": [inputs.log.begin, inputs.log.tz],
             "depends": sorted(file.sha256 for file in self.depends),
             "scheduler": Path(self.scheduler).stem if self.scheduler_file else self.scheduler,
             "options": self.run_options,
@@ -253,14 +253,15 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         raise InputError(place, f"the label {twice[0]!r} appears twice", hint)
     platforms = sources.platforms(study.platforms, f"{place}.platforms")
     workloads = sources.workloads(study.workloads, f"{place}.workloads")
-    envelopes: Sequence[InputFile | None] = sources.files(study.envelopes, f"{place}.envelopes") or [None]
-    found_capacities = sources.capacities(study.capacities, f"{place}.capacities")
-    capacities: Sequence[CapacityFile | GeneratedCapacity | None] = found_capacities or [None]
+    files = sources.files(study.envelopes, f"{place}.envelopes")
+    envelopes: Sequence[Choice | None] = [Choice.of(file, {"envelope": file.path}) for file in files] or [None]
+    capacities: Sequence[Choice | None] = sources.capacities(study.capacities, f"{place}.capacities") or [None]
     for number, entry in enumerate(study.capacities):
         for own in entry.platforms or ():
             if own not in (names := [platform.name for platform in platforms]):
                 raise UnknownNameError(f"{place}.capacities[{number}]", "platform", own, names, "Correct it.")
-    events = sources.file(study.events, f"{place}.events") if study.events else None
+    file = sources.file(study.events, f"{place}.events") if study.events else None
+    events = Choice.of(file, {"events": file.path}) if file else None
     depends = tuple(sources.files(study.depends, f"{place}.depends"))
     for setting in settings:
         if setting.scheduler == OPTIMUM:
@@ -290,9 +291,9 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 events=events,
                 scheduler_file=found.file,
                 depends=depends,
-                capacity=capacity.within(workload.window) if isinstance(capacity, GeneratedCapacity) else capacity,
+                capacity=within(capacity, workload.inputs["window"]) if capacity else None,
                 reference=workload.reference if "reference" in takes else None,
-                given={name: value for name, value in (capacity.given_options if capacity else ()) if name in takes},
+                given={name: value for name, value in (capacity.options if capacity else ()) if name in takes},
                 seed_option=found.seed_option if seed is not None else None,
                 keep=setting.keep,
             )

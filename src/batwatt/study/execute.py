@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.errors import BatwattError, message
-from batwatt.inputs.description import Inputs
 
 # what a run loads late, before processes are forked: the code that they run is that of the key
 from batwatt.results import classes as classes
@@ -27,9 +26,7 @@ from batwatt.run.repeats import noted
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.study.cells import Cell, code_digest
-from batwatt.study.files import InputFile, digest_of
-from batwatt.study.generated import GeneratedCapacity
-from batwatt.study.sources import GeneratedPlatform
+from batwatt.study.files import digest_of
 from batwatt.study.spec import OPTIMUM
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
@@ -71,19 +68,8 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
     options = cell.run_options
     if cell.reference is not None:
         options["reference"] = str(cell.reference.path)
-    inputs = Inputs(
-        cell.platform.machines if isinstance(cell.platform, GeneratedPlatform) else cell.platform.path,
-        (cell.workload.path,),
-        hosts=cell.platform.hosts,
-        window=cell.workload.window,
-        length_unit=cell.workload.length_unit,
-        log=cell.workload.log,
-        envelope=_path_of(cell.envelope),
-        capacity=cell.capacity.spec if isinstance(cell.capacity, GeneratedCapacity) else _path_of(cell.capacity),
-        events=_path_of(cell.events),
-    )
     spec = RunSpec(
-        inputs,
+        cell.inputs,
         scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
         options=options,
         engine=cell.engine,
@@ -92,7 +78,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
         batsim_args=tuple(engine.batsim_args),
         plugins=loaded_plugins(),
     )
-    files = cell.inputs
+    files = cell.files
     return CellTask(
         key=cell.key,
         spec=spec,
@@ -102,10 +88,6 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
         keep=keep,
         scratch=str(scratch) if scratch else None,
     )
-
-
-def _path_of(file: InputFile | None) -> Path | None:
-    return file.path if file else None
 
 
 def execute(task: CellTask) -> CellOutcome:

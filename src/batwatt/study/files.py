@@ -1,10 +1,12 @@
-"""Files known by their content."""
+"""Files known by their content, and values of the axes of a campaign."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from batwatt.files import refuse_device, write_text
 
@@ -26,6 +28,30 @@ class InputFile:
         """Write a generated file that is not there, or is another. Raises OSError and InputError."""
         if self.text is not None and digest_of(self.path) != self.sha256:
             write_text(self.path, self.text)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value of an axis: the name that it has in the table, its digest, and its part of the inputs of a run.
+
+    `inputs` are fields of `batwatt.inputs.description.Inputs`, `files` those that a run needs for them. `options` are
+    for schedulers that have them, `platforms` the names of those that a capacity is for, None: of all. `reference` says
+    how long the jobs of a workload are. `shown` stands for it in errors.
+    """
+
+    name: str
+    sha256: str
+    shown: str
+    inputs: Mapping[str, Any]
+    files: tuple[InputFile, ...] = ()
+    options: tuple[tuple[str, int], ...] = ()
+    platforms: tuple[str, ...] | None = None
+    reference: InputFile | None = None
+
+    @classmethod
+    def of(cls, file: InputFile, inputs: Mapping[str, Any], **more: Any) -> Choice:
+        """What a file is used for."""
+        return cls(file.name, file.sha256, file.shown, inputs, (file,), **more)
 
 
 def digest_of(path: Path) -> str | None:

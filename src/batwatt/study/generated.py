@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,65 +13,54 @@ from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, Und
 from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
 from batwatt.model.window import Window
-from batwatt.study.files import InputFile
+from batwatt.study.files import Choice, InputFile
 from batwatt.study.spec import Capacities, canonical, filled, points_of
 from batwatt.units import number_text
 
 SEED = "seed"
 
 
-@dataclass(frozen=True)
-class GeneratedCapacity:
-    """A capacity before it is known for how many machines: its name in the table, its text read, the files it needs.
+def _digest(spec: CapacitySpec, files: Sequence[InputFile]) -> str:
+    """SHA-256 of what a specification says, and of the content of its files."""
+    digests = {file.path: file.sha256 for file in files}
+    return hashlib.sha256(canonical(_facts(spec, digests)).encode()).hexdigest()
 
-    Its digest is that of what the specification says, and of the files' content. `given_options` are for schedulers
-    that have them, `platforms` the names of those that it is for, None: of all.
-    """
 
-    name: str
-    spec: CapacitySpec
-    files: tuple[InputFile, ...] = ()
-    seed: int | None = None
-    platforms: tuple[str, ...] | None = None
+def within(capacity: Choice, window: Window | None) -> Choice:
+    """The capacity, levelled until the end of what is measured unless it is a file or says itself over which time."""
+    spec = capacity.inputs["capacity"]
+    if window is None or not isinstance(spec, CapacitySpec):
+        return capacity
+    source = spec.source
+    if not isinstance(source, Varied) or source.end_s is not None:
+        return capacity
+    if source.variation.window_s is not None or source.variation.structure == "constant":
+        return capacity
+    varied = replace(source, variation=replace(source.variation, window_s=window.end_s))
+    spec = replace(spec, source=varied)
+    return replace(capacity, inputs={"capacity": spec}, sha256=_digest(spec, capacity.files))
 
-    @property
-    def given_options(self) -> tuple[tuple[str, int], ...]:
-        """Options for schedulers that have them: its seed, so that repetitions draw numbers of their own."""
-        return () if self.seed is None else ((SEED, self.seed),)
 
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 of everything that the series is made of."""
-        digests = {file.path: file.sha256 for file in self.files}
-        return hashlib.sha256(canonical(_facts(self.spec, digests)).encode()).hexdigest()
-
-    def within(self, window: Window | None) -> GeneratedCapacity:
-        """The same, levelled until the end of what is measured unless it says itself over which time."""
-        source = self.spec.source
-        if window is None or not isinstance(source, Varied) or source.end_s is not None:
-            return self
-        if source.variation.window_s is not None or source.variation.structure == "constant":
-            return self
-        varied = replace(source, variation=replace(source.variation, window_s=window.end_s))
-        return replace(self, spec=replace(self.spec, source=varied))
-
-    def traits(self) -> dict[str, str | float | int | None]:
-        """What figures are drawn against: columns of the table, None where it has no such thing."""
-        kind, source = self.spec.text.partition(":")[0], self.spec.source
-        traits: dict[str, str | float | int | None] = {"cap_structure": kind, "cap_seed": self.seed}
-        if isinstance(source, Varied):
-            variation = source.variation
-            traits |= {"cap_mean": variation.mean, "cap_range": round(variation.high - variation.low, 9)}
-            if kind != "constant":
-                traits["cap_period_s"] = variation.period_s
-            if kind == "walk":
-                traits["cap_step"] = variation.step_fraction
-        elif isinstance(source, UnderBudget | Traced):
-            traits["cap_period_s"] = source.file.period_s
-            if isinstance(source, UnderBudget) and isinstance(source.rule, EnergyBudget):
-                traits |= {"cap_mean": source.rule.budget, "cap_headroom": source.rule.headroom}
-                traits |= _bill_of(source, source.rule)
-        return traits
+def traits(capacity: Choice | None) -> dict[str, str | float | int | None]:
+    """What figures are drawn against: columns of the table, None where a capacity has no such thing."""
+    spec = None if capacity is None else capacity.inputs["capacity"]
+    if capacity is None or not isinstance(spec, CapacitySpec):
+        return {}
+    kind, source = spec.text.partition(":")[0], spec.source
+    traits: dict[str, str | float | int | None] = {"cap_structure": kind, "cap_seed": dict(capacity.options).get(SEED)}
+    if isinstance(source, Varied):
+        variation = source.variation
+        traits |= {"cap_mean": variation.mean, "cap_range": round(variation.high - variation.low, 9)}
+        if kind != "constant":
+            traits["cap_period_s"] = variation.period_s
+        if kind == "walk":
+            traits["cap_step"] = variation.step_fraction
+    elif isinstance(source, UnderBudget | Traced):
+        traits["cap_period_s"] = source.file.period_s
+        if isinstance(source, UnderBudget) and isinstance(source.rule, EnergyBudget):
+            traits |= {"cap_mean": source.rule.budget, "cap_headroom": source.rule.headroom}
+            traits |= _bill_of(source, source.rule)
+    return traits
 
 
 def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | None]:
@@ -89,7 +77,7 @@ def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | Non
 
 def generated_capacities(
     entry: Capacities, where: str, base: Path, file: Callable[[str, str], InputFile]
-) -> list[GeneratedCapacity]:
+) -> list[Choice]:
     """What an entry describes, for each point of its grid and each seed; `file` finds a file. Raises InputError."""
     found = []
     own = tuple(entry.platforms) if entry.platforms else None
@@ -109,7 +97,9 @@ def generated_capacities(
             spec, files = _found(spec, where, base, file)
             name = filled(entry.name, point) if entry.name else _name(spec)
             name += "" if seed is None else f"-s{seed}"
-            found.append(GeneratedCapacity(name, spec, files, seed, own))
+            # a scheduler that has a seed gets that of the capacity, so that repetitions draw numbers of their own
+            options = () if seed is None else ((SEED, seed),)
+            found.append(Choice(name, _digest(spec, files), name, {"capacity": spec}, files, options, own))
     return found
 
 

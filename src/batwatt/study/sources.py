@@ -7,7 +7,7 @@ import hashlib
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,10 @@ from batwatt.inputs.load import is_trace
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
-from batwatt.inputs.traces.jobs_csv import TimeUnit
 from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
-from batwatt.study.files import InputFile, digest_of
-from batwatt.study.generated import GeneratedCapacity, generated_capacities
+from batwatt.study.files import Choice, InputFile, digest_of
+from batwatt.study.generated import generated_capacities
 from batwatt.study.generators import GENERATORS, Generator
 from batwatt.study.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 
@@ -35,55 +34,6 @@ class MissingFileError(InputError):
     def __init__(self, where: object, problem: str, hint: str) -> None:
         super().__init__(where, problem, hint)
         self.parts = (where, problem, hint)
-
-
-@dataclass(frozen=True)
-class WorkloadFile(InputFile):
-    """A workload: a trace may be cut to a window, and have a reference that says how long jobs are.
-
-    `length_unit` is that of the times of a CSV trace, `log` says which time of it is 0 s.
-    """
-
-    window: Window | None = None
-    reference: InputFile | None = None
-    length_unit: TimeUnit = "s"
-    log: LogOptions = USUAL
-
-
-@dataclass(frozen=True)
-class CapacityFile(InputFile):
-    """A capacity; `given_options` are options that a generated walk gives to schedulers that have them.
-
-    `platforms` are the names of those that it is for, None: of all.
-    """
-
-    given_options: tuple[tuple[str, int], ...] = ()
-    platforms: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class PlatformFile(InputFile):
-    """A platform, and which of its hosts run jobs."""
-
-    hosts: HostChoice = field(default_factory=HostChoice)
-
-
-@dataclass(frozen=True)
-class GeneratedPlatform:
-    """Like machines without a file; its digest is that of their parameters."""
-
-    machines: MachineSpec
-    hosts: HostChoice = field(default_factory=HostChoice)
-
-    @property
-    def name(self) -> str:
-        """What it is called in the table: machines and cores."""
-        return f"{self.machines.machines}x{self.machines.cores}"
-
-    @property
-    def sha256(self) -> str:
-        """SHA-256 of all parameters."""
-        return hashlib.sha256(canonical(asdict(self.machines)).encode()).hexdigest()
 
 
 class Sources:
@@ -126,22 +76,25 @@ class Sources:
         _distinct(found, where)
         return found
 
-    def platforms(self, declared: Sequence[Platforms], where: str) -> list[PlatformFile | GeneratedPlatform]:
+    def platforms(self, declared: Sequence[Platforms], where: str) -> list[Choice]:
         """Platform files and machines in their order. Raises InputError."""
-        found: list[PlatformFile | GeneratedPlatform] = []
+        found: list[Choice] = []
         for number, entry in enumerate(declared):
             if entry.files:
                 hosts = HostChoice(entry.master_host or MASTER_HOST, entry.mmax)
-                found += [_as(PlatformFile, file, hosts=hosts) for file in self.files([entry.files], where)]
+                files = self.files([entry.files], where)
+                found += [Choice.of(file, {"platform": file.path, "hosts": hosts}) for file in files]
             else:
-                params = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
-                found.append(GeneratedPlatform(params))
+                machines = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
+                name = f"{machines.machines}x{machines.cores}"
+                sha256 = hashlib.sha256(canonical(asdict(machines)).encode()).hexdigest()
+                found.append(Choice(name, sha256, name, {"platform": machines}))
         _distinct(found, where)
         return found
 
-    def workloads(self, declared: Sequence[Workloads], where: str) -> list[WorkloadFile]:
+    def workloads(self, declared: Sequence[Workloads], where: str) -> list[Choice]:
         """Workload files, traces and generated workloads in their order. Raises InputError."""
-        found: list[WorkloadFile] = []
+        found: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             kind = next((kind for kind in GENERATORS if getattr(entry, kind, None) is not None), None)
@@ -149,14 +102,15 @@ class Sources:
         _distinct(found, where)
         return found
 
-    def capacities(self, declared: Sequence[Capacities], where: str) -> list[CapacityFile | GeneratedCapacity]:
+    def capacities(self, declared: Sequence[Capacities], where: str) -> list[Choice]:
         """Files of capacities, generated walks and those that texts describe in their order. Raises InputError."""
-        found: list[CapacityFile | GeneratedCapacity] = []
+        found: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             own = tuple(entry.platforms) if entry.platforms else None
             if entry.files:
-                found += [_as(CapacityFile, file, platforms=own) for file in self.files([entry.files], place)]
+                files = self.files([entry.files], place)
+                found += [Choice.of(file, {"capacity": file.path}, platforms=own) for file in files]
                 continue
             if entry.spec is not None:
                 for spec in generated_capacities(entry, place, self._base, self.file):
@@ -165,12 +119,12 @@ class Sources:
                         found.append(spec)
                 continue
             for walk, seed, file in self._of_seeds("walk", entry.walk or {}, entry.seeds or (), place):
-                given_options = (("always", walk.mean - walk.range), ("seed", seed))
-                found.append(_as(CapacityFile, file, given_options=given_options, platforms=own))
+                options = (("always", walk.mean - walk.range), ("seed", seed))
+                found.append(Choice.of(file, {"capacity": file.path}, options=options, platforms=own))
         _distinct(found, where)
         return found
 
-    def _given(self, entry: Workloads, where: str) -> list[WorkloadFile]:
+    def _given(self, entry: Workloads, where: str) -> list[Choice]:
         found = self.files([entry.files or entry.trace or ""], where)
         for file in found:
             if is_trace(file.path) != (entry.trace is not None):
@@ -178,12 +132,11 @@ class Sources:
                 hint = "declare workloads as a path, traces (.txt, .csv, .swf) as `trace: PATH`"
                 raise InputError(where, problem, hint)
         reference = self.file(entry.reference, where) if entry.reference else None
-        unit = entry.length_unit or "s"
         log = _made(where, LogOptions, begin=entry.begin, tz=entry.tz or USUAL.tz)
-        more = {"window": _window(entry), "reference": reference, "length_unit": unit, "log": log}
-        return [_as(WorkloadFile, file, **more) for file in found]
+        inputs = {"window": _window(entry), "length_unit": entry.length_unit or "s", "log": log}
+        return [Choice.of(file, inputs | {"workloads": (file.path,)}, reference=reference) for file in found]
 
-    def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[WorkloadFile]:
+    def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[Choice]:
         given, reference = getattr(entry, kind), None
         if entry.reference_seed is not None:
             [(_, _, reference)] = self._of_seeds(kind, given, [entry.reference_seed], where)
@@ -193,7 +146,8 @@ class Sources:
                 problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
                 raise InputError(where, problem, "move the window")
             log = OWN_ZERO if is_trace(file.path) else USUAL
-            found.append(_as(WorkloadFile, file, window=_window(entry), reference=reference, log=log))
+            inputs = {"workloads": (file.path,), "window": _window(entry), "log": log}
+            found.append(Choice.of(file, inputs, reference=reference))
         return found
 
     def _of_seeds(
@@ -235,11 +189,6 @@ def _window(entry: Workloads) -> Window | None:
     return Window(*entry.window) if entry.window else None
 
 
-def _as(kind: type[Any], file: InputFile, **more: Any) -> Any:
-    """The same file as what it is used for."""
-    return kind(**{field: getattr(file, field) for field in InputFile.__dataclass_fields__}, **more)
-
-
 def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
     """The checked parameters of what is generated. Raises InputError."""
     try:
@@ -248,13 +197,13 @@ def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
         raise InputError(where, str(error)) from None
 
 
-def _distinct(files: Sequence[InputFile | GeneratedPlatform | GeneratedCapacity], where: str) -> None:
+def _distinct(files: Sequence[InputFile | Choice], where: str) -> None:
     """InputError if two files have one name in the table."""
-    first: dict[str, InputFile | GeneratedPlatform | GeneratedCapacity] = {}
+    first: dict[str, InputFile | Choice] = {}
     for file in files:
         other = first.setdefault(file.name, file)
         if other != file:
-            shown = " and ".join(repr(getattr(one, "shown", one.name)) for one in (other, file))
+            shown = " and ".join(repr(one.shown) for one in (other, file))
             problem = f"{shown} would both be called {file.name!r} in the table"
             raise InputError(where, problem, "rename one or list it once")
     if len(first) < len(files):

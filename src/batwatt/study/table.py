@@ -8,7 +8,7 @@ from typing import IO, Any
 from batwatt.errors import extra
 from batwatt.results.figures import METRICS
 from batwatt.study.cells import Cell
-from batwatt.study.generated import GeneratedCapacity
+from batwatt.study.generated import traits
 from batwatt.study.spec import canonical, plain
 from batwatt.study.store import CellRecord
 
@@ -62,7 +62,7 @@ def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:
         "seed": cell.seed,
         "engine": cell.engine,
         **parts,
-        **(cell.capacity.traits() if isinstance(cell.capacity, GeneratedCapacity) else {}),
+        **traits(cell.capacity),
         "status": record.status,
         "error": record.error,
         **record.figures,
