@@ -22,7 +22,6 @@ from pathlib import Path
 
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.machines import MachineSpec
@@ -117,7 +116,7 @@ def scheduler_line(folder: Path) -> str:
     trace = folder / "trace.csv"
     table = varcap_table(VarcapLike(like="mira", jobs=3000, machines=96), seed=0)
     table.to_csv(trace, index=False)
-    inputs = Inputs(MachineSpec(96, 1), (trace,), capacity=parse_capacity(WALK))
+    inputs = Inputs(MachineSpec(96, 1), (trace,), capacity=WALK)
     options = {"checkpoint_s": 120, "recovery_s": 120}
     spec = RunSpec(inputs, "checkpoint", options, folder / "run", config=EngineConfig(energy=False))
     began = time.perf_counter()

@@ -23,7 +23,6 @@ from typing import Any
 from batwatt.engine import core
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.model.machines import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -74,8 +73,7 @@ def run_case(case: Case, count: int, folder: Path, prefix: Path) -> float:
     """Run a case; returns its CPU time in s."""
     workload = folder / f"{count}.json"
     write_burst(workload, count)
-    capacity = parse_capacity(case.capacity) if case.capacity else None
-    inputs = Inputs(MachineSpec(MACHINES, 1), (workload,), capacity=capacity)
+    inputs = Inputs(MachineSpec(MACHINES, 1), (workload,), capacity=case.capacity)
     spec = RunSpec(inputs, case.scheduler, case.options, prefix, config=EngineConfig(energy=False))
     began = time.process_time()
     metrics = run(spec).metrics

@@ -25,7 +25,6 @@ from typing import Any
 from batwatt.engine import core
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.machines import MachineSpec
@@ -70,8 +69,7 @@ CURVE = tuple(
 def child(text: str) -> None:
     """One run; prints what it took."""
     given = json.loads(text)
-    capacity = parse_capacity(WALK)
-    inputs = Inputs(MachineSpec(given["machines"], given["cores"]), (Path(given["trace"]),), capacity=capacity)
+    inputs = Inputs(MachineSpec(given["machines"], given["cores"]), (Path(given["trace"]),), capacity=WALK)
     spec = RunSpec(inputs, "varcap", given["options"], Path(given["prefix"]), config=EngineConfig(energy=False))
     began = time.perf_counter(), time.process_time()
     metrics = run(spec).metrics

@@ -92,9 +92,9 @@ def mine(tmp_path):
     return path
 
 
-def small(mine: Path, **more) -> RunSpec:
+def small(mine: Path, envelope: Path | None = None, **more) -> RunSpec:
     return RunSpec(
-        Inputs(ROOT / "platforms" / "small.xml", (ROOT / "workloads" / "small.json",)),
+        Inputs(ROOT / "platforms" / "small.xml", (ROOT / "workloads" / "small.json",), envelope=envelope),
         scheduler=str(mine),
         prefix=mine.parent / "out" / "mine",
         **more,

@@ -76,9 +76,8 @@ def test_arguments_that_are_wrong(given, message):
     ids=str,
 )
 def test_workloads_and_capacities_that_are_wrong(given, message):
-    env = BatwattEnv(**{"platform": platform(), "workload": THREE, **given})
     with pytest.raises(InputError) as error:
-        env.reset()
+        BatwattEnv(**{"platform": platform(), "workload": THREE, **given}).reset()
     assert message in str(error.value)
 
 

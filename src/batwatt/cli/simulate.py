@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -38,18 +38,21 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def _progress_bar(labels: Sequence[str], jobs: int) -> Iterator[Any]:
-    """A bar per run on stderr. Yields `report(label) -> progress function`, None where stderr is not a terminal."""
+def _progress_bars(labels: Sequence[str]) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """A bar per run on stderr. Yields what gives the arguments of `run` for a label; none without a terminal."""
     if not shows_progress():
-        yield lambda label: None
+        yield lambda label: {}
         return
     with counting_bar("jobs") as bar:
-        tasks = {label: bar.add_task(printable(label), total=jobs) for label in labels}
+        tasks = {label: bar.add_task(printable(label), total=None) for label in labels}
 
-        def report(label: str) -> Any:
-            return lambda now_s, ended: bar.update(tasks[label], completed=ended)
+        def arguments(label: str) -> dict[str, Any]:
+            return {
+                "progress": lambda now_s, ended: bar.update(tasks[label], completed=ended),
+                "ready": lambda jobs: bar.update(tasks[label], total=jobs),
+            }
 
-        yield report
+        yield arguments
 
 
 @tabular
@@ -140,13 +143,12 @@ def _label(spec: RunSpec) -> str:
 
 def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
     """Run one after another with a bar each, then print the table."""
-    from batwatt.run.run import count_jobs, run
+    from batwatt.run.run import run
 
-    jobs = count_jobs(specs[0][1].inputs) if shows_progress() else 0
     results = []
-    with _progress_bar([label for label, _ in specs], jobs) as report:
+    with _progress_bars([label for label, _ in specs]) as arguments:
         for label, spec in specs:
-            results.append((label, run(spec, report(label))))
+            results.append((label, run(spec, **arguments(label))))
     rows = [(label, result.metrics) for label, result in results]
     about = [{"prefix": str(result.prefix)} for _, result in results]
     print_summary(rows, about, [result.rejections for _, result in results], results[0][1].currency)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import index
 from pathlib import Path
@@ -35,7 +36,7 @@ from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Rew
 from batwatt.gym.episode import Episode
 from batwatt.gym.limits import Limits
 from batwatt.gym.simulation import Simulation
-from batwatt.inputs.description import Inputs, envelope_of_text
+from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.series.capacity_spec import CapacitySpec
@@ -43,7 +44,6 @@ from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
 from batwatt.model.record import Record
-from batwatt.model.series import Series
 from batwatt.results.figures import rounded
 from batwatt.run.resolve import ResolvedRun
 from batwatt.run.run import Outcome
@@ -93,22 +93,6 @@ def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
     return weights
 
 
-def _envelope(name: str, value: Any) -> Any:
-    """What `envelope_or` takes; a file that is wrong is reported now."""
-    path = envelope_or(value)
-    path = envelope_of_text(path) if isinstance(path, str) else path
-    if isinstance(path, Path):
-        read_series(path)
-    return value
-
-
-def _capacity(name: str, value: Any) -> Any:
-    """What `capacity_or` takes, or a specification; read with the workload."""
-    if not isinstance(value, CapacitySpec):
-        path_or(name, value, Series)
-    return value
-
-
 def _victim(name: str, value: Any) -> str | dict[str, Any]:
     """A name of a victim rule, or a dict of its name and parameters."""
     choice = options_of(name, value) if isinstance(value, Mapping) else text(name, value)
@@ -143,8 +127,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         observation=_columns_of,
         reward=_rewards_of,
         queue=partial(whole, low=1, high=MOST_PLACES),
-        envelope=optional(_envelope),
-        capacity=optional(_capacity),
         events=optional(path_or),
         victim=_victim,
         every_event=flag,
@@ -166,14 +148,21 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self.render_mode = None
-        self._given = path_or("platform", platform, Platform, MachineSpec)
-        self.platform = all_hosts(self._given, MASTER_HOST)
-        self._envelope, self._capacity = envelope, capacity
+        self._inputs = Inputs(
+            path_or("platform", platform, Platform, MachineSpec),
+            (),
+            envelope=envelope_or(envelope),
+            capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
+            events=None if events is None else Path(events),
+        )
+        self.platform = all_hosts(self._inputs.platform, MASTER_HOST)
+        if isinstance(self._inputs.envelope, Path):
+            # a file that is wrong is reported now
+            read_series(self._inputs.envelope)
         if envelope is not None:
             _check_watts(self.platform, "an envelope")
         self._workloads = workload
         self._places = queue
-        self._events = None if events is None else Path(events)
         self._columns = self._observations(observation)
         self._rewards = self._chosen_rewards(reward)
         self._known: dict[int, Episode] = {}
@@ -194,10 +183,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     # what is chosen -------------------------------------------------------------------------------------------------
 
     def _observations(self, names: Iterable[str]) -> list[Observation]:
-        given = {"envelope": self._envelope, "capacity": self._capacity}
         columns = [OBSERVATIONS[name] for name in names]
         for column in columns:
-            if column.limit and given[column.limit] is None:
+            if column.limit and getattr(self._inputs, column.limit) is None:
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
             if column.unit == "W":
                 _check_watts(self.platform, f"observation {column.name!r}")
@@ -315,14 +303,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._known[chosen]
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
-        capacity = self._capacity
-        inputs = Inputs(
-            self._given,
-            (workload_given(workload),),
-            envelope=envelope_or(self._envelope),
-            capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
-            events=self._events,
-        )
+        inputs = replace(self._inputs, workloads=(workload_given(workload),))
         return Episode.of(RunSpec(inputs, SCHEDULER, self._settings))
 
     # results --------------------------------------------------------------------------------------------------------

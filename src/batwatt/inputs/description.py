@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from batwatt.model.workload import Workload
 
 
+def _input(help: str, **default: Any) -> Any:
+    """A field with its help, which is that of an option of the command line, too."""
+    return field(metadata={"help": help}, **default)
+
+
 def _usual_log() -> LogOptions:
     # numpy takes a while to be loaded
     from batwatt.inputs.traces.job_log import USUAL
@@ -74,54 +79,36 @@ class Inputs:
     Texts are parsed here, for all callers; files are read by `batwatt.inputs.load`. Raises InputError.
     """
 
-    platform: Path | MachineSpec | Platform = field(metadata={"help": "SimGrid platform file (XML 4.1)."})
-    workloads: tuple[Path | Workload, ...] = field(
-        metadata={
-            "help": "Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
-            "or lines `id release length cores` (.txt)."
-        }
+    platform: Path | MachineSpec | Platform = _input("SimGrid platform file (XML 4.1).")
+    workloads: tuple[Path | Workload, ...] = _input(
+        "Batsim workload (.json), repeatable: w0, w1, ...; or a trace: .swf, .sacct, .csv, .parquet, "
+        "or lines `id release length cores` (.txt)."
     )
-    hosts: HostChoice = field(default=HostChoice(), metadata={"help": "Hosts of a platform file that run jobs."})
-    window: Window | None = field(
-        default=None, metadata={"help": "BEGIN:END in s: run the jobs of this window of a trace, and measure there."}
+    hosts: HostChoice = _input("Hosts of a platform file that run jobs.", default=HostChoice())
+    window: Window | None = _input(
+        "BEGIN:END in s: run the jobs of this window of a trace, and measure there.", default=None
     )
-    length_unit: TimeUnit = field(default="s", metadata={"help": "Times of a CSV trace are in seconds or hours."})
-    log: LogOptions = field(
-        default_factory=_usual_log, metadata={"help": "Time that is 0 s, and columns of a job log."}
-    )
-    envelope: Path | EnvelopeSpec | Series | None = field(
+    length_unit: TimeUnit = _input("Times of a CSV trace are in seconds or hours.", default="s")
+    log: LogOptions = _input("Time that is 0 s, and columns of a job log.", default_factory=_usual_log)
+    envelope: Path | EnvelopeSpec | Series | None = _input(
+        "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
+        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md).",
         default=None,
-        metadata={
-            "help": "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
-            "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md)."
-        },
     )
-    capacity: Path | CapacitySpec | Series | None = field(
+    capacity: Path | CapacitySpec | Series | None = _input(
+        "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
+        "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
+        "(docs/reference/capacity.md).",
         default=None,
-        metadata={
-            "help": "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
-            "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
-            "(docs/reference/capacity.md)."
-        },
     )
-    carbon: SignalSpec | SignalIntegral | None = field(
-        default=None,
-        metadata={
-            "help": "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes."
-        },
+    carbon: SignalSpec | SignalIntegral | None = _input(
+        "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
     )
-    price: SignalSpec | SignalIntegral | None = field(
-        default=None, metadata={"help": "Price of energy, per kWh (or EUR/MWh), likewise."}
-    )
-    events: Path | None = field(default=None, metadata={"help": "Batsim external events, one JSON object per line."})
-    long_s: float = field(
-        default=LONG_S, metadata={"help": "Jobs of more s are long, for the scheduler and the figures by class."}
-    )
-    delays_to_flops: bool | Literal["nominal"] | None = field(
-        default=None,
-        metadata={
-            "help": "Whether delays run as the work of their time at full speed, which slower hosts take longer for."
-        },
+    price: SignalSpec | SignalIntegral | None = _input("Price of energy, per kWh (or EUR/MWh), likewise.", default=None)
+    events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
+    long_s: float = _input("Jobs of more s are long, for the scheduler and the figures by class.", default=LONG_S)
+    delays_to_flops: bool | Literal["nominal"] | None = _input(
+        "Whether delays run as the work of their time at full speed, which slower hosts take longer for.", default=None
     )
     """"nominal": at the speed of the first host as it begins. None: those of a trace do if the platform has several
     speeds or a run is under power; those of Batsim's JSON do not."""

@@ -217,17 +217,17 @@ def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
 
 def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
     """The engine's options, with what the scheduler cannot do without."""
-    settings = {name: getattr(spec.config, name) for name in EngineConfig.__slots__}
-    if settings["energy"] is None:
-        settings["energy"] = platform.has_power
-    elif not settings["energy"] and isinstance(scheduler, Scheduler) and scheduler.needs_energy:
+    config = spec.config
+    if config.energy is None:
+        config = replace(config, energy=platform.has_power)
+    elif not config.energy and isinstance(scheduler, Scheduler) and scheduler.needs_energy:
         problem = f"the scheduler {spec.scheduler_name!r} changes speeds, which Batsim does with energy accounting only"
         raise InputError("--no-energy", problem, "leave it out")
     if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
-        settings["dynamic_jobs"] = settings["profile_reuse"] = True
+        config = replace(config, dynamic_jobs=True, profile_reuse=True)
     if spec.options.get("envelope") == EVENTS:
         if spec.inputs.events is None:
             problem = "the envelope is to come as events but there is no events file"
             raise InputError("--events", problem, "make one: batwatt events")
-        settings["forward_unknown_events"] = True
-    return EngineConfig(**settings)
+        config = replace(config, forward_unknown_events=True)
+    return config

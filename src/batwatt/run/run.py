@@ -17,12 +17,9 @@ from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
 from batwatt.files import is_folder, whole_set, write_text
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import Needs, RunInputs, cached_trace, is_trace, load
-from batwatt.inputs.platforms.host_choice import platform_of
+from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
-from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.record import Record
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
@@ -132,14 +129,23 @@ def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
 
 
 @seldom_collected()
-def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True) -> RunResult:
+def run(
+    spec: RunSpec,
+    progress: Progress | None = None,
+    *,
+    durable: bool = True,
+    ready: Callable[[int], None] = lambda jobs: None,
+) -> RunResult:
     """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
+
+    `ready` is called with the number of jobs when all inputs are read.
 
     A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
     the disk when this returns, unless they need not be `durable`.
     """
     began = time.perf_counter()
     resolved = prepare(spec)
+    ready(sum(len(workload.jobs) for workload in resolved.inputs.run))
     tell_before_work()
     deadlock: DeadlockError | None = None
     with staging(spec.prefix, durable) as inner:
@@ -157,15 +163,6 @@ def run(spec: RunSpec, progress: Progress | None = None, *, durable: bool = True
         raise deadlock
     warn_if_none_finished(found.metrics, resolved.inputs)
     return found
-
-
-def count_jobs(inputs: Inputs) -> int:
-    """Return how many jobs the files of workloads have; a trace is kept for the run. Raises InputError."""
-    paths = [path for path in inputs.workloads if isinstance(path, Path)]
-    if not is_trace(paths[0]):
-        return sum(len(read_workload(path, simulate=False).jobs) for path in paths)
-    platform = platform_of(inputs.platform, inputs.hosts)
-    return len(cached_trace(paths[0], inputs.window, len(platform), inputs.length_unit, inputs.log).jobs)
 
 
 def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
