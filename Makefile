@@ -30,7 +30,8 @@ $(BIN)/batwatt: setup.cfg pyproject.toml
 $(VENV)/test $(VENV)/dev: $(BIN)/batwatt
 	BATWATT_PURE=1 $(PIP) --editable '.[$(@F)]'
 	-$(BIN)/python -m compileall -qq $(VENV)/lib
-	@touch $@
+	@# dev has what test has
+	@touch $@ $(VENV)/test
 
 run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no configuration
 	$(BIN)/batwatt compare $(MAIN) --keep -e out/main \

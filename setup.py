@@ -13,6 +13,7 @@ import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
@@ -63,17 +64,33 @@ class Compile(build_ext):
             self.extensions = []
 
     def copy_extensions_to_source(self) -> None:
-        """Keep what an editable installation compiled, and the state of its sources."""
-        shutil.rmtree(COMPILED, ignore_errors=True)
-        COMPILED.mkdir(parents=True)
-        for extension in self.extensions:
-            built = Path(self.build_lib) / self.get_ext_filename(extension.name)
-            shutil.copy(built, COMPILED / f"{extension.name}.so")
-        # of all modules: constants of those that are not compiled may be compiled in
-        states = {path.relative_to(ROOT).as_posix(): path.stat() for path in sorted(ROOT.rglob("*.py"))}
-        lines = [f"{path} {state.st_mtime_ns} {state.st_size}\n" for path, state in states.items()]
-        if self.extensions:
-            (COMPILED / "sources").write_text("".join(lines))
+        """Keep what an editable installation compiled."""
+        names = [extension.name for extension in self.extensions]
+        keep({name: (Path(self.build_lib) / self.get_ext_filename(name)).read_bytes() for name in names})
+
+
+def keep(modules: dict[str, bytes]) -> None:
+    """Write compiled modules by name, and the state of the sources for which they stand."""
+    shutil.rmtree(COMPILED, ignore_errors=True)
+    COMPILED.mkdir(parents=True)
+    for name, content in modules.items():
+        (COMPILED / f"{name}.so").write_bytes(content)
+    # of all modules: constants of those that are not compiled may be compiled in
+    states = {path.relative_to(ROOT).as_posix(): path.stat() for path in sorted(ROOT.rglob("*.py"))}
+    lines = [f"{path} {state.st_mtime_ns} {state.st_size}\n" for path, state in states.items()]
+    if modules:
+        (COMPILED / "sources").write_text("".join(lines))
+
+
+def take_wheel(path: str) -> None:
+    """Keep what a wheel compiled of these sources. Raises SystemExit if one has changed since."""
+    suffix = EXTENSION_SUFFIXES[0]
+    with ZipFile(path) as wheel:
+        files = {name: wheel.read(name) for name in wheel.namelist()}
+    for source in sorted(ROOT.rglob("*.py")):
+        if files.get(source.relative_to(SRC).as_posix()) != source.read_bytes():
+            raise SystemExit(f"{source} has changed since {path} was built")
+    keep({name.removesuffix(suffix).replace("/", "."): files[name] for name in files if name.endswith(suffix)})
 
 
 class Package(build_py):
@@ -91,6 +108,11 @@ def index_page(text: str) -> str:
     text = re.sub(r"^!\[[^\]]*\]\((?!https?://)[^)]*\)\n+", "", text, flags=re.MULTILINE)
     return re.sub(r"(?<!!)\[([^\]]*)\]\((?!https?://|#)[^)]*\)", r"\1", text)
 
+
+# for an editable installation, that the same is not compiled twice: python setup.py take_wheel FILE
+if sys.argv[1:2] == ["take_wheel"]:
+    take_wheel(sys.argv[2])
+    sys.exit()
 
 setup(
     long_description=index_page(Path("README.md").read_text(encoding="utf-8")),
