@@ -8,22 +8,20 @@ servers as n jobs of one, which wait and run by themselves and count 1 / n.
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from batwatt.inputs.description import Inputs
+import batwatt
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
-from batwatt.offline import run_optimum
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.problem import OptimumJob, Problem, ServerMode, make_problem
 
@@ -34,26 +32,19 @@ SMALL = tuple((*load, seed) for load in ((100.0, 850.0), (150.0, 800.0), (200.0,
 """Run time of the jobs in s, caps in W and seed of the small instances."""
 
 
-def full(workload: int, profile: int, options: dict[str, object]) -> None:
+def full(workload: int, profile: int, options: dict[str, Any]) -> None:
     """One of the paper's instances, with its replay."""
-    with tempfile.TemporaryDirectory() as folder:
-        spec = RunSpec(
-            Inputs(
-                GRID,
-                (ROOT / "workloads" / f"google-288-{workload:02d}.json",),
-                envelope=ROOT / "power_profiles" / f"profile{profile}.csv",
-            ),
-            "optimum",
-            options,
-            Path(folder) / "x",
-        )
-        began = time.process_time()
-        result = run_optimum(spec)
-        elapsed_s = time.process_time() - began
-    metrics = result.metrics
+    jobs, caps = (
+        ROOT / "workloads" / f"google-288-{workload:02d}.json",
+        ROOT / "power_profiles" / f"profile{profile}.csv",
+    )
+    began = time.process_time()
+    metrics = batwatt.optimum(GRID, jobs, caps, **options).metrics
+    elapsed_s = time.process_time() - began
     kills = metrics["killed_power"] + metrics["killed_walltime"]
     print(
-        f"{workload:02d} profile{profile}  {metrics['mean_slowdown']:.4f}  {result.lower_bound:.4f}  {result.gap:.3f}"
+        f"{workload:02d} profile{profile}  {metrics['mean_slowdown']:.4f}  {metrics['lower_bound']:.4f}"
+        f"  {metrics['gap']:.3f}"
         f"  violations {metrics['violations']} kills {kills}  {elapsed_s:.1f} s of a core",
         flush=True,
     )

@@ -9,7 +9,6 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -63,24 +62,21 @@ class Needs:
     power: bool = False
     machines: bool = False
     alike_hosts: bool = False
-    envelope: Any = None
-    capacity: Any = None
+    envelope: Path | EnvelopeSpec | Series | None = None
+    capacity: Path | CapacitySpec | None = None
     long_s: float | None = None
     shared: bool = True
     simulate: bool = True
     unknown_events: bool = False
 
     def applied(self, inputs: Inputs) -> Inputs:
-        """The inputs with the needs of the scheduler in them. Raises InputError."""
+        """The inputs with the needs of the scheduler in them."""
         if self.long_s is not None and inputs.long_s == LONG_S:
             inputs = replace(inputs, long_s=self.long_s)
         if self.envelope is not None and inputs.envelope is None:
             inputs = replace(inputs, envelope=self.envelope)
         if self.capacity is not None:
-            capacity, inputs = inputs.capacity, replace(inputs, capacity=self.capacity)
-            if capacity is not None and capacity != inputs.capacity:
-                problem = f"{str(self.capacity)!r} is another one than --capacity {str(capacity)!r}"
-                raise InputError("option 'capacity'", problem, "give one of them")
+            inputs = replace(inputs, capacity=self.capacity)
         if not self.speeds:
             return inputs
         platform = inputs.platform
@@ -106,13 +102,13 @@ class Needs:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a run, read; `inputs` describe them, with the needs of the scheduler in them.
+    """The inputs of a run, read, and as they were `described`, with the needs of the scheduler in them.
 
     `work_flops` is the speed in flop/s at which delays became work (None: they did not): then `simulated` are the
     workloads as they run, `workloads` those by which the run is measured. `cores` are those of a machine.
     """
 
-    inputs: Inputs
+    described: Inputs
     platform: Platform
     workloads: tuple[Workload, ...]
     envelope: Series | None

@@ -12,6 +12,7 @@ from typing import Any
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
+from batwatt.inputs.description import capacity_of_text
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
@@ -68,7 +69,13 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
     if inputs.capacity is not None and not {"capacity", "envelope"} & follows.keys():
         problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
-    envelope, capacity, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
+    envelope, given, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
+    capacity = None
+    if "capacity" in follows and isinstance(given, str | Path) and given:
+        capacity = capacity_of_text(str(given))
+        if inputs.capacity is not None and capacity != inputs.capacity:
+            problem = f"{str(given)!r} is another one than --capacity {str(inputs.capacity)!r}"
+            raise InputError("option 'capacity'", problem, "give one of them")
     of_power = "envelope" in follows and "capacity" not in follows
     named = isinstance(envelope, str | Path | Series | EnvelopeSpec) and envelope not in ("", EVENTS)
     if "long_s" not in follows or not isinstance(long_s, int | float) or isinstance(long_s, bool):
@@ -80,7 +87,7 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
         machines="capacity" in follows,
         alike_hosts=ours and scheduler.needs_alike_hosts(options),
         envelope=(Path(envelope) if isinstance(envelope, str) else envelope) if named else None,
-        capacity=str(capacity) if "capacity" in follows and isinstance(capacity, str | Path) and capacity else None,
+        capacity=capacity,
         long_s=float(long_s) if long_s is not None and 0.0 < long_s < math.inf else None,
         shared=is_ours(spec.scheduler),
         simulate=spec.engine != "batsim",
@@ -95,8 +102,8 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     """
     follows = _options_of(kind)
     own_envelope = spec.inputs.envelope is not None and "envelope" in spec.options
-    spec = replace(spec, inputs=read.inputs)
-    platform, capacity = read.platform, read.inputs.capacity
+    spec = replace(spec, inputs=read.described)
+    platform, capacity = read.platform, read.described.capacity
     options = spec.scheduler_options(platform)
     # on the clock of the run, and until it ends
     if isinstance(capacity, CapacitySpec) or options.get("capacity", read) is capacity:

@@ -264,8 +264,8 @@ class Figures:
             inputs.platform.fastest_flops,
             capacity=inputs.capacity,
             cores=inputs.cores,
-            window=inputs.inputs.window,
-            long_s=inputs.inputs.long_s,
+            window=inputs.described.window,
+            long_s=inputs.described.long_s,
             slowed=bool(inputs.simulated),
             signals=inputs.signals,
         )
@@ -290,7 +290,7 @@ class Figures:
         from batwatt.results.run_table import job_rows_of
 
         inputs = self._inputs
-        found = job_rows_of(self.data, inputs.measured, inputs.inputs.window)
+        found = job_rows_of(self.data, inputs.measured, inputs.described.window)
         return rejections(found, inputs.measured, len(inputs.platform))
 
     @cached_property
