@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from tables_of_tests import further, paper, row, save
 
 from batwatt.errors import InputError
-from batwatt.model.series import Series
-from batwatt.report.figures import power_charts
 from batwatt.report.report_plan import MOST, places
 from batwatt.report.studies import APART, report_of
 from batwatt.report.table import read_campaign
 from batwatt.results.figures import Figure
-from batwatt.results.power import PowerTrace
 from batwatt.results.style import PALETTE, Look
 
 A, B = "EBF Slow HFLD", "FF Asc IDFS"
@@ -178,16 +174,6 @@ def test_looks_tell_apart(tmp_path):
     assert looks["Optimum"] == Look(len(PALETTE) - 1)
     assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks)
     assert len({looks[label].colour for label in plan.shown if label in looks}) == MOST
-
-
-def test_what_is_above_the_envelope_is_red():
-    envelope = Series((0.0, 3600.0, 7200.0), (500.0, 1000.0, 1500.0), "power_w")
-    trace = PowerTrace(np.array([0.0, 1800.0, 7200.0, 9000.0]), np.array([400.0, 2000.0, 800.0, 1600.0]), 10800.0)
-    [chart] = power_charts("power", {"a": trace}, envelope)
-    red = next(one for one in chart.series if one.name == "above the envelope")
-    # from 0.5 h until 2 h at 2 kW, above 0.5 kW until 1 h and 1 kW from there on; from 2.5 h until 3 h
-    assert red.x.tolist() == [0.0, 0.5, 1.0, 2.0, 2.5, 3.0]
-    assert red.y.tolist() == [0.4, 2.0, 2.0, 0.8, 1.6] and red.base.tolist() == [0.4, 0.5, 1.0, 0.8, 1.5]
 
 
 @pytest.mark.parametrize(

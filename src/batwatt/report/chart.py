@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from batwatt.results import style
 from batwatt.results.power import Floats
-from batwatt.results.style import Look
+from batwatt.results.style import Look, Picture
 
-Kind = Literal["line", "steps", "area", "dots", "bars"]
+Kind = Literal["line", "dots", "bars"]
 PANEL_IN, WIDE_IN = 4.2, 9.0
 """Widths of a chart: half a page, or the whole of it."""
 HEIGHT_IN, ROW_IN = 2.7, 0.24
@@ -42,7 +40,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Marks:
-    """A series: `line`, `steps` (one edge more than values), `area` (steps from `base` to `y`), `dots` or `bars`.
+    """A series: a `line`, `dots` or `bars`.
 
     `tips` are the texts of the marks, and `ring` is the radius in points of a circle around the dots.
     """
@@ -52,7 +50,6 @@ class Marks:
     x: Sequence[float] | Floats
     y: Sequence[float] | Floats
     look: Look | str
-    base: Sequence[float] | Floats = ()
     error: Sequence[float] | Floats = ()
     tips: Sequence[str] = ()
     alpha: float = 1.0
@@ -67,7 +64,10 @@ class Marks:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its description for readers who cannot see it; with `rows` each series has a row of its own."""
+    """A chart with its description for readers who cannot see it; with `rows` each series has a row of its own.
+
+    A chart with a `draw` has no series: that function draws it.
+    """
 
     id: str
     alt: str
@@ -77,6 +77,7 @@ class Chart:
     title: str = ""
     rows: bool = False
     wide: bool = False
+    draw: Callable[[Axes], None] | None = None
 
     def svg(self) -> str:
         """The chart as an element of a page: texts stay texts, and each mark has its tip as <title>."""
@@ -119,62 +120,48 @@ def shortened(name: str) -> str:
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
-def figure_of(chart: Chart) -> Figure:
-    """Draw a chart."""
-    names = list(dict.fromkeys(one.name for one in chart.series))
-    height_in = 0.8 + ROW_IN * len(names) if chart.rows else HEIGHT_IN
-    width_in = WIDE_IN if chart.wide else PANEL_IN
-    legend = [] if chart.rows else names
-    columns = max(1, int(width_in / (0.5 + LETTER_IN * max((len(shortened(name)) for name in legend), default=0))))
-    height_in += 0.17 * -(-len(legend) // columns)
-    figure = style.new_figure(width_in, height_in)
+def figure_of(chart: Chart) -> Picture:
+    """Draw a chart, with a legend below it."""
+    figure = style.new_figure(WIDE_IN if chart.wide else PANEL_IN, HEIGHT_IN)
     figure.set_layout_engine("constrained")
     axes = figure.add_subplot()
     if chart.rows:
-        _draw_rows(axes, chart, names)
+        _draw_rows(axes, chart)
+        figure.set_figheight(0.8 + ROW_IN * len(chart.series))
     else:
         _draw_series(axes, chart)
     style.plain(axes)
     handles = {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
-    if legend and len(handles) > 1:
-        labels = [shortened(name) for name in handles]
-        figure.legend(handles.values(), labels, loc="outside lower left", ncols=columns, frameon=False, fontsize=7.5)
+    if len(handles) > 1 and not chart.rows:
+        names = [shortened(name) for name in handles]
+        columns = max(1, int(figure.get_figwidth() / (0.5 + LETTER_IN * max(map(len, names)))))
+        figure.set_figheight(HEIGHT_IN + 0.17 * -(-len(names) // columns))
+        figure.legend(handles.values(), names, loc="outside lower left", ncols=columns, frameon=False, fontsize=7.5)
     return figure
 
 
-def _draw_rows(axes: Axes, chart: Chart, names: Sequence[str]) -> None:
+def _draw_rows(axes: Axes, chart: Chart) -> None:
     """Draw dots along the y axis of the chart, which lies below; a row per series."""
     for row, marks in enumerate(chart.series):
         _dots(axes, marks, marks.y, [float(row)] * len(marks.y), across=True)
-    axes.set_yticks(range(len(names)), [shortened(name) for name in names])
-    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(chart.series)), [shortened(marks.name) for marks in chart.series])
+    axes.set_ylim(len(chart.series) - 0.5, -0.5)
     _finish(axes, "x", chart.y)
 
 
 def _draw_series(axes: Axes, chart: Chart) -> None:
+    if chart.draw is not None:
+        chart.draw(axes)
     bars = [marks for marks in chart.series if marks.kind == "bars"]
     for marks in chart.series:
         if marks.kind == "dots":
             _dots(axes, marks, marks.x, marks.y)
         elif marks.kind == "bars":
             _bars(axes, marks, bars)
-        elif marks.kind == "area":
-            _area(axes, marks)
-        elif marks.kind == "steps":
-            axes.step(marks.x, np.append(marks.y, marks.y[-1:]), where="post", color=marks.colour, linewidth=1.0,
-                      label=marks.name, zorder=3)  # fmt: skip
         else:
             _line(axes, marks)
     _finish(axes, "x", chart.x)
     _finish(axes, "y", chart.y)
-
-
-def _area(axes: Axes, marks: Marks) -> None:
-    """Fill the steps between two series where the upper one is above the lower one."""
-    low, high = (np.append(side, side[-1:]) for side in (marks.base, marks.y))
-    there = np.append(high[:-1] > low[:-1], False)
-    axes.fill_between(marks.x, low, high, where=there, step="post", color=marks.colour, alpha=marks.alpha,
-                      linewidth=0.0, label=marks.name, zorder=2)  # fmt: skip
 
 
 def _line(axes: Axes, marks: Marks) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,15 @@ from batwatt.model.series import Series
 from batwatt.report.chart import Axis, Chart, Kind, Marks
 from batwatt.report.grid import written
 from batwatt.report.means import mean_of
-from batwatt.results import style
 from batwatt.results.figures import Figure
-from batwatt.results.power import Floats, PowerTrace
-from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
-from batwatt.results.style import HOUR_S, KW, Look
+from batwatt.results.plots import draw_power
+from batwatt.results.power import PowerTrace
+from batwatt.results.power_bins import bin_edges
+from batwatt.results.style import HOUR_S, Look
 from batwatt.units import DAY_S
 
-FRONT = UNUSED = "#8c8c8c"
-"""Colour of a Pareto front, and of the power that the envelope allows and no host draws."""
+FRONT = "#8c8c8c"
+"""Colour of a Pareto front."""
 LONG_S = 4.0 * DAY_S
 """Longer times are in days."""
 MOST_BINS = 500
@@ -88,29 +89,14 @@ def front_chart(
 def power_charts(name: str, traces: Mapping[str, PowerTrace], envelope: Series) -> tuple[Chart, ...]:
     """Return the power of each run with its envelope, over the time of the longest.
 
-    Grey is what the envelope allows and the run does not draw, red is what it draws above it. Powers that change more
-    often than `MOST_BINS` times are means, with a pale band from the least to the largest.
+    Powers that change more often than `MOST_BINS` times are means.
     """
-    edges = bin_edges(list(traces.values()), envelope, MOST_BINS)
-    unit_s, unit = (DAY_S, "days") if edges[-1] > LONG_S else (HOUR_S, "h")
-    cap = envelope_bins(envelope, edges)
-    limit = Marks("steps", "envelope", cap.edges_s / unit_s, cap.power_w / KW, style.CAP)
+    edges_s = bin_edges(list(traces.values()), envelope, MOST_BINS)
+    unit_s, unit = (DAY_S, "days") if edges_s[-1] > LONG_S else (HOUR_S, "h")
+    axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True)
     charts = []
-    for number, (label, trace) in enumerate(traces.items()):
-        bins = power_bins(trace, envelope, edges)
-        times, power = bins.edges_s / unit_s, bins.power_w / KW
-
-        def area(name: str, colour: str, low_w: Floats, high_w: Floats, alpha: float, times: Floats = times) -> Marks:
-            return Marks("area", name, times, high_w / KW, colour, base=low_w / KW, alpha=alpha)
-
-        series = [
-            area("unused", UNUSED, bins.power_w, bins.power_w + bins.unused_w, 0.35),
-            area("above the envelope", style.VIOLATION, bins.power_w - bins.above_w, bins.power_w, 0.6),
-        ]
-        if (bins.low_w < bins.high_w).any():
-            series.append(area("least to largest power", style.POWER, bins.low_w, bins.high_w, 0.25))
-        series += [Marks("steps", "power", times, power, style.POWER), limit]
+    for n, (label, trace) in enumerate(traces.items()):
+        draw = partial(draw_power, trace=trace, envelope=envelope, edges_s=edges_s, unit_s=unit_s)
         alt = f"Power over time of {label} with the envelope"
-        axes = Axis(f"time ({unit})", zero=True), Axis("power (kW)", zero=True)
-        charts.append(Chart(f"{name}-{number}", alt, tuple(series), *axes, label, wide=True))
+        charts.append(Chart(f"{name}-{n}", alt, (), *axes, label, wide=True, draw=draw))
     return tuple(charts)

@@ -10,7 +10,6 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
@@ -19,8 +18,10 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.results import style
-from batwatt.results.plots import power_axis, power_legend, power_panel
+from batwatt.results.plots import draw_power
 from batwatt.results.power import PowerTrace, power_series
+from batwatt.results.power_bins import bin_edges
+from batwatt.results.style import Picture
 from batwatt.results.timeline import STATES, DrawnRun, StateSegment, Timeline, read_timeline
 from batwatt.results.writers import file_of
 
@@ -52,7 +53,7 @@ def plot_gantt(
     return style.draw(path, lambda: run_figure(prefix, platform, envelope, title or Path(prefix).name))
 
 
-def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Figure:
+def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Picture:
     """The figure of the run whose Batsim files are under `prefix`. Raises InputError."""
     timeline = read_timeline(prefix, platform)
     if not timeline.runs or not timeline.end_s > 0.0:
@@ -64,7 +65,7 @@ def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, 
 
 def gantt_figure(
     timeline: Timeline, platform: Platform, power: PowerTrace | None, envelope: Series | None, title: str
-) -> Figure:
+) -> Picture:
     """The servers above, the power below, on one axis of time."""
     servers_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(platform)))
     below_in = 0.0 if power is None else POWER_IN + 0.3
@@ -83,9 +84,12 @@ def gantt_figure(
     panels[0].set_xlim(0.0, timeline.end_s / style.HOUR_S)
     handles: list[Any] = _legend(colours, timeline)
     if power is not None:
-        power_axis(panels[1], power_panel(panels[1], "", power, envelope, timeline.end_s))
+        draw_power(panels[1], power, envelope, bin_edges([power], envelope))
+        style.plain(panels[1])
+        panels[1].set_ylim(bottom=0.0)
+        panels[1].yaxis.set_major_locator(MaxNLocator(nbins=4))
         panels[1].set_ylabel("power (kW)")
-        handles += power_legend(envelope is not None)
+        handles += panels[1].get_legend_handles_labels()[0]
     panels[-1].set_xlabel("time (h)")
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 6, 10]))
     style.headline(figure, title, 0.06, 0.01, 10)

@@ -1,4 +1,4 @@
-"""Figures of runs: the power drawn against the envelope, run by run."""
+"""The drawing of a power over time against its envelope, for pages and pictures, and the picture of several runs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.results import style
-from batwatt.results.power import Comparison, Floats, PowerTrace, compare, step_bounds
+from batwatt.results.power import Comparison, Floats, PowerTrace, compare
+from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
+from batwatt.results.style import KW, Picture
 
 PANEL_IN = 1.45
 MARGIN_IN = 0.95
@@ -25,93 +25,82 @@ MARGIN_IN = 0.95
 def plot_power(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, path: Path | str) -> Path:
     """Draw one panel per run (label, power) up to the end of the longest; returns the path.
 
-    The envelope in W is the line, red is power above it, and a red mark at the top of a panel is a step in violation.
     The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
     """
     style.kind_of(Path(path))
     if not runs:
         raise InputError(path, "has no run to show", "name at least one run")
-    end_s = max(trace.end_s for _, trace in runs)
-    if not end_s > 0.0:
+    if not max(trace.end_s for _, trace in runs) > 0.0:
         raise InputError(path, "would show no time: no job ended", "choose runs with jobs")
-    return style.draw(path, lambda: power_figure(runs, envelope, end_s))
+    return style.draw(path, lambda: power_figure(runs, envelope))
 
 
-def power_figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, end_s: float) -> Figure:
-    """One panel per run (label, power), one below the other, over [0, end_s]."""
+def power_figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None) -> Picture:
+    """Return one panel per run (label, power), one below the other, up to the end of the longest."""
     height = PANEL_IN * len(runs) + MARGIN_IN
     figure, grid = style.panels_of(style.WIDTH_IN, height, len(runs), 1, margins_in=(0.55, 0.45), left=0.075,
                                    right=0.985, hspace=0.34 * len(runs) / (height - 1.0), sharex=True,
                                    sharey=True)  # fmt: skip
+    edges_s = bin_edges([trace for _, trace in runs], envelope)
     panels: list[Axes] = list(grid[:, 0])
-    top_w = 0.0
+    handles: dict[str, Artist] = {}
     for axes, (label, trace) in zip(panels, runs, strict=True):
-        top_w = max(top_w, power_panel(axes, label, trace, envelope, end_s))
-    panels[0].set_xlim(0.0, end_s / style.HOUR_S)
-    power_axis(panels[0], top_w)
+        draw_power(axes, trace, envelope, edges_s)
+        style.panel_title(axes, label)
+        style.plain(axes)
+        handles |= {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
+    panels[0].set_ylim(bottom=0.0)
+    panels[0].yaxis.set_major_locator(MaxNLocator(nbins=4))
     panels[0].xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
     panels[-1].set_xlabel("time (h)")
     # one label for all panels, in the middle of them
     middle = (figure.subplotpars.top + figure.subplotpars.bottom) / 2.0
     figure.text(0.012, middle, "power (kW)", rotation=90, va="center", ha="left", color=style.INK)
-    style.legend(figure, power_legend(envelope is not None), 0.99)
+    style.legend(figure, list(handles.values()), 0.99)
     return figure
 
 
-def power_axis(axes: Axes, top_w: float) -> None:
-    """An axis of power in kW from 0 to a little above the highest."""
-    axes.set_ylim(0.0, 1.12 * top_w / style.KW if top_w > 0.0 else 1.0)
-    axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+def draw_power(
+    axes: Axes, trace: PowerTrace, envelope: Series | None, edges_s: Floats, unit_s: float = style.HOUR_S
+) -> None:
+    """Draw the power of a run in kW and its envelope, in the intervals between edges, on an axis of time from 0 on.
 
-
-def power_legend(capped: bool) -> list[Patch | Line2D]:
-    """What the colours of a panel mean."""
-    handles: list[Patch | Line2D] = [
-        Patch(facecolor=style.POWER, alpha=0.55, edgecolor=style.POWER, label="power drawn")
-    ]
-    if capped:
-        handles.append(Line2D([], [], color=style.CAP, linewidth=1.1, label="envelope"))
-        handles.append(Patch(facecolor=style.VIOLATION, label="above the envelope"))
-    return handles
-
-
-def power_panel(axes: Axes, label: str, trace: PowerTrace, envelope: Series | None, end_s: float) -> float:
-    """Draw one run over [0, end_s]; returns the highest power or cap shown, in W."""
-    edges = np.append(trace.times_s, trace.end_s)
-    hours, power = stairs(edges, trace.power_w)
-    axes.fill_between(hours, power, color=style.POWER, alpha=0.45, linewidth=0.0, zorder=2)
-    axes.plot(hours, power, color=style.POWER, linewidth=0.7, solid_joinstyle="miter", zorder=3)
-    top_w = float(trace.power_w[trace.times_s < end_s].max(initial=0.0))
+    Red is power above the envelope, grey what the envelope allows and the run does not draw. Where the power changes
+    within an interval it is the mean, with a pale band from the least to the largest. A red mark at the top is a step
+    of the envelope in violation.
+    """
+    axes.set_xlim(0.0, edges_s[-1] / unit_s)
+    axes.margins(y=0.12)
+    if trace.end_s > 0.0:
+        bins = power_bins(trace, envelope, edges_s)
+        above_w = 0.0 * bins.above_w if envelope is None else bins.above_w
+        areas = [
+            ("", style.POWER, 0.0 * bins.power_w, bins.power_w - above_w, 0.3),
+            ("least to largest power", style.POWER, bins.low_w, bins.high_w, 0.25),
+            ("above the envelope", style.VIOLATION, bins.power_w - above_w, bins.power_w, 0.6),
+            ("unused", style.UNUSED, bins.power_w, bins.power_w + bins.unused_w, 0.35),
+        ]
+        edges = bins.edges_s / unit_s
+        for label, colour, low_w, high_w, alpha in areas:
+            if (high_w > low_w).any():
+                axes.stairs(high_w / KW, edges, baseline=low_w / KW, fill=True, color=colour, alpha=alpha,
+                            linewidth=0.0, label=label, zorder=2)  # fmt: skip
+        axes.stairs(bins.power_w / KW, edges, baseline=None, color=style.POWER, linewidth=0.9, label="power", zorder=3)
     if envelope is not None:
-        starts, _, _ = step_bounds(envelope, end_s)
-        caps = np.array([envelope.at(start) for start in starts.tolist()])
-        hours, cap = stairs(np.append(starts, end_s), caps)
-        axes.plot(hours, cap, color=style.CAP, linewidth=1.0, solid_joinstyle="miter", zorder=5)
-        top_w = max(top_w, float(caps.max()))
-        _violations(axes, compare(trace, envelope))
-    style.panel_title(axes, label)
-    style.plain(axes)
-    return top_w
+        cap = envelope_bins(envelope, edges_s)
+        axes.stairs(cap.power_w / KW, cap.edges_s / unit_s, baseline=None, color=style.CAP, linewidth=0.9,
+                    label="envelope", zorder=3)  # fmt: skip
+        _violations(axes, compare(trace, envelope), unit_s)
 
 
-def _violations(axes: Axes, pieces: Comparison) -> None:
-    """Fill what is above the cap, mark the steps concerned at the top and count them."""
-    bounds = np.column_stack((pieces.start_s, pieces.end_s)).ravel() / style.HOUR_S
-    axes.fill_between(bounds, np.repeat(pieces.cap_w, 2) / style.KW, np.repeat(pieces.power_w, 2) / style.KW,
-                      where=np.repeat(pieces.over, 2), facecolor=style.VIOLATION, edgecolor=style.VIOLATION,
-                      linewidth=0.8, zorder=4)  # fmt: skip
-    count = pieces.violations
-    if pieces.steps:
-        _, first = np.unique(pieces.step[pieces.over], return_index=True)
-        begins, ends = (edges[pieces.over][first] / style.HOUR_S for edges in (pieces.step_start_s, pieces.step_end_s))
-        marks = list(zip(begins.tolist(), (ends - begins).tolist(), strict=True))
+def _violations(axes: Axes, pieces: Comparison, unit_s: float) -> None:
+    """Mark the steps in violation at the top of a panel, and count them."""
+    _, first = np.unique(pieces.step[pieces.over], return_index=True)
+    begins, ends = (edges[pieces.over][first] / unit_s for edges in (pieces.step_start_s, pieces.step_end_s))
+    marks = list(zip(begins.tolist(), (ends - begins).tolist(), strict=True))
+    if marks:
         axes.broken_barh(
             marks, (0.97, 0.03), transform=axes.get_xaxis_transform(), color=style.VIOLATION, linewidth=0.8, zorder=6
         )
-    text = f"{count} of {pieces.steps} steps in violation"
-    axes.set_title(text, loc="right", fontsize=7.5, pad=4.0, color=style.VIOLATION if count else style.INK)
-
-
-def stairs(edges_s: Floats, values_w: Floats) -> tuple[Floats, Floats]:
-    """The corners, in h and kW, of the stairs whose values hold between consecutive edges."""
-    return np.repeat(edges_s, 2)[1:-1] / style.HOUR_S, np.repeat(values_w, 2) / style.KW
+    text = f"{pieces.violations} of {pieces.steps} steps in violation"
+    axes.set_title(text, loc="right", fontsize=7.5, pad=4.0, color=style.VIOLATION if marks else style.INK)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from batwatt.model.series import Series
-from batwatt.results.power import Floats, PowerTrace, compare
+from batwatt.results.power import Comparison, Floats, PowerTrace, compare
 
 MOST = 2000
 """So many intervals at most: about as many pixels as a figure is wide."""
@@ -31,25 +31,28 @@ class PowerBins:
     unused_w: Floats
 
 
-def bin_edges(traces: Collection[PowerTrace], envelope: Series, most: int = MOST) -> Floats:
+def bin_edges(traces: Collection[PowerTrace], envelope: Series | None, most: int = MOST) -> Floats:
     """Edges in s for several traces: wherever a power or the envelope changes, or else `most` equal intervals."""
     end_s = max((trace.end_s for trace in traces), default=0.0)
     changes = [np.array([0.0, end_s])]
     for trace in traces:
-        pieces = compare(trace, envelope)
+        pieces = _pieces(trace, envelope)
         new = (np.diff(pieces.power_w) != 0.0) | (np.diff(pieces.cap_w) != 0.0)
         changes += [pieces.start_s[1:][new], np.array([trace.end_s])]
     exact = np.unique(np.concatenate(changes))
     return exact if len(exact) <= most + 1 else np.linspace(0.0, end_s, most + 1)
 
 
-def power_bins(trace: PowerTrace, envelope: Series, edges_s: Floats) -> PowerBins:
-    """The trace in the intervals between edges from 0 s on, the last of which is cut at its end."""
+def power_bins(trace: PowerTrace, envelope: Series | None, edges_s: Floats) -> PowerBins:
+    """The trace in the intervals between edges from 0 s on, the last of which is cut at its end.
+
+    Without an envelope all power is above the cap of 0 W.
+    """
     edges = np.append(edges_s[edges_s < trace.end_s], trace.end_s)
     if not trace.end_s > 0.0:
         none = np.empty(0)
         return PowerBins(edges[:1], none, none, none, none, none, none)
-    pieces = compare(trace, envelope)
+    pieces = _pieces(trace, envelope)
     starts = np.union1d(pieces.start_s, edges[:-1])
     of = np.searchsorted(pieces.start_s, starts, side="right") - 1
     power, cap = pieces.power_w[of], pieces.cap_w[of]
@@ -75,3 +78,7 @@ def envelope_bins(envelope: Series, edges_s: Floats) -> PowerBins:
     steps = list(envelope.steps(0.0, float(edges_s[-1])))
     times, values = (np.array([step[part] for step in steps]) for part in (0, 2))
     return power_bins(PowerTrace(times, values, float(edges_s[-1])), envelope, edges_s)
+
+
+def _pieces(trace: PowerTrace, envelope: Series | None) -> Comparison:
+    return compare(trace, Series((0.0,), (0.0,)) if envelope is None else envelope)

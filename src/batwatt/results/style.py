@@ -12,7 +12,7 @@ from matplotlib import rc_context
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Picture
 
 from batwatt.errors import InputError
 from batwatt.files import whole_file
@@ -26,6 +26,7 @@ VIOLATION = "#d1242f"
 INK = "#3d4852"
 FRAME = "#9aa5b1"
 GRID = "#e3e7eb"
+UNUSED = "#8c8c8c"
 
 WIDTH_IN, WIDE_IN = 7.2, 9.0
 DPI = 200
@@ -112,7 +113,7 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def draw(path: Path | str, figure: Callable[[], Figure]) -> Path:
+def draw(path: Path | str, figure: Callable[[], Picture]) -> Path:
     """Write the figure that a function makes, in the format of the suffix; returns the path. Raises InputError.
 
     The suffix is checked before anything is drawn.
@@ -122,9 +123,9 @@ def draw(path: Path | str, figure: Callable[[], Figure]) -> Path:
         return save(figure(), Path(path))
 
 
-def new_figure(width_in: float, height_in: float) -> Figure:
+def new_figure(width_in: float, height_in: float) -> Picture:
     """An empty figure of that size in inches."""
-    figure = Figure(figsize=(width_in, height_in), facecolor="white")
+    figure = Picture(figsize=(width_in, height_in), facecolor="white")
     FigureCanvasAgg(figure)
     return figure
 
@@ -132,7 +133,7 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 def panels_of(
     width_in: float, height_in: float, down: int, across: int, *, margins_in: tuple[float, float], left: float,
     right: float, wspace: float | None = None, hspace: float | None = None, **settings: Any,
-) -> tuple[Figure, Any]:  # fmt: skip
+) -> tuple[Picture, Any]:  # fmt: skip
     """A figure of that size with a grid of panels; `margins_in` above and below them, `left` and `right` are shares."""
     figure = new_figure(width_in, height_in)
     grid = figure.subplots(down, across, squeeze=False, **settings)
@@ -141,14 +142,14 @@ def panels_of(
     return figure, grid
 
 
-def headline(figure: Figure, text: str, below_in: float, x: float = 0.012, size: float = 9.5) -> None:
+def headline(figure: Picture, text: str, below_in: float, x: float = 0.012, size: float = 9.5) -> None:
     """The title of a figure, so far below its upper edge."""
     y = 1.0 - below_in / figure.get_size_inches()[1]
     figure.suptitle(text, x=x, y=y, ha="left", va="top", fontsize=size, fontweight="bold")
 
 
 def legend(
-    figure: Figure, handles: Sequence[Artist], x: float, below_in: float = 0.02, columns: int = 0, **look: Any
+    figure: Picture, handles: Sequence[Artist], x: float, below_in: float = 0.02, columns: int = 0, **look: Any
 ) -> None:
     """A legend so far below the upper edge of a figure, up to `x` in its right half, from there on in its left half."""
     look = {"frameon": False, "handlelength": 1.6, "columnspacing": 1.6, "ncols": columns or len(handles)} | look
@@ -179,7 +180,7 @@ def unboxed(axes: Axes) -> None:
     axes.tick_params(length=2.5, width=0.6)
 
 
-def save(figure: Figure, path: Path) -> Path:
+def save(figure: Picture, path: Path) -> Path:
     """Write a figure, whole or not at all, in the format of the suffix; returns the path. Raises InputError."""
     kind = kind_of(path)
     with whole_file(path, "wb") as out:
@@ -187,6 +188,6 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def write(figure: Figure, out: Any, kind: str, **settings: Any) -> None:
+def write(figure: Picture, out: Any, kind: str, **settings: Any) -> None:
     """Write a figure to an open file, the same figure as the same bytes."""
     figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind], **settings)

@@ -15,6 +15,7 @@ from batwatt.report.figures import MOST_BINS, front_chart, power_charts
 from batwatt.report.grid import sentence, written
 from batwatt.results.figures import Figure
 from batwatt.results.power import Floats
+from batwatt.results.power_bins import bin_edges
 
 TIMES = 30.0
 """Values that span more than this factor have a logarithmic axis."""
@@ -109,8 +110,10 @@ def power_figure(data: ComparedSystems) -> ReportFigure:
         "Grey: what the envelope allows and the case does not draw, until its last job ends. Red: what it draws above "
         "the envelope."
     )
-    if any(marks.name == "least to largest power" for chart in charts for marks in chart.series):
-        width_s = max(trace.end_s for trace in traces.values()) / MOST_BINS
+    end_s = max(trace.end_s for trace in traces.values())
+    edges_s = bin_edges(list(traces.values()), data.envelope, MOST_BINS)
+    if len(edges_s) == MOST_BINS + 1:
+        width_s = end_s / MOST_BINS
         text += (
             f" Means over {plain(width_s / 60.0)} min, so that there may be red and grey at one time; the pale band is "
             "from the least to the largest power within."
