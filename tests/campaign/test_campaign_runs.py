@@ -53,6 +53,18 @@ def test_the_row_is_what_run_gives(small):
     assert {name: small.rows()[1][name] for name in alone} == alone
 
 
+def test_causes_of_rejections_of_an_older_version_are_not_known(small):
+    small.declare()
+    small.run()
+    assert [row["rejected_because"] for row in small.rows()] == ["{}"] * 4
+    path = small.out / "cells" / f"{small.rows()[0]['key']}.json"
+    record = json.loads(path.read_text())
+    del record["rejections"]
+    path.write_text(json.dumps(record))
+    small.run()
+    assert [row["rejected_because"] for row in small.rows()] == [None, "{}", "{}", "{}"]
+
+
 def test_what_is_done_is_not_done_again(small):
     small.declare()
     small.run()

@@ -123,7 +123,9 @@ def by_campaign(folder, options, _):
     (folder / "one.yaml").write_text(
         CAMPAIGN.replace("PLATFORM", str(PLATFORM)).replace("OPTIONS", json.dumps(options))
     )
-    return bw.campaign(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
+    row = bw.campaign(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
+    assert json.loads(row["rejected_because"]) == {"wider than the platform of 4 hosts": 1}
+    return row
 
 
 def by_gym(folder, *_):

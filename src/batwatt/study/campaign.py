@@ -219,7 +219,7 @@ def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
     """Keep an outcome, and log it. Raises CampaignStopped."""
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
-    given = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "elapsed_s")}
+    given = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "rejections", "elapsed_s")}
     store.save(CellRecord(run=cell.identity(), **given), outcome.files)
     series = [file.name for file in (cell.envelope, cell.capacity) if file]
     axes = (cell.platform.name, cell.workload.name, *series, cell.engine)

@@ -51,12 +51,16 @@ class CellTask:
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """How a cell ended: `stop` means that the campaign cannot go on (the machine's fault, not the run's)."""
+    """How a cell ended: `stop` means that the campaign cannot go on (the machine's fault, not the run's).
+
+    `rejections` counts rejected jobs by cause.
+    """
 
     key: str
     status: Literal["done", "failed", "stop"]
     error: str | None = None
     figures: Mapping[str, Any] = field(default_factory=dict)
+    rejections: Mapping[str, int] | None = None
     elapsed_s: float = 0.0
     files: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -122,9 +126,14 @@ def _attempt(task: CellTask, folder: Path) -> CellOutcome:
     prefix = folder / "run"
     spec = replace(task.spec, prefix=prefix)
     try:
-        figures = _optimum(spec) if spec.scheduler == OPTIMUM else _figures(run(spec, durable=False).metrics)
+        if spec.scheduler == OPTIMUM:
+            # it finishes every job
+            figures, rejections = _optimum(spec), {}
+        else:
+            result = run(spec, durable=False)
+            figures, rejections = _figures(result.metrics), dict(result.rejections)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
-        return CellOutcome(task.key, "done", None, figures, files=files)
+        return CellOutcome(task.key, "done", None, figures, rejections, files=files)
     except Exception as error:  # whatever a scheduler raises is the run's own failure, and goes into its row
         cause = _no_room(error)
         if cause is not None:

@@ -40,6 +40,8 @@ class CellRecord(BaseModel):
     status: Literal["done", "failed"]
     error: str | None
     figures: dict[str, float | int | bool | None]
+    rejections: dict[str, int] | None = None
+    """Cause -> rejected jobs; None in a file of an older version."""
     elapsed_s: float
     run: dict[str, Any]
 

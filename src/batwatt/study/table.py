@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
             for name in ("range", "step", "period_s", "mean", "headroom", "saved", "gained")
         ),
         ("cap_seed", pa.int64()),
-        *((name, pa.string()) for name in ("status", "error")),
+        *((name, pa.string()) for name in ("status", "error", "rejected_because")),
         *((figure.name, pa.int64() if figure.whole else pa.float64()) for figure in METRICS),
         ("lower_bound", pa.float64()),
         ("gap", pa.float64()),
@@ -65,6 +65,7 @@ def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:
         **traits(cell.capacity),
         "status": record.status,
         "error": record.error,
+        "rejected_because": None if record.rejections is None else canonical(record.rejections),
         **record.figures,
         "key": cell.key,
     }
