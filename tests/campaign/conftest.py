@@ -20,10 +20,14 @@ from batwatt.schedulers.powercap import Powercap
 
 class Slow(Powercap):
     def onSimulationBegins(self):
-        time.sleep({sleep})
+        {wait}
         super().onSimulationBegins()
         {then}
 """
+HELD = """Path({folder!r}, "begun", f"{{os.getpid()}}-{{time.monotonic_ns()}}").touch()
+        while len(list(Path({cells!r}).glob("*.json"))) >= {saved} and not Path({folder!r}, "released").exists():
+            Path({folder!r}, "held", str(os.getpid())).touch()
+            time.sleep(0.02)"""
 
 
 class Small:
@@ -56,10 +60,25 @@ class Small:
         """Write a campaign of several studies."""
         return self.house.write(name, yaml.safe_dump({"name": "tiny", "studies": studies, **more}, sort_keys=False))
 
-    def slow(self, sleep: float = 0.0, then: str = "", name: str = "slow.py") -> str:
-        """Write a scheduler that takes its time, then does something; returns its name."""
-        self.house.write(name, SLOW.format(sleep=sleep, then=then))
+    def slow(self, wait: str = "", then: str = "", name: str = "slow.py") -> str:
+        """Write a scheduler that waits, then does something; returns its name."""
+        self.house.write(name, SLOW.format(wait=wait, then=then))
         return name
+
+    def held(self, saved: int) -> str:
+        """Write a scheduler whose runs wait from `saved` saved cells on, until `release`; returns its name."""
+        for name in ("begun", "held"):
+            (self.folder / name).mkdir()
+        return self.slow(HELD.format(folder=str(self.folder), cells=str(self.out / "cells"), saved=saved))
+
+    def all_held(self) -> bool:
+        """Whether two processes wait in a run, and all other runs that have begun are saved."""
+        begun, held = (len(list((self.folder / name).iterdir())) for name in ("begun", "held"))
+        return held == 2 and begun - len(self.cells()) == 2
+
+    def release(self) -> None:
+        """Let runs of a held scheduler, whose file and so whose keys stay the same, go on."""
+        (self.folder / "released").touch()
 
     def campaign(self, command: str, *args: object) -> Done:
         """`batwatt campaign COMMAND` in this process."""

@@ -24,26 +24,16 @@ def descendants(pid: int) -> list[int]:
     return found + [below for child in found for below in descendants(child)]
 
 
-def quicken(small) -> None:
-    """Let the slow scheduler no longer sleep, which changes what it is, but for a file that says it does not."""
-    (small.folder / "awake").touch()
-
-
-def slow(small, sleep: float) -> str:
-    """A scheduler that sleeps until it is quickened; its file, and so the keys of its runs, stay the same."""
-    return small.slow(f"0 if Path({str(small.folder / 'awake')!r}).exists() else {sleep}")
-
-
 def test_kill_9_of_the_campaign(small):
-    yaml = small.declare(scheduler=slow(small, 0.25), grid=GRID, keep=[{"order": "fcfs"}])
+    yaml = small.declare(scheduler=small.held(4), grid=GRID, keep=[{"order": "fcfs"}])
     process = start(small)
-    wait_for(lambda: len(small.cells()) >= 4)
+    wait_for(small.all_held)
     workers = descendants(process.pid)
     process.kill()
     process.wait()
     saved = small.cells()
     assert 4 <= len(saved) < 12
-    quicken(small)
+    small.release()
     wait_for(lambda: not any(alive(pid) for pid in workers))
     # what a process leaves that is killed while it writes
     (small.out / "cells" / ".x.json.abc.part").write_text("{")
@@ -62,9 +52,9 @@ def test_kill_9_of_the_campaign(small):
     "number, code", [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.deep)]
 )
 def test_signals_end_it_in_order(small, number, code):
-    yaml = small.declare(scheduler=slow(small, 0.25), grid=GRID)
+    yaml = small.declare(scheduler=small.held(3), grid=GRID)
     process = start(small)
-    wait_for(lambda: len(small.cells()) >= 3)
+    wait_for(small.all_held)
     workers = descendants(process.pid)
     # a terminal interrupts all processes of the group
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
@@ -74,20 +64,20 @@ def test_signals_end_it_in_order(small, number, code):
     done = len(small.cells())
     assert 3 <= done < 12 and len(small.rows()) == done and "Z stopped: interrupted" in small.log()
     assert not (small.out / ".scratch").exists()
-    quicken(small)
+    small.release()
     assert small.campaign("resume", yaml).code == 0
     assert small.done_in_log() == 12
     assert small.bytes() == small.undisturbed(yaml)
 
 
 def test_kill_9_of_a_worker(small):
-    yaml = small.declare(scheduler=slow(small, 0.3), grid=GRID)
+    yaml = small.declare(scheduler=small.held(2), grid=GRID)
     process = start(small)
-    wait_for(lambda: len(small.cells()) >= 2)
+    wait_for(small.all_held)
     workers = descendants(process.pid)
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)
-    quicken(small)
+    small.release()
     ended = small.house.end(process)
     assert ended.code == 0, ended.err
     assert "a worker process died" in small.log()
@@ -121,7 +111,7 @@ def test_an_interrupted_write_leaves_the_old_files(small):
 
 def test_kill_9_while_workers_start(small):
     """Workers that have no run yet end with the campaign, too."""
-    small.declare(scheduler=slow(small, 5.0))
+    small.declare(scheduler=small.held(0))
     process = start(small)
     wait_for(lambda: len(descendants(process.pid)) == 2)
     workers = descendants(process.pid)
@@ -132,7 +122,7 @@ def test_kill_9_while_workers_start(small):
 
 def test_ctrl_c_while_workers_start(small):
     """They are told, too, by the terminal, and say nothing."""
-    small.declare(scheduler=slow(small, 5.0))
+    small.declare(scheduler=small.held(0))
     process = start(small)
     wait_for(lambda: len(descendants(process.pid)) == 2)
     os.killpg(process.pid, signal.SIGINT)
