@@ -43,20 +43,27 @@ class Component(threading.Thread):
         super().__init__()
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
-        self._socket.setsockopt(zmq.RCVTIMEO, 15_000)
         self._socket.setsockopt(zmq.LINGER, 200)
         self._socket.bind(endpoint)
         self._decide = decide
         self.heard = []
+        self.over = False
 
     def run(self):
         with self._context, self._socket, contextlib.suppress(zmq.ZMQError):
-            data = self._socket.recv()
+            data = self._next()
             self.heard.append((int.from_bytes(data[:4], "little"), data[4:].decode()))
             self._socket.send(b"\2\0\0\0" + reply(0, ("EDCHello", HELLO)))
             while not self.heard[-1:] or "SimulationEnds" not in str(self.heard[-1]):
-                self.heard.append(json.loads(self._socket.recv().removesuffix(b"\0")))
+                self.heard.append(json.loads(self._next().removesuffix(b"\0")))
                 self._socket.send(self._decide(self.heard[-1]))
+
+    def _next(self):
+        """The next message. Raises ZMQError where none comes any more."""
+        while not self._socket.poll(50):
+            if self.over:
+                break
+        return self._socket.recv(zmq.NOBLOCK)
 
 
 def play(house, endpoint, *words, decide=first_come, to="out/"):
@@ -65,6 +72,7 @@ def play(house, endpoint, *words, decide=first_come, to="out/"):
     platform = house.platform("n10", "n2")
     given = ("-p", platform, "-s", endpoint, "-e", f"{house.folder}/{to}", "--timeout", 10)
     done = house.batwatt("engine", "--protocol", 5, *given, *words)
+    component.over = True
     component.join()
     return done, component.heard
 

@@ -45,48 +45,23 @@ if "--version" in sys.argv:
 
 {body}
 """
-BEGINS = {
+BEGINS = json.dumps({"now": 0.0, "events": [{"timestamp": 0.0, "type": "SIMULATION_BEGINS", "data": {
     "nb_resources": 1, "nb_compute_resources": 1, "nb_storage_resources": 0, "allow_compute_sharing": False,
     "allow_storage_sharing": True, "storage_resources": [], "workloads": {}, "profiles": {},
     "compute_resources": [{"id": 0, "name": "a"}],
     "config": {"redis-enabled": False, "profiles-forwarded-on-submission": False, "dynamic-jobs-enabled": False,
                "dynamic-jobs-acknowledged": False, "forward-unknown-events": False},
-}  # fmt: skip
-
-
-def message(kind: str, data: object, now: object = 0.0) -> str:
-    begins = {"timestamp": 0.0, "type": "SIMULATION_BEGINS", "data": BEGINS}
-    return json.dumps({"now": now, "events": [begins, {"timestamp": 0.0, "type": kind, "data": data}]})
-
-
+}}]})  # fmt: skip
 ENDS = json.dumps({"now": 1.0, "events": [{"timestamp": 1.0, "type": "SIMULATION_ENDS", "data": {}}]})
-DONE = {"job_id": "w0!9", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0}
 FAKES = {
     "ends at once": ("print('CRITICAL: no such platform'); sys.exit(3)", "exit code 3", "no such platform"),
     "ends well at once": ("print('hello')", "exit code 0", "hello"),
-    "prints garbage": ("os.write(1, bytes(range(256)) * 999); sys.exit(1)", "exit code 1", ""),
-    "dies of a signal": ("os.kill(os.getpid(), 9)", "SIGKILL", ""),
-    "sleeps": ("time.sleep(60)", "silent for 1 s", ""),
+    "prints garbage": ("os.write(1, bytes(range(256)) * 999); os.kill(os.getpid(), 9)", "SIGKILL", ""),
     "sleeps in another process": ("subprocess.run(['sleep', '60'])", "silent for 1 s", ""),
     "floods": ("while True: print('x' * 1000)", "silent for 1 s", ""),
-    "stays": ("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); say('{')", "not a JSON", ""),
-    "not json": ("say('hello')", "not a JSON message", "hello"),
-    "not utf-8": ("say('\\udcff')", "not UTF-8", ""),
-    "not an object": ("say('[1]')", "must be an object", ""),
-    "nan": ("""say('{"now": NaN, "events": []}')""", "NaN", ""),
-    "no events": ("""say('{"now": 1.0}')""", "'events'", ""),
-    "no data": (f"say({message('JOB_SUBMITTED', {})!r})", "'job_id' is missing", "JOB_SUBMITTED"),
-    "wrong job": (f"say({message('JOB_SUBMITTED', {'job_id': 'w0!1', 'job': {}})!r})", "'subtime' is missing", ""),
-    "unknown type": (f"say({message('MADE_UP', {})!r})", "unknown type 'MADE_UP'", ""),
-    "unknown job": (f"say({message('JOB_COMPLETED', DONE)!r})", "cannot be understood", "w0!9"),
-    "wrong hosts": (
-        f"say({message('RESOURCE_STATE_CHANGED', {'resources': 'all', 'state': '0'})!r})",
-        "are no hosts",
-        "'all'",
-    ),
-    "twice": (f"say({message('SIMULATION_BEGINS', BEGINS)!r})", "a second SIMULATION_BEGINS", ""),
-    "begins and dies": (f"ask({message('REQUESTED_CALL', {})!r}); os._exit(7)", "exit code 7", ""),
-    "writes nothing": (f"ask({message('REQUESTED_CALL', {})!r}, {ENDS!r})", "wrote no x_jobs.csv", ""),
+    "stays": ("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); say('hello')", "not a JSON", "hello"),
+    "begins and dies": (f"ask({BEGINS!r}); os._exit(7)", "exit code 7", ""),
+    "writes nothing": (f"ask({BEGINS!r}, {ENDS!r})", "wrote no x_jobs.csv", ""),
 }  # fmt: skip
 
 
@@ -97,9 +72,10 @@ def test_a_batsim_that_goes_wrong(house, name):
     fake.chmod(0o755)
     before = set(children(os.getpid()))
     began = time.monotonic()
-    options = ("--engine", "batsim", "--batsim", fake, "--timeout", 1 if "silent" in expected[0] else 20, *NONE)
+    options = ("--engine", "batsim", "--batsim", fake, "--timeout", 1 if "silent" in expected[0] else 60, *NONE)
     done = house.run(*options, platform=house.platform("a"))
-    assert time.monotonic() - began < 9.0
+    # neither its sleep nor the limit was waited for
+    assert time.monotonic() - began < 45.0
     assert (done.code, house.left) == (1, []) or (done.code, house.left) == (2, [])
     for words in expected:
         assert words in done.line
@@ -115,6 +91,7 @@ def test_a_batsim_that_cannot_be_started(house):
 
 SLOW = """\
 import time
+from pathlib import Path
 
 from batsim.batsim import BatsimScheduler
 
@@ -130,19 +107,19 @@ class Slow(BatsimScheduler):
         pass
 
     def onNoMoreEvents(self):
+        Path(__file__).with_name("talking").touch()
         time.sleep(0.05)
         self.bs.wake_me_up_at(self.bs.time() + 1)
 """
 
 
-def slow_run(house):
+def slow_run(house, *more):
     """A run over the wire that never ends, and the pid of its engine process once they talk."""
     slow = house.write("slow.py", SLOW)
-    words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire")
+    words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire", *more)
     process = house.start("run", *words)
-    wait_for(lambda: engines(process.pid) or process.poll() is not None)
+    wait_for(lambda: (house.folder / "talking").exists() or process.poll() is not None)
     (child,) = engines(process.pid)
-    time.sleep(1.5)
     return process, child
 
 
@@ -197,12 +174,7 @@ def test_the_run_is_killed_and_batsim_is_in_a_script(house):
 
 @linux
 def test_the_engine_process_is_stopped(house):
-    slow = house.write("slow.py", SLOW)
-    words = ("-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x", "--engine", "wire", "--timeout", 3)
-    process = house.start("run", *words)
-    wait_for(lambda: engines(process.pid))
-    time.sleep(1.5)
-    (child,) = engines(process.pid)
+    process, child = slow_run(house, "--timeout", 3)
     os.kill(child, signal.SIGSTOP)
     done = house.end(process)
     assert (done.code, house.left) == (1, []) and "silent for 3 s" in done.line and not alive(child)
@@ -220,43 +192,14 @@ def scheduler_socket(endpoint):
         yield socket
 
 
-def event(kind, now=0.0, **data):
-    return json.dumps({"now": now, "events": [{"timestamp": now, "type": kind, "data": data}]})
-
-
 ANSWERS = {
     "not json": ("hello", "not a JSON message"),
-    "empty": ("", "not a JSON message"),
-    "array": ("[]", "must be an object"),
-    "no now": ('{"events": []}', "'now'"),
-    "now in words": ('{"now": "soon", "events": []}', "'now'"),
-    "infinite now": ('{"now": 1e999, "events": []}', "1e999 is too large"),
-    "events": ('{"now": 0, "events": {}}', "'events'"),
-    "event": ('{"now": 0, "events": [1]}', "event 0"),
-    "unknown type": (event("MAKE_COFFEE"), "MAKE_COFFEE"),
-    "no data": ('{"now": 0, "events": [{"timestamp": 0, "type": "KILL_JOB"}]}', "'data'"),
-    "missing field": (event("EXECUTE_JOB", job_id="w0!1"), "'alloc' is missing"),
-    "wrong type": (event("EXECUTE_JOB", job_id=1, alloc="0"), "'job_id'"),
-    "unknown job": (event("EXECUTE_JOB", job_id="w0!99", alloc="0"), "EXECUTE_JOB w0!99"),
-    "unknown job killed": (event("KILL_JOB", job_ids=["w0!99"]), "KILL_JOB w0!99"),
-    "unknown job rejected": (event("REJECT_JOB", job_id="w0!99"), "REJECT_JOB w0!99"),
-    "call in the past": (event("CALL_ME_LATER", timestamp=-1), "CALL_ME_LATER"),
-    "call at nan": (
-        '{"now": 0, "events": [{"timestamp": 0, "type": "CALL_ME_LATER", "data": {"timestamp": NaN}}]}',
-        "NaN",
+    "unknown job": (
+        '{"now": 0, "events": [{"timestamp": 0, "type": "REJECT_JOB", "data": {"job_id": "w0!99"}}]}',
+        "REJECT_JOB w0!99",
     ),
-    "late": (
-        '{"now": 0, "events": [{"timestamp": 5, "type": "KILL_JOB", "data": {"job_ids": ["w0!1"]}}]}',
-        "later than",
-    ),
-    "unknown host": (event("SET_RESOURCE_STATE", resources="77", state="1"), "77"),
-    "odd hosts": (event("SET_RESOURCE_STATE", resources="a-b", state="1"), "a-b"),
-    "unknown state": (event("SET_RESOURCE_STATE", resources="0", state="77"), "77"),
-    "odd state": (event("SET_RESOURCE_STATE", resources="0", state="fast"), "fast"),
-    "query": (event("QUERY", requests={"mood": {}}), "QUERY"),
-    "registering": (event("REGISTER_JOB", job_id="w0!x", job={}), "REGISTER_JOB"),
-    "notify": (event("NOTIFY", type="hello"), "NOTIFY"),
 }
+"""One that is no message and one that is illegal: all others are in engine/test_wire.py."""
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -310,7 +253,7 @@ def test_a_scheduler_whose_batsim_dies(house, endpoint):
     sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))).close()
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
         socket.connect(endpoint)
-        socket.send_string(message("REQUESTED_CALL", {}))
+        socket.send_string(BEGINS)
         assert json.loads(socket.recv())["events"] == []
         assert server.poll() is None
     done = house.end(server)

@@ -111,6 +111,56 @@ def test_answers_that_the_engine_refuses(frame):
     one_line(error.value)
 
 
+ILLEGAL = {
+    "no now": ('{"events":[]}', "'now'"),
+    "events in an object": ('{"now":0,"events":{}}', "'events'"),
+    "an event in a number": ('{"now":0,"events":[1]}', "event 0"),
+    "no data": ('{"now":0,"events":[{"timestamp":0,"type":"KILL_JOB"}]}', "'data'"),
+    "a field that is missing": (answer("EXECUTE_JOB", '{"job_id":"w0!1"}'), "'alloc' is missing"),
+    "a job in a number": (answer("EXECUTE_JOB", '{"job_id":1,"alloc":"0"}'), "'job_id'"),
+    "a job that never was": (answer("EXECUTE_JOB", '{"job_id":"w0!9","alloc":"0"}'), "EXECUTE_JOB w0!9"),
+    "killed, never was": (answer("KILL_JOB", '{"job_ids":["w0!9"]}'), "KILL_JOB w0!9"),
+    "odd hosts": (answer("SET_RESOURCE_STATE", '{"resources":"a-b","state":"1"}'), "a-b"),
+    "an odd state": (answer("SET_RESOURCE_STATE", '{"resources":"0","state":"fast"}'), "fast"),
+    "an odd query": (answer("QUERY", '{"requests":{"mood":{}}}'), "QUERY"),
+    "no job to register": (answer("REGISTER_JOB", '{"job_id":"w0!x","job":{}}'), "REGISTER_JOB"),
+    "an odd notification": (answer("NOTIFY", '{"type":"hello"}'), "NOTIFY"),
+}
+
+
+@pytest.mark.parametrize(("frame", "words"), ILLEGAL.values(), ids=ILLEGAL)
+def test_what_the_engine_says_of_an_answer(frame, words):
+    run = engine()
+    run.message()
+    with pytest.raises(BatwattError) as error:
+        run.reply(read_reply(frame))
+    assert words in str(error.value) and str(error.value).isprintable()
+
+
+WRONG = {
+    "no events": ('{"now":1}', "'events'"),
+    "no job": (answer("JOB_SUBMITTED", "{}"), "(JOB_SUBMITTED) of Batsim's message: 'job_id' is missing"),
+    "no submission": (answer("JOB_SUBMITTED", '{"job_id":"w0!1","job":{}}'), "'subtime' is missing"),
+    "an unknown type": (answer("MADE_UP", "{}"), "unknown type 'MADE_UP'"),
+    "hosts in words": (
+        answer("RESOURCE_STATE_CHANGED", '{"resources":"all","state":"0"}'),
+        "'resources' are no hosts: 'all'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("frame", "words"), WRONG.values(), ids=WRONG)
+def test_what_the_scheduler_says_of_a_message(frame, words):
+    with pytest.raises(ProtocolError) as error:
+        Messages([begins(), frame]).run()
+    assert words in one_line(error.value)
+
+
+def test_a_second_begin_is_refused():
+    with pytest.raises(ProtocolError, match="a second SIMULATION_BEGINS"):
+        Messages([begins(), begins()]).run()
+
+
 @pytest.mark.parametrize("frame", MESSAGES.values(), ids=MESSAGES)
 def test_messages_that_the_scheduler_refuses(frame):
     with pytest.raises(ProtocolError) as error:
