@@ -25,14 +25,10 @@ pytestmark = pytest.mark.skipif(not Path(ENDLESS).exists(), reason="no /dev/zero
         ["run", "-p", SMALL, "-w", ENDLESS],
         ["run", "--machines", 4, "-w", Path("trace.csv"), "-o", '{"response": "none"}'],
         ["run", "-p", SMALL, "-w", JOBS, "--envelope", ENDLESS],
-        ["run", "-p", SMALL, "-w", JOBS, "-o", '{"response": "none"}', "--events", ENDLESS],
         ["run", "-p", SMALL, "-w", JOBS, "-o", f"@{ENDLESS}"],
         ["convert", ENDLESS, "--format", "swf"],
-        ["convert", ENDLESS, "--format", "csv"],
-        ["convert", ENDLESS, "--format", "azure"],
         ["convert", ENDLESS, "--format", "borg"],
         ["events", ENDLESS],
-        ["characterise", ENDLESS],
         ["characterise", f"carbon:{ENDLESS}"],
         ["generate", "platform", ENDLESS],
         ["checkpoint", "plan", ENDLESS],
@@ -75,9 +71,6 @@ def test_pipes_are_refused_and_the_null_device_is_read(house):
     # nobody ever writes to it
     for words in (
         ["run", "-p", SMALL, "-w", pipe],
-        ["run", "-p", pipe, "-w", JOBS],
-        ["run", "-p", SMALL, "-w", JOBS, "--envelope", pipe],
-        ["run", "-p", SMALL, "-w", JOBS, "-o", f"@{pipe}"],
         ["convert", pipe],
         ["characterise", f"carbon:{pipe}"],
     ):

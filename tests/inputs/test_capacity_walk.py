@@ -92,6 +92,7 @@ def test_law(stay, low, inside, high):
         ({"range": 25}, "range must be <= mean, got range 25 and mean 24"),
         ({"step": 0}, "step must be a whole number in 1..1000000, got 0"),
         ({"step": True}, "step must be a whole number in 1..1000000, got True"),
+        ({"stay": "no"}, "stay must be true or false, got 'no'"),
         ({"period_s": 0}, "period_s must be a finite number > 0 s, got 0"),
         ({"period_s": math.nan}, "period_s must be a finite number > 0 s, got nan"),
         ({"end_s": math.inf}, "end_s must be a finite number > 0 s, got inf"),
