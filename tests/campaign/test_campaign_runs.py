@@ -220,14 +220,6 @@ def test_generated_workloads(small):
     assert small.run().code == 0 and small.done_in_log() == 2
 
 
-def test_the_other_engine_gives_the_same_figures(small):
-    small.declare(engines=["embedded", "wire"], workloads=["w/a.json"], grid={"order": ["fcfs"]})
-    assert small.run().code == 0
-    embedded, wire = small.rows()
-    assert (embedded["engine"], wire["engine"]) == ("embedded", "wire") and embedded["key"] != wire["key"]
-    assert embedded["mean_slowdown"] == wire["mean_slowdown"] == 1.5
-
-
 def test_two_processes_on_one_folder(small):
     small.declare()
     small.run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 
 import pytest
@@ -82,29 +81,6 @@ def test_all_jobs_wider_than_the_platform(house, response):
     assert done.code == 0 and set(states(house).values()) == {"REJECTED"}
     told = "WARNING: 3 jobs can never run, wider than the platform of 4 hosts: rejected (first: w0!0)"
     assert told in done.err.splitlines()
-
-
-PAIRS = [
-    (order, backfilling, RESPONSES[number % 3 :: 3])
-    for number, (order, backfilling) in enumerate(itertools.product(names("order"), names("backfilling")))
-]
-"""Every order with every backfilling, and each of these with every response in turn."""
-
-
-@pytest.mark.parametrize("order,backfilling,responses", PAIRS)
-def test_jobs_without_walltime_and_twins(house, order, backfilling, responses):
-    jobs = [
-        {**NAP, "id": f"{kind}{i}", "res": res, "profile": kind}
-        for i, res in enumerate((3, 3, 4, 1))
-        for kind in ("nap", "work")
-    ]
-    profiles = {"nap": {"type": "delay", "delay": 5}, "work": {"type": "parallel_homogeneous", "cpu": 4e12, "com": 0}}
-    workload = house.workload(*jobs, **profiles)
-    for response in responses:
-        options = json.dumps({"order": order, "backfilling": backfilling, "response": response})
-        done = house.run("--envelope", house.envelope, "-o", options, workload=workload)
-        assert done.code == 0, done.err
-        assert len(states(house)) == 8 and "REJECTED" not in states(house).values()
 
 
 def test_a_walltime_that_no_state_can_meet(house):

@@ -99,12 +99,6 @@ def test_the_capacity_as_an_option(house):
     house.assert_same("a", "b", "c")
 
 
-def test_another_seed_is_another_capacity(house):
-    assert varying(house, to="a").code == 0
-    assert varying(house, to="b", capacity=WALK.replace("seed=1", "seed=2")).code == 0
-    assert house.file("a_capacity.csv") != house.file("b_capacity.csv")
-
-
 def test_a_file_that_a_capacity_depends_on_is_told(house):
     prices = house.write(
         "prices.csv", "time_s,price\n" + "".join(f"{3600 * i},{40 + 5 * (i % 7)}\n" for i in range(99))
@@ -113,15 +107,6 @@ def test_a_file_that_a_capacity_depends_on_is_told(house):
     assert done.code == 0, done.err
     (told,) = [each for name, each in json.loads(house.file("x_metadata.json"))["inputs"].items() if "price" in name]
     assert told["path"] == str(prices) and len(told["sha256"]) == 64
-
-
-def test_in_two_processes(house):
-    assert varying(house, to="a").code == 0
-    done = varying(house, "--engine", "wire", to="b")
-    assert done.code == 0, done.err
-    house.assert_same("a", "b")
-    for name in ("classes", "capacity"):
-        assert house.file(f"a_{name}.csv") == house.file(f"b_{name}.csv")
 
 
 def test_long_jobs(house):
@@ -206,13 +191,10 @@ BAD = {
     "long is none": (["--long", "nan"], "--long: nan is not"),
     "kind": (["--capacity", "wlak:range=0.6"], "did you mean 'walk'?"),
     "empty": (["--capacity", ""], "capacity: '' is no capacity; give a file, or a text such as walk:range=0.6"),
-    "period": (["--capacity", "walk:period=1e-9"], "walk:period=1e-9: end_s / period_s must be <= 2000000"),
     "foresight": (
         ["-s", "varcap", "-o", '{"foresight_h": -1}'],
         "option 'foresight_h': -1 is not a number >= 0 and <= 8760 (how far ahead the capacity is known, in h)",
     ),
-    "key": (["--capacity", "walk:rnage=0.6"], "did you mean 'range'?"),
-    "number": (["--capacity", "walk:range=wide"], "range"),
     "no file": (["--capacity", "price:no.csv,budget=0.7"], "no.csv"),
     "two": (["-o", json.dumps({"capacity": "walk:range=0.5"})], "option 'capacity': 'walk:range=0.5' is another one"),
     "option": (["--capacity", "5.csv", "-o", '{"capacity": "walk:rnage=1"}'], "did you mean 'range'?"),

@@ -1,9 +1,11 @@
-"""Runs of files of the systems that submit jobs again: the embedded engine, the wire and a Batsim do the same."""
+"""Runs of files of the systems that kill jobs: the embedded engine, the wire and a Batsim do the same."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from builders import job
 
 from batwatt.inputs.description import Inputs
 from batwatt.model.machines import MachineSpec
+from batwatt.model.window import Window
 from batwatt.results.figures import rounded
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -19,7 +22,13 @@ MACHINES, CORES = 4, 3
 SAVED = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
 VARCAP = {"long_s": 130.0, "longest_s": 300.0, "machine_memory": 8.0}
 PREEMPTIVE = {"termination": "least-loss", "order": "smith", "backfilling": "easy", "victim": SAVED}
+STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
 CASES = {
+    "powercap-hfld": ("powercap", {"order": "slowdown", "backfilling": "easy", "response": "hfld"}),
+    "powercap-idfs": ("powercap", {"order": "asc", "response": "idfs", "victim": "resubmit"}),
+    "powercap-iasb": ("powercap", {"order": "fcfs", "backfilling": "easy", "response": "iasb"}),
+    **{f"riskaware-{name}": ("riskaware", {"strategy": name}) for name in STRATEGIES},
+    "riskaware-window": ("riskaware", {"strategy": "target-asap"}),
     **{f"varcap-{name}": ("varcap", VARCAP | {"mapping": name})
        for name in ("base", "migration", "jobsize-order", "twomode")},
     "varcap-longshort": ("varcap", VARCAP | {"mapping": "longshort", "stable": 1}),
@@ -29,6 +38,9 @@ CASES = {
     "checkpoint-expected": ("checkpoint", {"switch": False, "min_yield": 0.5, "prepare": "expected"}),
 }  # fmt: skip
 """Half of the jobs are long, and no machine is always there, but longshort thinks that one is."""
+SMALL = Path(__file__).resolve().parents[2] / "platforms" / "small.xml"
+ENVELOPE = "time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n"
+"""Servers fall asleep, and jobs are killed."""
 CAPACITY = [(60.0 * i, n) for i, n in enumerate((4, 3, 4, 2, 1, 3, 2, 4, 0, 3, 2, 4))]
 
 
@@ -36,7 +48,8 @@ def jobs_of(scheduler: str) -> list[dict]:
     """40 jobs, some of more than one machine; of memory, and one after another, or with costs of a checkpoint."""
     rows = []
     for i in range(40):
-        row = job(i, 17.5 * i, 1 + i % CORES + 4 * (i % 9 == 0), 60.0 + 31 * (i % 7))
+        # riskaware runs no job on several machines
+        row = job(i, 17.5 * i, 1 + i % CORES + 4 * (i % 9 == 0 and scheduler != "riskaware"), 60.0 + 31 * (i % 7))
         if scheduler == "checkpoint":
             row |= {"checkpoint_s": 3.0 + i % 3, "recovery_s": 2.0 * (i % 4)}
         else:
@@ -45,38 +58,67 @@ def jobs_of(scheduler: str) -> list[dict]:
     return rows
 
 
+def under_envelope(folder, options) -> RunSpec:
+    """A run of powercap: flops and delays that meet several steps of the envelope."""
+    work = {"type": "parallel_homogeneous", "cpu": 3e12, "com": 0}
+    rows = [
+        {"id": i, "subtime": 20 * i, "res": 1 + i % 3, "walltime": 900 + i, "profile": "work" if i % 4 else "nap"}
+        for i in range(12)
+    ]
+    profiles = {"work": work, "nap": {"type": "delay", "delay": 200}}
+    path, envelope = folder / "w.json", folder / "e.csv"
+    path.write_text(json.dumps({"nb_res": 4, "jobs": rows, "profiles": profiles}))
+    envelope.write_text(ENVELOPE)
+    return RunSpec(SMALL, path, "powercap", options, folder / "embedded", envelope=envelope)
+
+
 def spec(folder, name) -> RunSpec:
     """The run of a case, of files."""
     scheduler, options = CASES[name]
+    if scheduler == "powercap":
+        return under_envelope(folder, options)
     rows = jobs_of(scheduler)
     path, capacity = folder / "w.json", folder / "c.csv"
     profiles = {row["profile"]: row.pop("_profile") for row in rows}
     path.write_text(json.dumps({"nb_res": MACHINES * CORES, "jobs": rows, "profiles": profiles}))
     capacity.write_text("time_s,machines\n" + "".join(f"{at:g},{n}\n" for at, n in CAPACITY))
-    inputs = Inputs(MachineSpec(MACHINES, CORES), (path,), capacity=capacity)
+    window = Window(100.0, 600.0) if name == "riskaware-window" else None
+    inputs = Inputs(MachineSpec(MACHINES, CORES), (path,), capacity=capacity, window=window)
     return RunSpec(inputs, scheduler, options, folder / "embedded")
 
 
+@pytest.fixture(scope="module")
+def embedded(tmp_path_factory):
+    """Spec and metrics of the run of a case on the embedded engine."""
+
+    @cache
+    def run_of(name):
+        one = spec(tmp_path_factory.mktemp(name), name)
+        return one, rounded(run(one).metrics)
+
+    return run_of
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_the_wire(name, tmp_path):
-    one = spec(tmp_path, name)
-    ours = rounded(run(one).metrics)
-    assert rounded(run(replace(one, engine="wire", prefix=tmp_path / "wire")).metrics) == ours
-    for stem in ("jobs", "schedule", "pstate_changes", "consumed_energy"):
-        files = [tmp_path / f"{engine}_{stem}.csv" for engine in ("embedded", "wire")]
+def test_the_wire(name, embedded):
+    one, ours = embedded(name)
+    folder = one.prefix.parent
+    assert rounded(run(replace(one, engine="wire", prefix=folder / "wire")).metrics) == ours
+    for stem in ("jobs", "schedule", "pstate_changes", "consumed_energy", "classes"):
+        files = [folder / f"{engine}_{stem}.csv" for engine in ("embedded", "wire")]
         assert files[0].exists() == files[1].exists()
         assert not files[0].exists() or files[0].read_bytes() == files[1].read_bytes(), stem
-    assert b"COMPLETED_KILLED" in (tmp_path / "embedded_jobs.csv").read_bytes()
+    assert b"COMPLETED_KILLED" in (folder / "embedded_jobs.csv").read_bytes()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_batsim(name, tmp_path, batsim):
-    one = spec(tmp_path, name)
-    ours = rounded(run(one).metrics)
-    theirs = rounded(run(replace(one, engine="batsim", batsim=batsim, prefix=tmp_path / "batsim")).metrics)
+def test_a_batsim(name, embedded, batsim):
+    one, ours = embedded(name)
+    folder = one.prefix.parent
+    theirs = rounded(run(replace(one, engine="batsim", batsim=batsim, prefix=folder / "batsim")).metrics)
     for figure, value in ours.items():
         assert value is None or theirs[figure] == pytest.approx(value, rel=1e-4, abs=1e-3), figure
-    columns = ["job_id", "final_state", "starting_time", "finish_time"]
-    frames = [pd.read_csv(tmp_path / f"{engine}_jobs.csv").sort_values("job_id") for engine in ("embedded", "batsim")]
+    columns = ["job_id", "final_state", "allocated_resources", "starting_time", "finish_time"]
+    frames = [pd.read_csv(folder / f"{engine}_jobs.csv").sort_values("job_id") for engine in ("embedded", "batsim")]
     one, two = (frame[columns].reset_index(drop=True) for frame in frames)
     pd.testing.assert_frame_equal(one, two, atol=1e-3, rtol=0.0)
