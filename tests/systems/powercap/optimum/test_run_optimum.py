@@ -146,11 +146,8 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
 
 
 def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
-    platform, workload, envelope = (
-        read_platform(SMALL),
-        read_workload(spec.inputs.workloads[0]),
-        read_series(spec.inputs.envelope),
-    )
+    platform, workload = read_platform(SMALL), read_workload(spec.inputs.workloads[0])
+    envelope = read_series(spec.inputs.envelope)
     problem = make_problem(platform, workload, envelope)
     best = optimise(problem, SearchBudget(effort=1))
     kept = 0
