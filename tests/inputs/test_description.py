@@ -23,12 +23,7 @@ MACHINES = MachineSpec(4, 1)
 
 
 def test_texts_describe_series():
-    texts = {
-        "envelope": "constant:40",
-        "capacity": "walk:range=0.6,seed=1",
-        "carbon": "nl.csv,days=2",
-        "price": "p.csv",
-    }
+    texts = {"envelope": "constant:40", "capacity": "walk:range=0.6,seed=1", "carbon": "nl.csv", "price": "p.csv"}
     inputs = Inputs(MACHINES, (Path("w.json"),), **texts)
     kinds = {"envelope": EnvelopeSpec, "capacity": CapacitySpec, "carbon": SignalSpec, "price": SignalSpec}
     assert {name: type(getattr(inputs, name)) for name in texts} == kinds

@@ -69,7 +69,8 @@ def under_envelope(folder, options) -> RunSpec:
     path, envelope = folder / "w.json", folder / "e.csv"
     path.write_text(json.dumps({"nb_res": 4, "jobs": rows, "profiles": profiles}))
     envelope.write_text(ENVELOPE)
-    return RunSpec(SMALL, path, "powercap", options, folder / "embedded", envelope=envelope)
+    inputs = Inputs(SMALL, (path,), envelope=envelope)
+    return RunSpec(inputs, "powercap", options, folder / "embedded")
 
 
 def spec(folder, name) -> RunSpec:
