@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -33,26 +31,7 @@ from batwatt.cli.results import print_summary
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
-    from batwatt.run.run import RunResult
     from batwatt.run.spec import RunSpec
-
-
-@contextmanager
-def _progress_bars(labels: Sequence[str]) -> Iterator[Callable[[str], dict[str, Any]]]:
-    """A bar per run on stderr. Yields what gives the arguments of `run` for a label; none without a terminal."""
-    if not shows_progress():
-        yield lambda label: {}
-        return
-    with counting_bar("jobs") as bar:
-        tasks = {label: bar.add_task(printable(label), total=None) for label in labels}
-
-        def arguments(label: str) -> dict[str, Any]:
-            return {
-                "progress": lambda now_s, ended: bar.update(tasks[label], completed=ended),
-                "ready": lambda jobs: bar.update(tasks[label], total=jobs),
-            }
-
-        yield arguments
 
 
 @tabular
@@ -129,7 +108,7 @@ def run_command(
         patience_of(timeout),
         tuple(plugin or ()),
     )
-    _run_all([(_label(spec), spec)])
+    _carry_out(_label(spec), spec)
 
 
 def _label(spec: RunSpec) -> str:
@@ -141,17 +120,18 @@ def _label(spec: RunSpec) -> str:
     return " ".join([Path(spec.scheduler).stem, *parts])
 
 
-def _run_all(specs: Sequence[tuple[str, RunSpec]]) -> list[tuple[str, RunResult]]:
-    """Run one after another with a bar each, then print the table."""
+def _carry_out(label: str, spec: RunSpec) -> None:
+    """Carry out a run under a bar, and print its figures."""
     from batwatt.run.run import run
 
-    results = []
-    with _progress_bars([label for label, _ in specs]) as arguments:
-        for label, spec in specs:
-            results.append((label, run(spec, **arguments(label))))
-    rows = [(label, result.metrics) for label, result in results]
-    about = [{"prefix": str(result.prefix)} for _, result in results]
-    print_summary(rows, about, [result.rejections for _, result in results], results[0][1].currency)
-    for _, result in results:
-        below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
-    return results
+    with counting_bar("jobs") as bar:
+        task = bar.add_task(printable(label), total=None)
+        report: dict[str, Any] = {
+            "progress": lambda now_s, ended: bar.update(task, completed=ended),
+            "ready": lambda jobs: bar.update(task, total=jobs),
+        }
+        # a run that nobody watches reports nothing
+        result = run(spec, **(report if shows_progress() else {}))
+    about = [{"prefix": str(result.prefix)}]
+    print_summary([(label, result.metrics)], about, [result.rejections], result.currency)
+    below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")

@@ -1,16 +1,14 @@
-"""The drawing of a power over time against its envelope, for pages and pictures, and the picture of several runs."""
+"""The drawing of a power over time against its envelope, for pages and pictures, and the picture of runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.results import style
 from batwatt.results.power import Comparison, Floats, PowerTrace, compare
@@ -20,19 +18,6 @@ from batwatt.results.style import KW, Picture
 PANEL_IN = 1.45
 MARGIN_IN = 0.95
 """Height of the legend, the axis label and the title of the first panel together."""
-
-
-def plot_power(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None, path: Path | str) -> Path:
-    """Draw one panel per run (label, power) up to the end of the longest; returns the path.
-
-    The suffix of `path` is `.png`, `.svg` or `.pdf`. Raises InputError.
-    """
-    style.kind_of(Path(path))
-    if not runs:
-        raise InputError(path, "has no run to show", "name at least one run")
-    if not max(trace.end_s for _, trace in runs) > 0.0:
-        raise InputError(path, "would show no time: no job ended", "choose runs with jobs")
-    return style.draw(path, lambda: power_figure(runs, envelope))
 
 
 def power_figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None) -> Picture:
