@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,9 @@ import typer
 from batwatt.cli.batsim import HostOptions
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
+    MACHINES,
     CarbonText,
     EnvelopeText,
-    Jobs,
     MachineChoice,
     OptionalPlatform,
     Plugins,
@@ -41,6 +42,20 @@ GROUPS = (
 """The figures of the table of groups."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ComparedMachines(MachineChoice):
+    """Machines whose jobs run to their ends."""
+
+    window: Annotated[
+        str | None,
+        typer.Option(
+            "--window",
+            help="BEGIN:END in s: the jobs of this window of a trace, which run to their ends.",
+            rich_help_panel=MACHINES,
+        ),
+    ] = None
+
+
 def _complete_preset(incomplete: str) -> list[str]:
     from batwatt.api.comparison import PRESETS
 
@@ -50,7 +65,10 @@ def _complete_preset(incomplete: str) -> list[str]:
 @tabular
 def compare_command(
     *,
-    workload: Jobs,
+    workload: Annotated[
+        list[Path],
+        typer.Option("-w", "--workload", help="One Batsim workload (.json), or a trace of jobs, as `run` has it."),
+    ],
     envelope: EnvelopeText = None,
     platform: OptionalPlatform = None,
     case: Annotated[
@@ -102,7 +120,7 @@ def compare_command(
             help="Jobs by user, group, queue, size or length, in a second table; repeatable.",
         ),
     ] = None,
-    machines: MachineChoice,
+    machines: ComparedMachines,
     hosts: HostOptions,
 ) -> None:
     """Run several settings of a scheduler, or several schedulers, on the same jobs: one table, measured alike.
@@ -120,8 +138,6 @@ def compare_command(
     from batwatt.api.inputs import Workload
     from batwatt.results.rejections import rejections_text
 
-    if machines.long is not None:
-        raise InputError("--long", "is for the figures of one run", "leave it out, or give long_s to a case")
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     texts = case or []

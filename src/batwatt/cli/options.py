@@ -146,9 +146,6 @@ class MachineChoice:
     capacity: CapacityText = None
     window: Annotated[str | None, input_option("window", rich_help_panel=MACHINES)] = None
     length_unit: Annotated[str, input_option("length_unit", "--length-unit", rich_help_panel=MACHINES)] = "seconds"
-    long: Annotated[
-        float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)
-    ] = None
     log: LogChoice = LogChoice()
 
     def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
@@ -160,7 +157,6 @@ class MachineChoice:
             capacity=capacity,
             window=self._window(),
             length_unit=unit_of(self.length_unit),
-            long_s=self._long_s(),
             log=self.log.options,
             **more,
         )
@@ -191,12 +187,21 @@ class MachineChoice:
             problem = f"{self.window!r} is no window"
             raise InputError("--window", problem, "write BEGIN:END in s, as in 864000:1468800") from None
 
-    def _long_s(self) -> float:
-        """The length in s above which a job is long."""
-        seconds = LONG_S if self.long is None else self.long
-        if not 0.0 < seconds < math.inf:
-            raise InputError("--long", f"{seconds:g} is not a number of seconds > 0", "give s, as in 3600")
-        return seconds
+
+@dataclass(frozen=True, kw_only=True)
+class RunMachines(MachineChoice):
+    """The same for one run, whose figures are by class of length, too."""
+
+    long: Annotated[
+        float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)
+    ] = None
+
+    def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
+        """The inputs of a run on these machines, or on the platform's file. Raises InputError."""
+        long_s = LONG_S if self.long is None else self.long
+        if not 0.0 < long_s < math.inf:
+            raise InputError("--long", f"{long_s:g} is not a number of seconds > 0", "give s, as in 3600")
+        return super().inputs(platform, workloads, long_s=long_s, **more)
 
 
 def unit_of(text: str) -> TimeUnit:

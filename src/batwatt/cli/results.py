@@ -10,7 +10,7 @@ import typer
 
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeFile, Jobs, MachineChoice, OptionalPlatform, Plugins, complete_scheduler
+from batwatt.cli.options import EnvelopeFile, Jobs, OptionalPlatform, Plugins, RunMachines, complete_scheduler
 from batwatt.cli.printing import below, manners, show_described, show_table, tabular, tell
 from batwatt.errors import printable
 
@@ -128,7 +128,7 @@ def metrics(
     workload: Jobs,
     platform: OptionalPlatform = None,
     envelope: EnvelopeFile = None,
-    machines: MachineChoice,
+    machines: RunMachines,
     slowed: Annotated[
         bool,
         typer.Option(
@@ -167,7 +167,7 @@ def job_power(
         Path | None,
         typer.Option("-o", "--output", help="Where to write the power over time, as CSV.", show_default="nowhere"),
     ] = None,
-    machines: MachineChoice,
+    machines: RunMachines,
     hosts: HostOptions,
 ) -> None:
     """Work out the power of a run whose jobs say what they draw (power_w), and how long it was above the cap.

@@ -15,12 +15,12 @@ from batwatt.cli.options import (
     EnvelopeText,
     EventsFile,
     Jobs,
-    MachineChoice,
     OptionalPlatform,
     OptionsJson,
     Plugins,
     Prefix,
     PriceText,
+    RunMachines,
     SchedulerName,
     Timeout,
     input_option,
@@ -47,7 +47,7 @@ def run_command(
     price: PriceText = None,
     export: Prefix = Path("out/run"),
     events: EventsFile = None,
-    machines: MachineChoice,
+    machines: RunMachines,
     engine: Annotated[
         str,
         typer.Option(
