@@ -10,6 +10,8 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
+from examples import examples
+
 # what is compiled is kept, also for processes that tests start: else each would compile all of our sources anew
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -18,11 +20,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# CI draws the same examples every time; runs at home look for new ones
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
-
+# tests that ask for no number of examples, too, draw what a push needs; CI draws the same every time
+settings.register_profile("ours", examples(100), derandomize=bool(os.environ.get("CI")))
+settings.load_profile("ours")
 
 NO_BATSIM = pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
 

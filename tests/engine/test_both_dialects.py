@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 from builders import envelope, job, machine, workload_of
 from drawing import drawing, jobs_of, plain
-from hypothesis import HealthCheck, given, settings
+from examples import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from test_pybatsim_schedulers import pybatsim_scheduler
 
@@ -152,7 +153,7 @@ MACHINES = [
     (Varcap, {"mapping": "longshort"}),
     (Checkpoint, {"checkpoint_s": 10.0, "recovery_s": 5.0}),
 ]
-few = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+few = examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("options", POWERCAP, ids=lambda options: options["response"])

@@ -1,6 +1,6 @@
 """How many examples hypothesis draws: as many as a test asks for, times a factor of the environment.
 
-`BATWATT_EXAMPLES` is 0.15 by default, for a push; the nightly run of the workflow takes 3, and other ones each night.
+`BATWATT_EXAMPLES` is 0.1 by default, for a push; the nightly run of the workflow takes 3, and other ones each night.
 Each test asks for so many that a third still finds what it was written for; on a push there are fewer, for its time.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from hypothesis import settings
 
-FACTOR = float(os.environ.get("BATWATT_EXAMPLES", "0.15"))
-FEWEST = 15
+FACTOR = float(os.environ.get("BATWATT_EXAMPLES", "0.1"))
+FEWEST = 10
 
 
 def examples(count: int, **more: Any) -> settings:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from golden import scenarios
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError, UnknownNameError
@@ -149,7 +149,6 @@ def test_unreadable(tmp_path):
         read_events(path, True)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=100))
 def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise):
     path = tmp_path_factory.getbasetemp() / "noise.txt"

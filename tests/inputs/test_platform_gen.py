@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -196,7 +196,6 @@ def test_unreadable(tmp_path):
         read_server_types(tmp_path)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise):
     path = tmp_path_factory.getbasetemp() / "noise.toml"
@@ -210,7 +209,6 @@ SECONDS = st.floats(1e-6, 1e9)
 JOULES = st.floats(0, 1e12)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(POSITIVE, JOULES), min_size=1, max_size=4), st.tuples(JOULES, SECONDS, JOULES, SECONDS, JOULES)
 )

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 from golden import scenarios
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -234,7 +234,6 @@ def test_unreadable(tmp_path):
         read_platform(binary)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200), st.booleans())
 def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise, inside):
     path = tmp_path_factory.getbasetemp() / "noise.xml"
@@ -243,7 +242,6 @@ def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise, inside)
         read_platform(path)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["speed", "core", "pstate"]), st.text(st.characters(codec="utf-8"), max_size=8)),
     st.dictionaries(st.sampled_from(["wattage_per_state", "sleep_pstates", "role"]), st.text("0123:,. -e", max_size=9)),

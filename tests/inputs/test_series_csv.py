@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -98,7 +98,6 @@ def test_unreadable(tmp_path):
         read_series(path)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=100), st.booleans())
 def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise, header):
     path = tmp_path_factory.getbasetemp() / "noise.csv"
@@ -113,7 +112,6 @@ def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise, header)
 NUMBERS = st.floats(0, 3e8, allow_subnormal=False)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(NUMBERS, NUMBERS, min_size=1))
 def test_written_rows_are_read_back(tmp_path_factory, rows):
     path = tmp_path_factory.getbasetemp() / "rows.csv"

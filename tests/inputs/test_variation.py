@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
@@ -95,7 +95,6 @@ VARIATIONS = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(VARIATIONS, st.floats(3600.0, 60 * 86400.0))
 def test_laws(variation, end_s):
     series = vary(variation, end_s)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from examples import examples
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
@@ -234,7 +234,6 @@ def test_a_run_of_thirty_thousand_years():
     assert pieces.above_j == pytest.approx((1e12 - 350) * 50 + 50 * 200)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(gaps, numbers), min_size=1, max_size=40), series, st.floats(0.01, 1.0))
 def test_energy_is_conserved(tmp_path_factory, steps, envelope, share):
     times = np.cumsum([gap for gap, _ in steps])
