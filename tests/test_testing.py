@@ -17,7 +17,7 @@ PARTS = [(kind, name) for kind in SYSTEMS for name in names(kind) if name != "we
 
 @pytest.mark.parametrize("kind,name", PARTS)
 def test_our_parts(kind, name):
-    check_part(kind, name, cases=4)
+    check_part(kind, name, cases=2)
 
 
 def test_a_part_with_parameters():

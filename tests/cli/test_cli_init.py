@@ -167,7 +167,8 @@ def test_every_example_of_every_help_works(house, folder, command, endpoint):
             if command in TABULAR:
                 rows = [line.split("\t") for line in done.out.splitlines()]
                 assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
-                assert len(json.loads(run(house, f"{lines[-1]} --json").out)) >= 1
+                # the optimum is searched for once, its JSON is in test_run_optimum
+                assert command == "optimum" or json.loads(run(house, f"{lines[-1]} --json").out)
             continue
         shutil.rmtree(house.folder / "bin", ignore_errors=True)
         place = tools(house.folder / "bin", endpoint)

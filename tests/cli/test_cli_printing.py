@@ -48,7 +48,7 @@ def test_every_table_can_be_json():
 # tables --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 200])
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
 def test_a_run_on_a_terminal_of_any_width(house, terminal, width):
     terminal(width)
     done = compare(house)
@@ -64,7 +64,7 @@ def test_a_run_on_a_terminal_of_any_width(house, terminal, width):
 
 
 @pytest.mark.parametrize("words", QUICK.values(), ids=QUICK.keys())
-@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("width", [40, 200])
 def test_other_tables_fit_a_terminal(house, terminal, width, words):
     plain = house.batwatt(*words.split())
     terminal(width)

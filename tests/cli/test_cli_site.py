@@ -37,6 +37,7 @@ def test_the_first_command_says_what_is_read(house, pozidriv):
     assert f"{len(jobs)} jobs; {lines - len(jobs)} of {lines} lines of jobs are left out:" in done.err
 
 
+@pytest.mark.deep
 def test_the_second_command_runs_all_systems(house, pozidriv):
     solar = SITES / "solar-wind" / "serf_east_15min_ac_power.csv"
     done = house.batwatt(

@@ -106,7 +106,12 @@ def run_step(step: Step, folder: Path) -> str:
     return shown([sys.executable, "-c", step.source], folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
+LONG = ROOT / "docs" / "tutorials" / "your-site.md"
+"""Compares all systems twice on 388 jobs: each night, where howto/compare does once on a day."""
+ON_PUSH = [pytest.param(page, marks=pytest.mark.deep) if page == LONG else page for page in PAGES]
+
+
+@pytest.mark.parametrize("page", ON_PUSH, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
 def test_a_page_prints_what_comes_out(page, tmp_path):
     for name in DATA:
         (tmp_path / name).symlink_to(ROOT / name)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from golden import scenarios
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.checks import load_json
@@ -340,7 +340,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=100))
 def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise):
     path = tmp_path_factory.getbasetemp() / "noise.json"
@@ -349,7 +348,6 @@ def test_random_bytes_never_raise_anything_else(tmp_path_factory, noise):
         read_workload(path)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(["id", "subtime", "res", "walltime", "profile", "x"]), JSON),
     st.dictionaries(st.sampled_from(["type", "delay", "ret", "seq", "repeat", "cpu", "com"]), JSON),
@@ -366,7 +364,6 @@ def test_random_values_never_raise_anything_else(fields, profile_fields, name, s
         assert len(made.jobs) == 1 and made.jobs[0].id.startswith("w0!")
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 99), st.floats(0, 1e6)), unique_by=lambda pair: pair[0]), st.randoms())
 def test_order_does_not_depend_on_the_file(pairs, random):
     jobs = [job(id=number, subtime=submit) for number, submit in pairs]
@@ -376,13 +373,13 @@ def test_order_does_not_depend_on_the_file(pairs, random):
     assert all(a.submit_time_s <= b.submit_time_s for a, b in pairwise(expected))
 
 
-def test_a_hundred_thousand_jobs(tmp_path):
+def test_many_jobs(tmp_path):
     path = tmp_path / "big.json"
-    jobs = [job(id=i, subtime=i * 1.1, walltime=3600.5, profile=f"p{i % 1000}") for i in range(100_000)]
+    jobs = [job(id=i, subtime=i * 1.1, walltime=3600.5, profile=f"p{i % 1000}") for i in range(20_000)]
     profiles = {f"p{i}": {"type": "delay", "delay": i + 0.5} for i in range(1000)}
     path.write_text(json.dumps(workload(*jobs, profiles=profiles)), encoding="utf-8")
     made = read_workload(path)
-    assert len(made.jobs) == 100_000 and len(made.profiles) == 1000
+    assert len(made.jobs) == 20_000 and len(made.profiles) == 1000
 
 
 @pytest.mark.parametrize("before", range(20))

@@ -50,7 +50,7 @@ def test_the_walltime_suffices_on_the_reference_server(seed: int) -> None:
 
 
 def test_means_are_those_promised() -> None:
-    many = google_like(GoogleLike(jobs_per_hour=5000), 1)
+    many = google_like(GoogleLike(jobs_per_hour=2000), 1)
     runs = runtimes_s(many)
     assert sum(runs) / len(runs) == pytest.approx(1500.0, rel=0.02)
     widths = Counter(job["res"] for job in many["jobs"])

@@ -193,7 +193,7 @@ def test_columns_named_twice(tmp_path: Path):
         read_trace(tmp_path / "jobs.parquet")
 
 
-@pytest.mark.parametrize("commas", [1, 50_000])
+@pytest.mark.parametrize("commas", [1, 5_000])
 def test_rows_longer_than_the_header(tmp_path: Path, commas: int):
     # pandas would make an index of the first cells: columns shift, and many take minutes
     head, *rows = PM100.assign(node_power_consumption=5).to_csv(index=False).splitlines()

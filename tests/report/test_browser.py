@@ -206,16 +206,23 @@ def test_fits_the_screen(page, width, scheme):
     assert page.driver.get_log("browser") == []
 
 
-@pytest.fixture
-def comparison(browser, tmp_path):
-    """A page of twelve cases with long names, one of which is chosen at a time in the figure of power."""
+@pytest.fixture(scope="module")
+def comparison_file(tmp_path_factory):
+    """A page of twelve cases with long names, one of which is chosen at a time in the figure of power; the names."""
     names = [f"{'a long name ' * 4}{n}" for n in range(12)]
     rows = [row(name, mean_slowdown=1.0 + n, goodput=0.5 - n / 50, energy_above_cap_j=1e6 * (n == 0))
             for n, name in enumerate(names)]  # fmt: skip
     jobs = jobs_of(
         {name: [60.0 * n] * 12 for n, name in enumerate(names)}, user=[f"{'user' * 9}{n}" for n in range(12)]
     )
-    return Seen(browser, write_comparison_page(tmp_path / "cmp.html", compared(rows, jobs))), names
+    return write_comparison_page(tmp_path_factory.mktemp("page") / "cmp.html", compared(rows, jobs)), names
+
+
+@pytest.fixture
+def comparison(browser, comparison_file):
+    """That page in the browser, and the names of its cases."""
+    path, names = comparison_file
+    return Seen(browser, path), names
 
 
 @pytest.mark.parametrize("width", [1280, 390])

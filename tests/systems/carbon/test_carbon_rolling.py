@@ -207,7 +207,7 @@ def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, er
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_microsecond_changes_no_plan(seed):
     """Machines that switch at once, which takes a microsecond, run jobs when those do that never switch."""
     rng = np.random.default_rng(seed)

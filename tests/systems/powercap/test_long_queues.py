@@ -110,7 +110,7 @@ class Fickle(Order):
 
 
 @pytest.mark.parametrize("name", ["slowdown", "wfp", "widest", "asc_walltime", "lcfs", "fickle"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_boxes_are_as_sorting_all_of_them(name, seed):
     # jobs come and go while limits fall; ties of keys and of ranks are frequent
     rng = np.random.default_rng(seed)

@@ -259,7 +259,7 @@ def many(mapping, termination, **options):
 
 def test_only_random_victims_depend_on_the_seed():
     for mapping, termination in TOGETHER:
-        rows = [many(mapping, termination, seed=seed) for seed in range(4)]
+        rows = [many(mapping, termination, seed=seed) for seed in range(2)]
         differ = any(other != rows[0] for other in rows)
         assert differ == (termination == "random"), (mapping, termination)
 

@@ -164,10 +164,11 @@ def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
 
 def test_the_command(spec, capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["optimum", *words_of(spec), "--time-limit", "3"])
+        main(["optimum", *words_of(spec), "--time-limit", "3", "--json"])
     out, err = capsys.readouterr()
     assert ended.value.code == 0 and err == ""
-    assert {"mean_slowdown", "lower_bound", "gap", "proven_optimal"} <= set(out.splitlines()[0].split("\t"))
+    (figures,) = json.loads(out)
+    assert {"mean_slowdown", "lower_bound", "gap", "proven_optimal"} <= figures.keys()
 
 
 @pytest.mark.parametrize(
