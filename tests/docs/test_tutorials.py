@@ -106,9 +106,9 @@ def run_step(step: Step, folder: Path) -> str:
     return shown([sys.executable, "-c", step.source], folder)
 
 
-LONG = ROOT / "docs" / "tutorials" / "your-site.md"
-"""Compares all systems twice on 388 jobs: each night, where howto/compare does once on a day."""
-ON_PUSH = [pytest.param(page, marks=pytest.mark.deep) if page == LONG else page for page in PAGES]
+LONG = ("your-site", "your-own-policy")
+"""Nightly: all systems twice on two weeks (howto/compare: once on a day), 240 simulations of a part (test_cli_init)."""
+ON_PUSH = [pytest.param(page, marks=pytest.mark.deep) if page.stem in LONG else page for page in PAGES]
 
 
 @pytest.mark.parametrize("page", ON_PUSH, ids=lambda page: page.relative_to(ROOT).with_suffix("").as_posix())
