@@ -11,7 +11,7 @@ import pandas as pd
 
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
-from batwatt.report.comparison.data import ComparedSystems
+from batwatt.report.cases import ComparedCases, measures_of
 from batwatt.results.compared import CaseFacts
 from batwatt.results.power import PowerTrace
 
@@ -53,7 +53,7 @@ def jobs_of(waits: Mapping[str, Sequence[float | None]], **columns: Sequence[Any
     return pd.concat(parts, ignore_index=True)
 
 
-def compared(rows: Sequence[dict[str, Any]], jobs: pd.DataFrame | None = None, **more: Any) -> ComparedSystems:
+def compared(rows: Sequence[dict[str, Any]], jobs: pd.DataFrame | None = None, **more: Any) -> ComparedCases:
     """A comparison of the cases of these rows, the first of which follows nothing; 100 jobs that never wait."""
     table = pd.DataFrame(rows)
     labels = list(dict.fromkeys(table["case"]))
@@ -66,4 +66,4 @@ def compared(rows: Sequence[dict[str, Any]], jobs: pd.DataFrame | None = None, *
         "envelope": ENVELOPE,
         "machines": MACHINES,
     }
-    return ComparedSystems(table, **(given | more))
+    return ComparedCases(table, measures=measures_of(table), **(given | more))

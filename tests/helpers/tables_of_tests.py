@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pandas as pd
 
 from batwatt.inputs.description import Inputs
-from batwatt.report.table import COLUMNS
+from batwatt.report.campaign import COLUMNS
 from batwatt.results.figures import METRICS, rounded
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -43,7 +43,9 @@ def row(label: str, workload: str = "w0", **given: Any) -> dict[str, Any]:
         found |= {metric.name: 0 for metric in METRICS}
         found |= {"mean_slowdown": 1.0, "mean_run_time_stretch": 1.0, "mean_full_speed_slowdown": 1.0}
         found |= {"mean_bounded_slowdown": None}
-        found |= {"finished_work_fraction": 1.0, "jobs_total": 10, "makespan_s": 3600.0}
+        found |= {"finished_work_fraction": 1.0, "jobs_total": 10, "jobs_finished": 10, "makespan_s": 3600.0}
+        # two fifths of what ignores the envelope are above it
+        found |= {"energy_j": 1e6, "energy_above_cap_j": 4e5 if found["response"] == "none" else 0.0}
     return found | given
 
 

@@ -8,7 +8,8 @@ import shutil
 import pytest
 from tables_of_systems import compared, jobs_of, row
 
-from batwatt.report.comparison.page import write_comparison_page
+from batwatt.report.glossary import TERMS
+from batwatt.report.page import comparison_page
 from batwatt.results.figures import METRICS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
@@ -118,12 +119,15 @@ MEANING = next(metric.meaning for metric in METRICS if metric.name == "mean_slow
 def test_the_mouse_shows_meanings_and_values(page):
     page.size(1280)
     page.point("#conclusion .lead .term")
-    assert page.tip() == MEANING
+    assert page.tip() == TERMS["envelope"]
     page.point("h1")
     assert page.tip() == ""
     # the browser itself shows the <title> of a mark
-    title = page.script("return document.querySelector('#plot-top-first .mark > title').textContent")
-    assert title == "Optimum\nmean 1.40\ncompared with the baseline: −0.70 ± 0.06"
+    title = page.script("return document.querySelector('#plot-front-0 .mark > title').textContent")
+    assert title == (
+        "EBF Slow no config.\nslowdown 2.10\nfinished work 90.0 %\nall 10 jobs finished\n"
+        "0.11 kWh above the envelope (40 % of its energy)"
+    )
 
 
 def test_the_keyboard_shows_meanings(page):
@@ -131,8 +135,8 @@ def test_the_keyboard_shows_meanings(page):
     # first the link to the runs that failed
     for kind in ("keyDown", "keyUp") * 2:
         page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": kind, "key": "Tab", "windowsVirtualKeyCode": 9})
-    assert page.script("return document.activeElement.textContent") == "Slowdown"
-    assert page.tip() == MEANING
+    assert page.script("return document.activeElement.textContent") == "envelope"
+    assert page.tip() == TERMS["envelope"]
     assert page.script("return document.activeElement.getAttribute('aria-describedby')") == "tip"
     for kind in ("keyDown", "keyUp"):
         page.driver.execute_cdp_cmd("Input.dispatchKeyEvent", {"type": kind, "key": "Escape"})
@@ -142,9 +146,9 @@ def test_the_keyboard_shows_meanings(page):
 def test_a_finger_shows_meanings_and_values(page):
     page.size(390)
     page.tap("#conclusion .lead .term")
-    assert page.tip() == MEANING
-    page.tap("#plot-top-first .mark use")
-    assert page.tip().startswith("Optimum\nmean 1.40")
+    assert page.tip() == TERMS["envelope"]
+    page.tap("#plot-front-0 .mark use")
+    assert page.tip().startswith("EBF Slow no config.\nslowdown 2.10")
     page.tap("h1")
     assert page.tip() == ""
     page.tap("#means-workloads thead button[data-tip]")
@@ -215,7 +219,9 @@ def comparison_file(tmp_path_factory):
     jobs = jobs_of(
         {name: [60.0 * n] * 12 for n, name in enumerate(names)}, user=[f"{'user' * 9}{n}" for n in range(12)]
     )
-    return write_comparison_page(tmp_path_factory.mktemp("page") / "cmp.html", compared(rows, jobs)), names
+    path = tmp_path_factory.mktemp("page") / "cmp.html"
+    path.write_text(comparison_page(compared(rows, jobs)), encoding="utf-8")
+    return path, names
 
 
 @pytest.fixture
@@ -232,12 +238,12 @@ def test_a_comparison_fits_and_draws(comparison, width):
     page.size(width)
     assert page.script("return document.scrollingElement.scrollWidth") == width
     assert page.driver.get_log("browser") == []
-    titles = "return [...document.querySelectorAll('#plot-front-slowdown .mark > title')].map(t => t.textContent)"
+    titles = "return [...document.querySelectorAll('#plot-front-0 .mark > title')].map(t => t.textContent)"
     assert [title.split("\n")[0] for title in page.script(titles)] == names
     # what is drawn stays within the drawing
     outside = page.script(
-        "const frame = document.querySelector('#plot-front-slowdown svg').getBoundingClientRect();"
-        "return [...document.querySelectorAll('#plot-front-slowdown text')].filter(text => {"
+        "const frame = document.querySelector('#plot-front-0 svg').getBoundingClientRect();"
+        "return [...document.querySelectorAll('#plot-front-0 text')].filter(text => {"
         "const box = text.getBoundingClientRect(); return box.left < frame.left - 1 || box.right > frame.right + 1;"
         "}).map(text => text.textContent)"
     )

@@ -13,15 +13,12 @@ import pytest
 from tables_of_systems import compared, jobs_of, row
 from tables_of_tests import HOSTILE, check_plots, plots_of, visible, words
 
-from batwatt.errors import InputError
 from batwatt.model.series import Series
+from batwatt.report.cases import IF_ANY, dominates
 from batwatt.report.chart import figure_of
-from batwatt.report.comparison.data import IF_ANY
-from batwatt.report.comparison.figures import front_figure, power_figure
-from batwatt.report.comparison.page import comparison_page, write_comparison_page
-from batwatt.report.comparison.tables import cases_table, groups_tables
-from batwatt.report.figures import MOST_BINS
-from batwatt.report.front import dominates
+from batwatt.report.figures import MOST_BINS, front_figure, power_figure
+from batwatt.report.page import comparison_page
+from batwatt.report.tables import cases_table, groups_tables
 from batwatt.results.compared import COMPARED
 from batwatt.results.figures import figures_of
 from batwatt.results.power import PowerTrace
@@ -74,9 +71,7 @@ def hostile():
         for one, case in zip(ROWS, ("free", HOSTILE, "<script>alert(1)</script>", "c"), strict=True)
     ]
     jobs = jobs_of({one["case"]: [0.0, 60.0, 5.0] for one in rows}, user=[HOSTILE, "<script>alert(2)</script>", "x"])
-    errors = {"</main><b>d": "it's <b>broken</b>"}
-    facts = [("command", "batwatt compare -c '<i>=varcap'"), ("jobs", "<u>")]
-    return compared(rows, jobs, errors=errors, facts=facts, reading=["<s>.csv: 1 line left out"])
+    return compared(rows, jobs, left_out={"</main><b>d": "it's <b>broken</b>"})
 
 
 def none_finished():
@@ -131,18 +126,19 @@ def test_every_page_is_whole_and_needs_no_network(name):
 
 
 def test_names_stay_names():
-    page = page_of("hostile")
+    facts = [("command", "batwatt compare -c '<i>=varcap'"), ("jobs", "<u>")]
+    page = comparison_page(hostile(), facts, ["<s>.csv: 1 line left out"])
     html = visible(page)
     for wrong in ("<script>alert", "<img src=x", "<b>d", "<b>broken", "<u>", "<i>=", "<s>"):
         assert wrong not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "&lt;script&gt;alert(2)&lt;/script&gt;" in html
     assert page.count("<script") == 1
-    assert f"<title>{escape(HOSTILE)}\n" in unescape_newlines(plots_of(page)["plot-front-slowdown"])
+    assert f"<title>{escape(HOSTILE)}\n" in unescape_newlines(plots_of(page)["plot-front-0"])
 
 
 def test_the_order_of_the_page():
     page = page_of("usual")
-    parts = ("conclusion", "cases", "front", "suffer", "power", "metrics", "about")
+    parts = ("conclusion", "cases", "front", "suffer", "power", "words", "about")
     places = [page.index(f'id="{part}"') for part in parts]
     assert places == sorted(places)
     text = words(page)
@@ -159,7 +155,7 @@ def test_the_order_of_the_page():
 
 
 def test_the_table_marks_the_best_of_the_rated():
-    table = cases_table(compared(ROWS))
+    table = cases_table("all", "All", compared(ROWS))
     heads = [head.text for head in table.headings]
     slowdown = heads.index("bounded slowdown")
     column = {label: cells[slowdown] for label, cells in table.rows}
@@ -180,7 +176,7 @@ def test_differences_have_standard_errors():
         for name, more in (("free", 0), ("a", 1))
         for seed in range(3)
     ]
-    table = cases_table(compared(rows))
+    table = cases_table("all", "All", compared(rows))
     cell = dict(table.rows)["a"][[head.text for head in table.headings].index("bounded slowdown")]
     assert cell.text == "4.00" and cell.more == ("+2.00 ± 0.58",)
 
@@ -213,6 +209,7 @@ def test_the_front_law():
         front = {label for label, mine in costs.items() if not any(dominates(other, mine) for other in costs.values())}
         assert front == {label for label, others in data.dominating().items() if not others}
         lines = [one for one in front_figure(data).charts[0].series if one.name == "Pareto front"]
+        assert not any(dominates(costs[label], costs[label]) for label in front)
         drawn = {(x, round(y / 100.0, 9)) for one in lines for x, y in zip(one.x, one.y, strict=True)}
         assert drawn == (
             {(x, -y) for x, y in (costs[label] for label in front)} if len({costs[n] for n in front}) > 1 else set()
@@ -253,17 +250,3 @@ def test_a_long_power_is_thinned():
     band = drawn["least to largest power"]
     assert (band.baseline.min(), band.values.max()) == (pytest.approx(0.1), pytest.approx(0.9))
     assert "Means over 86.4 min" in figure.caption and "days" in figure.charts[0].x.title
-
-
-def test_the_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = write_comparison_page(tmp_path / "new" / "cmp.html", compared(ROWS))
-    first = path.read_bytes()
-    assert first.startswith(b"<!DOCTYPE html>") and first.decode() == page_of("usual")
-    monkeypatch.setitem(write_comparison_page.__globals__, "headline", lambda data: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        write_comparison_page(path, compared(ROWS))
-    assert path.read_bytes() == first and [one.name for one in path.parent.iterdir()] == ["cmp.html"]
-    monkeypatch.undo()
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_comparison_page(tmp_path / "file" / "cmp.html", compared(ROWS))

@@ -1,4 +1,4 @@
-"""The studies of a report: plan, tables and figures, on numbers small enough to work out by hand."""
+"""The studies of a report: cases, tables and figures, on numbers small enough to work out by hand."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 from tables_of_tests import further, paper, row, save
 
 from batwatt.errors import InputError
-from batwatt.report.report_plan import MOST, places
-from batwatt.report.studies import APART, report_of
-from batwatt.report.table import read_campaign
-from batwatt.results.figures import Figure
-from batwatt.results.style import PALETTE, Look
+from batwatt.report.campaign import APART, read_campaign, summary, varied
+from batwatt.report.figures import MOST, means_figure
+from batwatt.report.page import write_report
+from batwatt.report.tables import cases_table
 
 A, B = "EBF Slow HFLD", "FF Asc IDFS"
 TWO = [
@@ -24,48 +23,54 @@ TWO = [
 ]
 
 
-def reported(folder, rows):
-    return report_of(read_campaign(save(folder, rows)))
+def study(folder, rows, name="workloads"):
+    return read_campaign(save(folder, rows)).studies[name]
 
 
-def headings(grid):
-    return [column.heading for column in grid.columns]
+def table_of(data):
+    """The table of a study: its headings, and the texts of the cells of each case."""
+    by, title = varied(data)
+    table = cases_table("x", "X", data, by if title else None, title)
+    return table, {label: [cell.text for cell in cells] for label, cells in table.rows}
 
 
 def test_means_by_hand(tmp_path):
-    [grid] = reported(tmp_path, TWO).tables
-    assert grid.cells() == [["Optimum", "1.50", "0.0", "0.0", "100.0"], [A, "4.50", "4.0", "2.0", "70.0"]]
-    assert (grid.name, grid.title) == ("means-workloads", "Study “workloads”")
-    assert grid.notes == ("Each mean is over 2 instances.",)
+    table, cells = table_of(study(tmp_path, TWO))
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "violations (steps)", "finished work (%)"]
+    assert cells == {A: ["4.50", "4", "2", "70.0"], "Optimum": ["1.50", "0", "0", "100"]}
+    assert table.notes == ["Each mean is over 2 workloads."]
+    # differences -2 and -4
+    assert dict(table.rows)["Optimum"][0].more == ("−3.0 ± 1.0",)
 
 
 def test_seeds_of_an_instance_count_once(tmp_path):
-    [grid] = reported(tmp_path, [*TWO, row(A, "w-1", seed=7, mean_slowdown=10.0)]).tables
     # w-1 is (6 + 10) / 2 = 8
-    assert grid.frame.set_index("label").loc[A, "mean_slowdown"] == 5.5
+    assert table_of(study(tmp_path, [*TWO, row(A, "w-1", seed=7, mean_slowdown=10.0)]))[1][A][0] == "5.50"
 
 
 def test_a_measure_without_values_has_no_column(tmp_path):
     nothing = {"envelope": None, "violations": None, "energy_j": None}
-    [grid] = reported(tmp_path, [made | nothing for made in TWO]).tables
-    assert headings(grid) == ["algorithm", "all", "all", "all"]
+    table, _ = table_of(study(tmp_path, [made | nothing for made in TWO]))
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
 
 
 def test_a_study_by_envelope(tmp_path):
-    report = reported(tmp_path, [*TWO, *further()])
-    grid, figure = report.tables[1], report.figures[1]
-    assert (grid.name, grid.title, figure.title) == ("means-own", "Study “own”", "Study “own” by envelope")
-    groups = list(dict.fromkeys(column.group for column in grid.columns))
-    assert groups == ["", "slowdown", "kills", "violations (steps)", "finished work (%)"]
-    assert headings(grid) == ["algorithm", *["e1", "e2"] * 4]
+    rows = [*TWO, *further()]
+    data = study(tmp_path, rows, "own")
+    table, cells = table_of(data)
+    assert [group for group, _ in table.groups] == ["slowdown", "kills", "violations (steps)", "finished work (%)"]
+    assert [head.text for head in table.headings] == ["e1", "e2"] * 4
     # slowdown 4 5 | 6 7, kills 0 2 | 4 6, violations 0 1 | 2 3, work 100 90 | 80 70
-    assert grid.cells()[0] == [A, "4.50", "6.50", "1.0", "5.0", "0.5", "2.5", "95.0", "75.0"]
+    assert cells[A] == ["4.50", "6.50", "1", "5", "0.50", "2.50", "95.0", "75.0"]
     # slowdown 2 3 | 4, kills 1 3 | 5, without the run that failed
-    assert grid.cells()[1][:5] == ["EBF Slow OWN", "2.50", "4.00", "2.0", "5.0"]
-    assert grid.notes == ("Each mean is over 1 to 2 instances, by envelope.",)
-    csv, markdown = grid.write(tmp_path / "out")
-    assert list(pd.read_csv(csv).columns[:3]) == ["label", "mean_slowdown e1", "mean_slowdown e2"]
-    assert "| EBF Slow OWN | 2.50 | 4.00 |" in markdown.read_text()
+    assert cells["EBF Slow OWN"][:4] == ["2.50", "4.00", "2", "5"]
+    assert table.notes == ["Each mean is over 1 to 2 instances, by envelope."]
+    means = next(path for path in write_report(tmp_path) if path.name == "means-own.csv")
+    frame = pd.read_csv(means)
+    assert list(frame.columns[:3]) == ["label", "mean_slowdown e1", "mean_slowdown e2"]
+    assert frame.iloc[1, 1:3].tolist() == [2.5, 4.0]
+    figure = means_figure("own", data, *varied(data))
+    assert figure.title == "Study “own” by envelope"
     bars = figure.charts[0].series[0]
     assert (bars.kind, bars.name, bars.y) == ("bars", A, [4.5, 6.5])
 
@@ -77,11 +82,11 @@ def test_goodput_by_the_range_of_the_capacity(tmp_path):
         for kind, size, goodput in (("constant", 0.9, 0.8), ("walk", 0.2, 0.6), ("walk", 0.6, 0.4))
         for seed in (0, 1)
     ]  # fmt: skip
-    report = reported(tmp_path, rows)
-    [grid], [figure] = report.tables, report.figures
-    cells = ["a", "85.00", "65.00", "45.00", "25.00"]
-    assert headings(grid)[1:4] == ["0", "0.2", "0.6"] and grid.cells()[0][:5] == cells
-    line = figure.charts[0].series[0]
+    data = study(tmp_path, rows)
+    table, cells = table_of(data)
+    assert [head.text for head in table.headings][:3] == ["0", "0.2", "0.6"]
+    assert cells["a"][:4] == ["85.0", "65.0", "45.0", "25.0"]
+    line = means_figure("x", data, *varied(data)).charts[0].series[0]
     assert (line.kind, line.x) == ("line", [0.0, 0.2, 0.6])
     assert (line.y, list(line.error)) == (pytest.approx([85.0, 65.0, 45.0]), pytest.approx([5.0, 5.0, 5.0]))
 
@@ -94,12 +99,14 @@ def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
             capacity_core_s=1.0, aborted_volume=0.25, mean_wait_s=90.0)
         for kind, period_s, goodput in cases
     ]  # fmt: skip
-    report = reported(tmp_path, rows)
-    [grid], [figure] = report.tables, report.figures
-    assert headings(grid)[1:4] == ["900", "3600", "none"] and grid.cells()[0][1:4] == ["50.00", "70.00", "90.00"]
-    [line] = figure.charts[0].series
+    data = study(tmp_path, rows)
+    table, cells = table_of(data)
+    assert [head.text for head in table.headings][:3] == ["900", "3600", "none"]
+    assert cells["a"][:3] == ["50.0", "70.0", "90.0"]
+    chart = means_figure("x", data, *varied(data)).charts[0]
+    [line] = chart.series
     assert (line.x, line.y) == ([900.0, 3600.0], [50.0, 70.0])
-    assert figure.charts[0].x.ticks == {900.0: "900", 3600.0: "3600"}
+    assert chart.x.ticks == {900.0: "900", 3600.0: "3600"}
 
 
 @pytest.mark.parametrize(
@@ -107,73 +114,64 @@ def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
     [
         (APART, 1, [f"e{n}" for n in range(APART)]),
         (APART + 1, 2, ["w0", "w1"]),
-        (APART + 1, APART + 1, ["all"]),
-        (1, 1, ["all"]),
+        (APART + 1, APART + 1, ["slowdown"]),
+        (1, 1, ["slowdown"]),
     ],
 )
 def test_columns_of_their_own(tmp_path, envelopes, workloads, expected):
     rows = [row(A, f"w{w}", envelope=f"e{e}") for w in range(workloads) for e in range(envelopes)]
-    assert headings(reported(tmp_path, rows).tables[0]) == ["algorithm", *expected * 4]
+    table, _ = table_of(study(tmp_path, rows))
+    assert [head.text for head in table.headings][: len(expected)] == expected
+    assert len(table.headings) == 4 * len(expected)
 
 
 def test_a_study_with_and_without_an_envelope(tmp_path):
     rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
-    [grid] = reported(tmp_path, rows).tables
-    assert headings(grid)[5:7] == ["none", "e"] and grid.cells()[0][5:7] == ["–", "4.0"]
+    table, cells = table_of(study(tmp_path, rows))
+    assert [head.text for head in table.headings][4:6] == ["none", "e"] and cells[A][4:6] == ["–", "4"]
 
 
 def test_names_of_studies_that_no_file_can_tell_apart(tmp_path):
     names = ["a/b", "A b", "<a> b", "a b 2", "ä"]
-    report = reported(tmp_path, [row(A, study=name) for name in names])
-    stems = ["a-b", "a-b-2", "a-b-3", "a-b-2-2", "run"]
-    assert [grid.name for grid in report.tables] == [f"means-{stem}" for stem in stems]
-    assert [figure.id for figure in report.figures] == stems
+    written = {path.name for path in write_report(save(tmp_path, [row(A, study=name) for name in names]))}
+    assert {f"means-{stem}.csv" for stem in ("a-b", "a-b-2", "a-b-3", "a-b-2-2", "run")} < written
 
 
 def test_summary_by_hand(tmp_path):
-    frame = reported(tmp_path, [*TWO, row(A, "w-2", status="failed", error="x")]).summary.set_index("label")
-    assert list(frame.index) == ["Optimum", A]
+    campaign = read_campaign(save(tmp_path, [*TWO, row(A, "w-2", status="failed", error="x")]))
+    frame = summary(campaign).set_index("label")
+    assert list(frame.index) == [A, "Optimum"]
     found = frame.loc[A]
     assert (found["runs"], found["failed"], found["mean_slowdown_mean"], found["killed_power_mean"]) == (3, 1, 4.5, 3)
     assert found["mean_slowdown_std"] == pytest.approx(math.sqrt(4.5)) and found["killed_walltime_std"] == 0.0
 
 
-def test_files(tmp_path):
-    hostile = "a|b <i>$x$ [1]"
-    [grid] = reported(tmp_path / "r", [row(hostile), row("other")]).tables
-    csv, markdown = grid.write(tmp_path / "out")
-    assert list(pd.read_csv(csv)["label"]) == [hostile, "other"]
-    assert "| a\\|b \\<i\\>\\$x\\$ \\[1\\] | 1.00 |" in markdown.read_text()
-    assert b"\r" not in csv.read_bytes()
+def test_numbers_of_the_page_are_those_of_the_csv(tmp_path):
+    """Means of pandas from the files next to the page."""
+    folder = save(tmp_path, [*paper(), *further()])
+    written = write_report(folder)
+    frame = pd.read_parquet(folder / "table.parquet")
+    done = frame[(frame["study"] == "own") & (frame["status"] == "done")]
+    means = pd.read_csv(written[0].with_name("means-own.csv")).set_index("label")
+    table, _ = table_of(study(tmp_path, [*paper(), *further()], "own"))
+    for n, envelope in enumerate(("e1", "e2")):
+        expected = done[done["envelope"] == envelope].groupby("label")["mean_slowdown"].mean().to_dict()
+        assert means[f"mean_slowdown {envelope}"].to_dict() == pytest.approx(expected) and len(expected) == 2
+        assert {label: float(cells[n].key) for label, cells in table.rows} == pytest.approx(expected)
 
 
-def test_places_of_higher_is_better_and_of_nothing():
-    frame = pd.DataFrame({"label": ["a", "b"], "up": [1.0, 3.0], "none": [math.nan, math.nan]})
-    found = places(frame, [Figure("up", "", "", "higher"), Figure("none", "", "", "lower")])
-    assert found["up"].to_dict() == {"a": 1.0, "b": 0.0} and list(found.columns) == ["up"]
-
-
-def test_the_plan(tmp_path):
-    """The optimum is the reference; the algorithm that ignores the envelope is the baseline."""
-    plan = reported(tmp_path, [*paper(), row("easyBackfill", scheduler="easyBackfill")]).plan
-    assert plan.reference == plan.shown[0] == "Optimum" and plan.unresponsive == {"EBF Slow no config."}
-
-
-def test_the_best_of_the_first_study_and_those_of_no_other_are_shown(tmp_path):
-    rows = [row(f"algorithm {n:02d}", study="first", mean_slowdown=12.0 - n) for n in range(12)]
-    plan = reported(tmp_path, [*rows, row("algorithm 00", study="next"), row("own", study="next")]).plan
-    assert plan.reference is None
-    assert plan.shown == (*(f"algorithm {n:02d}" for n in range(12 - MOST, 12)), "own")
+def test_the_best_cases_are_drawn(tmp_path):
+    rows = [row(f"case {n:02d}", mean_slowdown=12.0 - n) for n in range(12)]
+    data = study(tmp_path, rows)
+    figure = means_figure("x", data, *varied(data))
+    drawn = [marks.name for marks in figure.charts[0].series]
+    assert drawn == ["case 00", *(f"case {n:02d}" for n in range(13 - MOST, 12))]
+    assert figure.caption.endswith("The reference and the best of 12 cases by slowdown.")
 
 
 def test_looks_tell_apart(tmp_path):
-    report = reported(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])
-    labels, plan = report.campaign.labels, report.plan
-    looks = plan.looks(labels)
-    assert set(looks) == set(labels)
-    assert looks["Optimum"] == Look(len(PALETTE) - 1)
-    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks)
-    assert len({looks[label].colour for label in plan.shown if label in looks}) == MOST
+    looks = read_campaign(save(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])).looks
+    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 48
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from batwatt.results.groups import groups_of, known_groupings, paired_of, union_of
+from batwatt.results.groups import groups_of, known_groupings, union_of
 
 NAN = math.nan
 
@@ -99,11 +99,6 @@ def test_every_job_is_in_one_group(by):
     assert (found.groupby("case")["jobs"].sum() == 4).all()
     finished = (found["jobs"] * found["finished_share"]).groupby(found["case"]).sum()
     assert finished.to_dict() == {"free": 3.0, "capped": 3.0}
-
-
-def test_all_jobs_of_a_case():
-    found = paired_of(TWO)
-    assert found.loc["capped"].tolist() == [(50 + 1800) / 2, (0.5 + 2.0) / 2, 2]
 
 
 def test_what_jobs_can_be_grouped_by():

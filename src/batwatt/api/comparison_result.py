@@ -14,7 +14,7 @@ from batwatt.api.inputs import PathLike
 from batwatt.files import whole_set
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
-from batwatt.results.compared import CaseFacts, case_columns, summary_of
+from batwatt.results.compared import CaseFacts, case_columns, sampled, summary_of
 from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
@@ -102,8 +102,8 @@ class Comparison:
 
     def _page(self, command: str) -> str:
         """The page as HTML."""
-        from batwatt.report.comparison.data import ComparedSystems
-        from batwatt.report.comparison.page import comparison_page
+        from batwatt.report.cases import ComparedCases, measures_of
+        from batwatt.report.page import comparison_page
 
         facts = [
             *([("command", command)] if command else []),
@@ -113,8 +113,12 @@ class Comparison:
             ("windows", str(self.table["window"].nunique())),
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
-        parts = (self.table, self.jobs, self.cases, self.traces, self.envelope, self.machines, self.errors, facts)
-        return comparison_page(ComparedSystems(*parts, self.remarks, self.rejections, self.currency))
+        table = sampled(self.table)
+        data = ComparedCases(
+            table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
+            envelope=self.envelope, machines=self.machines, rejections=self.rejections, left_out=self.errors,
+        )  # fmt: skip
+        return comparison_page(data, facts, self.remarks)
 
     @property
     def summary(self) -> pd.DataFrame:

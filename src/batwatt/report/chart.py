@@ -49,17 +49,12 @@ class Marks:
     name: str
     x: Sequence[float] | Floats
     y: Sequence[float] | Floats
-    look: Look | str
+    look: Look
     error: Sequence[float] | Floats = ()
     tips: Sequence[str] = ()
     alpha: float = 1.0
     ring: float = 0.0
     dotted: bool = False
-
-    @property
-    def colour(self) -> str:
-        """Colour of the series."""
-        return self.look if isinstance(self.look, str) else self.look.colour
 
 
 @dataclass(frozen=True)
@@ -97,17 +92,6 @@ class Chart:
     def write(self, path: Path) -> Path:
         """Write the chart in the format of the suffix; returns the path. Raises InputError."""
         return style.draw(path, lambda: figure_of(self))
-
-
-@dataclass(frozen=True)
-class ReportFigure:
-    """Charts side by side with a caption, or one at a time if `folded`; without any, the caption says why."""
-
-    id: str
-    title: str
-    caption: str
-    charts: tuple[Chart, ...] = ()
-    folded: bool = False
 
 
 def _tenths(attribute: re.Match[str]) -> str:
@@ -165,26 +149,25 @@ def _draw_series(axes: Axes, chart: Chart) -> None:
 
 
 def _line(axes: Axes, marks: Marks) -> None:
-    look = marks.look if isinstance(marks.look, Look) else None
-    dash: Any = (0, (1, 2)) if marks.dotted else look.dash if look else "-"
-    axes.plot(marks.x, marks.y, color=marks.colour, linestyle=dash, linewidth=1.2, zorder=3,
-              marker=look.marker if look else "", markersize=5, label=marks.name)  # fmt: skip
-    if look:
+    look, dotted = marks.look, marks.dotted
+    axes.plot(marks.x, marks.y, color=look.colour, linestyle=(0, (1, 2)) if dotted else look.dash, linewidth=1.2,
+              marker="" if dotted else look.marker, markersize=5, label=marks.name, zorder=3)  # fmt: skip
+    if not dotted:
         _dots(axes, marks, marks.x, marks.y)
 
 
 def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[float] | Floats,
           across: bool = False) -> None:  # fmt: skip
     """Draw a dot with its error and its tip at each place; the errors lie along x if `across`."""
-    shape = marks.look.marker if isinstance(marks.look, Look) else "o"
     for n, (x, y) in enumerate(zip(xs, ys, strict=True)):
         error = marks.error[n] if len(marks.error) else 0.0
         if error > 0.0:
             ends = ([x - error, x + error], [y, y]) if across else ([x, x], [y - error, y + error])
             axes.plot(*ends, color=style.INK, linewidth=0.9, zorder=4)
         label = marks.name if marks.kind == "dots" and n == 0 else None
-        (dot,) = axes.plot([x], [y], color=marks.colour, marker=shape, markersize=6, markeredgecolor="white",
-                           markeredgewidth=0.5, linestyle="", alpha=marks.alpha, label=label, zorder=5)  # fmt: skip
+        (dot,) = axes.plot([x], [y], color=marks.look.colour, marker=marks.look.marker, markersize=6, linestyle="",
+                           markeredgecolor="white", markeredgewidth=0.5, alpha=marks.alpha, label=label,
+                           zorder=5)  # fmt: skip
         _tip(dot, marks, n)
         if marks.ring:
             axes.plot([x], [y], marker="o", markersize=2.0 * marks.ring, markerfacecolor="none",
@@ -193,14 +176,13 @@ def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[f
 
 def _bars(axes: Axes, marks: Marks, all_bars: Sequence[Marks]) -> None:
     """Draw the bars of a series beside those of other series at the same place, each with its error and its tip."""
-    hatch = marks.look.hatch if isinstance(marks.look, Look) else ""
     there = {x: [other for other in all_bars if x in other.x] for other in all_bars for x in other.x}
     width = 0.84 / max(map(len, there.values()))
     for n, (x, y) in enumerate(zip(marks.x, marks.y, strict=True)):
         middle = x + (there[x].index(marks) - (len(there[x]) - 1) / 2.0) * width
         label = marks.name if n == 0 else None
-        (bar,) = axes.bar([middle], [y], 0.92 * width, color=marks.colour, edgecolor="white", linewidth=0.4,
-                          hatch=hatch, label=label, zorder=3)  # fmt: skip
+        (bar,) = axes.bar([middle], [y], 0.92 * width, color=marks.look.colour, edgecolor="white", linewidth=0.4,
+                          hatch=marks.look.hatch, label=label, zorder=3)  # fmt: skip
         _tip(bar, marks, n)
         if len(marks.error) and marks.error[n] > 0.0:
             ends = [y - marks.error[n], y + marks.error[n]]

@@ -1,102 +1,211 @@
-"""The charts of the pages: means, a ranking, a Pareto front, and power over time with its envelope."""
+"""The figures of a page: the Pareto front, power over time, and means by what varies in a study."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from batwatt.model.series import Series
+from batwatt.report.cases import ABOVE, ENOUGH, WITHIN, ComparedCases, plural
 from batwatt.report.chart import Axis, Chart, Kind, Marks
-from batwatt.report.grid import written
+from batwatt.report.html import Section
 from batwatt.report.means import mean_of
+from batwatt.report.sentences import finished_text
+from batwatt.report.texts import amount, cases, extent, in_suitable_unit, percent, plain, sentence, written
 from batwatt.results.figures import Figure
 from batwatt.results.plots import draw_power
-from batwatt.results.power import PowerTrace
+from batwatt.results.power import Floats
 from batwatt.results.power_bins import bin_edges
 from batwatt.results.style import HOUR_S, Look
 from batwatt.units import DAY_S
 
-FRONT = "#8c8c8c"
-"""Colour of a Pareto front."""
+FRONT = Look(6)
+"""Grey, of a Pareto front."""
+DECADES = 30.0
+"""Values that span more than this factor have a logarithmic axis."""
 LONG_S = 4.0 * DAY_S
 """Longer times are in days."""
 MOST_BINS = 500
 """Intervals of a power over time, at most."""
+MOST = 8
+"""Up to this many cases can be distinguished at a glance in a chart of means."""
 
 
-def means_chart(
-    name: str, rows: pd.DataFrame, measure: Figure, x_title: str, looks: Mapping[str, Look]
-) -> tuple[Chart, set[int]] | None:
-    """Return means with one standard error over `x`, a series per label, and the numbers of instances of the means.
+def front_figure(data: ComparedCases) -> Section:
+    """Return the Pareto fronts: finished work, or goodput, against two figures of which less is better."""
+    up, (first, second) = data.up, data.across
+    title = f"{sentence(up.title)} against {first.title}: the Pareto front{f' of {data.about}' if data.about else ''}"
+    charts = [chart for n, measure in enumerate(data.across) if (chart := _front_chart(data, measure, n))]
+    if not charts:
+        return Section("front", title, caption="No case finishes a job: there is nothing to draw.")
+    text = (
+        f"A point per case; the upper left corner is best. On the dotted line no other case"
+        f"{' that keeps to the envelope' if data.capped else ''} has more {up.title} with less {first.title} "
+        f"(less {second.title} on the right)."
+    )
+    if data.above:
+        text += (
+            f" A red ring marks cases with more than {percent(WITHIN)} of their energy above the envelope, the wider "
+            "the larger that share is; they are not on the front."
+        )
+    if data.within != data.rated:
+        text += f" Pale points finish less than {percent(ENOUGH)} of the jobs that the best of these cases finishes."
+    lacking = [label for label in data.labels if np.isnan(data.value(first, label))]
+    if lacking:
+        text += f" Not drawn, as they have no {first.title}: {cases(lacking)}."
+    return Section("front", title, charts=charts, caption=text)
 
-    `rows` has `x`, `label` and the measure. Numbers are points of lines in order of size, names are groups of bars in
-    order of appearance; without a title of x each label has a row. Rows without a value, or without `x`, are left out;
-    None if all are.
+
+def _front_chart(data: ComparedCases, measure: Figure, n: int) -> Chart | None:
+    up = data.up
+    labels = [label for label in data.labels
+              if np.isfinite(data.value(measure, label)) and np.isfinite(data.value(up, label))]  # fmt: skip
+    if not labels:
+        return None
+    across = in_suitable_unit(measure, [data.value(measure, label) for label in labels])
+    values = np.array([data.value(measure, label) for label in labels]) * across.factor
+    axis, place = _axis(across.axis, values)
+    costs = data.costs(measure)
+    front = sorted({costs[label] for label, others in data.dominating(measure).items() if not others})
+    series = []
+    if len(front) > 1:
+        xs, ys = np.array(front).T
+        series.append(Marks("line", "Pareto front", place(xs * across.factor), -ys * up.factor, FRONT, dotted=True))
+    for label, x in zip(labels, place(values), strict=True):
+        share, y = data.above_share(label), data.value(up, label)
+        tip = [
+            f"{measure.title} {amount(measure, data.value(measure, label))}",
+            f"{up.title} {amount(up, y)}",
+            finished_text(data, label),
+        ]
+        ring, alpha = 0.0, 0.45 if label in data.within and label not in data.rated else 1.0
+        if label in data.above:
+            ring = round(5.0 + 6.0 * min(1.0, share), 1)
+            tip.append(f"{amount(ABOVE, data.value(ABOVE, label))} above the envelope ({percent(share)} of its energy)")
+        series.append(Marks("dots", label, [float(x)], [y * up.factor], data.looks[label], tips=["\n".join(tip)],
+                            alpha=alpha, ring=ring))  # fmt: skip
+    alt = f"{sentence(up.title)} over {measure.title}, a point per case"
+    return Chart(f"plot-front-{n}", alt, tuple(series), axis, Axis(up.axis, zero=True), f"Against the {measure.title}")
+
+
+def _axis(name: str, values: Floats) -> tuple[Axis, Callable[[Floats], Floats]]:
+    """The axis of values >= 0, and where they are on it: logarithmic if they span decades, with 0 left of the least."""
+    positive = values[values > 0.0]
+    low, high = (float(positive.min()), float(positive.max())) if len(positive) else (0.0, 0.0)
+    zero = low / 3.0 if len(positive) < len(values) else low
+    marks = _decades(zero, high) if _decades(low, high) else []
+    if not marks:
+        return Axis(name, zero=True), lambda places: places
+    ticks = ({zero: "0"} if zero < low else {}) | {mark: written(mark) for mark in marks if mark >= low}
+    return Axis(name, log=True, ticks=ticks), lambda places: np.where(places > 0.0, places, zero)
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Return 1, 2, 5, 10, ... between two values; none if these are so near that a plain axis shows them well."""
+    if not (low > 0.0 and high > DECADES * low):
+        return []
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    # 5e-1, read as a text, is 0.5 to the last digit
+    marks = [float(f"{digit}e{power}") for power in powers for digit in ((1, 2, 5) if len(powers) <= 4 else (1,))]
+    return [mark for mark in marks if low <= mark <= high]
+
+
+def power_figure(data: ComparedCases) -> Section:
+    """Return the power of the case that the reader chooses, with the envelope, over the time of the longest."""
+    title = "Power over time"
+    traces = {label: trace for label, trace in data.traces.items() if trace.end_s > 0.0 and label in data.looks}
+    if not traces:
+        return Section("power", title, caption="No case has a power over time.")
+    first = data.chosen if data.chosen in traces else next(iter(traces))
+    edges_s = bin_edges(list(traces.values()), data.envelope, MOST_BINS)
+    unit_s, unit = (DAY_S, "days") if edges_s[-1] > LONG_S else (HOUR_S, "h")
+    axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True)
+    charts = []
+    for n, label in enumerate([first, *(label for label in traces if label != first)]):
+        draw = partial(draw_power, trace=traces[label], envelope=data.envelope, edges_s=edges_s, unit_s=unit_s)
+        alt = f"Power over time of {label} with the envelope"
+        charts.append(Chart(f"plot-power-{n}", alt, (), *axes, label, wide=True, draw=draw))
+    text = (
+        "Grey: what the envelope allows and the case does not draw, until its last job ends. Red: what it draws above "
+        "the envelope."
+    )
+    widths_s = np.diff(edges_s)
+    if len(widths_s) == MOST_BINS and np.allclose(widths_s, widths_s[0]):
+        text += (
+            f" Means over {plain(widths_s[0] / 60.0)} min, so that there may be red and grey at one time; the pale "
+            "band is from the least to the largest power within."
+        )
+    where = data.where or (f"The first {data.unit}" if data.samples > 1 else "")
+    text += f" {where}." if where else ""
+    return Section("power", title, charts=charts, caption=text, folded=True)
+
+
+def means_figure(name: str, data: ComparedCases, by: pd.Series, title: str) -> Section:
+    """Return a panel per measure with means over what varies in a study, of up to `MOST` cases.
+
+    `by` has a value for each row, `title` names them; "" if nothing varies. The cases are the reference, the bound and
+    the best by the first figure.
     """
-    rows = rows[rows[measure.name].notna() & rows["x"].notna() & rows["label"].isin(list(looks))]
+    heading = sentence(data.about) + (f" by {title}" if title else "")
+    means = data.means.get(data.first.name, pd.Series(dtype=float))
+    ranked = means.sort_values(ascending=data.first.better == "lower", kind="stable").index
+    drawn = list(dict.fromkeys([data.reference, *filter(None, [data.bound]), *ranked]))[:MOST]
+    labels = [label for label in data.labels if label in drawn]
+    panels = [
+        (measure, *panel) for n, measure in enumerate(data.measures)
+        if (panel := _means_chart(f"plot-{name}-{n}", data, labels, measure, by, title)) is not None
+    ]  # fmt: skip
+    if not panels:
+        return Section(name, heading, caption="No run has one of the measures.")
+    meanings = "; ".join(f"{measure.title}: {measure.meaning}" for measure, *_ in panels)
+    counts = {count for *_, counts in panels for count in counts}
+    unit = data.unit if counts == {1} else plural(data.unit)
+    text = f"A mark is the mean over {extent(counts)} {unit}, with one standard error up and down. {meanings}."
+    if len(labels) < len(data.labels):
+        text += f" The reference and the best of {len(data.labels)} cases by {data.first.title}."
+    return Section(name, heading, charts=[chart for _, chart, _ in panels], caption=text)
+
+
+def _means_chart(
+    name: str, data: ComparedCases, labels: Sequence[str], measure: Figure, by: pd.Series, title: str
+) -> tuple[Chart, set[int]] | None:
+    """The means with one standard error by what varies, a series per case, and the numbers of samples of the means.
+
+    Numbers are points of lines in order of size, names are groups of bars in order of appearance; without a title each
+    case has a row. Rows without a value, or without `by`, are left out; None if all are.
+    """
+    rows = pd.DataFrame({"case": data.table["case"], "x": by, "y": data.table.get(measure.name)}).dropna()
+    rows = rows[rows["case"].isin(labels)]
     if rows.empty:
         return None
     numbers = pd.api.types.is_numeric_dtype(rows["x"])
     xs = rows["x"].unique().tolist()
     xs = sorted(xs) if numbers else xs
     place: dict[Any, float] = {x: x if numbers else float(n) for n, x in enumerate(xs)}
-    kind: Kind = "line" if numbers else "bars" if x_title else "dots"
+    kind: Kind = "line" if numbers else "bars" if title else "dots"
     series: list[Marks] = []
     counts: set[int] = set()
-    for label, look in looks.items():
-        by_x = rows[rows["label"] == label].groupby("x")[measure.name]
+    for label in labels:
+        by_x = rows[rows["case"] == label].groupby("x")["y"]
         means = {x: mean_of(values * measure.factor) for x, values in by_x}
         there = [x for x in xs if x in means]
         if not there:
             continue
         counts |= {means[x][2] for x in there}
-        series.append(
-            Marks(
-                kind, label, [place[x] for x in there], [means[x][0] for x in there], look,
-                error=np.nan_to_num([means[x][1] for x in there]),
-                tips=[_tip(measure, x_title if numbers else "", x, *means[x]) for x in there],
-            )
-        )  # fmt: skip
-    texts = {place[x]: written(x) for x in xs}
-    axis = Axis(x_title, ticks=None if numbers and len(xs) > 8 else texts)
-    alt = f"{measure.title} by {x_title or 'algorithm'}"
+        tips = []
+        for x in there:
+            mean, error, count = means[x]
+            errors = f" ± {plain(error)}" if math.isfinite(error) else ""
+            head = " ".join(filter(None, (title if numbers else "", written(x))))
+            text = f"mean {plain(mean)}{errors} {measure.shown}".strip()
+            tips.append("\n".join(filter(None, (head, text, f"{count} of {data.samples} {data.units}"))))
+        series.append(Marks(kind, label, [place[x] for x in there], [means[x][0] for x in there], data.looks[label],
+                            error=np.nan_to_num([means[x][1] for x in there]), tips=tips))  # fmt: skip
+    axis = Axis(title, ticks=None if numbers and len(xs) > 8 else {place[x]: written(x) for x in xs})
+    alt = f"{measure.title} by {title or 'case'}"
     up = Axis(measure.axis, zero=True)
-    return Chart(name, alt, tuple(series), axis, up, measure.title, rows=not x_title), counts
-
-
-def _tip(measure: Figure, x_title: str, x: float | str, mean: float, error: float, count: int) -> str:
-    """Return the text of a mark."""
-    head = " ".join(filter(None, (x_title, written(x))))
-    errors = f" ± {error:.{measure.mean_decimals}f}" if math.isfinite(error) else ""
-    text = f"mean {mean:.{measure.mean_decimals}f}{errors} {measure.shown}".strip()
-    return "\n".join(filter(None, (head, text, f"{count} instance{'s' * (count != 1)}")))
-
-
-def front_chart(
-    name: str, alt: str, dots: Sequence[Marks], front: Sequence[tuple[float, float]], x: Axis, y: Axis, title: str = ""
-) -> Chart:
-    """Return a scatter of cases with a dotted line through the Pareto front, if that has two points."""
-    xs, ys = [x for x, _ in front], [y for _, y in front]
-    line = [Marks("line", "Pareto front", xs, ys, FRONT, dotted=True)] if len(front) > 1 else []
-    return Chart(name, alt, (*line, *dots), x, y, title)
-
-
-def power_charts(name: str, traces: Mapping[str, PowerTrace], envelope: Series) -> tuple[Chart, ...]:
-    """Return the power of each run with its envelope, over the time of the longest.
-
-    Powers that change more often than `MOST_BINS` times are means.
-    """
-    edges_s = bin_edges(list(traces.values()), envelope, MOST_BINS)
-    unit_s, unit = (DAY_S, "days") if edges_s[-1] > LONG_S else (HOUR_S, "h")
-    axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True)
-    charts = []
-    for n, (label, trace) in enumerate(traces.items()):
-        draw = partial(draw_power, trace=trace, envelope=envelope, edges_s=edges_s, unit_s=unit_s)
-        alt = f"Power over time of {label} with the envelope"
-        charts.append(Chart(f"{name}-{n}", alt, (), *axes, label, wide=True, draw=draw))
-    return tuple(charts)
+    return Chart(name, alt, tuple(series), axis, up, measure.title, rows=not title), counts

@@ -1,46 +1,49 @@
-"""Words of the page whose meaning is shown where they stand: measures, and terms of campaigns."""
+"""Words of a page whose meaning is shown where they stand: measures, and terms."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from markupsafe import Markup, escape
 
-from batwatt.report.table import GOODPUTS, POWERS
-from batwatt.results.figures import Figure
+from batwatt.report.cases import WITHIN
+from batwatt.report.texts import percent
 
-TERMS = {
-    "algorithm": "a scheduler with its options; in the campaign's file a case with its label",
-    "instance": "platform, workload, and envelope or capacity; runs with several seeds of the algorithm are one",
-    "study": "a part of a campaign: algorithms crossed with instances",
-    "baseline": "the algorithm that the others are compared with",
+CAMPAIGN_TERMS = {
+    "study": "a part of a campaign: cases crossed with instances",
+    "instance": "platform, workload, and envelope or capacity; runs with several seeds of the scheduler are one",
     "optimum": "the schedule with the least mean slowdown that finishes every job within the envelope, found offline",
     "best known schedule": "the best schedule that was found offline; not proven to be optimal on every instance",
-    "lower bound": "no schedule that finishes every job within the envelope has a smaller mean slowdown",
-    "envelope": "the power in W that all servers together may draw, step by step",
-    "walltime": "the time after which a job is killed, as its user states it at submission",
-    "p-state": "an operating point of a server: a speed and a power; also asleep, and switching on or off",
-    "standard error": "standard deviation / square root of the count, of instances or of paired differences by seed",
-    "95 % interval": "mean ± Student's t times the standard error: it holds the true mean in 95 of 100 cases",
-    "not dominated": "no other algorithm is better in both measures",
     "foresight": "how long in advance the scheduler knows the capacity",
     "fixed capacity": "the same mean number of machines all the time",
     "walk": "a capacity that goes up and down by random steps",
+}
+"""Term of campaigns -> its meaning."""
+TERMS = {
+    "case": "a scheduler with its options",
+    "reference": "the case that the others are compared with",
+    "envelope": "the power in W that all hosts together may draw, over time",
+    "keep to the envelope": f"to draw no more than {percent(WITHIN)} of the energy above the envelope",
+    "walltime": "the time after which a job is killed, as its user states it at submission",
+    "Pareto front": "the cases that no other dominates",
+    "dominated": "another case has no less finished work (or goodput) with no more slowdown, and is better in one",
+    "added wait": "mean difference of the wait to the reference, over the jobs that finish in both cases",
+    "standard error": "standard deviation / square root of the count, of samples or of paired differences",
+    "chance": "a difference is more than chance if 0 is outside its 95 % interval: mean ± Student's t x standard error",
+    "seeds": "runs of a case that draws at random, each with other numbers, the same for all cases",
 }
 """Term -> its meaning."""
 TERM = Markup('<abbr class="term" tabindex="0" data-tip="{}">{}</abbr>')
 
 
 class Glossary:
-    """Marks terms within texts: `measures`, or else `meanings` by term."""
+    """Marks terms within texts, with their meanings by term."""
 
-    def __init__(self, measures: Sequence[Figure] = (), meanings: Mapping[str, str] | None = None) -> None:
-        of_measures = {measure.title: measure.meaning for measure in (*POWERS, *GOODPUTS, *measures)}
-        self.meanings: Mapping[str, str] = TERMS | of_measures if meanings is None else meanings
-        words = sorted(self.meanings, key=len, reverse=True)
+    def __init__(self, meanings: Mapping[str, str]) -> None:
+        words = sorted(meanings, key=len, reverse=True)
         self._pattern = re.compile(rf"(?<![\w-])({'|'.join(map(re.escape, words))})(s?)(?![\w-])", re.IGNORECASE)
-        self._by_lower = {word.lower(): meaning for word, meaning in self.meanings.items()}
+        self._by_lower = {word.lower(): meaning for word, meaning in meanings.items()}
 
     def marked(self, text: str) -> Markup:
         """A text as HTML in which each term, where it first stands, has its meaning as a tip."""

@@ -9,7 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from batwatt import __version__
-from batwatt.report.chart import ReportFigure
+from batwatt.report.chart import Chart
 from batwatt.report.glossary import Glossary
 
 
@@ -67,7 +67,7 @@ def text_table(name: str, title: str, heads: Sequence[str], rows: Sequence[Seque
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page below its headline."""
+    """A part of a page below its headline; its charts are side by side, or one at a time if `folded`."""
 
     id: str
     title: str
@@ -75,7 +75,9 @@ class Section:
     items: Sequence[str] = ()
     facts: Sequence[tuple[str, str]] = ()
     tables: Sequence[PageTable] = ()
-    figures: Sequence[ReportFigure] = ()
+    charts: Sequence[Chart] = ()
+    caption: str = ""
+    folded: bool = False
     links: Sequence[str] = ()
     """Files next to the page."""
 

@@ -1,23 +1,49 @@
-"""The report of a campaign: tables, and one page that needs nothing but a browser."""
+"""The page of a comparison, and the report of a campaign: tables, and one page that needs nothing but a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from batwatt.files import whole_set, write_text
-from batwatt.report.conclusion import Conclusion, conclusion
-from batwatt.report.glossary import Glossary
-from batwatt.report.grid import Table, write_csv
-from batwatt.report.html import Cell, Heading, Page, PageTable, Section, html_of, text_table
-from batwatt.report.studies import Report, report_of
-from batwatt.report.table import INSTANCE, OPTIMUM_SCHEDULER, SavedCampaign, read_campaign
+import pandas as pd
+
+from batwatt.files import whole_file, whole_set, write_text
+from batwatt.report.campaign import INSTANCE, OPTIMUM, SavedCampaign, read_campaign, summary, varied
+from batwatt.report.cases import ENOUGH, ComparedCases, plural
+from batwatt.report.figures import front_figure, means_figure, power_figure
+from batwatt.report.glossary import CAMPAIGN_TERMS, TERMS, Glossary
+from batwatt.report.html import Page, Section, html_of, text_table
+from batwatt.report.sentences import findings, headline, sentences
+from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
+from batwatt.report.texts import jobs, percent, stems_of
 from batwatt.results import style
-from batwatt.results.figures import METRICS
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
 """Folder of the report, within the campaign's, and two of its files."""
-PLURALS = {"platform": "platforms", "workload": "workloads", "envelope": "envelopes", "capacity": "capacities"}
+
+
+def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), reading: Sequence[str] = ()) -> str:
+    """Return the page of a comparison as HTML; the same comparison gives the same bytes.
+
+    Args:
+        data: The cases.
+        facts: Pairs of a name and a text: what was run.
+        reading: What readers left out of the inputs or filled in.
+    """
+    count = len(data.labels)
+    tables = [cases_table("all-cases", "All cases", data)]
+    sections = [
+        Section("cases", "All cases", _reading_notes(data), tables=tables),
+        front_figure(data),
+        Section("suffer", "Who waits longer", _wait_notes(data), tables=groups_tables(data)),
+        power_figure(data),
+        _words(data),
+        Section("about", "What was run", facts=facts, tables=about_cases(data)),
+    ]
+    if reading:
+        heading = "Of the inputs: times and dates, what is left out or filled in"
+        sections.append(Section("reading", heading, items=reading))
+    return _html(f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}", data, sections)
 
 
 def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]:
@@ -37,67 +63,111 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
     """
     for kind in figures:
         style.kind_of(Path(f"figure.{kind}"))
-    report = report_of(read_campaign(results))
-    folder = report.campaign.folder / REPORT
+    campaign = read_campaign(results)
+    folder = campaign.folder / REPORT
+    stems = stems_of(campaign.studies)
+    page_figures = [] if campaign.main is None else [front_figure(campaign.main)]
+    page_figures += [power_figure(campaign.main)] if campaign.main and campaign.main.traces else []
+    page_figures += [means_figure(stems[study], data, *varied(data)) for study, data in campaign.studies.items()]
     old = [path.name for path in folder.glob("plot-*.*")]
     with whole_set(folder, REPORT, last=(PAGE,), old=old) as part:
-        written = [path for table in report.tables for path in table.write(part)]
-        written.append(write_csv(report.summary, part / SUMMARY))
-        top = conclusion(report)
-        charts = [chart for figure in (*top.figures, *report.figures) for chart in figure.charts]
+        tables = {f"means-{stems[study]}.csv": _means(data) for study, data in campaign.studies.items()}
+        written = [_write_csv(table, part / name) for name, table in tables.items()]
+        written.append(_write_csv(summary(campaign), part / SUMMARY))
+        charts = [chart for figure in page_figures for chart in figure.charts]
         written += [chart.write(part / f"{chart.id}.{kind}") for chart in charts for kind in figures]
-        write_text(part / PAGE, _html(report, top))
+        write_text(part / PAGE, _campaign_page(campaign, stems, page_figures))
     return [folder / PAGE, *(folder / path.name for path in written)]
 
 
-def _html(report: Report, top: Conclusion) -> str:
-    campaign, plan = report.campaign, report.plan
-    failed = len(campaign.failed)
-    names = [f"{table.name}.{kind}" for table in report.tables for kind in ("csv", "md")]
+def _campaign_page(campaign: SavedCampaign, stems: Mapping[str, str], figures: Sequence[Section]) -> str:
+    data, failed = campaign.main, len(campaign.failed)
+    tables = []
+    for study, part in campaign.studies.items():
+        by, title = varied(part)
+        tables.append(cases_table(f"means-{stems[study]}", f"Study “{study}”", part, by if title else None, title))
+    facts = [*_facts(campaign), *_study_facts(campaign)]
     sections = [
-        Section("means", "Means by study", ["A click on a heading sorts."],
-                tables=[_means(table, plan.reference) for table in report.tables], links=names),
-        *(Section(figure.id, figure.title, figures=[figure]) for figure in (*top.figures, *report.figures)),
-        Section("metrics", "What the words mean", ["summary.csv has the mean and the standard deviation of each."],
-                tables=[_metrics()], links=[SUMMARY]),
-        Section("about", "What was run", facts=[*_facts(campaign), *_studies(campaign)]),
+        Section("cases", "Means by study", _reading_notes(data) if data else (), tables=tables,
+                links=[f"means-{stem}.csv" for stem in stems.values()]),
+        *figures,
+        *([_words(data, [SUMMARY])] if data else []),
+        Section("about", "What was run", facts=facts, tables=about_cases(data) if data else ()),
     ]  # fmt: skip
     if failed:
-        heads = ("study", "algorithm", "instance", "error")
+        heads = ("study", "case", "instance", "error")
         table = text_table("failures", "Runs that failed", heads, _failed(campaign))
         sections.append(Section("failed", "Runs that failed", tables=[table]))
-    page = Page(
-        plan.title, top.headline, top.sentences, top.findings, sections,
-        {label: look.colour for label, look in plan.looks(campaign.labels).items()},
-        f"{failed} run{'s' * (failed != 1)} failed, in no figure." if failed else "",
-    )  # fmt: skip
-    return html_of(page, Glossary(report.measures))
+    alert = f"{failed} run{'s' * (failed != 1)} failed, in no figure." if failed else ""
+    return _html(f"Campaign {campaign.folder.resolve().name}", data, sections, alert)
 
 
-def _means(table: Table, reference: str | None) -> PageTable:
-    """The table of a study as the page has it."""
-    first, *columns = table.columns
-    headings = tuple(Heading(column.heading, tip=column.meaning, group=column.group) for column in columns)
-    rows = tuple(
-        (texts[0], tuple(Cell(text, key=key) for text, key in zip(texts[1:], keys[1:], strict=True)))
-        for texts, keys in zip(table.cells(), table.sort_keys(), strict=True)
-    )
-    return PageTable(table.name, table.title, first.heading, headings, rows, reference=reference, notes=table.notes)
+def _html(title: str, data: ComparedCases | None, sections: Sequence[Section], alert: str = "") -> str:
+    if data is None:
+        return html_of(Page(title, "No run has results", (), (), sections, {}, alert), Glossary(TERMS))
+    colours = {label: look.colour for label, look in data.looks.items()}
+    page = Page(title, headline(data), sentences(data), findings(data), sections, colours, alert)
+    return html_of(page, Glossary(dict(_meanings(data))))
 
 
-def _metrics() -> PageTable:
-    """Every metric with its meaning."""
-    rows = [(metric.name, metric.unit, metric.meaning, metric.better) for metric in METRICS]
-    return text_table("meanings", "Metrics", ("name", "unit", "meaning", "better"), rows)
+def _meanings(data: ComparedCases) -> list[tuple[str, str]]:
+    """The measures and terms of a page with their meanings."""
+    measures = {measure.title: measure.meaning for measure in (*data.measures, data.up, *data.across)}
+    return [*measures.items(), *TERMS.items(), *(CAMPAIGN_TERMS.items() if data.about else ())]
+
+
+def _words(data: ComparedCases, links: Sequence[str] = ()) -> Section:
+    notes = ["summary.csv has the mean and the standard deviation of every metric."] if links else []
+    return Section("words", "What the words mean", notes, facts=_meanings(data), links=links)
+
+
+def _reading_notes(data: ComparedCases) -> list[str]:
+    """How to read the table of cases."""
+    notes = []
+    if len(data.labels) > 1:
+        over = "" if data.about else f" over {data.samples} {data.units}"
+        several = f" ± its standard error{over}" if data.samples > 1 else ""
+        notes.append(f"Small numbers: difference to “{data.reference}”{several}.")
+    which = "keep to the envelope" if data.capped else "ran everywhere"
+    if data.first.better == "lower":
+        which += f" and finish at least {percent(ENOUGH)} of the jobs that the best of them finishes"
+    return [*notes, f"Green: the best of the cases that {which}. A click on a heading sorts."]
+
+
+def _wait_notes(data: ComparedCases) -> list[str]:
+    """How to read the tables of groups."""
+    return [
+        f"In the row of “{data.reference}”: mean wait and slowdown at full speed of its finished jobs. In the other "
+        "rows: what is added to these, on average over the jobs that finish in both; and the share of jobs that do not "
+        f"finish.{f' The first {data.unit}.' if data.samples > 1 else ''}"
+    ]
+
+
+def _means(data: ComparedCases) -> pd.DataFrame:
+    """The means of a study: a row per case, a column per measure and value of the part that varies."""
+    by, title = varied(data)
+    columns = {
+        " ".join(filter(None, (measure.name, value))): part.means[measure.name]
+        for measure in data.measures
+        for value, part in parts_of(data, by if title else None).items()
+    }
+    return pd.DataFrame(columns).reindex(data.labels).rename_axis("label").reset_index()
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a frame as CSV, floats with the 6 decimals of all our files; returns the path."""
+    with whole_file(path) as out:
+        frame.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+    return path
 
 
 def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
     """What the campaign consists of."""
     facts = [
         ("runs", f"{len(campaign.frame)} ({len(campaign.failed)} failed)"),
-        ("algorithms", str(len(campaign.labels))),
+        ("cases", str(campaign.frame["label"].nunique())),
     ]
-    optimum = campaign.done[campaign.done["scheduler"] == OPTIMUM_SCHEDULER]
+    optimum = campaign.done[campaign.done["scheduler"] == OPTIMUM]
     if len(optimum):
         proven = int(optimum["proven_optimal"].eq(True).sum())
         facts.append(("optimum", f"proven in {proven} of {len(optimum)} runs, else the best known schedule"))
@@ -107,15 +177,14 @@ def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
     return facts
 
 
-def _studies(campaign: SavedCampaign) -> list[tuple[str, str]]:
+def _study_facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
     """What each study consists of."""
     facts = []
-    for study in campaign.studies:
-        rows = campaign.frame[campaign.frame["study"] == study]
+    for study, rows in campaign.frame.groupby("study", sort=False):
         instances = rows[list(INSTANCE)].drop_duplicates()
-        parts = [f"{rows['label'].nunique()} algorithms", f"{len(instances)} instances"]
+        parts = [f"{rows['label'].nunique()} cases", f"{len(instances)} instances"]
         parts += [
-            f"{name}: {', '.join(sorted(values))}" if len(values) <= 4 else f"{len(values)} {PLURALS[name]}"
+            f"{name}: {', '.join(sorted(values))}" if len(values) <= 4 else f"{len(values)} {plural(name)}"
             for name in INSTANCE
             for values in (set(filter(None, instances[name].tolist())),)
             if values
@@ -125,7 +194,7 @@ def _studies(campaign: SavedCampaign) -> list[tuple[str, str]]:
 
 
 def _failed(campaign: SavedCampaign) -> list[tuple[str, ...]]:
-    """Study, algorithm, instance and error of the runs that failed."""
+    """Study, case, instance and error of the runs that failed."""
     rows = campaign.failed[["study", "label", "error", "status", *INSTANCE[1:]]].itertuples(index=False)
     return [(study, label, " ".join(filter(None, instance)), error or status)
             for study, label, error, status, *instance in rows]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What systems are compared by, and the summary over seeds."""
+"""What cases are compared by, and the summary over samples."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from batwatt.results.tables import Column
 if TYPE_CHECKING:
     import pandas as pd
 
-NOT_MEASURED = ("case", "scheduler", "window", "seed")
-"""Columns of the table of cases that are no figure."""
+SAMPLE = ("platform", "workload", "envelope", "capacity", "window", "seed")
+"""Columns of a table of cases that name a sample: what cases are paired by."""
+NOT_MEASURED = ("case", "scheduler", *SAMPLE)
+"""Columns of a table of cases that are no figure."""
 NARROW = (
     "mean_bounded_slowdown", "mean_slowdown", "mean_full_speed_slowdown", "mean_wait_s", "jobs_finished",
     "jobs_rejected", "kills", "violations", "finished_work_fraction", "energy_j", "energy_above_cap_j", "unused_j",
@@ -53,33 +55,35 @@ def case_columns(rows: Sequence[Mapping[Any, Any]], currency: str) -> list[Colum
     return [labels, *columns_of(figures, records_of(rows))]
 
 
-def summary_of(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a case: means over windows and seeds; of several, the standard error of the difference to the first case.
+def sample_of(table: pd.DataFrame) -> list[str]:
+    """Return the columns of a table of cases that name a sample."""
+    return [name for name in SAMPLE if name in table]
 
-    `table` has a row for each case, window and seed. Differences are paired: of the same window if there are several,
-    each a mean over seeds, else of the same seed. Their standard errors have the column's name with `_se`.
+
+def sampled(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each case and sample: windows, each with the means over its seeds, if there are several."""
+    if table["window"].nunique() < 2:
+        return table
+    means = table.groupby(["case", "scheduler", "window"], sort=False).mean(numeric_only=True)
+    return means.drop(columns="seed").reset_index()
+
+
+def summary_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return means over samples, a row for each case, and with several samples the errors of differences.
+
+    `table` has a row for each case, window and seed. Differences are to the first case, paired by sample
+    (`sampled`). Their standard errors have the column's name with `_se`.
     """
     import pandas as pd
 
     numbers = [name for name in table.columns if name not in NOT_MEASURED]
-    if samples_of(table) < 2:
+    table = sampled(table)
+    if len(table[sample_of(table)].drop_duplicates()) < 2:
         return table.set_index("case")[numbers].apply(pd.to_numeric)
-    wide = {name: by_sample(table, name) for name in numbers}
-    means = pd.DataFrame({name: values.mean() for name, values in wide.items()}).reindex(table["case"].unique())
+    means = table.groupby("case", sort=False)[numbers].mean()
+    wide = table.pivot(index=sample_of(table), columns="case", values=numbers)
     errors: dict[str, Any] = {}
-    for name, values in wide.items():
-        difference = values.sub(values[means.index[0]], axis=0)
+    for name in numbers:
+        difference = wide[name].sub(wide[name][means.index[0]], axis=0)
         errors[f"{name}_se"] = difference.std(ddof=1) / np.sqrt(difference.count())
     return means.join(pd.DataFrame(errors)).round(6).rename_axis("case")
-
-
-def by_sample(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """A figure by sample and case: a sample is a window if there are several, each a mean over seeds, else a seed."""
-    pair = "window" if table["window"].nunique() > 1 else "seed"
-    return table.pivot_table(index=pair, columns="case", values=name, aggfunc="mean", sort=False, dropna=False)
-
-
-def samples_of(table: pd.DataFrame) -> int:
-    """How many samples the table has of each case."""
-    windows = int(table["window"].nunique())
-    return windows if windows > 1 else int(table["seed"].nunique())

@@ -85,9 +85,6 @@ def gantt_figure(
     handles: list[Any] = _legend(colours, timeline)
     if power is not None:
         draw_power(panels[1], power, envelope, bin_edges([power], envelope))
-        style.plain(panels[1])
-        panels[1].set_ylim(bottom=0.0)
-        panels[1].yaxis.set_major_locator(MaxNLocator(nbins=4))
         panels[1].set_ylabel("power (kW)")
         handles += panels[1].get_legend_handles_labels()[0]
     panels[-1].set_xlabel("time (h)")

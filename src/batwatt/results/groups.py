@@ -110,13 +110,6 @@ def _class(low: float, high: float, unit: str) -> str:
     return f"{low:g} to {high:g} {unit}"
 
 
-def paired_of(jobs: pd.DataFrame) -> pd.DataFrame:
-    """Case -> `paired_jobs`, `wait_more_s` and `full_speed_slowdown_more` of the jobs that finish in both."""
-    grouped = jobs.groupby("case", sort=False)
-    means = grouped[["wait_more_s", "full_speed_slowdown_more"]].mean()
-    return means.assign(paired_jobs=grouped["wait_more_s"].count())
-
-
 def union_of(jobs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """The groups by several things, one below the other."""
     import pandas as pd

@@ -32,10 +32,7 @@ def power_figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None
     for axes, (label, trace) in zip(panels, runs, strict=True):
         draw_power(axes, trace, envelope, edges_s)
         style.panel_title(axes, label)
-        style.plain(axes)
         handles |= {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
-    panels[0].set_ylim(bottom=0.0)
-    panels[0].yaxis.set_major_locator(MaxNLocator(nbins=4))
     panels[0].xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
     panels[-1].set_xlabel("time (h)")
     # one label for all panels, in the middle of them
@@ -56,19 +53,23 @@ def draw_power(
     """
     axes.set_xlim(0.0, edges_s[-1] / unit_s)
     axes.margins(y=0.12)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+    style.plain(axes)
     if trace.end_s > 0.0:
         bins = power_bins(trace, envelope, edges_s)
         above_w = 0.0 * bins.above_w if envelope is None else bins.above_w
+        edges = bins.edges_s / unit_s
+        within_w = bins.power_w - above_w
+        axes.stairs(within_w / KW, edges, fill=True, color=style.POWER, alpha=0.3, linewidth=0.0, zorder=2)
         areas = [
-            ("", style.POWER, 0.0 * bins.power_w, bins.power_w - above_w, 0.3),
             ("least to largest power", style.POWER, bins.low_w, bins.high_w, 0.25),
-            ("above the envelope", style.VIOLATION, bins.power_w - above_w, bins.power_w, 0.6),
+            ("above the envelope", style.VIOLATION, within_w, bins.power_w, 0.6),
             ("unused", style.UNUSED, bins.power_w, bins.power_w + bins.unused_w, 0.35),
         ]
-        edges = bins.edges_s / unit_s
         for label, colour, low_w, high_w, alpha in areas:
             if (high_w > low_w).any():
-                axes.stairs(high_w / KW, edges, baseline=low_w / KW, fill=True, color=colour, alpha=alpha,
+                high = np.where(high_w > low_w, high_w, np.nan)
+                axes.stairs(high / KW, edges, baseline=low_w / KW, fill=True, color=colour, alpha=alpha,
                             linewidth=0.0, label=label, zorder=2)  # fmt: skip
         axes.stairs(bins.power_w / KW, edges, baseline=None, color=style.POWER, linewidth=0.9, label="power", zorder=3)
     if envelope is not None:

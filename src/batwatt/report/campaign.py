@@ -1,0 +1,255 @@
+"""The results of a campaign: its table, and the cases of each study."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from batwatt.errors import InputError, extra
+from batwatt.report.cases import ComparedCases
+from batwatt.report.saved_runs import envelope_of
+from batwatt.results.compared import CaseFacts
+from batwatt.results.figures import FIGURES, METRICS, figures_of
+from batwatt.results.power import power_series
+from batwatt.results.style import Look
+from batwatt.results.writers import file_of
+
+TABLE = "table.parquet"
+DONE = "done"
+OPTIMUM, UNRESPONSIVE = "optimum", "none"
+"""The scheduler whose cases are a bound, and the response of cases that ignore the envelope: those are references."""
+INSTANCE = ("platform", "workload", "envelope", "capacity")
+"""What makes two runs comparable: they had the same task."""
+BY_NUMBER = ("cap_range", "cap_period_s", "cap_step", "cap_headroom")
+"""Properties of capacities that figures are drawn over."""
+TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "backfilling", "order", "response", "strategy",
+         "cap_structure", "status", "error", "rejected_because", "key")  # fmt: skip
+SAVED = (*(figure.name for figure in METRICS), *BY_NUMBER)
+NUMBERS = (*SAVED, "kills")
+"""Columns of numbers: those of the table, and the sums of such."""
+COLUMNS = (*TEXTS, "seed", *SAVED, "proven_optimal")
+"""What the report reads of the table; other columns are ignored, and those that an older version lacks are empty."""
+REQUIRED = ("study", "label", "scheduler", "status")
+"""Columns of every version."""
+
+POWERS = tuple(figures_of(("mean_slowdown", "kills", "violations", "finished_work_fraction")))
+"""Figures of a page where no run has a goodput; cases are rated by the first."""
+GOODPUTS = tuple(figures_of(("goodput", "aborted_volume", "mean_wait_s", "max_full_speed_slowdown")))
+"""Figures of a page with runs on machines that come and go."""
+BY_NAME = {"envelope": "", "capacity": r"-s?\d+$", "platform": "", "workload": r"-\d+$"}
+"""Part of an instance -> the end of its name that only numbers repetitions."""
+APART = 6
+"""Up to this many names of a part have columns of their own; of more there are means only."""
+FIXED = "constant"
+"""Structure of a capacity that does not vary: its range is 0."""
+MOST_TRACES = 8
+"""Cases whose power over time is drawn, at most."""
+UNRECORDED = "of a cause that was not recorded"
+"""Cause of the rejections of a run whose table has none."""
+
+
+@dataclass(frozen=True)
+class SavedCampaign:
+    """A folder of results and its table, with the columns that are sums of others.
+
+    An instance without an envelope or a capacity has the empty text there.
+    """
+
+    folder: Path
+    frame: pd.DataFrame
+
+    @cached_property
+    def done(self) -> pd.DataFrame:
+        """The rows of runs that ended well."""
+        return self.frame[self.frame["status"] == DONE]
+
+    @cached_property
+    def failed(self) -> pd.DataFrame:
+        """The rows of all others."""
+        return self.frame[self.frame["status"] != DONE]
+
+    @cached_property
+    def with_goodput(self) -> pd.DataFrame:
+        """The rows of runs that ended well on machines that come and go: without core seconds there is no goodput."""
+        return self.done[self.done["capacity_core_s"] > 0.0]
+
+    @property
+    def measured(self) -> pd.DataFrame:
+        """The rows that the page is about: those with a goodput, if there are any."""
+        return self.with_goodput if len(self.with_goodput) else self.done
+
+    @cached_property
+    def looks(self) -> dict[str, Look]:
+        """How each case looks, in all studies alike."""
+        return {str(label): Look(number) for number, label in enumerate(self.frame["label"].unique())}
+
+    @cached_property
+    def studies(self) -> dict[str, ComparedCases]:
+        """Name of each study with results -> its cases: of goodput if some run has one, else of slowdown."""
+        return {str(study): self._cases(str(study), part) for study, part in self.measured.groupby("study", sort=False)}
+
+    @cached_property
+    def main(self) -> ComparedCases | None:
+        """The study with the most instances of those with several cases on them, without the cases that lack some."""
+        candidates = {study: data.comparable() for study, data in self.studies.items()}
+        if not candidates:
+            return None
+        study, data = max(candidates.items(), key=lambda item: (len(item[1].labels) > 1, item[1].samples))
+        kept = data.table.rename(columns={"case": "label"})[["label", *INSTANCE]]
+        rows = self.measured[self.measured["study"] == study].merge(kept, on=["label", *INSTANCE])
+        return self._with_power(replace(self._cases(study, rows), left_out=data.left_out))
+
+    def _cases(self, study: str, rows: pd.DataFrame) -> ComparedCases:
+        """The cases of a study; runs that differ in the seed of the algorithm only are one."""
+        by = ["label", *INSTANCE, "cap_structure"]
+        table = rows.groupby(by, sort=False)[[*NUMBERS]].mean().reset_index().rename(columns={"label": "case"})
+        table["cap_range"] = table["cap_range"].where(table["cap_structure"] != FIXED, 0.0)
+        first = {str(row["label"]): row for row in rows.drop_duplicates("label").to_dict("records")}
+        bound = next((label for label, row in first.items() if row["scheduler"] == OPTIMUM), None)
+        free = [label for label, row in first.items() if row["response"] == UNRESPONSIVE]
+        measures = GOODPUTS if len(self.with_goodput) else POWERS
+        return ComparedCases(
+            table=table,
+            cases={
+                label: CaseFacts(row["scheduler"], json.loads(row["options"] or "{}"), "none" if label in free else "")
+                for label, row in first.items()
+            },
+            measures=[one for one in measures if table[one.name].notna().any()],
+            first=measures[0],
+            reference=next(iter([*free, *(label for label in first if label != bound), *first])),
+            bound=bound,
+            about=f"study “{study}”",
+            looks=self.looks,
+            rejections={str(label): _rejections(part) for label, part in rows.groupby("label", sort=False)},
+        )
+
+    def prefix(self, key: str) -> Path:
+        """The prefix of the files of a run, if they were kept."""
+        return self.folder / "runs" / key / "run"
+
+    @cached_property
+    def saved(self) -> pd.DataFrame:
+        """The rows of the runs whose files are there, with their energy; one per label and instance."""
+        there = [
+            all(file_of(self.prefix(key), stem).is_file() for stem in ("jobs", "power", "consumed_energy"))
+            for key in self.done["key"].tolist()
+        ]
+        return self.done[np.array(there, dtype=bool)].drop_duplicates(["label", *INSTANCE])
+
+    def _with_power(self, data: ComparedCases) -> ComparedCases:
+        """The cases with their power on one instance under an envelope: one on which the best case was saved, if any.
+
+        They are the best case, the reference and others, up to `MOST_TRACES`.
+        """
+        rows = self.saved[(self.saved["envelope"] != "") & self.saved["label"].isin(data.labels)]
+        if rows.empty:
+            return data
+        groups = [part.set_index("label") for _, part in rows.groupby(list(INSTANCE), sort=False)]
+        envelopes = set(data.table["envelope"])
+        part = max(
+            groups,
+            key=lambda part: (
+                data.chosen in part.index,
+                data.reference in part.index,
+                part["envelope"].iloc[0] in envelopes,
+            ),
+        )
+        first = [label for label in (data.chosen, data.reference) if label in part.index]
+        labels = list(dict.fromkeys([*first, *part.index]))[:MOST_TRACES]
+        rows = part.loc[labels].reset_index()
+        # the file of a run has the envelope until its end
+        envelope = envelope_of(self.prefix(rows.sort_values("makespan_s")["key"].iloc[-1]))
+        if envelope is None:
+            return data
+        traces = {
+            str(row["label"]): power_series(self.prefix(row["key"]), float(row["makespan_s"]))
+            for row in rows.to_dict("records")
+        }
+        where = f"On {' '.join(filter(None, part[['workload', 'envelope']].iloc[0]))}"
+        return replace(data, traces=traces, envelope=envelope, where=where)
+
+
+def _rejections(rows: pd.DataFrame) -> dict[str, float]:
+    """The mean number of rejected jobs of some runs by cause, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for text, rejected in zip(rows["rejected_because"], rows["jobs_rejected"], strict=True):
+        counts.update(json.loads(text) if text else {UNRECORDED: int(rejected)} if rejected > 0 else {})
+    return {cause: count / len(rows) for cause, count in counts.most_common()}
+
+
+def varied(data: ComparedCases) -> tuple[pd.Series, str]:
+    """Return the values of the part that varies in a study, and the title of its axis; "" if nothing varies.
+
+    The first number that varies counts, else the first name. Names of capacities and workloads that differ only in a
+    number at the end are equal.
+    """
+    rows = data.table
+    for name in BY_NUMBER:
+        if rows.loc[rows["cap_structure"] != FIXED, name].nunique() > 1:
+            return rows[name], FIGURES[name].axis
+    for name, seed in BY_NAME.items():
+        names = rows[name].str.replace(seed, "", regex=True) if seed else rows[name]
+        if 1 < names.nunique() <= APART:
+            return names.where(names != "", "none"), name
+    return pd.Series("", index=rows.index), ""
+
+
+def summary(campaign: SavedCampaign) -> pd.DataFrame:
+    """Return per study and case: runs, failed runs, and mean and standard deviation (n - 1) of every metric."""
+    names = [*(figure.name for figure in METRICS), "kills"]
+    keys = ["study", "label"]
+    frame = campaign.done.groupby([*keys, *INSTANCE], sort=False)[names].mean().groupby(keys, sort=False)
+    runs = campaign.frame.groupby(keys, sort=False)["status"]
+    parts = {"runs": runs.size(), "failed": runs.agg(lambda status: int((status != DONE).sum()))}
+    means, deviations = frame.mean(), frame.std()
+    for name in names:
+        parts |= {f"{name}_mean": means[name], f"{name}_std": deviations[name]}
+    return pd.DataFrame(parts, index=runs.size().index).reset_index()
+
+
+def read_campaign(folder: Path | str) -> SavedCampaign:
+    """The campaign whose results are in a folder. Raises InputError if it is none, not run yet, or of another form."""
+    with extra("campaign"):
+        import pyarrow
+    folder = Path(folder)
+    path = folder / TABLE
+    if not path.is_file():
+        run_it = "run: batwatt campaign run NAME.yaml"
+        if not folder.is_dir():
+            raise InputError(folder, "no such folder", f"give the folder of a campaign's results, or {run_it}")
+        if not any((folder / name).exists() for name in ("campaign.yaml", "cells")):
+            raise InputError(folder, "is not a folder of results", f"give results/NAME, or {run_it}")
+        raise InputError(folder, f"no {TABLE} yet", run_it)
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise InputError(path, f"cannot be read ({error})", "run the campaign again") from None
+    missing = [name for name in REQUIRED if name not in frame.columns]
+    if missing:
+        problem = f"no column {missing[0]!r}: it was written by another version of batwatt"
+        raise InputError(path, problem, "run the campaign again")
+    if frame.empty:
+        raise InputError(path, "has no row", "declare at least one run")
+    return SavedCampaign(folder, _tidy(frame.reindex(columns=list(COLUMNS)), path))
+
+
+def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Texts as texts (empty where null), figures as floats (NaN where null), and the figures that follow."""
+    frame = frame.reset_index(drop=True)
+    for name in TEXTS:
+        column = frame[name].astype(object)
+        frame[name] = column.where(column.notna(), "").astype(str)
+    try:
+        for name in SAVED:
+            frame[name] = pd.to_numeric(frame[name]).astype("float64")
+    except (TypeError, ValueError) as error:
+        raise InputError(path, f"column {name!r} holds something that is no number ({error})",
+                         "run the campaign again") from None  # fmt: skip
+    frame["kills"] = sum(frame[part] for part in FIGURES["kills"].parts)
+    return frame

@@ -1,0 +1,143 @@
+"""Numbers and names as sentences and tables have them: three digits, a unit that suits their size."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain, count
+
+from batwatt.report.means import Difference
+from batwatt.results.figures import Figure
+from batwatt.units import DAY_S, HOUR_S
+
+NOTHING = "–"
+MOST_NAMES = 12
+"""Of more names, a list has the first, and how many more there are."""
+TIMES = ((2.0 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (120.0, 60.0, "min"), (0.0, 1.0, "s"))
+"""Units of times: from how many s on, how many s, name."""
+
+
+def digits(value: float, whole: bool = False) -> int:
+    """Decimals of a number that show three digits; none of a whole number of things."""
+    size = abs(value)
+    if whole and float(size).is_integer():
+        return 0
+    return 0 if size >= 100.0 or size == 0.0 else 1 if size >= 10.0 else 2 if size >= 0.1 else 3
+
+
+def plain(value: float, decimals: int | None = None, *, sign: bool = False) -> str:
+    """Return a number with three digits, or with some decimals; a dash for none."""
+    if not math.isfinite(value):
+        return NOTHING
+    text = f"{value:{'+' if sign else ''},.{digits(value) if decimals is None else decimals}f}"
+    if not any(digit in text for digit in "123456789"):
+        return "±0" if sign else "0"
+    return text.replace("-", "−")
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """Return the unit that suits a time: its length in s, and its name."""
+    if math.isnan(seconds):
+        return 1.0, "s"
+    return next((size, name) for least, size, name in TIMES if abs(seconds) >= least)
+
+
+def duration(seconds: float, *, sign: bool = False) -> str:
+    """Return a time with its unit."""
+    size, unit = time_unit(seconds)
+    return f"{plain(seconds / size, sign=sign)} {unit}" if math.isfinite(seconds) else NOTHING
+
+
+def percent(share: float) -> str:
+    """Return a share in %."""
+    return f"{100.0 * share:.3g} %"
+
+
+def number(measure: Figure, value: float) -> str:
+    """Return a value of a measure without its unit."""
+    shown = value * measure.factor
+    return plain(shown, digits(shown, measure.whole))
+
+
+def amount(measure: Figure, value: float) -> str:
+    """Return a value of a measure with its unit; times in the unit that suits them."""
+    if measure.name.endswith("_s"):
+        return duration(value)
+    return " ".join(filter(None, (number(measure, value), measure.shown if measure.shown != "jobs" else "")))
+
+
+def signed(measure: Figure, difference: Difference) -> str:
+    """Return a difference, with its standard error if that is not 0.000: two digits of it, and as many decimals."""
+    mean, error = difference.mean * measure.factor, difference.error * measure.factor
+    if not math.isfinite(mean):
+        return NOTHING
+    if not error >= 0.0005:
+        return plain(mean, digits(mean, measure.whole), sign=True)
+    decimals = 0 if error >= 10.0 else 1 if error >= 1.0 else 2 if error >= 0.1 else 3
+    return f"{plain(mean, decimals, sign=True)} ± {plain(error, decimals)}"
+
+
+def signed_amount(measure: Figure, difference: Difference) -> str:
+    """Return a difference with its unit, that of a share in % points."""
+    suited = in_suitable_unit(measure, [difference.mean])
+    unit = "% points" if suited.shown == "%" else suited.shown
+    return " ".join(filter(None, (signed(suited, difference), unit)))
+
+
+def in_suitable_unit(measure: Figure, values: Iterable[float]) -> Figure:
+    """Return a measure with one unit for several values: times in that of the largest."""
+    sizes = [abs(value) for value in values if math.isfinite(value)]
+    if not measure.name.endswith("_s") or not sizes:
+        return measure
+    size, unit = time_unit(max(sizes))
+    return replace(measure, factor=1.0 / size, shown=unit)
+
+
+def jobs(count: float) -> str:
+    """Return a number of jobs."""
+    return f"{plain(count, digits(count, True))} job{'' if count == 1 else 's'}"
+
+
+def written(value: float | str) -> str:
+    """Return a value of a parameter as a text."""
+    return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def sentence(text: str) -> str:
+    """Return a text that begins with a capital."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def listed(names: Sequence[str], most: int | None = None) -> str:
+    """Return names within a sentence; of more than `most` the first, and how many more."""
+    if most is not None and len(names) > most:
+        return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def quoted(label: str) -> str:
+    """Return the label of a case within a sentence."""
+    return f"“{label}”"
+
+
+def cases(labels: Sequence[str]) -> str:
+    """Return labels of cases within a sentence, of many the first."""
+    return listed([quoted(label) for label in labels], MOST_NAMES)
+
+
+def extent(counts: Collection[int]) -> str:
+    """Return the least and the largest number, as in `3 to 5`, or the one that they all are."""
+    low, high = min(counts), max(counts)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def stems_of(names: Iterable[str]) -> dict[str, str]:
+    """Return a part of file names for each name: they may differ in what no file name holds."""
+    stems: dict[str, str] = {}
+    for name in names:
+        stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "run"
+        candidates = chain([stem], (f"{stem}-{n}" for n in count(2)))
+        stems[name] = next(text for text in candidates if text not in stems.values())
+    return stems
