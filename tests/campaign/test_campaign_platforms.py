@@ -41,7 +41,7 @@ def test_the_master_and_the_first_hosts(declared, tmp_path):
     [two_hosts] = declared(files="p.xml", master_host="boss", mmax=2)
     [other] = declared(files="p.xml", master_host="n1")
     assert len({all_hosts.key, two_hosts.key, other.key}) == 3
-    assert (two_hosts.platform.hosts.master, two_hosts.platform.hosts.mmax) == ("boss", 2)
+    assert (two_hosts.inputs.hosts.master, two_hosts.inputs.hosts.mmax) == ("boss", 2)
     outcome = execute(task_of(two_hosts, True, tmp_path))
     assert (outcome.status, outcome.error) == ("done", None)
     [totals] = [text for name, text in outcome.files.items() if name.endswith("_schedule.csv")]
