@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_house import SMALL, unstyled
+from cli_house import JOBS, SMALL, unstyled
 
 TRACE = "arrival_time,length,cpus,user\n" + "".join(
     f"{97 * i},{300 + 90 * (i % 5)},{1 + i % 3},{'ab'[i % 2]}\n" for i in range(25)
@@ -126,6 +126,20 @@ def test_what_is_missing(site):
     words = ("-p", SMALL, "-w", site.folder / "jobs.csv")
     assert "--case: is missing" in site.batwatt("compare", *words, "--envelope", site.envelope).line
     assert "envelope, capacity: are missing" in site.batwatt("compare", *words, "-c", "a={}").line
+
+
+def test_charts_as_files(house):
+    """Each chart of the page in each format; those of an earlier run are not left behind. Delays may run as work."""
+    words = ("-p", SMALL, "-w", JOBS, "--envelope", house.envelope, "-e", house.out / "c", "-c", "a={}", "-j", 1)
+    done = house.batwatt("compare", *words, "--figures", "svg, png", "--delays-to-flops")
+    assert done.code == 0 and "are delays" not in done.err
+    charts = sorted(path.name for path in house.out.glob("c_plot-*"))
+    assert "c_plot-power-0.svg" in charts and {name.rpartition(".")[2] for name in charts} == {"svg", "png"}
+    done = house.batwatt("compare", *words, "--no-delays-to-flops")
+    assert done.code == 0 and "case 'a': " in done.err and "3 of 8 jobs are delays" in done.err
+    assert not list(house.out.glob("c_plot-*"))
+    done = house.batwatt("compare", *words, "--figures", "bmp")
+    assert done.code == 2 and "--figures: no format 'bmp'" in done.line
 
 
 def test_settings_are_cases(site):

@@ -18,6 +18,7 @@ import numpy as np
 
 from batwatt.api.arguments import (
     checked,
+    flag,
     function_or_none,
     one_of,
     optional,
@@ -127,6 +128,7 @@ def _seeds_of(name: str, value: Any) -> list[int]:
     window=window_of,
     samples=partial(whole, low=1, high=MOST_SAMPLES),
     unit=one_of(SECONDS),
+    delays_to_flops=optional(flag),
     seeds=_seeds_of,
     workers=optional(workers_of),
     lenient=optional(partial(several, one=text)),
@@ -147,6 +149,7 @@ def compare(
     samples: int = 1,
     begin: str | None = None,
     unit: TimeUnit = "s",
+    delays_to_flops: bool | None = None,
     seeds: Sequence[int] = (0,),
     workers: int | None = 1,
     lenient: Collection[str] | None = None,
@@ -170,6 +173,7 @@ def compare(
             with empty hosts; figures are means over them, and differences have paired standard errors.
         begin: Date of 0 s, as for `simulate`.
         unit: Unit of the times of a trace: s or h.
+        delays_to_flops: As for `simulate`.
         seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
         workers: Processes. None: as many as cores.
         lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
@@ -204,6 +208,7 @@ def compare(
         cases,
         seeds,
         None if keep is None else checked_prefix(Path(keep)),
+        delays_to_flops,
     )
     runs.check_prefixes()
     runs.check_options(lenient or ())

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from glob import escape as glob_escape
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _groupings: Check = partial(several, one=one_of(BY))
+_formats: Check = partial(several, one=one_of(("png", "svg", "pdf")))
 
 
 @dataclass(frozen=True)
@@ -84,28 +87,48 @@ class Comparison:
         rejected = [f"rejected in {label}: {rejections_text(counts)}" for label, counts in self.rejections.items()]
         return [*rejected, *(f"not run: {label}: {why}" for label, why in self.errors.items())]
 
-    @checked(prefix=path_or, by=_groupings, command=text)
-    def save(self, prefix: PathLike, *, by: Sequence[str] = (), command: str = "") -> Path:
-        """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, with the `command`; all or none.
+    @checked(prefix=path_or, by=_groupings, figures=_formats, command=text)
+    def save(self, prefix: PathLike, *, by: Sequence[str] = (), figures: Sequence[str] = (), command: str = "") -> Path:
+        """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, all or none.
 
-        PREFIX_groups.csv, too, if `by` names groupings. Raises InputError.
+        Args:
+            prefix: Of the files.
+            by: Groupings of PREFIX_groups.csv.
+            figures: Formats in which each chart of the page is also written as a file, PREFIX_plot-*: png, svg, pdf.
+            command: That the page names.
+
+        Returns:
+            The prefix.
+
+        Raises:
+            batwatt.errors.InputError: Bad input, or the place cannot be written.
         """
+        # matplotlib takes a while to be loaded
+        from batwatt.report.cases import ComparedCases, measures_of
+        from batwatt.report.page import comparison_figures, comparison_page
+
         prefix = checked_prefix(Path(prefix))
         tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
-        page = self._page(command)
+        table = sampled(self.table)
+        data = ComparedCases(
+            table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
+            envelope=self.envelope, machines=self.machines, rejections=self.rejections, left_out=self.errors,
+        )  # fmt: skip
+        page = comparison_page(data, self._facts(command), self.remarks)
+        charts = [chart for figure in comparison_figures(data) for chart in figure.charts] if figures else []
         old = [*(f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")), f"{prefix.name}.html"]
+        old += [path.name for path in prefix.parent.glob(f"{glob_escape(prefix.name)}_plot-*.*")]
         with whole_set(prefix.parent, prefix.name, old=old) as part:
-            for stem, table in tables.items():
-                table.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
+            for stem, frame in tables.items():
+                frame.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
             (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")
+            for chart, kind in product(charts, figures):
+                chart.write(part / f"{prefix.name}_{chart.id}.{kind}")
         return prefix
 
-    def _page(self, command: str) -> str:
-        """The page as HTML."""
-        from batwatt.report.cases import ComparedCases, measures_of
-        from batwatt.report.page import comparison_page
-
-        facts = [
+    def _facts(self, command: str) -> list[tuple[str, str]]:
+        """What was run."""
+        return [
             *([("command", command)] if command else []),
             ("jobs", self.workload),
             ("machines", str(self.machines)),
@@ -113,12 +136,6 @@ class Comparison:
             ("windows", str(self.table["window"].nunique())),
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]
-        table = sampled(self.table)
-        data = ComparedCases(
-            table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
-            envelope=self.envelope, machines=self.machines, rejections=self.rejections, left_out=self.errors,
-        )  # fmt: skip
-        return comparison_page(data, facts, self.remarks)
 
     @property
     def summary(self) -> pd.DataFrame:

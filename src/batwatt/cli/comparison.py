@@ -14,6 +14,7 @@ from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     MACHINES,
     CarbonText,
+    DelaysToFlops,
     EnvelopeText,
     MachineChoice,
     OptionalPlatform,
@@ -23,6 +24,7 @@ from batwatt.cli.options import (
     SchedulerOfCases,
 )
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table, tabular
+from batwatt.cli.results import FigureKinds, kinds_of
 from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
@@ -112,6 +114,8 @@ def compare_command(
     jobs: Annotated[
         int | None, typer.Option("-j", "--jobs", min=1, help="Processes.", show_default="all cores")
     ] = None,
+    delays_to_flops: DelaysToFlops = None,
+    figures: FigureKinds = "",
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,7 +144,7 @@ def compare_command(
 
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
-    texts = case or []
+    kinds, texts = kinds_of(figures), case or []
     cases = cases_of(texts, preset, scheduler)
     inputs = machines.inputs(platform, workload)
     window = None if inputs.window is None else (inputs.window.begin_s, inputs.window.end_s)
@@ -163,16 +167,18 @@ def compare_command(
             lenient=cases.keys() - own if preset is not None else (),
             carbon=carbon,
             price=price,
+            delays_to_flops=delays_to_flops,
             keep=export if keep else None,
             progress=lambda ended, total: bar.update(task, completed=ended, total=total),
         )
-    result.save(export, by=groupings, command=shlex.join(["batwatt", *manners.words]))
+    result.save(export, by=groupings, figures=kinds, command=shlex.join(["batwatt", *manners.words]))
     _show(result, result.groups(*groupings) if groupings else None)
     for label, counts in result.rejections.items():
         below(f"rejected in {printable(label)}: {printable(rejections_text(counts))}")
     for label, why in result.errors.items():
         note(f"not run: {printable(label)}: {why}")
-    more = [end for end, wanted in (("_groups.csv", groupings), ("-LABEL_*", keep)) if wanted]
+    wanted = {"_groups.csv": groupings, "_plot-*": kinds, "-LABEL_*": keep}
+    more = [end for end, asked in wanted.items() if asked]
     ends = [".html", "_comparison.csv", "_jobs.csv", *more]
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 

@@ -106,6 +106,16 @@ Timeout = Annotated[
 ]
 
 
+DelaysToFlops = Annotated[
+    bool | None,
+    input_option(
+        "delays_to_flops",
+        "--delays-to-flops/--no-delays-to-flops",
+        show_default="those of traces, if there are several speeds or an envelope",
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class LogChoice:
     """How a trace of jobs is read, and which time is 0 s."""

@@ -12,6 +12,7 @@ from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
 from batwatt.cli.options import EnvelopeFile, Jobs, OptionalPlatform, Plugins, RunMachines, complete_scheduler
 from batwatt.cli.printing import below, manners, show_described, show_table, tabular, tell
+from batwatt.cli.shared import one_of
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
@@ -231,6 +232,16 @@ FigureKinds = Annotated[
 ]
 
 
+FORMATS = ("png", "svg", "pdf")
+"""Of charts as files."""
+
+
+def kinds_of(text: str) -> list[str]:
+    """Return the formats of a list such as png,pdf. Raises InputError."""
+    kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
+    return [one_of("--figures", "format", kind, FORMATS) for kind in kinds]
+
+
 def report(
     results: Annotated[Path, typer.Argument(help="Folder of a campaign's results: results/NAME.")],
     figures: FigureKinds = "",
@@ -244,5 +255,5 @@ def report(
     # pandas and matplotlib take as long to import as all the rest
     from batwatt.report.page import write_report
 
-    page, *others = write_report(results, [kind.strip() for kind in figures.split(",") if kind.strip()])
+    page, *others = write_report(results, kinds_of(figures))
     tell(f"{printable(page)} and {len(others)} files next to it")

@@ -12,6 +12,7 @@ from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
     ENGINE,
     CarbonText,
+    DelaysToFlops,
     EnvelopeText,
     EventsFile,
     Jobs,
@@ -23,7 +24,6 @@ from batwatt.cli.options import (
     RunMachines,
     SchedulerName,
     Timeout,
-    input_option,
     patience_of,
 )
 from batwatt.cli.printing import below, counting_bar, shows_progress, tabular
@@ -64,14 +64,7 @@ def run_command(
         typer.Option("--batsim-arg", help="Passed to the real Batsim; repeatable.", rich_help_panel=ENGINE),
     ] = None,
     timeout: Timeout = 300.0,
-    delays_to_flops: Annotated[
-        bool | None,
-        input_option(
-            "delays_to_flops",
-            "--delays-to-flops/--no-delays-to-flops",
-            show_default="those of traces, if there are several speeds or an envelope",
-        ),
-    ] = None,
+    delays_to_flops: DelaysToFlops = None,
     switches: Switches,
 ) -> None:
     """Run one scheduler on one workload and write Batsim's files, the metrics and the power series under a prefix.

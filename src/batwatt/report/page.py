@@ -32,11 +32,12 @@ def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), 
     """
     count = len(data.labels)
     tables = [cases_table("all-cases", "All cases", data)]
+    front, power = comparison_figures(data)
     sections = [
         Section("cases", "All cases", _reading_notes(data), tables=tables),
-        front_figure(data),
+        front,
         Section("suffer", "Who waits longer", _wait_notes(data), tables=groups_tables(data)),
-        power_figure(data),
+        power,
         _words(data),
         Section("about", "What was run", facts=facts, tables=about_cases(data)),
     ]
@@ -44,6 +45,11 @@ def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), 
         heading = "Of the inputs: times and dates, what is left out or filled in"
         sections.append(Section("reading", heading, items=reading))
     return _html(f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}", data, sections)
+
+
+def comparison_figures(data: ComparedCases) -> tuple[Section, Section]:
+    """Return the front and the power over time."""
+    return front_figure(data), power_figure(data)
 
 
 def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]:
@@ -139,7 +145,7 @@ def _wait_notes(data: ComparedCases) -> list[str]:
     return [
         f"In the row of “{data.reference}”: mean wait and slowdown at full speed of its finished jobs. In the other "
         "rows: what is added to these, on average over the jobs that finish in both; and the share of jobs that do not "
-        f"finish.{f' The first {data.unit}.' if data.samples > 1 else ''}"
+        f"finish.{' The first seed.' if data.samples > 1 and data.unit == 'seed' else ''}"
     ]
 
 

@@ -91,7 +91,10 @@ class Failed:
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """What all runs of a comparison share, read once; `keep` is the prefix of the files of each run."""
+    """What all runs of a comparison share, read once; `keep` is the prefix of the files of each run.
+
+    `delays_to_flops` as in `Inputs`.
+    """
 
     platform: Platform | MachineSpec
     hosts: Platform
@@ -99,6 +102,7 @@ class ComparedRuns:
     cases: Mapping[str, Case]
     seeds: Sequence[int]
     keep: Path | None = None
+    delays_to_flops: bool | None = None
 
     @property
     def tasks(self) -> list[RunTask]:
@@ -177,6 +181,7 @@ class ComparedRuns:
             envelope=self._followed(case, sample),
             carbon=sample.signals["carbon_g"],
             price=sample.signals["cost"],
+            delays_to_flops=self.delays_to_flops,
         )
         options = {**case.options, "seed": task.seed} if case.draws else case.options
         return RunSpec(inputs, case.scheduler, options)
