@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
+import textwrap
 import threading
 
 import pytest
@@ -22,6 +24,22 @@ signal.signal(signal.SIGINT, handler)
 OWN_PORT = {"dashboard_address": ":0"}
 """Of the dashboard: 8787 may be another cluster's."""
 GRID = {"order": ["fcfs", "asc", "desc", "lcfs", "asc_size", "desc_size"]}
+
+
+def test_ctrl_c_stays_what_it_is():
+    code = """
+        import signal
+        from batwatt.study import pools
+        before = signal.getsignal(signal.SIGINT)
+        pools._dask("dask_jobqueue")
+        assert signal.getsignal(signal.SIGINT) is before
+        import importlib, sys
+        sys.modules.pop("dask_jobqueue.runner")
+        importlib.import_module("dask_jobqueue.runner")
+        assert signal.getsignal(signal.SIGINT) is not before
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -174,5 +175,11 @@ def _cluster_class(declared: JobQueue) -> Any:
 
 
 def _dask(module: str) -> Any:
-    with extra("dask"):
-        return importlib.import_module(module)
+    """Import a module of Dask, which leaves Ctrl-C as it is: dask_jobqueue takes it for its own runner."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with extra("dask"):
+            return importlib.import_module(module)
+    finally:
+        if signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, before)
