@@ -185,7 +185,7 @@ def test_the_image_pins_what_the_project_needs():
     requirements = pytest.importorskip("packaging.requirements")
     options = configparser.ConfigParser()
     options.read(ROOT / "setup.cfg")
-    image = options["options"]["install_requires"] + options["options.extras_require"]["report"]
+    image = options["options"]["install_requires"] + options["options.extras_require"]["campaign"]
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
     for name, lines in (("requirements.txt", image.split("\n")), ("requirements-build.txt", build)):
         text = (ROOT / "docker" / name).read_text(encoding="utf-8")

@@ -127,6 +127,23 @@ def whole_set(
                     os.close(lock)
 
 
+def refuse_folder(prefix: Path, shown: str) -> None:
+    """Raise InputError for a prefix of files that is a folder."""
+    if prefix.name in ("", "..") or is_folder(prefix):
+        raise InputError(shown, f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
+
+
+def check_place(prefix: Path, shown: str) -> None:
+    """Raise InputError if files cannot be written under a prefix; nothing is left."""
+    refuse_folder(prefix, shown)
+    with suppress(_Tried), whole_set(prefix.parent, prefix.name, shown=f"{shown} {prefix}"):
+        raise _Tried
+
+
+class _Tried(Exception):
+    """A set of files can be begun."""
+
+
 @contextmanager
 def _folders(folder: Path, shown: object) -> Iterator[None]:
     """Make missing folders, and remove them if the block fails. Raises InputError."""

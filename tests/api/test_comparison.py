@@ -148,6 +148,91 @@ def test_windows_are_paired():
         compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, samples=60)
 
 
+def hourly(days: int = 30) -> tuple[bw.Workload, bw.Series]:
+    """A job each two hours, and a power that changes by the hour."""
+    count = 12 * days
+    jobs = {"submission_time_s": [7200 * n for n in range(count)], "length_s": [60] * count, "hosts": [1] * count}
+    times = tuple(3600.0 * n for n in range(24 * days))
+    return bw.Workload.from_frame(pd.DataFrame(jobs)), bw.Series(
+        times, tuple(100.0 + n % 24 for n in range(len(times)))
+    )
+
+
+def test_a_window_may_begin_a_rounding_error_before_a_step():
+    """30 days / 28 x 21 is 1944000 s less 2e-10, and the power has a step there."""
+    workload, power = hourly()
+    result = compare(
+        MACHINES, workload, power, {"a": Case("powercap", {"response": "none"})}, window=(0, 2592000), samples=28
+    )
+    jobs = result.jobs.groupby("window").size()
+    assert jobs.sum() == 360 and result.jobs["submission_time_s"].between(0.0, 2592000 / 28).all()
+
+
+def test_the_mean_of_a_window_is_its_own():
+    workload, power = hourly(2)
+    power = bw.Series((0.0, 86400.0), (300.0, 100.0), "power_w")
+    case = {"mean": Case("varcap", {}, "mean")}
+    result = compare(MACHINES, workload, power, case, window=(0, 172800), samples=2)
+    # three machines, and one: no machine is on in neither
+    assert result.table["unused_j"].notna().all() and result.table["jobs_finished"].tolist() == [12, 12]
+    whole = compare(MACHINES, workload, power, case)
+    assert whole.table["jobs_finished"].tolist() == [24]
+
+
+@pytest.mark.parametrize("option", ["capacity", "envelope"])
+def test_a_case_has_no_series_of_its_own_beside_windows(option):
+    workload, power = hourly(2)
+    cases = {"own": Case("varcap" if option == "capacity" else "powercap", {option: "constant:2"})}
+    with pytest.raises(
+        InputError, match=f"case 'own': option '{option}' begins with the whole log, not with each window"
+    ):
+        compare(MACHINES, workload, power, cases, samples=2)
+
+
+def test_a_text_of_a_series_in_a_case():
+    cases = {"own": Case("varcap", {"capacity": "constant:mean=1"}), "all": Case("varcap")}
+    result = compare(MACHINES, FEW, FALLS, cases)
+    assert result.table["jobs_finished"].tolist() == [3, 3]
+
+
+def test_a_workload_is_cut_by_its_reader():
+    with pytest.raises(InputError, match=r"is not cut to the window: job 'c' is submitted at 50 s; give the window to"):
+        compare(MACHINES, FEW, FALLS, {"x": Case("varcap")}, window=(0, 40))
+    with pytest.raises(InputError, match=r"is not cut to the window: job 'a' is submitted at 0 s"):
+        compare(MACHINES, FEW, FALLS, {"x": Case("varcap")}, window=(10, 100))
+
+
+def test_a_mean_is_known_if_it_is_of_each_window():
+    """b rejects the two wide jobs of the second window: no slowdown there, and no mean."""
+    rows = {"submission_time_s": [0, 100, 110, 200], "length_s": [50] * 4, "hosts": [1, 2, 2, 1]}
+    jobs = bw.Workload.from_frame(pd.DataFrame(rows))
+    machines = bw.Platform.machines(3, 1, watts=100)
+    power = bw.Series((0.0,), (100.0,), "power_w")
+    cases = {"a": Case("powercap", {"response": "none"}, "none"), "b": Case("varcap")}
+    result = compare(machines, jobs, power, cases, window=(0, 270), samples=3)
+    assert result.table.set_index(["case", "window"]).loc["b", "jobs_rejected"].tolist() == [0, 2, 0]
+    summary = result.summary
+    assert np.isnan(summary.loc["b", "mean_wait_s"]) and summary.loc["a", "mean_wait_s"] == pytest.approx(40 / 2 / 3)
+    assert summary.loc["b", "jobs_rejected"] == pytest.approx(2 / 3, abs=1e-6)
+    assert sum(result.rejections["b"].values()) == 2
+
+
+def test_kept_files_are_all_there_or_none(tmp_path):
+    """Labels that would share files are refused; a case that fails leaves nothing, not even of those that ran."""
+    cases = {"a": Case("varcap"), "a-seed1": Case("powercap")}
+    with pytest.raises(InputError, match="case 'a-seed1': gives no file name of its own"):
+        compare(MACHINES, FEW, FALLS, cases, seeds=(0, 1), keep=tmp_path / "x")
+    with pytest.raises(InputError, match="case 'b'"):
+        compare(MACHINES, FEW, FALLS, {"a": Case("varcap"), "b": Case("carbon")}, keep=tmp_path / "new" / "x")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match=r"keep: .* is a folder"):
+        compare(MACHINES, FEW, FALLS, {"a": Case("varcap")}, keep=tmp_path)
+    result = compare(
+        MACHINES, FEW, FALLS, {"a": Case("varcap"), "b": Case("carbon")}, lenient=["b"], keep=tmp_path / "x"
+    )
+    assert list(result.errors) == ["b"] and {path.name.partition("_")[0] for path in tmp_path.iterdir()} == {"x-a"}
+
+
 def test_what_a_run_warns_of_is_said_with_its_case(caplog):
     """Also if it ran in another process; nothing that all share is said twice."""
     rows = {"id": ["a", "b"], "submission_time_s": [0, 0], "length_s": [10, 10], "hosts": [9, 9]}

@@ -41,7 +41,6 @@ def test_ctrl_c_stays_what_it_is():
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
 
-
 @pytest.fixture(scope="module")
 def cluster():
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}

@@ -146,7 +146,7 @@ def digest(optimum=False) -> str:
         ("results/plots.py", False, False),
         ("report/page.py", False, False),
         ("cli/main.py", False, False),
-        ("campaign/store.py", False, False),
+        ("study/store.py", False, False),
     ],
 )
 def test_code_that_determines_figures(copy, file, ordinary, optimum):
@@ -162,7 +162,7 @@ def test_the_version_counts(monkeypatch):
     assert digest() != before
 
 
-@pytest.mark.parametrize("module, rooms", [("campaign.execute", CODE), ("offline", CODE_OF_OPTIMUM)])
+@pytest.mark.parametrize("module, rooms", [("study.execute", CODE), ("offline", CODE_OF_OPTIMUM)])
 def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, rooms):
     """A new module that runs depend on must be in the digest: nobody has to think of it."""
     script = f"import sys, batwatt.{module}\nprint(*(m for m in sys.modules if m.startswith('batwatt')))"

@@ -82,7 +82,7 @@ def test_groups(site):
         (row["by"], row["case"], row["group"]) for row in groups
     ]
     lines = compare(site, *cases, "--by", "size").out.split("\n\n")
-    assert [part.split("\t", 2)[:2] for part in lines] == [["case", "jobs_finished"], ["case", "group"]]
+    assert [part.split("\t", 2)[:2] for part in lines] == [["case", "mean_bounded_slowdown"], ["case", "group"]]
     # what an earlier run grouped is not left behind
     compare(site, *cases)
     assert not (site.out / "cmp_groups.csv").exists()

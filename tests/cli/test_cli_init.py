@@ -122,7 +122,7 @@ def test_every_command_of_its_readme_works(house, folder):
     assert len(lines) >= 10
     for line in lines:
         run(house, line)
-    for name in ("out/small.svg", "out/day_power.png", "results/first/report/index.html"):
+    for name in ("out/small.svg", "out/day.html", "results/first/report/index.html"):
         assert (folder / name).stat().st_size > 1000, name
 
 

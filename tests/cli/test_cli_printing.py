@@ -57,7 +57,7 @@ def test_a_run_on_a_terminal_of_any_width(house, terminal, width):
     assert done.code == 0 and len(lines) == len(table) + 1 and max(map(len, table)) <= width
     text = "\n".join(table)
     blocks = text.count("─ \n")
-    assert (blocks == 1) == (width >= 160) and text.count("\n b ") == blocks
+    assert (blocks == 1) == (width >= 120) and text.count("\n b ") == blocks
     assert sum(line.split()[0] == "case" for line in table if line.strip()) == blocks
     for word in ("slow-", "viola-", "energy", "unused"):
         assert word in text

@@ -7,7 +7,8 @@ machine x the machines that it feeds (`batwatt.model.site`). Cases do not depend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
@@ -40,13 +41,13 @@ from batwatt.api.simulation import (
     SeriesLike,
     SignalLike,
     WorkloadLike,
-    check_cut,
     platform_and_spec,
     plugins_of,
     workload_given,
 )
 from batwatt.checks import shown
 from batwatt.errors import InputError
+from batwatt.files import refuse_folder, whole_set
 from batwatt.inputs.clock import clock_of, tell
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import capacity_of, envelope_of, signal_of
@@ -59,7 +60,7 @@ from batwatt.model.window import Window
 from batwatt.remarks import collected_remarks, tell_before_work
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.run.find_scheduler import load_plugins
-from batwatt.run.run import checked_prefix
+from batwatt.run.run import outputs_of
 from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Measured, RunTask, refuse_failures
 from batwatt.study.processes import cpu_count
 from batwatt.study.samples import Sample, samples_of
@@ -196,34 +197,46 @@ def compare(
     given, hosts = platform_and_spec(platform)
     cut = cast(Window | None, window)
     with collected_remarks() as remarks:
-        jobs = _jobs_of(workload, cut, begin, unit)
+        jobs = _jobs_of(workload, cut, begin, unit, samples > 1)
         log = USUAL if isinstance(workload, str | Path) else LogOptions(begin=begin)
         limits = {"envelope": envelope_or(envelope), "capacity": capacity_or(capacity)}
         whole_sample = _read(hosts, jobs, log, **limits, carbon=carbon, price=price)
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
-    runs = ComparedRuns(
-        given,
-        hosts,
-        samples_of(whole_sample, bounds, samples),
-        cases,
-        seeds,
-        None if keep is None else checked_prefix(Path(keep)),
-        delays_to_flops,
-    )
-    runs.check_prefixes()
-    runs.check_options(lenient or ())
+    parts = samples_of(whole_sample, bounds, samples)
+    runs = ComparedRuns(given, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops)
+    runs.check(lenient or ())
     tell_before_work()
-    measured = runs.all_measured(cpu_count() if workers is None else workers, progress or (lambda ended, total: None))
-    errors = refuse_failures(measured, lenient or ())
+    with _kept(runs) as placed:
+        processes = cpu_count() if workers is None else workers
+        measured = placed.all_measured(processes, progress or (lambda ended, total: None))
+        errors = refuse_failures(measured, lenient or ())
+        placed.remove(errors)
     done = {run.task: run for run in measured if isinstance(run, Measured) and run.task.case not in errors}
     return _comparison(runs, done, errors, (*whole_sample.workload.remarks, *remarks))
 
 
-def _jobs_of(given: WorkloadLike, window: Window | None, begin: str | None, unit: TimeUnit) -> workloads.Workload:
-    """The jobs of the window. Raises InputError."""
+@contextmanager
+def _kept(runs: ComparedRuns) -> Iterator[ComparedRuns]:
+    """The same runs, whose files are written into a set: all appear if the block ends well, or none."""
+    if runs.keep is None:
+        yield runs
+        return
+    refuse_folder(runs.keep, "keep")
+    old = [name for task in runs.tasks for name in outputs_of(runs.prefix_of(task, runs.keep))]
+    with whole_set(runs.keep.parent, f"{runs.keep.name}-", old=old, shown=f"keep {runs.keep}") as part:
+        yield replace(runs, keep=part / runs.keep.name)
+
+
+def _jobs_of(
+    given: WorkloadLike, window: Window | None, begin: str | None, unit: TimeUnit, cut: bool
+) -> workloads.Workload:
+    """The jobs of the window; of a workload that was read those of it that are to be `cut`. Raises InputError."""
     workload = workload_given(given, window)
     if isinstance(workload, workloads.Workload):
-        check_cut(workload, window)
+        for job in () if cut or window is None else workload.jobs:
+            if window is not None and not window.begin_s <= job.submit_time_s <= window.end_s:
+                problem = f"is not cut to the window: job {job.name!r} is submitted at {job.submit_time_s:g} s"
+                raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
         return workload
     bounds = None if window is None else (window.begin_s, window.end_s)
     return Workload.read(workload, unit=unit, window=bounds, begin=begin)
@@ -245,7 +258,9 @@ def _read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **seri
     if clock is not None:
         workload, cap = replace(workload, begin=clock.date), replace(cap, begin=clock.date)
     known = (signal_of(signal, last_s, clock) for signal in signals)
-    sample = Sample(workload, cap, dict(zip(("carbon_g", "cost"), known, strict=True)))
+    # over all rows of the power, and at least until the last submission
+    length_s = max(cap.times_s[-1] + cap.last_step_s, last_s)
+    sample = Sample(workload, cap, dict(zip(("carbon_g", "cost"), known, strict=True)), length_s)
     tell(clock)
     return sample
 
@@ -270,7 +285,7 @@ def _comparison(
         counts = rejections.setdefault(run.task.case, {})
         for cause, count in run.rejections.items():
             counts[cause] = counts.get(cause, 0) + count
-        notes += [f"case {run.task.case!r}: {note}" for note in run.notes]
+        notes += [f"{runs.named(run.task)}: {note}" for note in run.notes]
     price = sample.signals["cost"]
     return Comparison(
         table=pd.DataFrame(rows).dropna(axis="columns", how="all"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from batwatt.api.arguments import Check, checked, one_of, path_or, several, text
 from batwatt.api.inputs import PathLike
-from batwatt.files import whole_set
+from batwatt.files import refuse_folder, whole_set
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
 from batwatt.results.compared import CaseFacts, case_columns, sampled, summary_of
@@ -22,7 +22,6 @@ from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
 from batwatt.results.summary import table_text
 from batwatt.results.tables import Column
-from batwatt.run.run import checked_prefix
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +51,7 @@ class Comparison:
     remarks: Sequence[str] = ()
     """What readers left out of the inputs or filled in."""
     rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Label -> cause -> rejected jobs; the first seed."""
+    """Label -> cause -> rejected jobs of all windows; the first seed."""
     currency: str = ""
     """Of `cost`, as the price has it; empty if it does not say."""
 
@@ -107,12 +106,17 @@ class Comparison:
         from batwatt.report.cases import ComparedCases, measures_of
         from batwatt.report.page import comparison_figures, comparison_page
 
-        prefix = checked_prefix(Path(prefix))
+        prefix = Path(prefix)
+        refuse_folder(prefix, "--export")
         tables = {"comparison": self.table, "jobs": self.jobs} | ({"groups": self.groups(*by)} if by else {})
-        table = sampled(self.table)
+        table, windows = sampled(self.table), int(self.table["window"].nunique())
+        rejections = {
+            label: {cause: count / windows for cause, count in counts.items()}
+            for label, counts in self.rejections.items()
+        }
         data = ComparedCases(
             table, self.cases, measures_of(table, self.currency), jobs=self.jobs, traces=self.traces,
-            envelope=self.envelope, machines=self.machines, rejections=self.rejections, left_out=self.errors,
+            envelope=self.envelope, machines=self.machines, rejections=rejections, left_out=self.errors,
         )  # fmt: skip
         page = comparison_page(data, self._facts(command), self.remarks)
         charts = [chart for figure in comparison_figures(data) for chart in figure.charts] if figures else []

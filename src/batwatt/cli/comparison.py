@@ -26,6 +26,7 @@ from batwatt.cli.options import (
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table, tabular
 from batwatt.cli.results import FigureKinds, kinds_of
 from batwatt.errors import InputError, printable
+from batwatt.files import check_place
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,8 +104,8 @@ def compare_command(
         typer.Option(
             "--samples",
             min=1,
-            help="Cut the jobs into so many windows of equal length, a run each: means, and standard errors of paired "
-            "differences.",
+            help="Cut the jobs into this number of windows of equal length, a run each: means, and standard errors of "
+            "paired differences.",
             rich_help_panel=SAMPLES,
         ),
     ] = 1,
@@ -142,6 +143,7 @@ def compare_command(
     from batwatt.api.inputs import Workload
     from batwatt.results.rejections import rejections_text
 
+    check_place(export, "--export")
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     kinds, texts = kinds_of(figures), case or []
@@ -152,8 +154,14 @@ def compare_command(
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
     own = {text.partition("=")[0].strip() for text in texts}
-    with counting_bar("runs") as bar:
+    # without a thread of its own: processes are forked from this one
+    with counting_bar("runs", alone=False) as bar:
         task = bar.add_task("comparison", total=None)
+
+        def report(ended: int, total: int) -> None:
+            bar.update(task, completed=ended, total=total)
+            bar.refresh()
+
         result = compare(
             _hosts_of(inputs.platform, hosts, load),
             load,
@@ -169,7 +177,7 @@ def compare_command(
             price=price,
             delays_to_flops=delays_to_flops,
             keep=export if keep else None,
-            progress=lambda ended, total: bar.update(task, completed=ended, total=total),
+            progress=report,
         )
     result.save(export, by=groupings, figures=kinds, command=shlex.join(["batwatt", *manners.words]))
     _show(result, result.groups(*groupings) if groupings else None)

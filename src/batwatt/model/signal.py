@@ -58,9 +58,9 @@ class Signal:
         """The same signal with this time of it as 0 s, < `end_s`; before its first row that one holds."""
         if time_s == 0.0:
             return self
-        times = np.asarray(self.series.times_s) - time_s
+        times = np.round(np.asarray(self.series.times_s) - time_s, 6)
         first = max(int(np.searchsorted(times, 0.0, side="right")) - 1, 0)
-        times = np.round(times[first:], 6)
+        times = times[first:]
         times[0] = 0.0
         series = replace(self.series, times_s=tuple(times.tolist()), values=self.series.values[first:])
         begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""

@@ -30,7 +30,7 @@ BY_NUMBER = ("cap_range", "cap_period_s", "cap_step", "cap_headroom")
 """Properties of capacities that figures are drawn over."""
 TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "backfilling", "order", "response", "strategy",
          "cap_structure", "status", "error", "rejected_because", "key")  # fmt: skip
-SAVED = (*(figure.name for figure in METRICS), *BY_NUMBER)
+SAVED = (*(figure.name for figure in METRICS), *BY_NUMBER, "lower_bound", "gap")
 NUMBERS = (*SAVED, "kills")
 """Columns of numbers: those of the table, and the sums of such."""
 COLUMNS = (*TEXTS, "seed", *SAVED, "proven_optimal")

@@ -12,7 +12,7 @@ import pandas as pd
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
 from batwatt.report.means import Difference, mean_of
-from batwatt.results.compared import COMPARED, CaseFacts, sample_of
+from batwatt.results.compared import COMPARED, CaseFacts, known_mean, sample_of
 from batwatt.results.figures import Figure, figures_of
 from batwatt.results.groups import known_groupings, union_of
 from batwatt.results.power import PowerTrace
@@ -68,8 +68,9 @@ class ComparedCases:
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """Mean of each figure over the samples, a row for each case."""
-        return self.table.groupby("case", sort=False).mean(numeric_only=True)
+        """Mean of each figure over the samples, a row for each case; NaN if it is not known of each sample."""
+        numbers = self.table.select_dtypes("number").columns.difference(sample_of(self.table), sort=False)
+        return self.table.groupby("case", sort=False)[list(numbers)].agg(known_mean)
 
     @cached_property
     def labels(self) -> list[str]:

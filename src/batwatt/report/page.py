@@ -44,7 +44,9 @@ def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), 
     if reading:
         heading = "Of the inputs: times and dates, what is left out or filled in"
         sections.append(Section("reading", heading, items=reading))
-    return _html(f"Comparison of {count} case{'s' * (count != 1)} on {jobs(data.total)}", data, sections)
+    several = data.unit == "window" and data.samples > 1
+    load = f"{jobs(data.total * data.samples)} in {data.samples} windows" if several else jobs(data.total)
+    return _html(f"Comparison of {count} case{'s' * (count != 1)} on {load}", data, sections)
 
 
 def comparison_figures(data: ComparedCases) -> tuple[Section, Section]:

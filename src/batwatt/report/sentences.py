@@ -120,7 +120,8 @@ def _scope(data: ComparedCases) -> str:
     text += jobs(data.total) + (f" on {data.machines}" if data.machines else "")
     text += f", on {data.samples} {data.units}." if data.about else "."
     end_s = data.value(FIGURES["makespan_s"], data.reference)
-    if data.machines is None or data.envelope is None or not end_s > 0.0:
+    # the envelope is that of one window
+    if data.machines is None or data.envelope is None or not end_s > 0.0 or data.unit == "window":
         return text
     fed = sum(n * (end - begin) for begin, end, n in data.machines.fed_by(data.envelope).steps(0.0, end_s)) / end_s
     return (

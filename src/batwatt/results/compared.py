@@ -68,6 +68,11 @@ def sampled(table: pd.DataFrame) -> pd.DataFrame:
     return means.drop(columns="seed").reset_index()
 
 
+def known_mean(values: pd.Series[Any]) -> float:
+    """Return the mean over samples; NaN if one has no value, such as a slowdown where no job finished."""
+    return float(values.mean(skipna=False))
+
+
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return means over samples, a row for each case, and with several samples the errors of differences.
 
@@ -80,7 +85,7 @@ def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     table = sampled(table)
     if len(table[sample_of(table)].drop_duplicates()) < 2:
         return table.set_index("case")[numbers].apply(pd.to_numeric)
-    means = table.groupby("case", sort=False)[numbers].mean()
+    means = table.groupby("case", sort=False)[numbers].agg(known_mean)
     wide = table.pivot(index=sample_of(table), columns="case", values=numbers)
     errors: dict[str, Any] = {}
     for name in numbers:

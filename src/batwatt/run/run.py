@@ -16,7 +16,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
-from batwatt.files import is_folder, whole_set, write_text
+from batwatt.files import refuse_folder, whole_set, write_text
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
@@ -201,12 +201,10 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
         write_record(serve(engine, endpoint, spec.patience_s), inner)
 
 
-def checked_prefix(prefix: Path) -> Path:
-    """The prefix of files, if it is no folder; else InputError."""
-    if prefix.name in ("", "..") or is_folder(prefix):
-        hint = f"give a prefix of files such as {prefix / 'run'}"
-        raise InputError("--export", f"{str(prefix)!r} is a folder", hint)
-    return prefix
+def outputs_of(prefix: Path) -> list[str]:
+    """Return the names of the files that a run may leave under a prefix."""
+    names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
+    return names + [path.name for path in prefix.parent.glob(f"{escape(prefix.name)}_workload[0-9]*.json")]
 
 
 @contextmanager
@@ -218,11 +216,10 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     """
     shown = f"--export {prefix}"
     try:
-        checked_prefix(prefix)
-        names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
-        names += [path.name for path in prefix.parent.glob(f"{escape(prefix.name)}_workload[0-9]*.json")]
+        refuse_folder(prefix, "--export")
         last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
-        with whole_set(prefix.parent, prefix.name, last=last, old=names, durable=durable, shown=shown) as part:
+        old = outputs_of(prefix)
+        with whole_set(prefix.parent, prefix.name, last=last, old=old, durable=durable, shown=shown) as part:
             yield part / prefix.name
     except OSError as error:
         raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None

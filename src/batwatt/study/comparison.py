@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler, scheduler_class
 from batwatt.run.repeats import noted
 from batwatt.run.resolve import prepare
-from batwatt.run.run import perform, staging, warn_if_none_finished
+from batwatt.run.run import outputs_of, perform, staging, warn_if_none_finished
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.processes import run_safely
@@ -31,6 +31,8 @@ from batwatt.study.samples import Sample
 _log = logging.getLogger(__name__)
 LIMITS = ("envelope", "none", "mean")
 """What of an envelope a case may follow."""
+SERIES = ("envelope", "capacity", "signal", "price")
+"""Options of a case that say what is when, from 0 s of its run on."""
 ANY = Series((0.0,), (1.0,), "machines")
 """Stands for the capacity that a run makes of the power, where options are tried."""
 
@@ -115,23 +117,58 @@ class ComparedRuns:
             for seed in (self.seeds if case.draws else self.seeds[:1])
         ]
 
-    def prefix_of(self, task: RunTask) -> Path | None:
+    def prefix_of(self, task: RunTask, keep: Path) -> Path:
         """The prefix of the files of a run: window and seed are in it if there are several."""
-        if self.keep is None:
-            return None
         words = "".join(c if c.isalnum() else "-" for c in task.case.lower()).strip("-")
         window = f"-window{task.window}" if len(self.samples) > 1 else ""
         seed = f"-seed{task.seed}" if len(self.seeds) > 1 and self.cases[task.case].draws else ""
-        return self.keep.with_name(f"{self.keep.name}-{words}{window}{seed}")
+        return keep.with_name(f"{keep.name}-{words}{window}{seed}")
 
-    def check_prefixes(self) -> None:
-        """Raise InputError for two cases whose files would have one name, or none."""
-        taken: dict[Path, str] = {}
-        for label in self.cases if self.keep is not None else ():
-            prefix = self.prefix_of(RunTask(label, 1, self.seeds[0]))
-            if prefix is None or prefix.name.endswith("-") or prefix in taken:
-                raise InputError(f"case {label!r}", f"gives no file name of its own ({prefix}_*)", "change the label")
-            taken[prefix] = label
+    def remove(self, labels: Collection[str]) -> None:
+        """Remove the files of the runs of some cases."""
+        for task in self.tasks if self.keep is not None else ():
+            if self.keep is not None and task.case in labels:
+                prefix = self.prefix_of(task, self.keep)
+                for name in outputs_of(prefix):
+                    prefix.with_name(name).unlink(missing_ok=True)
+
+    def check(self, lenient: Collection[str]) -> None:
+        """Raise InputError for what is wrong with a case before anything runs, but with options of `lenient` ones."""
+        self._check_prefixes()
+        for label, case in self.cases.items():
+            own = [name for name in (*SERIES, "plan") if name in case.options]
+            if own and len(self.samples) > 1:
+                problem = f"option {own[0]!r} begins with the whole log, not with each window"
+                raise InputError(f"case {label!r}", problem, "give the series to all cases, or take one sample")
+            if label not in lenient:
+                self._check_options(label, case)
+
+    def _check_prefixes(self) -> None:
+        """Raise InputError for two runs whose files would have one name, or none."""
+        taken: set[Path] = set()
+        for task in self.tasks if self.keep is not None else ():
+            prefix = self.prefix_of(task, Path("x"))
+            if not any(map(str.isalnum, task.case)) or prefix in taken:
+                raise InputError(f"case {task.case!r}", "gives no file name of its own", "change the label")
+            taken.add(prefix)
+
+    def _check_options(self, label: str, case: Case) -> None:
+        """Raise InputError for options of a scheduler of ours; series that texts describe are read when it runs."""
+        kind = scheduler_class(case.scheduler)
+        if not issubclass(kind, Scheduler):
+            return
+        own = {name: value for name, value in case.options.items() if name not in SERIES}
+        spec = replace(self._spec_of(RunTask(label, 1, self.seeds[0])), options=own)
+        signal = spec.inputs.carbon or spec.inputs.price
+        usual = {"capacity": ANY, **({"signal": signal} if signal else {}), **spec.scheduler_options(self.hosts)}
+        follows = kind.Options.model_fields.keys()
+        options = {name: value for name, value in usual.items() if name in follows or name in own}
+        try:
+            make_scheduler(case.scheduler, options, kind)
+        except SchedulerError:
+            pass  # of its run
+        except InputError as error:
+            raise InputError(f"case {label!r}", str(error)) from None
 
     def all_measured(self, workers: int, report: Callable[[int, int], None]) -> list[Measured | Failed]:
         """Carry out all runs, in the order of `tasks`; `report` gets how many have ended, and how many there are.
@@ -150,27 +187,8 @@ class ComparedRuns:
             report(len(ended), len(tasks))
         for result in (ended[task] for task in tasks):
             for note in result.notes if isinstance(result, Measured) else ():
-                _log.warning("case %r: %s", result.task.case, note)
+                _log.warning("%s: %s", self.named(result.task), note)
         return [ended[task] for task in tasks]
-
-    def check_options(self, lenient: Collection[str]) -> None:
-        """Raise InputError for options of a case that is not `lenient`, before anything runs."""
-        for label, case in self.cases.items():
-            kind = scheduler_class(case.scheduler)
-            if label in lenient or not issubclass(kind, Scheduler):
-                continue
-            spec = self._spec_of(RunTask(label, 1, self.seeds[0]))
-            usual = {"capacity": ANY, "signal": spec.inputs.carbon or spec.inputs.price} | spec.scheduler_options(
-                self.hosts
-            )
-            follows = kind.Options.model_fields.keys()
-            options = {name: value for name, value in usual.items() if name in follows and value is not None}
-            try:
-                make_scheduler(case.scheduler, {**options, **case.options}, kind)
-            except SchedulerError:
-                pass  # of its run
-            except InputError as error:
-                raise InputError(f"case {label!r}", str(error)) from None
 
     def _spec_of(self, task: RunTask) -> RunSpec:
         """What determines a run."""
@@ -186,6 +204,10 @@ class ComparedRuns:
         options = {**case.options, "seed": task.seed} if case.draws else case.options
         return RunSpec(inputs, case.scheduler, options)
 
+    def named(self, task: RunTask) -> str:
+        """What a line says of a run."""
+        return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
+
     def measured(self, task: RunTask) -> Measured | Failed:
         """Carry out a run, and write its files if they are kept."""
         try:
@@ -195,9 +217,8 @@ class ComparedRuns:
                     raise outcome.deadlock
                 figures = outcome.figures
                 warn_if_none_finished(figures.metrics, outcome.resolved.inputs)
-                prefix = self.prefix_of(task)
-                if prefix is not None:
-                    with staging(prefix) as inner:
+                if self.keep is not None:
+                    with staging(self.prefix_of(task, self.keep)) as inner:
                         outcome.write(inner)
         except BatwattError as error:
             return Failed(task, error)
@@ -212,10 +233,9 @@ class ComparedRuns:
             return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
         if case.limit == "envelope":
             return cap
-        # the mean over its rows and at least until the last submission: a limit of as much energy
-        end_s = max(cap.times_s[-1] + cap.last_step_s, sample.workload.last_submission_s)
-        energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, end_s))
-        return Series((0.0,), (energy_j / end_s,), cap.name, f"mean of {cap.source}")
+        # a limit of as much energy
+        energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, sample.length_s))
+        return Series((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
 
     def figures_of(self, run: Measured) -> dict[str, float | int | None]:
         """The figures of a run, rounded as those of its files; against the power of all, whatever its case follows."""

@@ -16,11 +16,15 @@ from batwatt.units import DAY_S
 
 @dataclass(frozen=True)
 class Sample:
-    """Jobs, the power in W that all cases are measured against, and the signals by the figure that uses them."""
+    """Jobs, the power in W that all cases are measured against, and the signals by the figure that uses them.
+
+    `length_s` is how long the window is, in s.
+    """
 
     workload: Workload
     cap: Series
     signals: Mapping[str, SignalIntegral | None]
+    length_s: float
 
 
 def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) -> list[Sample]:
@@ -49,12 +53,12 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
         parts[min(number, count - 1)].append(job)
     samples = []
     for number, jobs in enumerate(parts):
-        at_s = begin_s + number * length_s
+        at_s = round(begin_s + number * length_s, 6)
         if not jobs:
             problem = f"window {number + 1} of {count}, {at_s:g} to {at_s + length_s:g} s, has no job"
             raise InputError(workload.source, problem, "take fewer samples, or another window")
         signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
-        samples.append(Sample(_begun(workload, jobs, at_s), _since(whole.cap, at_s), signals))
+        samples.append(Sample(_begun(workload, jobs, at_s), _since(whole.cap, at_s), signals, length_s))
     return samples
 
 
@@ -63,7 +67,7 @@ def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
     names = {job.name for job in jobs}
     moved = []
     for job in jobs:
-        submit_s = round(job.submit_time_s - at_s, 6)
+        submit_s = max(0.0, round(job.submit_time_s - at_s, 6))
         raw = {**job.raw, "subtime": submit_s}
         if START_S in raw:
             raw[START_S] = round(raw[START_S] - at_s, 6)
