@@ -16,7 +16,7 @@ from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RE
 from batwatt.results.classes import classes_of
 from batwatt.results.columns import KILLED, SUCCESSFUL
 from batwatt.results.figures import METRICS
-from batwatt.results.summary import summary_text
+from batwatt.results.summary import summary, table_text
 from batwatt.results.yields import yields_of
 
 WINDOW = Window(100.0, 200.0)
@@ -203,12 +203,12 @@ def test_who_failed_or_was_refused_for_a_while_has_a_yield(found, rows, told):  
 
 def test_the_table_for_a_terminal(found):  # noqa: F811
     metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND)
-    text = summary_text([("kept", metrics)])
+    text = table_text(summary("kept", metrics))
     assert "yield" in text and text.split()[-3:] == ["5.00", "2.83", "0.00"]
     without, _ = found(ROWS_BY_HAND[-2:-1], JOBS_BY_HAND)
-    assert "yield" in summary_text([("kept", without)])
+    assert "yield" in table_text(summary("kept", without))
     none, _ = found(ROWS_BY_HAND[10:12], JOBS_BY_HAND)
-    assert "yield" not in summary_text([("kept", none)])
+    assert "yield" not in table_text(summary("kept", none))
 
 
 # law --------------------------------------------------------------------------------------------------------------

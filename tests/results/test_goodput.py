@@ -16,7 +16,7 @@ from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
 from batwatt.results.figures import METRICS, Values
 from batwatt.results.goodput import capacity_core_s
 from batwatt.results.metrics import measured
-from batwatt.results.summary import summary_text
+from batwatt.results.summary import summary, table_text
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
 REFERENCE = 1e9
@@ -343,10 +343,11 @@ def test_cores(figures):
 def test_summary_of_runs_under_a_capacity(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
     nothing = figures([], JOBS_BY_HAND)
-    text = summary_text([("first fit [x]", metrics), ("none", nothing)])
-    lines = text.splitlines()
-    assert " ".join(lines[-2].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
-    assert " ".join(lines[-1].split()) == "none 0.00 - 0 0 - - - - 0.00 0.0"
+    text, none = table_text(summary("first fit [x]", metrics)), table_text(summary("none", nothing))
+    last = text.splitlines()[-1]
+    assert " ".join(last.split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
+    assert " ".join(none.splitlines()[-1].split()) == "none 0.00 - 0 0 - - - - 0.00 0.0"
     assert "goodput" in text and "aborted" in text and "kWh" not in text
     power = metrics | {"capacity_core_s": None}
-    assert "kWh" in summary_text([("power", power)]) and "goodput" not in summary_text([("power", power)])
+    text = table_text(summary("power", power))
+    assert "kWh" in text and "goodput" not in text

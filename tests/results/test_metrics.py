@@ -17,7 +17,7 @@ from batwatt.results import read
 from batwatt.results.columns import JOBS
 from batwatt.results.figures import METRICS
 from batwatt.results.metrics import measured, write_metrics
-from batwatt.results.summary import summary, summary_text
+from batwatt.results.summary import summary, table_text
 
 HEADER = ",".join(column.name for column in JOBS) + "\n"
 REFERENCE = 1e9
@@ -238,9 +238,9 @@ def test_full_speed_is_told_where_it_differs(run):
     full = measured(run([row("1", 0, 1, 4)]), jobs, None, REFERENCE)[0]
     assert (full["mean_run_time_stretch"], full["mean_full_speed_slowdown"]) == (1.0, 1.25)
     half = full | {"mean_run_time_stretch": 2.0, "mean_full_speed_slowdown": 2.25}
-    assert "full" not in summary_text([("a", full)]) and "2.25" in summary_text([("a", full), ("b", half)])
+    assert "full" not in table_text(summary("a", full)) and "2.25" in table_text(summary("b", half))
     nothing = measured(run([row("1", 0, 0, 0, "REJECTED")]), jobs, None, REFERENCE)[0]
-    assert nothing["mean_run_time_stretch"] is None and "full" not in summary_text([("a", nothing)])
+    assert nothing["mean_run_time_stretch"] is None and "full" not in table_text(summary("a", nothing))
 
 
 def test_figures_are_finite(run, monkeypatch):
@@ -256,11 +256,10 @@ def test_summary(run):
     envelope = Series((0.0,), (5e5,))
     full = measured(run([row("1", 0, 5, 10)], [(15, 7.2e6)]), jobs, envelope, REFERENCE)[0]
     bare = full | {"energy_j": None, "violations": None, "killed_power": 12, "mean_slowdown": None}
-    text = summary_text([("easy [red]", full), ("none", bare)])
-    lines = text.splitlines()
-    assert " ".join(lines[-2].split()) == "easy [red] 1.50 2.50 3.75 1.50 1 0 0 + 0 0 100.0 2.000 0 0.083"
-    assert " ".join(lines[-1].split()) == "none - 2.50 3.75 1.50 1 0 12 + 0 - 100.0 - 0 0.083"
-    assert all(line == line.rstrip() for line in lines)
-    assert all(column.cells == [] for column in summary([]))
+    texts = [table_text(summary("easy [red]", full)), table_text(summary("none", bare))]
+    first, second = (text.splitlines()[-1].split() for text in texts)
+    assert " ".join(first) == "easy [red] 1.50 2.50 3.75 1.50 1 0 0 + 0 0 100.0 2.000 0 0.083"
+    assert " ".join(second) == "none - 2.50 3.75 1.50 1 0 12 + 0 - 100.0 - 0 0.083"
+    assert all(line == line.rstrip() for text in texts for line in text.splitlines())
     # figures are never cut, however narrow the page
-    assert "0.083" in summary_text([("a long label of a run", full)], width=20)
+    assert "0.083" in table_text(summary("a long label of a run", full), width=20)

@@ -294,7 +294,7 @@ def _comparison(
         cases={label: case.facts for label, case in runs.cases.items()},
         traces={run.task.case: run.trace for run in of_first_seed if run.task.window == 1 and run.trace is not None},
         envelope=sample.cap,
-        machines=MachinePower.of(runs.hosts),
+        machines=runs.power,
         workload=sample.workload.source,
         remarks=(*remarks, *dict.fromkeys(notes)),
         rejections={label: counts for label, counts in rejections.items() if counts},

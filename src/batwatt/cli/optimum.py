@@ -62,7 +62,7 @@ def optimum(
         "proven_optimal": result.proven_optimal,
         "unavoidable_violations": result.unavoidable,
     }
-    print_summary([("optimum", result.metrics)], [about])
+    print_summary("optimum", result.metrics, about)
     below(_bound_line(result))
     if result.unavoidable:
         many = "violations" if result.unavoidable > 1 else "violation"

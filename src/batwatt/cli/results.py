@@ -34,28 +34,28 @@ PLURALS = {
 
 
 def print_summary(
-    rows: Sequence[tuple[str, Values]],
-    more: Sequence[Mapping[str, object]],
-    rejections: Sequence[Mapping[str, int]] = (),
+    label: str,
+    metrics: Values,
+    about: Mapping[str, object],
+    rejections: Mapping[str, int] | None = None,
     currency: str = "",
 ) -> None:
-    """The table of runs (label, metrics), why jobs were rejected; for programs `more` of each run and all metrics."""
+    """Print the table of a run, and why jobs were rejected; for programs what is `about` it, and all metrics."""
     from dataclasses import replace
 
     from batwatt.results.figures import rounded
     from batwatt.results.rejections import rejections_text
     from batwatt.results.summary import summary
 
-    records = [{"run": label, **about, **rounded(metrics)} for (label, metrics), about in zip(rows, more, strict=True)]
-    for record, counts in zip(records, rejections, strict=False):
-        record["rejected_because"] = dict(counts)
+    record: dict[str, object] = {"run": label, **about, **rounded(metrics)}
+    if rejections is not None:
+        record["rejected_because"] = dict(rejections)
     if currency:
-        records = [record | {"currency": currency} for record in records]
-    label, *figures = summary(rows, currency)
-    show_table([replace(label, keys=" ".join(["run", *more[0]])), *figures], records)
-    for (name, _), counts in zip(rows, rejections, strict=False):
-        if counts:
-            below(f"rejected{f' in {printable(name)}' if len(rows) > 1 else ''}: {printable(rejections_text(counts))}")
+        record["currency"] = currency
+    first, *figures = summary(label, metrics, currency)
+    show_table([replace(first, keys=" ".join(["run", *about])), *figures], [record])
+    if rejections:
+        below(f"rejected: {printable(rejections_text(rejections))}")
 
 
 @tabular
@@ -154,7 +154,7 @@ def metrics(
     inputs = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
     # a real Batsim runs profiles that ours does not
     found = write_results(prefix, load(inputs, Needs(simulate=False)))
-    print_summary([(prefix.name, found.metrics)], [{"prefix": str(prefix)}], [found.rejections])
+    print_summary(prefix.name, found.metrics, {"prefix": str(prefix)}, found.rejections)
 
 
 @tabular

@@ -125,6 +125,5 @@ def _carry_out(label: str, spec: RunSpec) -> None:
         }
         # a run that nobody watches reports nothing
         result = run(spec, **(report if shows_progress() else {}))
-    about = [{"prefix": str(result.prefix)}]
-    print_summary([(label, result.metrics)], about, [result.rejections], result.currency)
+    print_summary(label, result.metrics, {"prefix": str(result.prefix)}, result.rejections, result.currency)
     below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")

@@ -15,7 +15,6 @@ from batwatt.units import HOUR_S
 NOTHING = "-"
 DIGITS = 4
 """Significant digits of the largest energy in a column; all of the column has as many decimals."""
-Rows = Sequence[tuple[str, Values]]
 
 BY_SIZE = ("energy_j", "energy_above_cap_j", "unused_j", "carbon_g", "cost")
 """Figures with `DIGITS` in the table of runs."""
@@ -66,15 +65,14 @@ def runs_at_other_speeds(stretch: float | None) -> bool:
     return stretch is not None and abs(stretch - 1.0) >= 0.005
 
 
-def summary(rows: Rows, currency: str = "") -> list[Column]:
-    """The columns of a table with one line per run (label, metrics); `-` where a figure has no meaning.
+def summary(label: str, metrics: Values, currency: str = "") -> list[Column]:
+    """The columns of the table of a run; `-` where a figure has no meaning.
 
-    If jobs did not run at full speed, how much longer they took stands next to the slowdown. If a run had a capacity in
-    machines, goodput, failures and slowdowns stand in place of what is about power; what checkpoints cost is shown if
-    there were any, carbon and cost with a signal, in the `currency` of the price if it is known.
+    If jobs did not run at full speed, how much longer they took stands next to the slowdown. If the run had a capacity
+    in machines, goodput, failures and slowdowns stand in place of what is about power; what checkpoints cost is shown
+    if there were any, carbon and cost with a signal, in the `currency` of the price if it is known.
     """
-    values = [metrics for _, metrics in rows]
-    under_capacity = any(metrics["capacity_core_s"] is not None for metrics in values)
+    under_capacity = metrics["capacity_core_s"] is not None
     figures = figures_of(_UNDER_CAPACITY if under_capacity else _UNDER_POWER)
     if under_capacity:
         # waits until machines come back are long
@@ -82,19 +80,12 @@ def summary(rows: Rows, currency: str = "") -> list[Column]:
             replace(one, shown="h", factor=1.0 / HOUR_S, decimals=2) if one.name == "mean_wait_s" else one
             for one in figures
         ]
-    elif any(runs_at_other_speeds(metrics["mean_run_time_stretch"]) for metrics in values):
+    elif runs_at_other_speeds(metrics["mean_run_time_stretch"]):
         figures[1:1] = figures_of(_AT_OTHER_SPEEDS)
-    if any(metrics["checkpoints"] or metrics["recoveries"] for metrics in values):
+    if metrics["checkpoints"] or metrics["recoveries"]:
         figures += figures_of(_OF_CHECKPOINTS)
-    signals = [name for name in _OF_SIGNALS if any(metrics[name] is not None for metrics in values)]
-    figures += figures_of(signals, currency)
-    labels = Column("run", "run", [label for label, _ in rows])
-    return [labels, *columns_of(figures, values, BY_SIZE)]
-
-
-def summary_text(rows: Rows, width: int = 120) -> str:
-    """The same table as plain text, at most `width` characters wide, without trailing blanks."""
-    return table_text(summary(rows), width)
+    figures += figures_of([name for name in _OF_SIGNALS if metrics[name] is not None], currency)
+    return [Column("run", "run", [label]), *columns_of(figures, [metrics], BY_SIZE)]
 
 
 def table_text(columns: Sequence[Column], width: int = 120) -> str:

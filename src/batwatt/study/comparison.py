@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,11 @@ class ComparedRuns:
     seeds: Sequence[int]
     keep: Path | None = None
     delays_to_flops: bool | None = None
+
+    @cached_property
+    def power(self) -> MachinePower:
+        """The machines and what they draw."""
+        return MachinePower.of(self.hosts)
 
     @property
     def tasks(self) -> list[RunTask]:
@@ -228,7 +234,7 @@ class ComparedRuns:
 
     def _followed(self, case: Case, sample: Sample) -> Series:
         """What a case follows of the power."""
-        cap, power = sample.cap, MachinePower.of(self.hosts)
+        cap, power = sample.cap, self.power
         if case.limit == "none":
             return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
         if case.limit == "envelope":
@@ -239,7 +245,7 @@ class ComparedRuns:
 
     def figures_of(self, run: Measured) -> dict[str, float | int | None]:
         """The figures of a run, rounded as those of its files; against the power of all, whatever its case follows."""
-        cap, power = self.samples[run.task.window - 1].cap, MachinePower.of(self.hosts)
+        cap, power = self.samples[run.task.window - 1].cap, self.power
         figures = {name: run.metrics.get(name) for name in COMPARED}
         end_s = run.metrics["makespan_s"] or 0.0
         fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
