@@ -217,7 +217,7 @@ def compare(
 
 @contextmanager
 def _kept(runs: ComparedRuns) -> Iterator[ComparedRuns]:
-    """The same runs, whose files are written into a set: all appear if the block ends well, or none."""
+    """Yield the runs with their files in a set: all appear if the block ends well, or none."""
     if runs.keep is None:
         yield runs
         return

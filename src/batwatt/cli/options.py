@@ -134,7 +134,7 @@ class LogChoice:
 
     @property
     def options(self) -> LogOptions:
-        """The same as the readers have it. Raises InputError."""
+        """Return the options of the readers. Raises InputError."""
         from batwatt.files import read_text
         from batwatt.inputs.traces.job_log import LogOptions
 
@@ -200,7 +200,7 @@ class MachineChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class RunMachines(MachineChoice):
-    """The same for one run, whose figures are by class of length, too."""
+    """Machines for one run, whose figures are by class of length, too."""
 
     long: Annotated[
         float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)

@@ -225,7 +225,7 @@ def _json_workloads(inputs: Inputs, needs: Needs) -> list[Workload]:
 
 
 def unshared(workload: Workload) -> Workload:
-    """Copy a workload, with its dictionaries: somebody else's scheduler may change them."""
+    """Copy a workload, with its dictionaries: a scheduler from elsewhere may change them."""
     return replace(
         workload,
         jobs=tuple(job._replace(raw=deepcopy(dict(job.raw))) for job in workload.jobs),
@@ -267,13 +267,13 @@ def signal_of(
     """A carbon or price signal, given or read, that is known at the last submission. Raises InputError."""
     end_s = 2.0 * last_submission_s + BEYOND_S
     if isinstance(given, SignalSpec):
-        found: SignalIntegral | None = given.on(clock).integral(end_s)
+        signal: SignalIntegral | None = given.on(clock).integral(end_s)
     else:
-        found = given and on_clock(given, clock).until(end_s)
-    if found is not None and not found.end_s > last_submission_s:
-        problem = f"the signal ends at {found.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
-        raise InputError(found.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
-    return found
+        signal = given and on_clock(given, clock).until(end_s)
+    if signal is not None and not signal.end_s > last_submission_s:
+        problem = f"the signal ends at {signal.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
+        raise InputError(signal.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
+    return signal
 
 
 def machines_of(platform: Platform) -> dict[str, int]:
@@ -294,7 +294,7 @@ def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s
 def cached_trace(
     trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL
 ) -> Workload:
-    """The same; the last ones are kept by path and content, as a campaign has many runs of a trace in a row."""
+    """Return `windowed`; keep the last results by path and content: a campaign has many runs of a trace in a row."""
     return _kept(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit, log)
 
 

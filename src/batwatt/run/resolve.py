@@ -200,7 +200,7 @@ def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
 
 
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
-    """The options that a scheduler of ours has; none of somebody else's."""
+    """Return the options of a scheduler of this project; of one from elsewhere none are known."""
     return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
 
 

@@ -341,7 +341,7 @@ def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Found:
 
 
 def _seed_option(scheduler: type[Any], options: Mapping[str, Any]) -> str | None:
-    """One of ours draws random numbers for a forecast with errors only; of others nobody can know."""
+    """One of ours draws random numbers for a forecast with errors only; of others that is not known."""
     if not issubclass(scheduler, Scheduler) or "seed" in scheduler.Options.model_fields:
         return "seed"
     return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None

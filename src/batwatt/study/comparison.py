@@ -31,11 +31,11 @@ from batwatt.study.samples import Sample
 
 _log = logging.getLogger(__name__)
 LIMITS = ("envelope", "none", "mean")
-"""What of an envelope a case may follow."""
+"""Parts of the envelope that a case may follow: all, nothing, its mean."""
 SERIES = ("envelope", "capacity", "signal", "price")
-"""Options of a case that say what is when, from 0 s of its run on."""
+"""Options of a case that are series, from 0 s of its run on."""
 ANY = Series((0.0,), (1.0,), "machines")
-"""Stands for the capacity that a run makes of the power, where options are tried."""
+"""Capacity with which options are checked before the run makes one of the power."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Case:
 
     @property
     def facts(self) -> CaseFacts:
-        """What pages say of it."""
+        """Return what pages show of the case."""
         return CaseFacts(self.name, self.options, self.limit, self.draws)
 
 
@@ -211,7 +211,7 @@ class ComparedRuns:
         return RunSpec(inputs, case.scheduler, options)
 
     def named(self, task: RunTask) -> str:
-        """What a line says of a run."""
+        """Return the name of a run in a message."""
         return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
 
     def measured(self, task: RunTask) -> Measured | Failed:
@@ -233,7 +233,7 @@ class ComparedRuns:
         return Measured(task, figures.outcomes, figures.power, metrics, figures.rejections, notes)
 
     def _followed(self, case: Case, sample: Sample) -> Series:
-        """What a case follows of the power."""
+        """Return the power that a case follows, in W."""
         cap, power = sample.cap, self.power
         if case.limit == "none":
             return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")

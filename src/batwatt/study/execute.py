@@ -146,7 +146,7 @@ def _attempt(task: CellTask, folder: Path) -> CellOutcome:
 
 
 def _internal(error: Exception) -> str:
-    """An error that nobody meant for the user: what, and where."""
+    """Describe an unexpected error: its type, text and place."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno}, in {frame.name})"
 

@@ -211,7 +211,7 @@ def _forget() -> None:
     sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
     logging.basicConfig(level=logging.WARNING, handlers=[logging.NullHandler()], force=True)
     if "numpy" in sys.modules:
-        # whoever draws without a generator draws other numbers in each process, as `random` does
+        # draws without a generator differ from process to process, as those of `random` do
         sys.modules["numpy"].random.seed()
     # what is there stays there: collections of garbage need not look at it
     gc.freeze()
