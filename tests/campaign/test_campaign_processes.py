@@ -8,6 +8,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -185,12 +187,19 @@ def test_processes_collect_garbage_between_runs(forked, monkeypatch, every_s, al
     assert list(in_processes(circles, range(3), 1)) == alive
 
 
-def test_an_interrupt_while_a_process_starts_leaves_none_behind(forked, monkeypatch):
+@pytest.mark.parametrize("threads", [0, 1])
+def test_an_interrupt_while_a_process_starts_leaves_none_behind(monkeypatch, threads):
+    """Whichever thread receives it: the main one does not take it then."""
     started, workers = processes._started, []
+    over = threading.Event()
+    for _ in range(threads):
+        threading.Thread(target=over.wait, daemon=True).start()
 
     def interrupted(*arguments):
         workers.append(started(*arguments))
         os.kill(os.getpid(), signal.SIGINT)
+        # until another thread has received it
+        time.sleep(0.1)
         return workers[-1]
 
     monkeypatch.setattr(processes, "_started", interrupted)
@@ -198,8 +207,9 @@ def test_an_interrupt_while_a_process_starts_leaves_none_behind(forked, monkeypa
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(in_processes(square, [1, 2], 2))
+            list(in_processes(square, [1, 2], 2, "fork"))
     finally:
+        over.set()
         signal.signal(signal.SIGINT, before)
     [worker] = workers
     with pytest.raises(ValueError, match="closed"):

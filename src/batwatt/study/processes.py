@@ -231,12 +231,24 @@ def _context(function: Callable[[Any], Any], method: str | None) -> Any:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Within, processes and threads are started that SIGINT does not reach, from their first instruction on."""
+    """Within, processes and threads are started that SIGINT does not reach, from their first instruction on.
+
+    An interrupt that comes meanwhile is raised at the end, also one that another thread of this process receives.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Python runs handlers in the main thread, whichever thread has received the signal
+    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
+    received: list[int] = []
+    if handler is not None:
+        signal.signal(signal.SIGINT, lambda number, _: received.append(number))
     try:
         yield
     finally:
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if received:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
