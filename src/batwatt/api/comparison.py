@@ -48,9 +48,8 @@ from batwatt.api.simulation import (
 from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.files import refuse_folder, whole_set
-from batwatt.inputs.clock import clock_of, tell
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import capacity_of, envelope_of, signal_of
+from batwatt.inputs.load import Needs, load
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.jobs_csv import SECONDS, TimeUnit
 from batwatt.model import workload as workloads
@@ -232,37 +231,35 @@ def _jobs_of(
 ) -> workloads.Workload:
     """The jobs of the window; of a workload that was read those of it that are to be `cut`. Raises InputError."""
     workload = workload_given(given, window)
-    if isinstance(workload, workloads.Workload):
-        for job in () if cut or window is None else workload.jobs:
-            if window is not None and not window.begin_s <= job.submit_time_s <= window.end_s:
-                problem = f"is not cut to the window: job {job.name!r} is submitted at {job.submit_time_s:g} s"
-                raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
-        return workload
     bounds = None if window is None else (window.begin_s, window.end_s)
-    return Workload.read(workload, unit=unit, window=bounds, begin=begin)
+    if not isinstance(workload, workloads.Workload):
+        return Workload.read(workload, unit=unit, window=bounds, begin=begin)
+    if window is None or cut:
+        return workload
+    for job in workload.jobs:
+        if not window.begin_s <= job.submit_time_s <= window.end_s:
+            problem = f"is not cut to the window: job {job.name!r} is submitted at {job.submit_time_s:g} s"
+            raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
+    return workload
 
 
 def _read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
     """All jobs with the power and the signals, on one clock. Raises InputError."""
-    inputs = Inputs(hosts, (workload,), **series)
-    limits, signals = (inputs.envelope, inputs.capacity), (inputs.carbon, inputs.price)
-    last_s, power, caps = workload.last_submission_s, MachinePower.of(hosts), []
-    clock = clock_of([workload], log.date("begin"), (*limits, *signals))
-    if inputs.envelope is not None:
-        caps.append(envelope_of(inputs.envelope, hosts, last_s, clock))
-    if inputs.capacity is not None:
-        caps.append(power.drawn_by(capacity_of(inputs.capacity, power.machines, last_s, clock)))
-    if not caps:
+    power = MachinePower.of(hosts)
+    inputs = Inputs(hosts, (workload,), log=log, delays_to_flops=False, **series)
+    if inputs.envelope is None and inputs.capacity is None:
         raise InputError("envelope, capacity", "are missing", "give one of them")
+    # each run says what the engine ignores
+    read = load(inputs, Needs(simulate=False))
+    caps = [] if read.envelope is None else [read.envelope]
+    if read.capacity is not None:
+        caps.append(power.drawn_by(read.capacity))
     cap = reduce(least_of, caps)
-    if clock is not None:
-        workload, cap = replace(workload, begin=clock.date), replace(cap, begin=clock.date)
-    known = (signal_of(signal, last_s, clock) for signal in signals)
+    if read.clock is not None:
+        workload, cap = replace(workload, begin=read.clock.date), replace(cap, begin=read.clock.date)
     # over all rows of the power, and at least until the last submission
-    length_s = max(cap.times_s[-1] + cap.last_step_s, last_s)
-    sample = Sample(workload, cap, dict(zip(("carbon_g", "cost"), known, strict=True)), length_s)
-    tell(clock)
-    return sample
+    length_s = max(cap.times_s[-1] + cap.last_step_s, workload.last_submission_s)
+    return Sample(workload, cap, {"carbon_g": read.carbon, "cost": read.price}, length_s)
 
 
 def _comparison(
