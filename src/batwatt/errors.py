@@ -106,6 +106,15 @@ def to_install(name: str) -> str:
     return f"pip install -e '.[{name}]' in the clone of batwatt"
 
 
+@contextmanager
+def errors_of(where: object) -> Iterator[None]:
+    """Put the name of a place before the text of an InputError that is raised in the block."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(where, str(error)) from None
+
+
 class UnsupportedError(InputError):
     """The input is valid for Batsim but is not modelled by the embedded engine."""
 

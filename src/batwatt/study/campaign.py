@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from batwatt import __version__
-from batwatt.errors import InputError
+from batwatt.errors import InputError, errors_of
 from batwatt.files import read_text
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
@@ -266,7 +266,8 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         given = (sorted(options.items()), cell.envelope is None, cell.capacity is None, cell.events is None)
         if new((cell.scheduler, repr(given))):
             spec = task_of(cell, False, None).spec
-            try:
+            # what else a scheduler raises goes into the row of its run
+            with suppress(SchedulerError), errors_of(f"{cell.study}: {cell.label!r}"):
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver
                     from batwatt.offline import check_optimum
@@ -275,10 +276,6 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 else:
                     more = {"capacity": ANY} if isinstance(spec.inputs.capacity, CapacitySpec) else {}
                     make_scheduler(spec.scheduler, spec.scheduler_options() | more)
-            except SchedulerError:
-                pass  # goes into the row of its run
-            except InputError as error:
-                raise InputError(f"{cell.study}: {cell.label!r}", str(error)) from None
 
 
 def _check_capacity(inputs: Inputs, machines: int) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from batwatt.errors import BatwattError, InputError, message
+from batwatt.errors import BatwattError, InputError, errors_of, message
 from batwatt.inputs.description import Inputs
 from batwatt.model.machines import MachineSpec
 from batwatt.model.platform import Platform
@@ -132,8 +133,10 @@ class ComparedRuns:
 
     def remove(self, labels: Collection[str]) -> None:
         """Remove the files of the runs of some cases."""
-        for task in self.tasks if self.keep is not None else ():
-            if self.keep is not None and task.case in labels:
+        if self.keep is None:
+            return
+        for task in self.tasks:
+            if task.case in labels:
                 prefix = self.prefix_of(task, self.keep)
                 for name in outputs_of(prefix):
                     prefix.with_name(name).unlink(missing_ok=True)
@@ -151,8 +154,10 @@ class ComparedRuns:
 
     def _check_prefixes(self) -> None:
         """Raise InputError for two runs whose files would have one name, or none."""
+        if self.keep is None:
+            return
         taken: set[Path] = set()
-        for task in self.tasks if self.keep is not None else ():
+        for task in self.tasks:
             prefix = self.prefix_of(task, Path("x"))
             if not any(map(str.isalnum, task.case)) or prefix in taken:
                 raise InputError(f"case {task.case!r}", "gives no file name of its own", "change the label")
@@ -169,12 +174,9 @@ class ComparedRuns:
         usual = {"capacity": ANY, **({"signal": signal} if signal else {}), **spec.scheduler_options(self.hosts)}
         follows = kind.Options.model_fields.keys()
         options = {name: value for name, value in usual.items() if name in follows or name in own}
-        try:
+        # what else a scheduler raises is an error of its run
+        with suppress(SchedulerError), errors_of(f"case {label!r}"):
             make_scheduler(case.scheduler, options, kind)
-        except SchedulerError:
-            pass  # of its run
-        except InputError as error:
-            raise InputError(f"case {label!r}", str(error)) from None
 
     def all_measured(self, workers: int, report: Callable[[int, int], None]) -> list[Measured | Failed]:
         """Carry out all runs, in the order of `tasks`; `report` gets how many have ended, and how many there are.

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, errors_of
 from batwatt.inputs.series.capacity_spec import KINDS, CapacitySpec, Traced, UnderBudget, Varied, parse_capacity
 from batwatt.inputs.series.energy_budget import EnergyBudget, bill
 from batwatt.inputs.series.variation import Variation
@@ -87,10 +87,8 @@ def generated_capacities(
             text = filled(entry.spec or "", point)
             if seed is not None:
                 text += f"{'' if text.endswith(':') else ','}{SEED}={seed}"
-            try:
+            with errors_of(where):
                 spec = parse_capacity(text, base)
-            except InputError as error:
-                raise InputError(where, str(error)) from None
             if spec is None:
                 kinds = ", ".join(f"{kind}:" for kind in KINDS)
                 raise InputError(where, f"{text!r} describes no capacity", f"it begins with one of {kinds}")

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from batwatt.errors import InputError
+from batwatt.errors import InputError, errors_of
 from batwatt.files import is_file, is_folder
 from batwatt.inputs.load import is_trace
 from batwatt.inputs.platforms.host_choice import HostChoice
@@ -171,10 +171,8 @@ class Sources:
         """The file of these parameters and this seed, which is generated once."""
         known = self._made.get((params, seed))
         if known is None or known.name != name:
-            try:
+            with errors_of(where):
                 text = generator.text(params, seed)
-            except InputError as error:
-                raise InputError(where, str(error)) from None
             sha256 = hashlib.sha256(text.encode()).hexdigest()
             file = f"{name}{generator.suffix}"
             if self._content.setdefault(file, sha256) != sha256:
@@ -191,10 +189,8 @@ def _window(entry: Workloads) -> Window | None:
 
 def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
     """The checked parameters of what is generated. Raises InputError."""
-    try:
+    with errors_of(where):
         return kind(**given)
-    except InputError as error:
-        raise InputError(where, str(error)) from None
 
 
 def _distinct(files: Sequence[InputFile | Choice], where: str) -> None:
