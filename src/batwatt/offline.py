@@ -72,9 +72,9 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     """
     check_optimum(spec)
     with staging(spec.prefix) as inner:
-        found = plan_and_replay(spec, report)
-        found.write(inner)
-    return OptimumResult(found.figures.metrics, **found.bounds, prefix=spec.prefix, unavoidable=found.problem.raised)
+        plan = plan_and_replay(spec, report)
+        plan.write(inner)
+    return OptimumResult(plan.figures.metrics, **plan.bounds, prefix=spec.prefix, unavoidable=plan.problem.raised)
 
 
 class PlannedOutcome(Outcome):

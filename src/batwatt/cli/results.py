@@ -153,8 +153,8 @@ def metrics(
     slow = "nominal" if slowed else None
     inputs = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
     # a real Batsim runs profiles that ours does not
-    found = write_results(prefix, load(inputs, Needs(simulate=False)))
-    print_summary(prefix.name, found.metrics, {"prefix": str(prefix)}, found.rejections)
+    figures = write_results(prefix, load(inputs, Needs(simulate=False)))
+    print_summary(prefix.name, figures.metrics, {"prefix": str(prefix)}, figures.rejections)
 
 
 @tabular
@@ -194,12 +194,12 @@ def job_power(
     inputs = load(described, Needs(simulate=False))
     series, data = inputs.envelope, RunData(prefix)
     assert series is not None
-    found = job_power_figures(data, inputs.measured, inputs.platform, series)
+    figures = job_power_figures(data, inputs.measured, inputs.platform, series)
     if output is not None:
         trace = job_power_trace(data, inputs.measured, inputs.platform)
         write_columns(output, FILES["power"], dict(power_columns(trace, series)))
-    columns = columns_of(figures_of(JOB_POWER), records_of([found]))
-    show_table([Column("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **found}])
+    columns = columns_of(figures_of(JOB_POWER), records_of([figures]))
+    show_table([Column("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **figures}])
 
 
 @options_of

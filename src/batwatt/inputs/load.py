@@ -234,46 +234,46 @@ def unshared(workload: Workload) -> Workload:
 
 
 def capacity_of(
-    given: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
+    capacity: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
 ) -> Series:
-    """The machines alive out of `machines`, given, read or generated until long after the jobs. Raises InputError."""
-    if isinstance(given, Series):
+    """The machines alive out of `machines`, read or generated until long after the jobs. Raises InputError."""
+    if isinstance(capacity, Series):
         end_s = 2.0 * last_submission_s + BEYOND_S
-        return checked_capacity(series_on_clock(given, clock, end_s), machines, "capacity")
-    if isinstance(given, CapacitySpec):
-        return given.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
-    return read_capacity(given, machines)
+        return checked_capacity(series_on_clock(capacity, clock, end_s), machines, "capacity")
+    if isinstance(capacity, CapacitySpec):
+        return capacity.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
+    return read_capacity(capacity, machines)
 
 
 def envelope_of(
-    given: Path | EnvelopeSpec | Series,
+    envelope: Path | EnvelopeSpec | Series,
     platform: Platform,
     last_submission_s: float = 0.0,
     clock: Clock | None = None,
 ) -> Series:
-    """The power cap in W, given, read or generated until long after the jobs. Raises InputError."""
-    if isinstance(given, Series):
-        return series_on_clock(given, clock, 2.0 * last_submission_s + BEYOND_S)
-    if isinstance(given, EnvelopeSpec):
-        return given.on(clock).series(
+    """The power cap in W, read or generated until long after the jobs. Raises InputError."""
+    if isinstance(envelope, Series):
+        return series_on_clock(envelope, clock, 2.0 * last_submission_s + BEYOND_S)
+    if isinstance(envelope, EnvelopeSpec):
+        return envelope.on(clock).series(
             2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None
         )
-    return read_series(given)
+    return read_series(envelope)
 
 
 def signal_of(
-    given: SignalSpec | SignalIntegral | None, last_submission_s: float, clock: Clock | None = None
+    signal: SignalSpec | SignalIntegral | None, last_submission_s: float, clock: Clock | None = None
 ) -> SignalIntegral | None:
-    """A carbon or price signal, given or read, that is known at the last submission. Raises InputError."""
+    """A carbon or price signal until after the last submission. Raises InputError."""
     end_s = 2.0 * last_submission_s + BEYOND_S
-    if isinstance(given, SignalSpec):
-        signal: SignalIntegral | None = given.on(clock).integral(end_s)
+    if isinstance(signal, SignalSpec):
+        integral: SignalIntegral | None = signal.on(clock).integral(end_s)
     else:
-        signal = given and on_clock(given, clock).until(end_s)
-    if signal is not None and not signal.end_s > last_submission_s:
-        problem = f"the signal ends at {signal.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
-        raise InputError(signal.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
-    return signal
+        integral = signal and on_clock(signal, clock).until(end_s)
+    if integral is not None and not integral.end_s > last_submission_s:
+        problem = f"the signal ends at {integral.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
+        raise InputError(integral.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
+    return integral
 
 
 def machines_of(platform: Platform) -> dict[str, int]:

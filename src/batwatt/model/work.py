@@ -26,7 +26,7 @@ def run_times_s(workload: Workload, speed_flops: float) -> Floats:
 def _per_job(workload: Workload, of: Callable[[Delay | Parallel, int], float]) -> Floats:
     """A figure of each job on its hosts, summed over the parts of its profile; NaN if one of these is not simulated."""
     profiles = workload.profiles
-    known: dict[tuple[str, int], float] = {}
+    sums: dict[tuple[str, int], float] = {}
 
     def total(name: str, hosts: int) -> float:
         profile = profiles.get(name)
@@ -35,8 +35,8 @@ def _per_job(workload: Workload, of: Callable[[Delay | Parallel, int], float]) -
         if not isinstance(profile, Composed):
             return of(profile, hosts)
         key = (name, hosts)
-        if key not in known:
-            known[key] = profile.repeat * math.fsum(total(part, hosts) for part in profile.sequence)
-        return known[key]
+        if key not in sums:
+            sums[key] = profile.repeat * math.fsum(total(part, hosts) for part in profile.sequence)
+        return sums[key]
 
     return np.array([total(job.profile, job.hosts) for job in workload.jobs], dtype=np.float64)

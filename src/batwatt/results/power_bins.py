@@ -11,7 +11,7 @@ from batwatt.model.series import Series
 from batwatt.results.power import Comparison, Floats, PowerTrace, compare
 
 MOST = 2000
-"""So many intervals at most: about as many pixels as a figure is wide."""
+"""Largest number of intervals, about the pixels of the width of a figure."""
 
 
 @dataclass(frozen=True)

@@ -40,18 +40,18 @@ def write_metadata(
 
     `about`: what else there is to say about the engine.
     """
-    given = spec.inputs
-    first, *more = given.workloads
-    inputs: dict[str, Any] = {"workload": first, "events": given.events}
+    described = spec.inputs
+    first, *more = described.workloads
+    inputs: dict[str, Any] = {"workload": first, "events": described.events}
     inputs |= {f"workload w{number}": path for number, path in enumerate(more, 1)}
-    if isinstance(given.capacity, CapacitySpec):
-        inputs |= {f"capacity {path.name}": path for path in given.capacity.files()}
+    if isinstance(described.capacity, CapacitySpec):
+        inputs |= {f"capacity {path.name}": path for path in described.capacity.files()}
     else:
-        inputs["capacity"] = given.capacity
-    if not isinstance(given.platform, MachineSpec):
-        inputs["platform"] = given.platform
+        inputs["capacity"] = described.capacity
+    if not isinstance(described.platform, MachineSpec):
+        inputs["platform"] = described.platform
     # with all hosts, as then no platform is read
-    options = replace(spec, inputs=replace(given, hosts=HostChoice())).scheduler_options()
+    options = replace(spec, inputs=replace(described, hosts=HostChoice())).scheduler_options()
     for name in ("platform", "envelope", "reference"):
         option = options.get(name)
         # a scheduler of somebody else may mean something else by it
@@ -59,9 +59,9 @@ def write_metadata(
             inputs[name] = Path(option)
         elif isinstance(option, Series):
             inputs[name] = option
-    if isinstance(given.envelope, EnvelopeSpec):
-        inputs |= {f"envelope {path.name}": path for path in given.envelope.files()}
-    signals = {"carbon": given.carbon, "price": given.price}
+    if isinstance(described.envelope, EnvelopeSpec):
+        inputs |= {f"envelope {path.name}": path for path in described.envelope.files()}
+    signals = {"carbon": described.carbon, "price": described.price}
     for name, signal in signals.items():
         inputs[name] = signal.file.path if isinstance(signal, SignalSpec) else signal
     inputs |= {f"plugin {path.name}": path for path in spec.plugins}
@@ -73,23 +73,23 @@ def write_metadata(
         "engine_config": {name: getattr(config, name) for name in EngineConfig.__slots__},
         "scheduler": spec.scheduler_name,
         "options": {key: _option(value) for key, value in spec.options.items()},
-        "capacity": _named(given.capacity) if given.capacity is not None else None,
+        "capacity": _named(described.capacity) if described.capacity is not None else None,
         "inputs": {name: _input(content) for name, content in inputs.items() if content is not None},
-        "hosts": asdict(given.hosts),
-        "machines": asdict(given.platform) if isinstance(given.platform, MachineSpec) else None,
-        "window_s": [given.window.begin_s, given.window.end_s] if given.window else None,
+        "hosts": asdict(described.hosts),
+        "machines": asdict(described.platform) if isinstance(described.platform, MachineSpec) else None,
+        "window_s": [described.window.begin_s, described.window.end_s] if described.window else None,
         "begin": None if clock is None else clock.date,
-        "length_unit": given.length_unit,
-        "job_log": asdict(given.log),
-        "long_s": given.long_s,
-        "delays_to_flops": given.delays_to_flops,
+        "length_unit": described.length_unit,
+        "job_log": asdict(described.log),
+        "long_s": described.long_s,
+        "delays_to_flops": described.delays_to_flops,
         "seed": spec.options.get("seed"),
         "versions": {
             "python": python_platform.python_version(),
             **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
-        **({"envelope": str(given.envelope)} if isinstance(given.envelope, EnvelopeSpec) else {}),
+        **({"envelope": str(described.envelope)} if isinstance(described.envelope, EnvelopeSpec) else {}),
         **{name: str(signal) for name, signal in signals.items() if isinstance(signal, SignalSpec)},
         **(about or {}),
     }
@@ -106,21 +106,21 @@ def _option(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else _named(value)
 
 
-def _named(given: Any) -> str:
-    return given.source if isinstance(given, Series | SignalIntegral | Workload | Platform) else str(given)
+def _named(source: Any) -> str:
+    return source.source if isinstance(source, Series | SignalIntegral | Workload | Platform) else str(source)
 
 
-def _input(given: Path | Platform | Workload | Series | SignalIntegral) -> dict[str, str]:
+def _input(source: Path | Platform | Workload | Series | SignalIntegral) -> dict[str, str]:
     """An input by its content: a file, or an object that was built of one or in this process."""
-    if isinstance(given, Path):
-        return {"path": str(given), "sha256": hashlib.sha256(given.read_bytes()).hexdigest()}
-    if isinstance(given, Workload):
-        content = repr([(job.id, job.raw) for job in given.jobs] + [dict(given.raw_profiles)])
-    elif isinstance(given, SignalIntegral):
-        content = repr((given.edges_s.tolist(), given.values.tolist()))
+    if isinstance(source, Path):
+        return {"path": str(source), "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
+    if isinstance(source, Workload):
+        content = repr([(job.id, job.raw) for job in source.jobs] + [dict(source.raw_profiles)])
+    elif isinstance(source, SignalIntegral):
+        content = repr((source.edges_s.tolist(), source.values.tolist()))
     else:
-        content = repr((given.times_s, given.values) if isinstance(given, Series) else given.hosts)
-    return {"object": _named(given), "sha256": hashlib.sha256(content.encode()).hexdigest()}
+        content = repr((source.times_s, source.values) if isinstance(source, Series) else source.hosts)
+    return {"object": _named(source), "sha256": hashlib.sha256(content.encode()).hexdigest()}
 
 
 def version_of(package: str) -> str | None:

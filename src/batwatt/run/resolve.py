@@ -69,12 +69,12 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
     if inputs.capacity is not None and not {"capacity", "envelope"} & follows.keys():
         problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
-    envelope, given, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
+    envelope, option, long_s = (options.get(name) for name in ("envelope", "capacity", "long_s"))
     capacity = None
-    if "capacity" in follows and isinstance(given, str | Path) and given:
-        capacity = capacity_of_text(str(given))
+    if "capacity" in follows and isinstance(option, str | Path) and option:
+        capacity = capacity_of_text(str(option))
         if inputs.capacity is not None and capacity != inputs.capacity:
-            problem = f"{str(given)!r} is another one than --capacity {str(inputs.capacity)!r}"
+            problem = f"{str(option)!r} is another one than --capacity {str(inputs.capacity)!r}"
             raise InputError("option 'capacity'", problem, "give one of them")
     of_power = "envelope" in follows and "capacity" not in follows
     named = isinstance(envelope, str | Path | Series | EnvelopeSpec) and envelope not in ("", EVENTS)
@@ -187,15 +187,15 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
 def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
     """InputError for an instance that has run, or is given what it cannot take any more."""
     follows, inputs = _options_of(scheduler), spec.inputs
-    given = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(inputs, name))]
+    names = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(inputs, name))]
     settings = getattr(spec.scheduler, "settings", None)
-    given = [name for name in given if name in spec.options or getattr(settings, name, None) != getattr(inputs, name)]
+    names = [name for name in names if name in spec.options or getattr(settings, name, None) != getattr(inputs, name)]
     signals = (("carbon", "signal"), ("price", "price"))
-    given += [
+    names += [
         name for name, own in signals if own in follows and getattr(inputs, name) and not getattr(settings, own, 0)
     ]
-    if given or getattr(spec.scheduler, "bs", None) is not None:
-        problem = "has run already" if not given else f"has its options, got {', '.join(given)}, too"
+    if names or getattr(spec.scheduler, "bs", None) is not None:
+        problem = "has run already" if not names else f"has its options, got {', '.join(names)}, too"
         raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
 
 

@@ -227,11 +227,11 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
 
 def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
     """Write the series that are in no file: generated, given as an object, or a view of another (watts, machines)."""
-    inputs, given = resolved.inputs, resolved.spec.inputs
+    inputs, declared = resolved.inputs, resolved.spec.inputs
     capacity, envelope = inputs.capacity, inputs.envelope
-    if capacity is not None and not (isinstance(given.capacity, Path) and capacity.source == str(given.capacity)):
+    if capacity is not None and not (isinstance(declared.capacity, Path) and capacity.source == str(declared.capacity)):
         write_text(file_of(prefix, "capacity"), to_csv(capacity))
-    if envelope is not None and isinstance(given.envelope, EnvelopeSpec):
+    if envelope is not None and isinstance(declared.envelope, EnvelopeSpec):
         write_text(file_of(prefix, "envelope"), to_csv(envelope))
 
 

@@ -234,9 +234,9 @@ def check_inputs(cells: Sequence[Cell]) -> None:
     tried: set[object] = set()
 
     def new(thing: object) -> bool:
-        known = thing in tried
+        before = len(tried)
         tried.add(thing)
-        return not known
+        return len(tried) > before
 
     slots: dict[object, int] = {}
     for cell in cells:

@@ -147,7 +147,7 @@ def sources_of(names: Iterable[str]) -> dict[str, Path]:
     root = Path(batwatt.__file__).parent
     sources: dict[str, Path] = {}
     for name in names:
-        files = (file for found in root.glob(name) for file in (found.rglob("*") if found.is_dir() else [found]))
+        files = (file for path in root.glob(name) for file in (path.rglob("*") if path.is_dir() else [path]))
         sources.update((file.relative_to(root).as_posix(), file) for file in files if file.suffix in SUFFIXES)
     return sources
 
@@ -161,10 +161,10 @@ def digest_of_sources(sources: Mapping[str, Path], packages: Iterable[str]) -> s
 
 @cache
 def _digest_of_executable(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise InputError("batsim", f"{name!r} is not an executable on PATH", "install Batsim 4.x or give its path")
-    return hashlib.sha256(Path(found).read_bytes()).hexdigest()
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def expand(
@@ -182,20 +182,20 @@ def expand(
     for name, study in campaign.effective().items():
         place = f"{where}: studies.{name}"
         try:
-            found = list(_cells_of(name, study, sources, place))
+            own = list(_cells_of(name, study, sources, place))
         except MissingFileError as error:
             missing[name] = error
             continue
         for number, rule in enumerate(study.exclude):
             rule_place = f"{place}.exclude[{number}]"
-            dropped = _picked(found, rule, rule_place)
-            found = [cell for cell in found if id(cell) not in dropped]
-            if not found:
+            dropped = _picked(own, rule, rule_place)
+            own = [cell for cell in own if id(cell) not in dropped]
+            if not own:
                 raise InputError(rule_place, "leaves no run of the study", "correct or remove the rule")
         keep: set[int] = set()
         for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
-            keep |= _picked(found, rule, f"{place}.keep[{number}]")
-        for cell in found:
+            keep |= _picked(own, rule, f"{place}.keep[{number}]")
+        for cell in own:
             key = hashlib.sha256(canonical(cell.identity()).encode()).hexdigest()
             cells.append(replace(cell, key=key, keep=cell.keep or study.keep is True or id(cell) in keep))
     return cells, missing
@@ -203,10 +203,10 @@ def expand(
 
 def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
     """The `id` of the cells that a rule picks: every name in it has the value, or one of the values."""
-    known = {*AXES, *(option for cell in cells for option in cell.options)}
+    names = {*AXES, *(option for cell in cells for option in cell.options)}
     for name in rule:
-        if name not in known:
-            raise UnknownNameError(place, "column or option", name, known, "Correct the rule.")
+        if name not in names:
+            raise UnknownNameError(place, "column or option", name, names, "Correct the rule.")
     allowed = {name: wanted if isinstance(wanted, list) else [wanted] for name, wanted in rule.items()}
     picked = {id(cell) for cell in cells if all(cell.column(name) in values for name, values in allowed.items())}
     if not picked:
@@ -270,31 +270,31 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         axes = (setting.engines, seeds)
         if any(len(set(values)) < len(values) for values in axes):
             raise InputError(place, f"{setting.label!r}: an engine or a seed appears twice", "list each once")
-        found = _scheduler(setting, sources, f"{place}: {setting.label!r}")
+        scheduler = _scheduler(setting, sources, f"{place}: {setting.label!r}")
         for platform, workload, envelope, capacity, engine, seed in product(
             platforms, workloads, envelopes, capacities, *axes
         ):
             if capacity is not None and platform.name not in (capacity.platforms or (platform.name,)):
                 continue
-            takes = found.takes - setting.options.keys()
+            takes = scheduler.takes - setting.options.keys()
             yield Cell(
                 study=name,
                 label=setting.label,
                 platform=platform,
                 workload=workload,
                 envelope=envelope,
-                scheduler=found.name,
+                scheduler=scheduler.name,
                 options=setting.options,
                 seed=seed,
                 engine=engine,
                 engine_options=setting.engine_options,
                 events=events,
-                scheduler_file=found.file,
+                scheduler_file=scheduler.file,
                 depends=depends,
                 capacity=within(capacity, workload.inputs["window"]) if capacity else None,
                 reference=workload.reference if "reference" in takes else None,
                 given={name: value for name, value in (capacity.options if capacity else ()) if name in takes},
-                seed_option=found.seed_option if seed is not None else None,
+                seed_option=scheduler.seed_option if seed is not None else None,
                 keep=setting.keep,
             )
 
@@ -311,7 +311,7 @@ def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Scheduler:
     """A scheduler as declared, its file if it is not ours, the option by which it takes a seed, and ours' options."""
 
     name: str
@@ -320,24 +320,24 @@ class _Found:
     takes: frozenset[str] = frozenset()
 
 
-def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Found:
+def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Scheduler:
     """The scheduler of a setting. Raises InputError."""
     name = setting.scheduler
     if name == OPTIMUM:
-        return _Found(name, None, "seed")
+        return _Scheduler(name, None, "seed")
     file: InputFile | None = None
     if "/" in name or name.endswith(".py"):
         file = sources.file(name, place)
-        found = scheduler_class(str(file.path))
+        kind = scheduler_class(str(file.path))
     else:
         try:
-            found = scheduler_class(name)
+            kind = scheduler_class(name)
         except UnknownNameError as error:
             raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
-        if not issubclass(found, Scheduler):
-            file = sources.file(inspect.getfile(found), place)
-    takes = frozenset(found.Options.model_fields) if issubclass(found, Scheduler) else frozenset()
-    return _Found(name, file, _seed_option(found, setting.options), takes)
+        if not issubclass(kind, Scheduler):
+            file = sources.file(inspect.getfile(kind), place)
+    takes = frozenset(kind.Options.model_fields) if issubclass(kind, Scheduler) else frozenset()
+    return _Scheduler(name, file, _seed_option(kind, setting.options), takes)
 
 
 def _seed_option(scheduler: type[Any], options: Mapping[str, Any]) -> str | None:

@@ -168,9 +168,9 @@ def _optimum(spec: RunSpec) -> dict[str, Any]:
     # only such cells need the solver
     from batwatt.offline import run_optimum
 
-    found = run_optimum(spec)
-    bounds = {name: getattr(found, name) for name in BOUNDS}
-    return _figures(found.metrics) | {
+    optimum = run_optimum(spec)
+    bounds = {name: getattr(optimum, name) for name in BOUNDS}
+    return _figures(optimum.metrics) | {
         # a bound that was not found may be infinite, for which JSON has no name
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in bounds.items()

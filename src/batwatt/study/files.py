@@ -1,4 +1,4 @@
-"""Files known by their content, and values of the axes of a campaign."""
+"""Files with the digests of their content, and values of the axes of a campaign."""
 
 from __future__ import annotations
 

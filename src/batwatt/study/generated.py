@@ -71,15 +71,15 @@ def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | Non
         return {}
     if signal is None:
         return {}
-    found = bill(source.fractions(signal.end_s, 1).series, signal, budget.budget)
-    return {"cap_saved": found.saved, "cap_gained": found.gained}
+    shares = bill(source.fractions(signal.end_s, 1).series, signal, budget.budget)
+    return {"cap_saved": shares.saved, "cap_gained": shares.gained}
 
 
 def generated_capacities(
     entry: Capacities, where: str, base: Path, file: Callable[[str, str], InputFile]
 ) -> list[Choice]:
     """What an entry describes, for each point of its grid and each seed; `file` finds a file. Raises InputError."""
-    found = []
+    choices = []
     own = tuple(entry.platforms) if entry.platforms else None
     for point in points_of(entry.grid):
         seeds: Sequence[int | None] = entry.seeds or [None]
@@ -92,16 +92,16 @@ def generated_capacities(
             if spec is None:
                 kinds = ", ".join(f"{kind}:" for kind in KINDS)
                 raise InputError(where, f"{text!r} describes no capacity", f"it begins with one of {kinds}")
-            spec, files = _found(spec, where, base, file)
+            spec, files = _with_file(spec, where, base, file)
             name = filled(entry.name, point) if entry.name else _name(spec)
             name += "" if seed is None else f"-s{seed}"
             # a scheduler that has a seed gets that of the capacity, so that repetitions draw numbers of their own
             options = () if seed is None else ((SEED, seed),)
-            found.append(Choice(name, _digest(spec, files), name, {"capacity": spec}, files, options, own))
-    return found
+            choices.append(Choice(name, _digest(spec, files), name, {"capacity": spec}, files, options, own))
+    return choices
 
 
-def _found(
+def _with_file(
     spec: CapacitySpec, where: str, base: Path, file: Callable[[str, str], InputFile]
 ) -> tuple[CapacitySpec, tuple[InputFile, ...]]:
     """The spec with its file where it is, and the file."""
@@ -117,16 +117,16 @@ def _name(spec: CapacitySpec) -> str:
     """As in `walk-0.6-0.15-3600` (range, step, period) or `carbon-DE-0.7-1.2`: the file and what is said of it."""
     source = spec.source
     kind, _, words = spec.text.partition(":")
-    given = [(key, value) for key, mark, value in (word.partition("=") for word in words.split(",")) if mark]
+    pairs = [(key, value) for key, mark, value in (word.partition("=") for word in words.split(",")) if mark]
     if not isinstance(source, Varied):
         stems = [path.stem for path in spec.files()]
-        return "-".join([kind, *stems, *(value for key, value in given if key != "repeat")])
+        return "-".join([kind, *stems, *(value for key, value in pairs if key != "repeat")])
     variation = source.variation
     if kind == "constant":
         return f"{kind}-{number_text(variation.mean)}"
     sizes = [variation.range, *([variation.step_fraction] if kind == "walk" else []), variation.period_s]
     usual = ("range", "step", "period", SEED)
-    more = [f"{key}{value}" for key, value in given if key not in usual and not (key == "mean" and value == "0.7")]
+    more = [f"{key}{value}" for key, value in pairs if key not in usual and not (key == "mean" and value == "0.7")]
     return "-".join([kind, *(number_text(round(size, 9)) for size in sizes), *more])
 
 

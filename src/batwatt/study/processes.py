@@ -145,7 +145,7 @@ def run_safely(
     failed: Callable[[Given, str], Result],
     method: str | None = None,
 ) -> Iterator[Result]:
-    """Results as of `in_processes`. An item whose process dies is told to `again`, and runs alone at the end.
+    """Results as of `in_processes`. Call `again` with an item whose process dies; it runs alone at the end.
 
     An item whose process has died `DEATHS` times has the result that `failed` makes of a text.
     """
@@ -265,10 +265,10 @@ def _children_allowed() -> Iterator[None]:
 
 def cpu_count() -> int:
     """How many cores this process may use: by its affinity, and by the quota of its container."""
-    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         numbers = QUOTAS[0].read_text() if QUOTAS[0].exists() else " ".join(path.read_text() for path in QUOTAS[1:])
         quota, period = (int(word) for word in numbers.split())
     except (OSError, ValueError):
-        return found  # no such files, or `max`
-    return max(1, min(found, -(-quota // period))) if quota > 0 and period > 0 else found
+        return cores  # no such files, or `max`
+    return max(1, min(cores, -(-quota // period))) if quota > 0 and period > 0 else cores

@@ -1,4 +1,4 @@
-"""The files that a campaign reads, each known by its content, and what it generates."""
+"""The files that a campaign reads, each with the digest of its content, and what it generates."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Sources:
     def __init__(self, base: Path, generated: Path) -> None:
         self._base = base
         self._generated = generated
-        self._known: dict[Path, InputFile] = {}
+        self._files: dict[Path, InputFile] = {}
         self._made: dict[tuple[Any, int], InputFile] = {}
         self._content: dict[str, str] = {}
 
@@ -50,19 +50,19 @@ class Sources:
         """One file. Raises InputError."""
         path = Path(self._base, name)
         path = path.resolve() if is_file(path) else Path(os.path.abspath(path))  # noqa: PTH100
-        if path not in self._known:
+        if path not in self._files:
             sha256 = digest_of(path)
             if sha256 is None:
                 reason = "cannot be read" if is_file(path) or is_folder(path) else "is not there"
                 readme = path.with_name("README.md")
                 hint = f"see {readme}" if is_file(readme) else "paths are relative to the YAML file"
                 raise MissingFileError(where, f"the file {name!r} {reason} ({path})", hint)
-            self._known[path] = InputFile(path.stem, path, name, sha256)
-        return self._known[path]
+            self._files[path] = InputFile(path.stem, path, name, sha256)
+        return self._files[path]
 
     def files(self, patterns: Sequence[str], where: str) -> list[InputFile]:
         """The files of paths and globs (each sorted), in the order of the patterns. Raises InputError."""
-        found: list[InputFile] = []
+        files: list[InputFile] = []
         for pattern in patterns:
             if glob.has_magic(pattern):
                 # pathlib's glob takes no absolute pattern and no `..` in it
@@ -72,61 +72,61 @@ class Sources:
                     raise MissingFileError(where, f"no file matches {pattern!r}", hint)
             else:
                 names = [pattern]
-            found += [self.file(name, where) for name in names]
-        _distinct(found, where)
-        return found
+            files += [self.file(name, where) for name in names]
+        _distinct(files, where)
+        return files
 
     def platforms(self, declared: Sequence[Platforms], where: str) -> list[Choice]:
         """Platform files and machines in their order. Raises InputError."""
-        found: list[Choice] = []
+        choices: list[Choice] = []
         for number, entry in enumerate(declared):
             if entry.files:
                 hosts = HostChoice(entry.master_host or MASTER_HOST, entry.mmax)
                 files = self.files([entry.files], where)
-                found += [Choice.of(file, {"platform": file.path, "hosts": hosts}) for file in files]
+                choices += [Choice.of(file, {"platform": file.path, "hosts": hosts}) for file in files]
             else:
                 machines = _made(f"{where}[{number}]", MachineSpec, machines=entry.machines, cores=entry.cores)
                 name = f"{machines.machines}x{machines.cores}"
                 sha256 = hashlib.sha256(canonical(asdict(machines)).encode()).hexdigest()
-                found.append(Choice(name, sha256, name, {"platform": machines}))
-        _distinct(found, where)
-        return found
+                choices.append(Choice(name, sha256, name, {"platform": machines}))
+        _distinct(choices, where)
+        return choices
 
     def workloads(self, declared: Sequence[Workloads], where: str) -> list[Choice]:
         """Workload files, traces and generated workloads in their order. Raises InputError."""
-        found: list[Choice] = []
+        choices: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             kind = next((kind for kind in GENERATORS if getattr(entry, kind, None) is not None), None)
-            found += self._given(entry, place) if kind is None else self._generated_workloads(entry, kind, place)
-        _distinct(found, where)
-        return found
+            choices += self._files_of(entry, place) if kind is None else self._generated_workloads(entry, kind, place)
+        _distinct(choices, where)
+        return choices
 
     def capacities(self, declared: Sequence[Capacities], where: str) -> list[Choice]:
         """Files of capacities, generated walks and those that texts describe in their order. Raises InputError."""
-        found: list[Choice] = []
+        choices: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
             own = tuple(entry.platforms) if entry.platforms else None
             if entry.files:
                 files = self.files([entry.files], place)
-                found += [Choice.of(file, {"capacity": file.path}, platforms=own) for file in files]
+                choices += [Choice.of(file, {"capacity": file.path}, platforms=own) for file in files]
                 continue
             if entry.spec is not None:
                 for spec in generated_capacities(entry, place, self._base, self.file):
                     # as where a step of 0.05 is a quarter of the range of 0.2
-                    if (spec.name, spec.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in found):
-                        found.append(spec)
+                    if (spec.name, spec.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in choices):
+                        choices.append(spec)
                 continue
             for walk, seed, file in self._of_seeds("walk", entry.walk or {}, entry.seeds or (), place):
                 options = (("always", walk.mean - walk.range), ("seed", seed))
-                found.append(Choice.of(file, {"capacity": file.path}, options=options, platforms=own))
-        _distinct(found, where)
-        return found
+                choices.append(Choice.of(file, {"capacity": file.path}, options=options, platforms=own))
+        _distinct(choices, where)
+        return choices
 
-    def _given(self, entry: Workloads, where: str) -> list[Choice]:
-        found = self.files([entry.files or entry.trace or ""], where)
-        for file in found:
+    def _files_of(self, entry: Workloads, where: str) -> list[Choice]:
+        files = self.files([entry.files or entry.trace or ""], where)
+        for file in files:
             if is_trace(file.path) != (entry.trace is not None):
                 problem = f"the file {file.shown!r} is {'no' if entry.trace else 'a'} trace of jobs by its name"
                 hint = "declare workloads as a path, traces (.txt, .csv, .swf) as `trace: PATH`"
@@ -134,26 +134,26 @@ class Sources:
         reference = self.file(entry.reference, where) if entry.reference else None
         log = _made(where, LogOptions, begin=entry.begin, tz=entry.tz or USUAL.tz)
         inputs = {"window": _window(entry), "length_unit": entry.length_unit or "s", "log": log}
-        return [Choice.of(file, inputs | {"workloads": (file.path,)}, reference=reference) for file in found]
+        return [Choice.of(file, inputs | {"workloads": (file.path,)}, reference=reference) for file in files]
 
     def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[Choice]:
-        given, reference = getattr(entry, kind), None
+        parameters, reference = getattr(entry, kind), None
         if entry.reference_seed is not None:
-            [(_, _, reference)] = self._of_seeds(kind, given, [entry.reference_seed], where)
-        found = []
-        for params, _, file in self._of_seeds(kind, given, entry.seeds or (), where, entry.grid, entry.name):
+            [(_, _, reference)] = self._of_seeds(kind, parameters, [entry.reference_seed], where)
+        choices = []
+        for params, _, file in self._of_seeds(kind, parameters, entry.seeds or (), where, entry.grid, entry.name):
             if entry.window and not entry.window[0] < getattr(params, "end_s", math.inf):
                 problem = f"the window begins at {entry.window[0]:g} s, the trace ends at {params.end_s:g} s"
                 raise InputError(where, problem, "move the window")
             log = OWN_ZERO if is_trace(file.path) else USUAL
             inputs = {"workloads": (file.path,), "window": _window(entry), "log": log}
-            found.append(Choice.of(file, inputs, reference=reference))
-        return found
+            choices.append(Choice.of(file, inputs, reference=reference))
+        return choices
 
     def _of_seeds(
         self,
         kind: str,
-        given: Mapping[str, Any],
+        parameters: Mapping[str, Any],
         seeds: Iterable[int],
         where: str,
         grid: Mapping[str, Sequence[Any]] | None = None,
@@ -162,15 +162,15 @@ class Sources:
         """Parameters, seed and file of what is generated for each point of a grid and each seed. Raises InputError."""
         generator = GENERATORS[kind]
         for point in points_of(grid):
-            params = _made(where, generator.parameters, **given, **point)
+            params = _made(where, generator.parameters, **parameters, **point)
             stem = filled(name, point) if name else "-".join([generator.stem(params), *map(plain, point.values())])
             for seed in seeds:
                 yield params, seed, self._generated_file(generator, params, seed, f"{stem}-{seed}", where)
 
     def _generated_file(self, generator: Generator, params: Any, seed: int, name: str, where: str) -> InputFile:
         """The file of these parameters and this seed, which is generated once."""
-        known = self._made.get((params, seed))
-        if known is None or known.name != name:
+        input_file = self._made.get((params, seed))
+        if input_file is None or input_file.name != name:
             with errors_of(where):
                 text = generator.text(params, seed)
             sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -179,18 +179,18 @@ class Sources:
                 # another study has other parameters under this name
                 file = f"{name}-{sha256[:12]}{generator.suffix}"
             path = (self._generated / file).resolve()
-            known = self._made[params, seed] = InputFile(name, path, file, sha256, text)
-        return known
+            input_file = self._made[params, seed] = InputFile(name, path, file, sha256, text)
+        return input_file
 
 
 def _window(entry: Workloads) -> Window | None:
     return Window(*entry.window) if entry.window else None
 
 
-def _made(where: str, kind: type[Any], /, **given: Any) -> Any:
+def _made(where: str, kind: type[Any], /, **parameters: Any) -> Any:
     """The checked parameters of what is generated. Raises InputError."""
     with errors_of(where):
-        return kind(**given)
+        return kind(**parameters)
 
 
 def _distinct(files: Sequence[InputFile | Choice], where: str) -> None:
