@@ -35,6 +35,7 @@ COMMANDS = {
         "carbon": "carbon:carbon",
     },
     "Real Batsim": {"serve": "serve:serve_command", "engine": "serve:engine_command"},
+    "Real Slurm": {"slurm": "slurm:slurm"},
     "Make inputs": {
         "convert": "inputs:convert",
         "events": "inputs:events",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from batwatt.checks import shown, validated
 from batwatt.errors import InputError
 from batwatt.files import read_text
+from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_text import document, host_xml
 from batwatt.model.machines import MIN_SWITCH_S, SLEEP_SPEED, State, described, switch_speed
 from batwatt.units import speed_text
@@ -60,13 +61,16 @@ class ServerState(BaseModel):
 class ServerType(BaseModel):
     """Servers that are alike: their p-states and, all five or none, the power in W asleep and the cost of transitions.
 
+    `nodes` names the hosts as Slurm does, such as `n[01-16]`; else there are `count` of them, `NAME-1` and so on.
+
     `off_s` and `off_j` are the duration (s) and energy (J) of falling asleep, `on_s` and `on_j` of waking up.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,62}$")]
-    count: Annotated[int, Field(ge=1, le=MAX_COUNT)]
+    count: Annotated[int, Field(ge=1, le=MAX_COUNT)] = 1
+    nodes: str | None = None
     states: Annotated[list[ServerState], Field(min_length=1)]
     cores: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     sleep_w: NotNegative | None = None
@@ -82,9 +86,22 @@ class ServerType(BaseModel):
             raise ValueError(f"servers that sleep need {', '.join(missing)} too")
         return self
 
+    @model_validator(mode="after")
+    def _nodes_or_count(self) -> ServerType:
+        if self.nodes is None:
+            if "count" not in self.model_fields_set:
+                raise ValueError("needs count, or nodes")
+        elif "count" in self.model_fields_set:
+            raise ValueError("has both count and nodes")
+        elif not expand(self.nodes):
+            raise ValueError("nodes names no host")
+        return self
+
     @property
     def host_names(self) -> tuple[str, ...]:
-        """Names of the hosts, padded with zeros so that their order as texts is their order as numbers."""
+        """Names of the hosts; without `nodes` padded with zeros, so that their order as texts is that as numbers."""
+        if self.nodes is not None:
+            return expand(self.nodes)
         width = len(str(self.count))
         return tuple(f"{self.name}-{number:0{width}d}" for number in range(1, self.count + 1))
 
@@ -120,7 +137,7 @@ def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
     names = [server.name for server in types]
     if len(set(names)) != len(names) or not names:
         raise InputError(title, "server types must have distinct names, and be at least one", "rename them")
-    counts = ", ".join(f"{server.count} {server.name}" for server in types)
+    counts = ", ".join(f"{len(server.host_names)} {server.name}" for server in types)
     comment = "".join(char if char.isprintable() else " " for char in f"{title}: {counts}.")
     comment = re.sub("--+", "-", " ".join(comment.split()))
     lines: list[str] = []

@@ -1,0 +1,174 @@
+"""A day on a real Slurm of 16 toy nodes, 60 times as fast, against `batwatt run` of the same jobs.
+
+python bench/slurm_day.py SCHEDULER [--options JSON] [--socket COMMAND] [--hours H] [-o FOLDER]
+
+Prints a line of JSON: jobs started, energy, energy above the cap, differences of starts, the time of a poll. Needs root
+and Debian's slurmctld, slurmd, slurm-client and munge; a day takes 24 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+from toy_cluster import ToyCluster  # type: ignore[import-not-found]  # a helper of the tests
+
+NODES, SPEED = 16, 60.0
+SERVERS = """\
+[[server]]
+name = "node"
+nodes = "n[1-16]"
+states = [["1Gf", 200, 95]]
+sleep_w = 9
+off_s = 720
+off_j = 72000
+on_s = 240
+on_j = 36000
+"""
+
+
+def jobs_of_a_day(hours: float, seed: int) -> list[tuple[float, float, int, int]]:
+    """Return (submission in s, run time in s, nodes, limit in min of the toy cluster) of jobs at a load of 0.65."""
+    draw = random.Random(seed)
+    work_s, jobs = 0.65 * NODES * hours * 3600.0, []
+    while work_s > 0.0:
+        run_s = round(min(14_000.0, draw.lognormvariate(8.0, 0.9)))
+        nodes = draw.choice((1, 1, 1, 2, 2, 4, 8))
+        # Slurm's limits are whole minutes, hours at this speed
+        jobs.append(
+            (draw.random() * hours * 3600.0 * 0.9, run_s, nodes, math.ceil(run_s / 3600.0) + draw.randint(0, 2))
+        )
+        work_s -= run_s * nodes
+    return sorted(jobs)
+
+
+def series_of_a_day(hours: float) -> list[tuple[int, int]]:
+    """Return (time in s, power in W) of a cap like that of a solar plant with a base, each half hour."""
+    rows = []
+    for step in range(int(hours * 2)):
+        sun = max(0.0, math.sin(math.pi * ((step / 2.0) % 24.0 - 6.0) / 12.0))
+        rows.append((step * 1800, int(900 + 2400 * sun)))
+    return rows
+
+
+def write_inputs(folder: Path, jobs: list[tuple[float, float, int, int]], hours: float, flops: bool) -> None:
+    """Write the cap in W and in machines, and the workload for `batwatt run`."""
+    rows = series_of_a_day(hours)
+    (folder / "watts.csv").write_text("time_s,power_w\n" + "".join(f"{time_s},{watts}\n" for time_s, watts in rows))
+    machines = [(time_s, min(NODES, int((watts - 9 * NODES) / 191))) for time_s, watts in rows]
+    (folder / "machines.csv").write_text("time_s,machines\n" + "".join(f"{t},{count}\n" for t, count in machines))
+    profiles, entries = {}, []
+    for number, (submit_s, run_s, nodes, limit) in enumerate(jobs, 1):
+        kind: dict[str, Any] = {"type": "delay", "delay": run_s}
+        if flops:
+            kind = {"type": "parallel_homogeneous", "cpu": run_s * 1e9, "com": 0.0}
+        profiles[f"p{run_s}"] = kind
+        entries.append(
+            {"id": str(number), "subtime": submit_s, "walltime": limit * 3600.0, "res": nodes, "profile": f"p{run_s}"}
+        )
+    (folder / "jobs.json").write_text(json.dumps({"nb_res": NODES, "jobs": entries, "profiles": profiles}))
+
+
+def submit(cluster: ToyCluster, jobs: list[tuple[float, float, int, int]]) -> None:
+    """Submit the jobs at their times."""
+    began = time.monotonic()
+    for submit_s, run_s, nodes, limit in jobs:
+        time.sleep(max(0.0, submit_s / SPEED - (time.monotonic() - began)))
+        cluster.submit(run_s / SPEED, nodes, limit_min=limit)
+
+
+def main() -> None:
+    """Run the day."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scheduler")
+    parser.add_argument("--options", default="{}", help="JSON; {folder} in it is that of watts.csv and machines.csv")
+    parser.add_argument("--socket", default="", help="command of a scheduler that listens; {port} in it is its port")
+    parser.add_argument("--hours", type=float, default=24.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/slurm-day"))
+    chosen = parser.parse_args()
+    folder = (chosen.output / chosen.scheduler).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    jobs = jobs_of_a_day(chosen.hours, chosen.seed)
+    write_inputs(folder, jobs, chosen.hours, flops=not chosen.socket)
+    options = json.loads(chosen.options.replace("{folder}", str(folder)))
+    batwatt = [sys.executable, "-m", "batwatt"]
+    (folder / "servers.toml").write_text(SERVERS)
+    server = None
+    with ToyCluster(Path(tempfile.mkdtemp(prefix="day-")) / "slurm", NODES, min_job_age_s=100_000) as cluster:
+        platform = str(folder / "green.xml")
+        subprocess.run(
+            [*batwatt, "slurm", "platform", str(folder / "servers.toml"), "-o", platform],
+            env=cluster.environment,
+            check=True,
+        )
+        words = [*batwatt, "slurm", "run", "-p", platform, "--partition", "green", "-e", str(folder / "slurm"),
+                 "--fresh", "--operate", "--once", "--speed", str(SPEED), "--poll", "0.5", "--json",
+                 "--envelope", str(folder / "watts.csv")]  # fmt: skip
+        if chosen.socket:
+            port = cluster.ports + NODES + 2
+            server = subprocess.Popen(
+                shlex.split(chosen.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL
+            )
+            words += ["--socket", f"tcp://localhost:{port}"]
+        else:
+            words += ["-s", chosen.scheduler, "-o", json.dumps(options)]
+        thread = threading.Thread(target=submit, args=(cluster, jobs), daemon=True)
+        thread.start()
+        done = subprocess.run(words, env=cluster.environment, stdout=subprocess.PIPE, text=True, check=True)
+        if server is not None:
+            server.terminate()
+    result = {"scheduler": chosen.scheduler, "jobs": len(jobs), **json.loads(done.stdout)[-1]}
+    if not chosen.socket:
+        result |= compared(folder, chosen.scheduler, options, batwatt)
+    print(json.dumps(result))
+
+
+def compared(folder: Path, scheduler: str, options: dict[str, Any], batwatt: list[str]) -> dict[str, Any]:
+    """Run the same jobs on the embedded engine; return how the starts differ, in s of the session."""
+    series = [] if "capacity" in options or "envelope" in options else ["--envelope", str(folder / "watts.csv")]
+    subprocess.run(
+        [*batwatt, "run", "-p", str(folder / "green.xml"), "-w", str(folder / "jobs.json"), "-s", scheduler,
+         "-o", json.dumps(options), *series, "-e", str(folder / "simulated")],
+        stdout=subprocess.DEVNULL, check=True,
+    )  # fmt: skip
+    with (folder / "simulated_jobs.csv").open() as file:
+        simulated: dict[int, float] = {}
+        for row in csv.DictReader(file):
+            number = int(row["job_id"].partition("#")[0])
+            if row["starting_time"]:
+                wait_s = float(row["starting_time"]) - float(row["submission_time"])
+                simulated[number] = min(simulated.get(number, math.inf), wait_s)
+    with (folder / "slurm_starts.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["start_s"]]
+        real = {int(row["job"]): float(row["start_s"]) - float(row["submit_s"]) for row in rows}
+    both = sorted(set(simulated) & set(real))
+    # of waits: the jobs are submitted a second or two before the session begins
+    differences = np.array([real[number] - simulated[number] for number in both])
+    return {
+        "started_in_both": len(both),
+        "simulated_only": len(set(simulated) - set(real)),
+        "median_difference_s": round(float(np.percentile(differences, 50))),
+        "p10_difference_s": round(float(np.percentile(differences, 10))),
+        "p90_difference_s": round(float(np.percentile(differences, 90))),
+        "p90_of_absolute_s": round(float(np.percentile(np.abs(differences), 90))),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""A real Slurm behind a Batsim-compatible scheduler."""

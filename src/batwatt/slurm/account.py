@@ -1,0 +1,215 @@
+"""What a session measures: energy, energy above the cap, and the starts of jobs, by Slurm and by the scheduler."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from batwatt.model.platform import Host, Platform
+from batwatt.slurm.facts import SlurmNode, Snapshot
+from batwatt.units import J_PER_KWH
+
+STARTS = (
+    "job",
+    "user",
+    "nodes",
+    "submit_s",
+    "start_s",
+    "end_s",
+    "state",
+    "slurm_start_s",
+    "slurm_end_s",
+    "slurm_state",
+)
+POWER = ("time_s", "cap_w", "watts", "slurm_watts")
+
+
+@dataclass
+class Energy:
+    """Integrals over time of a power in W that holds until the next sample."""
+
+    joules: float = 0.0
+    above_j: float = 0.0
+    worst_w: float = 0.0
+    carbon_g: float = 0.0
+    cost: float = 0.0
+    watts: float = math.nan
+
+    def sample(
+        self, lasted_s: float, cap_w: float | None, carbon: float | None, price: float | None, watts: float
+    ) -> None:
+        """Count the last sample for the time that it lasted, and take the next."""
+        if not math.isnan(self.watts):
+            joules = self.watts * lasted_s
+            above_w = 0.0 if cap_w is None else max(0.0, self.watts - cap_w)
+            self.joules += joules
+            self.above_j += above_w * lasted_s
+            self.worst_w = max(self.worst_w, above_w)
+            self.carbon_g += joules / J_PER_KWH * (carbon or 0.0)
+            self.cost += joules / J_PER_KWH * (price or 0.0)
+        self.watts = watts
+
+
+def host_w(host: Host, node: SlurmNode, pstate: int) -> float:
+    """Return the power of a host in W by the model of the platform; a node with jobs draws its full power."""
+    sleep = host.sleep_of.get(pstate) or (host.sleeps[0] if host.sleeps else None)
+    if node.off:
+        return host.pstates[sleep.sleep].idle_w if sleep else 0.0
+    if node.switching_on and sleep:
+        return host.pstates[sleep.switch_on].full_w
+    if node.switching_off and sleep and not node.busy:
+        return host.pstates[sleep.switch_off].full_w
+    if node.broken and not node.busy and not node.up:
+        return 0.0
+    state = host.pstates[pstate if pstate in host.compute else host.compute[0]]
+    return state.power_w(1.0 if node.busy else 0.0)
+
+
+def watts_of(platform: Platform, snapshot: Snapshot, pstates: Sequence[int]) -> float:
+    """Return the power of all hosts in W."""
+    pairs = zip(platform.hosts, pstates, strict=True)
+    return sum(host_w(host, snapshot.nodes[host.name], pstate) for host, pstate in pairs)
+
+
+@dataclass
+class _Row:
+    user: str
+    nodes: int
+    submit_s: float
+    start_s: float = math.nan
+    end_s: float = math.nan
+    state: str = ""
+    slurm_start_s: float = math.nan
+    slurm_end_s: float = math.nan
+    slurm_state: str = ""
+
+
+@dataclass
+class Account:
+    """The account of a session. With `shadow`, Slurm's own power and starts are counted apart.
+
+    Files: PREFIX_starts.csv, a row as soon as a job is over, and PREFIX_power.csv; times are in s of the session.
+    """
+
+    platform: Platform
+    prefix: Path
+    shadow: bool
+    energy: Energy = field(default_factory=Energy)
+    slurm: Energy = field(default_factory=Energy)
+    last_s: float = math.nan
+    first_s: float = math.nan
+    cap_w: float | None = None
+    capped: bool = False
+    _signals: tuple[float | None, float | None] = (None, None)
+    _rows: dict[str, _Row] = field(default_factory=dict)
+    _over: set[str] = field(default_factory=set)
+    waits: dict[str, list[float]] = field(default_factory=lambda: {"": [], "slurm": []})
+    """Wait of each job that has started, in s, by the scheduler and by Slurm."""
+    _files: dict[str, TextIO] = field(default_factory=dict)
+    _power: tuple[object, ...] = ()
+
+    def open(self) -> None:
+        """Open the files, and go on with those of a session that is resumed."""
+        self.prefix.parent.mkdir(parents=True, exist_ok=True)
+        for stem, names in (("starts", STARTS), ("power", POWER)):
+            path = self.prefix.with_name(f"{self.prefix.name}_{stem}.csv")
+            new = not path.exists() or not path.stat().st_size
+            self._files[stem] = path.open("a", encoding="utf-8", newline="")
+            if new:
+                self._write(stem, names)
+
+    def _write(self, stem: str, row: Iterable[object]) -> None:
+        cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row]
+        csv.writer(self._files[stem], lineterminator="\n").writerow(
+            [f"{cell:.3f}" if isinstance(cell, float) else cell for cell in cells]
+        )
+        self._files[stem].flush()
+
+    def power(
+        self,
+        now_s: float,
+        watts: float,
+        slurm_watts: float,
+        cap_w: float | None,
+        carbon: float | None,
+        price: float | None,
+    ) -> None:
+        """Take a sample of the power in W."""
+        if math.isnan(self.first_s):
+            self.first_s = self.last_s = now_s
+        lasted_s = max(0.0, now_s - self.last_s)
+        self.energy.sample(lasted_s, self.cap_w, *self._signals, watts)
+        self.slurm.sample(lasted_s, self.cap_w, *self._signals, slurm_watts)
+        self.last_s, self.cap_w, self._signals = now_s, cap_w, (carbon, price)
+        self.capped |= cap_w is not None
+        power = (cap_w if cap_w is not None else math.nan, watts, slurm_watts if self.shadow else math.nan)
+        if repr(power) != repr(self._power):
+            self._power = power
+            self._write("power", (now_s, *power))
+
+    def jobs(self, snapshot: Snapshot, real: Snapshot | None, time_of: object) -> None:
+        """Note what has become of the jobs; `time_of` turns a date in s since 1970 into a time of the session."""
+        assert callable(time_of)
+        for number, job in snapshot.jobs.items():
+            if not job.handed or number in self._over:
+                continue
+            row = self._rows.get(number)
+            if row is None:
+                if job.ended:
+                    self._over.add(number)
+                    continue
+                row = self._rows[number] = _Row(job.user, job.nodes, time_of(job.submit_s))
+            if job.hosts and math.isnan(row.start_s):
+                row.start_s = time_of(job.start_s)
+                self.waits[""].append(row.start_s - row.submit_s)
+            if job.ended:
+                row.end_s, row.state = time_of(job.end_s), job.state
+            theirs = real.jobs.get(number) if real is not None else None
+            if theirs is not None:
+                if theirs.hosts and math.isnan(row.slurm_start_s):
+                    row.slurm_start_s = time_of(theirs.start_s)
+                    self.waits["slurm"].append(row.slurm_start_s - row.submit_s)
+                if theirs.ended:
+                    row.slurm_end_s, row.slurm_state = time_of(theirs.end_s), theirs.state
+            if row.state and (not self.shadow or row.slurm_state):
+                self._finish(number)
+        # Slurm forgets jobs that are over
+        self._over &= set(snapshot.jobs)
+
+    def _finish(self, number: str) -> None:
+        row = self._rows.pop(number)
+        self._over.add(number)
+        self._write("starts", (number, *vars(row).values()))
+
+    def close(self) -> None:
+        """Write the rows of jobs that are not over, and close the files."""
+        for number in list(self._rows):
+            self._finish(number)
+        for file in self._files.values():
+            file.close()
+        self._files.clear()
+
+    def records(self) -> list[dict[str, float | str | None]]:
+        """Return a record of figures in SI units for the scheduler, before it with `shadow` one for Slurm."""
+        sides = [("Slurm", self.slurm, self.waits["slurm"])] if self.shadow else []
+        sides.append(("scheduler", self.energy, self.waits[""]))
+        return [
+            {
+                "by": name,
+                "jobs_started": len(waits),
+                "median_wait_s": float(np.percentile(waits, 50)) if waits else None,
+                "p95_wait_s": float(np.percentile(waits, 95)) if waits else None,
+                "energy_j": energy.joules,
+                "energy_above_cap_j": energy.above_j if self.capped else None,
+                "most_above_cap_w": energy.worst_w if self.capped else None,
+                "carbon_g": energy.carbon_g or None,
+                "cost": energy.cost or None,
+            }
+            for name, energy, waits in sides
+        ]

@@ -1,0 +1,262 @@
+"""What was told to the scheduler and what it decided: the state that a restart rebuilds from the journal.
+
+Events and decisions are applied when they are written to the journal, and again, in the same order, when it is read.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from batwatt.engine import events as ev
+from batwatt.errors import IllegalDecisionError
+from batwatt.model import hostset
+from batwatt.model.platform import Platform
+
+WORKLOAD = "slurm"
+Status = Literal["waiting", "void", "starting", "killing", "aside", "over"]
+_ID = re.compile(rf"{WORKLOAD}!(\d+(?:_\d+)?)(?:@(\d+))?(?:#\d+)?")
+
+
+@dataclass(slots=True)
+class Task:
+    """An attempt of a Slurm job under its name for the scheduler.
+
+    `waiting`: announced; `void`: it cannot start any more, which the scheduler learns when it starts it; `starting`:
+    started by the scheduler, until it ends; `killing`; `aside`: rejected; `over`.
+    """
+
+    id: str
+    number: str
+    hosts: int
+    status: Status = "waiting"
+    mask: int = 0
+    metadata: str = ""
+    # the rest is of this process only
+    launched_s: float = -1.0
+    """When Slurm was asked to start it, monotonic; below 0: not yet."""
+    restarts: int = 0
+    """How often Slurm had put it back into the queue then."""
+    began_s: float = -1.0
+    """When it began to run in Slurm, in s since 1970; below 0: not yet."""
+    asked: bool = False
+    """Whether Slurm was asked for what the status says: to end it, to comment on it."""
+    signalled_s: float = -1.0
+
+
+class Book:
+    """The tasks by id, the calls asked for, and the p-states of the hosts."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.platform = platform
+        self.everyone = hostset.span(0, len(platform) - 1)
+        self.tasks: dict[str, Task] = {}
+        self.present: dict[str, Task] = {}
+        """The last attempt of each Slurm job, by its number."""
+        self.generations: dict[str, int] = {}
+        self.shapes: dict[str, tuple[int, float]] = {}
+        """Nodes and walltime in s of each job as it was announced last."""
+        self.calls: list[float] = []
+        self.pstate = [host.initial_pstate for host in platform.hosts]
+        """The p-state that each host was asked to be in last."""
+        self.switching = 0
+        """The hosts on their way there."""
+        self.requests: list[tuple[int, int]] = []
+        """Hosts and p-state of each request that was not acknowledged."""
+        self.away = 0
+        """The hosts of which the scheduler knows that they are out of service."""
+        self.values: dict[str, tuple[float, float]] = {}
+        """The last value told of each signal, and when, in s."""
+        self.queries = 0
+        self.killed: set[str] = set()
+        """The numbers of jobs whose kill has been told, and that the scheduler may submit again."""
+
+    # events -----------------------------------------------------------------------------------------------------
+
+    def tell(self, events: Iterable[ev.Event]) -> None:
+        """Apply events."""
+        for event in events:
+            if isinstance(event, ev.JobSubmitted):
+                raw, number = event.job, number_of(event.job_id)
+                self.shapes[number] = (raw["res"], raw.get("walltime", -1))
+                self._add(Task(event.job_id, number, raw["res"]))
+            elif isinstance(event, ev.JobCompleted):
+                self._end(self.tasks[event.job_id], event.state == "COMPLETED_KILLED")
+            elif isinstance(event, ev.RequestedCall):
+                heapq.heappop(self.calls)
+            elif isinstance(event, ev.ResourceStateChanged):
+                self._acknowledged(hostset.from_text(event.resources), int(event.state))
+            elif isinstance(event, ev.Answer):
+                self.queries = 0
+            elif isinstance(event, ev.Notified):
+                self._notified(event)
+
+    def _acknowledged(self, mask: int, state: int) -> None:
+        left = [(hosts & ~mask if goal == state else hosts, goal) for hosts, goal in self.requests]
+        self.requests = [request for request in left if request[0]]
+        self.switching &= ~mask
+
+    def complete(self, arrived: int) -> list[tuple[int, int]]:
+        """Return hosts and p-state of each request whose hosts have arrived, but for those that are out of service.
+
+        Batsim acknowledges a request when all of its hosts are there; here some may never be.
+        """
+        present = [(hosts & ~self.away, state) for hosts, state in self.requests]
+        return [(hosts, state) for hosts, state in present if hosts and not hosts & ~arrived]
+
+    def _notified(self, event: ev.Notified) -> None:
+        if event.kind == "event_machine_unavailable":
+            self.away |= hostset.from_text(event.data["resources"])
+        elif event.kind == "event_machine_available":
+            self.away &= ~hostset.from_text(event.data["resources"])
+        else:
+            self.values[event.kind] = (float(event.data["value"]), event.time)
+
+    def _add(self, task: Task) -> None:
+        self.tasks[task.id] = self.present[task.number] = task
+        match = _ID.fullmatch(task.id)
+        if match is not None and match[2]:
+            self.generations[task.number] = max(self.generations.get(task.number, 1), int(match[2]))
+        self.generations.setdefault(task.number, 1)
+        self.killed.discard(task.number)
+
+    def _end(self, task: Task, killed: bool) -> None:
+        if killed and task.status == "killing":
+            self.killed.add(task.number)
+        task.status, task.mask = "over", 0
+        # nobody asks for it again, and a year has many
+        del self.tasks[task.id]
+
+    def forget(self, number: str) -> None:
+        """Forget a job that Slurm no longer has."""
+        for rows in (self.present, self.generations, self.shapes):
+            rows.pop(number, None)
+        self.killed.discard(number)
+
+    def next_id(self, number: str) -> str:
+        """Return the name under which a job is announced next."""
+        generation = self.generations.get(number, 0) + 1
+        return f"{WORKLOAD}!{number}" + (f"@{generation}" if generation > 1 else "")
+
+    # decisions --------------------------------------------------------------------------------------------------
+
+    def decide(self, decisions: Sequence[ev.Decision]) -> None:
+        """Apply decisions. Raises IllegalDecisionError for what no scheduler may ask for."""
+        for decision in decisions:
+            if isinstance(decision, ev.ExecuteJob):
+                self._execute(decision)
+            elif isinstance(decision, ev.KillJob):
+                for job_id in decision.job_ids:
+                    self._kill(job_id)
+            elif isinstance(decision, ev.RejectJob):
+                task = self._task("REJECT_JOB", decision.job_id)
+                task.status = "over" if task.status == "void" else "aside"
+                del self.tasks[task.id]
+            elif isinstance(decision, ev.CallMeLater):
+                heapq.heappush(self.calls, decision.at)
+            elif isinstance(decision, ev.SetResourceState):
+                self._switch(decision)
+            elif isinstance(decision, ev.RegisterJob):
+                self._register(decision)
+            elif isinstance(decision, ev.SetJobMetadata):
+                task_or_none = self.tasks.get(decision.job_id)
+                if task_or_none is not None:
+                    task_or_none.metadata = str(decision.metadata)
+            elif isinstance(decision, ev.Query):
+                if list(decision.requests) != ["consumed_energy"]:
+                    raise IllegalDecisionError(
+                        "QUERY", f"only consumed_energy can be asked for, got {decision.requests!r}"
+                    )
+                self.queries += 1
+            elif not isinstance(decision, ev.Notify | ev.RegisterProfile):
+                raise IllegalDecisionError(type(decision).__name__, "a real Slurm cannot do it")
+
+    def _task(self, what: str, job_id: str, *allowed: Status) -> Task:
+        task = self.tasks.get(job_id)
+        if task is None:
+            raise IllegalDecisionError(f"{what} {job_id}", "there is no such job (or its end was already announced)")
+        if task.status not in (allowed or ("waiting", "void")):
+            raise IllegalDecisionError(f"{what} {job_id}", f"the job is {task.status}")
+        return task
+
+    def _execute(self, decision: ev.ExecuteJob) -> None:
+        what = f"EXECUTE_JOB {decision.job_id}"
+        task = self._task("EXECUTE_JOB", decision.job_id)
+        try:
+            mask = hostset.HostSet.of(decision.alloc).mask
+        except (TypeError, ValueError) as error:
+            raise IllegalDecisionError(what, str(error)) from None
+        if mask & ~self.everyone or mask.bit_count() != task.hosts:
+            raise IllegalDecisionError(
+                what, f"takes {task.hosts} of the hosts 0-{len(self.platform) - 1}, got {decision.alloc}"
+            )
+        busy = mask & self.busy
+        if busy:
+            raise IllegalDecisionError(what, f"host {hostset.to_text(busy)} runs another job of the scheduler")
+        asleep = mask_of(i for i in hostset.ids(mask) if self.pstate[i] in self.platform.hosts[i].sleep_of)
+        if (asleep | self.switching) & mask:
+            raise IllegalDecisionError(what, f"host {hostset.to_text((asleep | self.switching) & mask)} is not on")
+        if task.status == "waiting":
+            task.status = "starting"
+        task.mask = mask
+
+    @property
+    def busy(self) -> int:
+        """Return the hosts of the jobs that the scheduler has started."""
+        mask = 0
+        for task in self.tasks.values():
+            mask |= task.mask
+        return mask
+
+    def _kill(self, job_id: str) -> None:
+        if job_id not in self.tasks and number_of(job_id) in self.present:
+            return  # it ended while the scheduler decided
+        task = self._task("KILL_JOB", job_id, "starting", "killing", "void")
+        if task.status == "starting":
+            task.status, task.asked = "killing", False
+
+    def _switch(self, decision: ev.SetResourceState) -> None:
+        what = f"SET_RESOURCE_STATE {decision.resources} -> {decision.state}"
+        try:
+            mask, target = hostset.HostSet.of(decision.resources).mask, int(decision.state)
+        except (TypeError, ValueError) as error:
+            raise IllegalDecisionError(what, str(error)) from None
+        if not mask or mask & ~self.everyone:
+            raise IllegalDecisionError(what, f"hosts are 0-{len(self.platform) - 1}")
+        for i in hostset.ids(mask):
+            host = self.platform.hosts[i]
+            if not 0 <= target < len(host.pstates) or target in host.virtual:
+                raise IllegalDecisionError(what, f"{host.name} cannot be asked for this p-state")
+            if target in host.sleep_of and self.busy >> i & 1:
+                raise IllegalDecisionError(what, f"{host.name} runs a job; kill or wait before it sleeps")
+            self.pstate[i] = target
+        # a host that is asked for another state before it is in the first leaves the earlier request
+        left = [(hosts & ~mask, state) for hosts, state in self.requests]
+        self.requests = [request for request in left if request[0]] + [(mask, target)]
+        self.switching |= mask
+
+    def _register(self, decision: ev.RegisterJob) -> None:
+        number = number_of(decision.job_id)
+        if number not in self.present:
+            problem = "jobs that are not in Slurm cannot be made: only attempts of jobs that were killed"
+            raise IllegalDecisionError(f"REGISTER_JOB {decision.job_id}", problem)
+        self._add(Task(decision.job_id, number, int(decision.job["res"])))
+
+
+def number_of(job_id: str) -> str:
+    """Return the number of the Slurm job that a scheduler knows by this name."""
+    match = _ID.fullmatch(job_id)
+    if match is None:
+        raise IllegalDecisionError(job_id, "is no job of Slurm")
+    return match[1]
+
+
+def mask_of(hosts: Iterable[int]) -> int:
+    """Return the mask of hosts, which may be none."""
+    mask = 0
+    for i in hosts:
+        mask |= 1 << i
+    return mask

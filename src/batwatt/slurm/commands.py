@@ -1,0 +1,261 @@
+"""The commands of Slurm: what is read by squeue and sinfo, what is done by scontrol and scancel.
+
+Tried with Slurm 22.05; the formats are those of squeue -O and sinfo -O, which are the same from 20.11 on. Each command
+has a time limit, and is told to `watch` with its answer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import secrets
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from batwatt.errors import InputError
+from batwatt.inputs.platforms.hostlist import expand
+from batwatt.inputs.traces.job_log import duration_s
+from batwatt.slurm.facts import (
+    HELD_BY_USER,
+    MARK,
+    SlurmError,
+    SlurmJob,
+    SlurmNode,
+    SlurmSilentError,
+    Snapshot,
+    time_of,
+)
+
+OLDEST = (20, 11)
+"""The oldest Slurm whose formats are read."""
+_FIELDS = (
+    "JobArrayID", "JobID", "State", "Reason", "NumNodes", "TimeLimit", "Partition", "QOS", "UserName", "Dependency",
+    "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "PriorityLong", "exit_code", "NodeList",
+    "Comment",
+)  # fmt: skip
+_SILENT = ("Unable to contact", "Socket timed out", "Connection refused", "Zero Bytes")
+_UNLIMITED = ("UNLIMITED", "NOT_SET", "Partition_Limit", "INVALID")
+_GONE = "Invalid job id"
+Watch = Callable[[Sequence[str], str], None]
+"""Called with the words of a command that changes something, and an error or an empty text."""
+
+
+@dataclass(frozen=True)
+class Handover:
+    """By what jobs are handed over: the name of a partition, of a QOS, or the comment; exactly one of them."""
+
+    kind: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value}"
+
+
+class Slurm:
+    """The commands, for the jobs of a handover and the nodes of a list."""
+
+    def __init__(self, handover: Handover, nodes: Iterable[str], limit_s: float, watch: Watch) -> None:
+        self.handover = handover
+        self.names = tuple(nodes)
+        self._limit_s = limit_s
+        self._watch = watch
+        self.real: Snapshot | None = None
+        """What Slurm itself says, where `read` returns something else."""
+        self._environment = os.environ | {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+
+    def run(self, *words: str) -> str:
+        """Return what a command prints. Raises SlurmError, SlurmSilentError if the controller does not answer."""
+        try:
+            done = subprocess.run(
+                words, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=self._limit_s
+            )
+        except subprocess.TimeoutExpired:
+            raise SlurmSilentError(f"{words[0]}: no answer within {self._limit_s:g} s") from None
+        except OSError as error:
+            raise SlurmError(f"{words[0]}: cannot be run ({error.strerror}); install the client of Slurm") from None
+        if done.returncode:
+            text = " ".join(done.stderr.decode(errors="replace").split()) or f"exit code {done.returncode}"
+            kind = SlurmSilentError if any(word in text for word in _SILENT) else SlurmError
+            raise kind(f"{' '.join(words[:3])}: {text}")
+        return done.stdout.decode(errors="replace")
+
+    def change(self, *words: str) -> None:
+        """Run a command that changes something, and tell of it. Raises SlurmError."""
+        try:
+            self.run(*words)
+        except SlurmError as error:
+            self._watch(words, str(error))
+            raise
+        self._watch(words, "")
+
+    # reading ----------------------------------------------------------------------------------------------------
+
+    def check_version(self) -> str:
+        """Return the version. Raises SlurmError for one that is too old."""
+        text = self.run("sinfo", "--version").strip()
+        numbers = re.search(r"(\d+)\.(\d+)", text)
+        if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST:
+            raise SlurmError(f"{text!r}: the formats of Slurm before {OLDEST[0]}.{OLDEST[1]} are not read")
+        return text
+
+    def check_cluster(self, *, switches: bool) -> str:
+        """Return the name of the cluster. Raises InputError for nodes that it lacks, or if it cannot switch nodes."""
+        text = self.run("scontrol", "show", "config")
+        config = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
+        if switches:
+            for name, unset in (("SuspendProgram", "(null)"), ("ResumeProgram", "(null)"), ("SuspendTime", "INFINITE")):
+                if config.get(name, unset) in (unset, "NONE"):
+                    hint = "set it (SuspendTime=31536000 lets Slurm switch nothing off by itself)"
+                    raise InputError("slurm.conf", f"{name} is not set, without which no node can be switched", hint)
+        snapshot = self.nodes()
+        for name, node in snapshot.items():
+            if not node.cores:
+                raise InputError(
+                    "the platform", f"node {name!r} is not in Slurm", "name its hosts as the nodes of sinfo"
+                )
+        return config.get("ClusterName", "cluster")
+
+    def read(self, tracked: Iterable[str] = ()) -> Snapshot:
+        """Read the jobs that are handed over, also the `tracked` ones that are so no longer, and the nodes.
+
+        Raises SlurmError.
+        """
+        kind, value = self.handover.kind, self.handover.value
+        narrow = {"partition": ("-p", value), "qos": ("-q", value)}.get(kind, ())
+        jobs = self._jobs(*narrow)
+        missing = [number for number in tracked if number not in jobs]
+        # in portions, as a command line is bounded
+        for i in range(0, len(missing), 500):
+            try:
+                jobs |= self._jobs("-j", ",".join(missing[i : i + 500]))
+            except SlurmSilentError:
+                raise
+            except SlurmError as error:
+                if _GONE not in str(error):
+                    raise
+        return Snapshot(time.time(), jobs, self.nodes())
+
+    def _jobs(self, *narrow: str) -> dict[str, SlurmJob]:
+        # a comment may hold anything, also lines that look like rows: no user can guess the separator
+        mark = secrets.token_hex(8)
+        text = self.run(
+            "squeue", "-h", "-r", "-t", "all", *narrow, "-O", ",".join(f"{name}:|{mark}|" for name in _FIELDS)
+        )
+        jobs = {}
+        cells = text.split(f"|{mark}|")
+        for i in range(0, len(cells) - len(_FIELDS), len(_FIELDS)):
+            job = self._job([cell.strip() for cell in cells[i : i + len(_FIELDS)]])
+            jobs[job.number] = job
+        return jobs
+
+    def _job(self, row: Sequence[str]) -> SlurmJob:
+        value = dict(zip(_FIELDS, row, strict=True))
+        limit_s = math.inf if value["TimeLimit"] in _UNLIMITED else duration_s(value["TimeLimit"])
+        column = {"partition": "Partition", "qos": "QOS", "comment": "Comment"}[self.handover.kind]
+        try:
+            return SlurmJob(
+                number=value["JobArrayID"],
+                id=value["JobID"],
+                state=value["State"],
+                reason=value["Reason"],
+                nodes=int(value["NumNodes"].partition("-")[0]),
+                limit_s=math.inf if math.isnan(limit_s) else limit_s,
+                # parts of heterogeneous jobs start together only
+                handed=value[column] == self.handover.value and "+" not in value["JobArrayID"],
+                depends=value["Dependency"] not in ("", "(null)"),
+                submit_s=time_of(value["SubmitTime"]),
+                begin_s=time_of(value["EligibleTime"]),
+                start_s=time_of(value["StartTime"]),
+                end_s=time_of(value["EndTime"]),
+                restarts=int(value["RestartCnt"] or 0),
+                held=value["PriorityLong"] == "0",
+                user=value["UserName"],
+                hosts=expand(value["NodeList"]),
+                exit_code=int(value["exit_code"] or 0),
+            )
+        except ValueError:
+            raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row[:-1])}") from None
+
+    def nodes(self) -> dict[str, SlurmNode]:
+        """Read the nodes; those that Slurm lacks have no cores. Raises SlurmError."""
+        names = ",".join(self.names)
+        text = self.run("sinfo", "-h", "-N", "-n", names, "-O", "NodeList:|,StateComplete:|,CPUs:|,Reason:|\x1f")
+        nodes = {}
+        for row in text.split("|\x1f"):
+            name, *cells = row.strip().split("|")
+            if len(cells) == 3 and cells[1].isdecimal():
+                nodes[name] = SlurmNode(name, frozenset(cells[0].split("+")), int(cells[1]), cells[2])
+        for name in self.names:
+            # a node that Slurm no longer has is out of service
+            nodes.setdefault(name, SlurmNode(name, frozenset(("unknown",)), 0))
+        return nodes
+
+    def takeable(self, job: SlurmJob) -> bool:
+        """Return whether a waiting job may be taken over; not one that an administrator holds. Raises SlurmError."""
+        if not job.held or job.reason == HELD_BY_USER:
+            return True
+        return self.admin_comments("-j", job.id).get(job.id, "").split(":")[0] == MARK
+
+    def admin_comments(self, *narrow: str) -> dict[str, str]:
+        """Return the administrator's comments on jobs, by JobID. Raises SlurmError."""
+        try:
+            rows = json.loads(self.run("squeue", "--json", *narrow))["jobs"]
+            return {str(row["job_id"]): str(row.get("admin_comment") or "") for row in rows}
+        except (ValueError, KeyError, TypeError) as error:
+            raise SlurmError(f"squeue --json: {error}") from None
+
+    # changing ---------------------------------------------------------------------------------------------------
+
+    def take(self, number: str) -> None:
+        """Hold a job as an administrator, which its user cannot undo, and mark it."""
+        self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}")
+        self.change("scontrol", "hold", number)
+
+    def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
+        """Let Slurm start a job on these nodes, now."""
+        # Slurm delays what was put back by two minutes
+        again = ("starttime=now",) if job.restarts else ()
+        self.change("scontrol", "update", f"jobid={job.number}", f"reqnodelist={','.join(hosts)}", *again)
+        self.change("scontrol", "release", job.number)
+
+    def give_back(self, job: SlurmJob) -> None:
+        """Let Slurm schedule a job by itself."""
+        again = ("starttime=now",) if job.restarts else ()
+        self.change("scontrol", "update", f"jobid={job.number}", "reqnodelist=", "admincomment=", *again)
+        self.change("scontrol", "release", job.number)
+
+    def requeue_held(self, number: str) -> None:
+        """Put a job that runs or has ended back into the queue, on hold."""
+        self.change("scontrol", "requeuehold", number)
+
+    def cancel(self, number: str) -> None:
+        """Cancel a job."""
+        self.change("scancel", number)
+
+    def signal(self, number: str, name: str) -> None:
+        """Send a signal to the batch script of a job."""
+        self.change("scancel", f"--signal={name}", "--batch", number)
+
+    def comment(self, number: str, text: str) -> None:
+        """Tell an administrator why a job is on hold."""
+        self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}: {text}")
+
+    def power_down(self, names: Sequence[str]) -> None:
+        """Switch nodes off."""
+        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=power_down")
+
+    def drain(self, names: Sequence[str]) -> None:
+        """Keep nodes that are off from being woken by jobs."""
+        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=drain", f"reason={MARK}: off")
+
+    def undrain(self, names: Sequence[str]) -> None:
+        """Undo `drain`."""
+        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=undrain")
+
+    def power_up(self, names: Sequence[str]) -> None:
+        """Switch nodes on."""
+        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=power_up")

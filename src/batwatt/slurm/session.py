@@ -1,0 +1,281 @@
+"""A session of `batwatt slurm`: one cluster, one scheduler, from its beginning until everything is given back."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from batwatt.engine import events as ev
+from batwatt.engine.bs import Bs
+from batwatt.errors import BatwattError, InputError
+from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
+from batwatt.inputs.platforms.platform_gen import platform_xml, read_server_types
+from batwatt.protocol.events import EVENT_TYPE
+from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
+from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.options import EVENTS, PowerOptions
+from batwatt.slurm.account import Account
+from batwatt.slurm.actions import Actions, KillRule
+from batwatt.slurm.book import Book
+from batwatt.slurm.bridge import Bridge, Clock, stop_reason
+from batwatt.slurm.commands import Handover, Slurm
+from batwatt.slurm.facts import HELD_BY_USER, MARK, SlurmError
+from batwatt.slurm.feeds import Feed, Meter
+from batwatt.slurm.journal import Journal, only_one
+from batwatt.slurm.twin import Twin
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSpec:
+    """What a session is of. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
+
+    `signals`: type of the signal -> file or address, of which ours are told, others with `tell_signals` only;
+    `fallback_w`: the envelope in W once it has expired. `poll_s`,
+    `command_s` and `launch_s` are real seconds.
+    """
+
+    platform: Path
+    handover: Handover
+    prefix: Path
+    operate: bool = False
+    scheduler: str | None = None
+    options: Mapping[str, Any]
+    endpoint: str = ""
+    patience_s: float | None = None
+    kill: KillRule
+    pstate_command: str = ""
+    signals: Mapping[str, str]
+    expiry_s: float = 900.0
+    fallback_w: float | None = None
+    meter: Meter
+    poll_s: float = 2.0
+    command_s: float = 20.0
+    launch_s: float = 60.0
+    speed: float = 1.0
+    fresh: bool = False
+    once: bool = False
+    tell_signals: bool = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Return what must be the same for a session to go on after a restart."""
+        return {
+            "handover": str(self.handover),
+            "platform": str(self.platform.resolve()),
+            "operate": self.operate,
+            "scheduler": self.scheduler,
+            "speed": self.speed,
+        }
+
+
+class Session:
+    """A session that has not begun. Raises InputError if the cluster cannot do what the platform says."""
+
+    def __init__(self, spec: SessionSpec) -> None:
+        self.spec = spec
+        self.journal = Journal(spec.prefix.with_name(f"{spec.prefix.name}_journal.jsonl"))
+        self.platform = platform = platform_of(spec.platform, HostChoice())
+        self.book = Book(platform)
+        names = [host.name for host in platform.hosts]
+        if spec.operate:
+            self.slurm = Slurm(spec.handover, names, spec.command_s, self._tell)
+        else:
+            self.slurm = Twin(spec.handover, platform, spec.command_s, self._tell, spec.speed)
+        self.actions = Actions(self.slurm, self.book, spec.kill, spec.pstate_command, self._note)
+        self.account = Account(platform, spec.prefix, shadow=not spec.operate)
+        self.bridge: Bridge | None = None
+        self.version = self.slurm.check_version()
+        self.cluster = self.slurm.check_cluster(switches=spec.operate and any(host.sleeps for host in platform.hosts))
+        for host in platform.hosts:
+            if len(host.compute) > 1 and not spec.pstate_command:
+                problem = f"{host.name} has p-states {', '.join(map(str, host.compute))}, which Slurm cannot set"
+                raise InputError(spec.platform, problem, "give --pstate-command, or a platform with one of them")
+
+    def _tell(self, words: Sequence[str], answer: str) -> None:
+        purpose = self.actions.purpose
+        self.journal.write(
+            "do" if self.spec.operate else "would", job=purpose, command=" ".join(words), answer=answer or "ok"
+        )
+
+    def _note(self, what: str, **values: Any) -> None:
+        self.journal.write("note", what=what, **values)
+
+    def run(self, ready: Callable[[str], None]) -> None:
+        """Run until no job is left (`once`), or a signal or an error ends it; then give everything back.
+
+        `ready` is called with a line once the session begins. Raises BatwattError, KeyboardInterrupt.
+        """
+        with only_one(self.cluster) if self.spec.operate else nullcontext():
+            clock, past = self._resumed()
+            feeds = self._feeds(clock)
+            self.journal.open()
+            self.account.open()
+            if not past:
+                self.journal.write("begin", sync=True, begin_s=clock.begin_s, slurm=self.version, **self.spec.identity)
+            error: BaseException | None = None
+            try:
+                self.bridge = Bridge(
+                    self.slurm,
+                    self.book,
+                    self.actions,
+                    self.journal,
+                    self.account,
+                    feeds,
+                    self.spec.meter,
+                    clock,
+                    poll_s=self.spec.poll_s,
+                    launch_s=self.spec.launch_s,
+                    once=self.spec.once,
+                    tells=self.spec.tell_signals,
+                    past=past,
+                )
+                ready(self._about(bool(past)))
+                self._schedule(self.bridge, clock)
+            except BaseException as raised:
+                error = raised
+                raise
+            finally:
+                self._end(error)
+
+    def _resumed(self) -> tuple[Clock, list[tuple[ev.Message, ev.Reply]]]:
+        """Return the clock, and the exchanges of the session that goes on; none for a new one. Raises InputError."""
+        spec, now_s = self.spec, time.time()
+        session = None if spec.fresh or not spec.operate else self.journal.session()
+        if session is None or not session[1]:
+            return Clock(now_s, spec.speed), []
+        begin, exchanges = session
+        for name, value in spec.identity.items():
+            if begin.get(name) != value:
+                problem = f"is of a session that did not end, with {name} {begin.get(name)!r}, not {value!r}"
+                raise InputError(self.journal.path, problem, "give the same, or --fresh")
+        began_s = float(begin["begin_s"])
+        # the clock of the machine may have been set back
+        passed_s = max(exchanges[-1][0].now, (now_s - began_s) * spec.speed)
+        return Clock(began_s, spec.speed, passed_s), exchanges
+
+    def _feeds(self, clock: Clock) -> list[Feed]:
+        spec = self.spec
+        feeds = [
+            Feed(kind, source, clock.begin_s, expiry_s=spec.expiry_s)
+            for kind, source in spec.signals.items()
+        ]  # fmt: skip
+        for feed in feeds:
+            if spec.fallback_w is not None and feed.kind == EVENT_TYPE:
+                feed.fallback = spec.fallback_w
+            feed.check(clock.now_s())
+        return feeds
+
+    def _about(self, resumed: bool) -> str:
+        spec = self.spec
+        mode = "operating" if spec.operate else "shadowing (nothing is changed)"
+        again = ", resumed" if resumed else ""
+        return f"{mode} {self.cluster} ({self.version}): jobs of {spec.handover} on {len(self.platform)} nodes{again}"
+
+    def _schedule(self, bridge: Bridge, clock: Clock) -> None:
+        spec = self.spec
+        if spec.scheduler is not None:
+            kind, options = scheduler_class(spec.scheduler), {"platform": self.platform, **spec.options}
+            if EVENT_TYPE in spec.signals and issubclass(getattr(kind, "Options", object), PowerOptions):
+                options.setdefault("envelope", EVENTS)
+            scheduler = make_scheduler(spec.scheduler, options, kind)
+            # others may raise at what they do not know
+            bridge.tells |= isinstance(scheduler, Scheduler)
+            with blaming(spec.scheduler, scheduler):
+                Bs(scheduler, bridge).start()
+            return
+        # zmq takes a while to be loaded
+        from batwatt.engine.wire import EngineSocket
+
+        with EngineSocket(spec.endpoint, spec.patience_s) as socket:
+            while not bridge.ended:
+                try:
+                    message = bridge.message()
+                except KeyboardInterrupt:
+                    self._release()
+                    with suppress(BatwattError, KeyboardInterrupt):
+                        socket.ask(ev.Message(clock.now_s(), [ev.SimulationEnds(clock.now_s())]))
+                    raise
+                bridge.reply(socket.ask(message))
+
+    def _end(self, error: BaseException | None) -> None:
+        """Give everything back, whatever happened, and close the files."""
+        self.journal.write("note", what="ending", why=stop_reason(error))
+        released = self._release()
+        if released:
+            self.journal.write("end", sync=True, why=stop_reason(error))
+        self.account.close()
+        self.journal.close()
+
+    def _release(self) -> bool:
+        """Give everything back to Slurm; returns whether that could be done."""
+        if not self.spec.operate:
+            return True
+        self.actions.purpose = "release"
+        try:
+            jobs, nodes = release(self.slurm)
+            self.actions.restore()
+        except SlurmError as error:
+            _log.error("not all was given back: %s; run `batwatt slurm release`", error)
+            return False
+        self.journal.write("note", what="released", jobs=jobs, nodes=nodes)
+        return True
+
+
+def release(slurm: Slurm) -> tuple[int, int]:
+    """Give all jobs and nodes that bear our mark back to Slurm's own scheduler; how many of both. Raises SlurmError.
+
+    A job or node that cannot be given back does not keep the others: the first error is raised at the end.
+    """
+    snapshot = slurm.read()
+    held = [job for job in snapshot.jobs.values() if job.handed and job.waiting and job.held]
+    comments = slurm.admin_comments() if held else {}
+    marked = [
+        job for job in held if job.reason != HELD_BY_USER and comments.get(job.id, "").split(":")[0] == MARK
+    ]  # fmt: skip
+    drained = [node.name for node in snapshot.nodes.values() if node.marked]
+    problems: list[SlurmError] = []
+    for job in marked:
+        try:
+            slurm.give_back(job)
+        except SlurmError as error:
+            problems.append(error)
+    if drained:
+        try:
+            slurm.undrain(drained)
+        except SlurmError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    return len(marked), len(drained)
+
+
+def release_cluster(platform: Path, handover: Handover, command_s: float) -> tuple[int, int]:
+    """Return what `release` does on the nodes of a platform file. Raises BatwattError."""
+    names = [host.name for host in platform_of(platform, HostChoice()).hosts]
+    return release(Slurm(handover, names, command_s, lambda words, answer: None))
+
+
+def platform_of_cluster(path: Path, command_s: float) -> str:
+    """Return the platform (XML) of the servers in a TOML file, with the numbers of cores that sinfo reports.
+
+    Raises InputError if Slurm lacks a node, or nodes of one type have different numbers of cores.
+    """
+    types = []
+    for server in read_server_types(path):
+        nodes = Slurm(Handover("partition", ""), server.host_names, command_s, lambda words, answer: None).nodes()
+        cores = {node.cores for node in nodes.values()}
+        if 0 in cores or len(cores) > 1:
+            lacking = [name for name, node in nodes.items() if not node.cores]
+            problem = f"node {lacking[0]!r} is not in Slurm" if lacking else f"its nodes have {sorted(cores)} cores"
+            raise InputError(
+                f"{path}: [[server]] {server.name}", problem, "name nodes of sinfo that are alike: nodes = "
+            )
+        types.append(server.model_copy(update={"cores": cores.pop()}))
+    return platform_xml(types, title=path.name)

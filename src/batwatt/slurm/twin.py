@@ -1,0 +1,185 @@
+"""A cluster that only observes Slurm: what would have become of its jobs by the scheduler's decisions.
+
+A job lasts as long as Slurm runs it, which is known once it has ended there; until then it goes on. Nodes switch in the
+times of the platform. Nodes that are out of service in Slurm, or have jobs of others, are so here, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from batwatt.model.platform import Host, Platform
+from batwatt.slurm.commands import Handover, Slurm, Watch
+from batwatt.slurm.facts import SlurmJob, SlurmNode, Snapshot
+
+_POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
+_JOBS = frozenset(("allocated", "mixed", "completing"))
+
+
+@dataclass(slots=True)
+class _Virtual:
+    """A job here; times in s since 1970."""
+
+    held: bool = False
+    hosts: tuple[str, ...] = ()
+    start_s: float = math.nan
+    restarts: int = 0
+    ran_s: float = math.nan
+    """How long it ran in Slurm, once that is known."""
+    final: str = ""
+    """Its state in Slurm, once it has ended there."""
+    end_s: float = math.nan
+
+
+class Twin(Slurm):
+    """The commands of a cluster that is read only: what they would change, changes here."""
+
+    def __init__(self, handover: Handover, platform: Platform, limit_s: float, watch: Watch, speed: float) -> None:
+        super().__init__(handover, [host.name for host in platform.hosts], limit_s, watch)
+        self._hosts = {host.name: host for host in platform.hosts}
+        self._speed = speed
+        self._virtual: dict[str, _Virtual] = {}
+        self._before: set[str] | None = None
+        self._switch: dict[str, tuple[bool, float]] = {}
+        """Node -> it goes on or off, and when it is there, in s since 1970."""
+        self._marked: set[str] = set()
+        self._now_s = 0.0
+
+    def read(self, tracked: Iterable[str] = ()) -> Snapshot:
+        """Read Slurm, and return what would be. Raises SlurmError."""
+        self.real = real = super().read(tracked)
+        self._now_s = real.time_s
+        if self._before is None:
+            # what runs already is not the scheduler's
+            self._before = {job.number for job in real.jobs.values() if not job.waiting}
+        jobs = {
+            number: self._overlay(job) if job.handed and number not in self._before else job
+            for number, job in real.jobs.items()
+        }
+        theirs = {
+            name for job in real.jobs.values() if job.running and job.number not in self._before for name in job.hosts
+        }
+        ours = {
+            name
+            for job in jobs.values()
+            if job.running and job.handed and job.number not in self._before
+            for name in job.hosts
+        }
+        return Snapshot(real.time_s, jobs, {name: self._node(node, theirs, ours) for name, node in real.nodes.items()})
+
+    def _overlay(self, job: SlurmJob) -> SlurmJob:
+        virtual = self._virtual.setdefault(job.number, _Virtual(held=job.held))
+        if job.ended and not virtual.final:
+            ran_s = job.end_s - job.start_s
+            virtual.ran_s, virtual.final = (ran_s if ran_s > 0.0 and job.hosts else 0.0), job.state
+        if virtual.final and math.isnan(virtual.end_s):
+            if not math.isnan(virtual.start_s):
+                end_s = virtual.start_s + virtual.ran_s
+                virtual.end_s = end_s if self._now_s >= end_s else math.nan
+            elif virtual.final == "CANCELLED" and virtual.ran_s == 0.0:
+                virtual.end_s = self._now_s
+        over = not math.isnan(virtual.end_s)
+        running = not over and not math.isnan(virtual.start_s)
+        return replace(
+            job,
+            state=virtual.final if over else "RUNNING" if running else "PENDING",
+            held=virtual.held,
+            start_s=virtual.start_s,
+            end_s=virtual.end_s,
+            restarts=virtual.restarts,
+            hosts=virtual.hosts if running or over else (),
+        )
+
+    def _node(self, node: SlurmNode, theirs: set[str], ours: set[str]) -> SlurmNode:
+        flags = set(node.flags) if node.broken else set(node.flags - _POWER - {"not_responding"})
+        if node.name in theirs:
+            flags -= _JOBS
+            flags.add("idle")
+        if node.name in ours:
+            flags -= {"idle"}
+            flags.add("allocated")
+        on, there_s = self._switch.get(node.name, (True, 0.0))
+        if self._now_s < there_s:
+            flags.add("powering_up" if on else "powering_down")
+        elif not on:
+            flags.add("powered_down")
+        marked = node.name in self._marked
+        reason = "batwatt: off" if marked else node.reason
+        return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
+
+    # changing ---------------------------------------------------------------------------------------------------
+
+    def change(self, *words: str) -> None:
+        """Refuse: nothing that changes Slurm may get here."""
+        raise AssertionError(f"a shadow does not change Slurm: {' '.join(words)}")
+
+    def _tell(self, *words: str) -> None:
+        self._watch(words, "")
+
+    def takeable(self, job: SlurmJob) -> bool:
+        """See `Slurm`."""
+        return True
+
+    def take(self, number: str) -> None:
+        """See `Slurm`."""
+        self._tell("hold", number)
+        self._virtual.setdefault(number, _Virtual()).held = True
+
+    def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
+        """See `Slurm`; the job starts at once."""
+        self._tell("start", job.number, ",".join(hosts))
+        virtual = self._virtual[job.number]
+        virtual.held, virtual.hosts, virtual.start_s = False, tuple(hosts), self._now_s
+
+    def give_back(self, job: SlurmJob) -> None:
+        """See `Slurm`."""
+        self._tell("release", job.number)
+
+    def requeue_held(self, number: str) -> None:
+        """See `Slurm`."""
+        self._tell("requeue", number)
+        virtual = self._virtual[number]
+        virtual.held, virtual.hosts, virtual.start_s = True, (), math.nan
+        virtual.end_s = math.nan
+        virtual.restarts += 1
+
+    def cancel(self, number: str) -> None:
+        """See `Slurm`."""
+        self._tell("cancel", number)
+        self._virtual[number].final, self._virtual[number].end_s = "CANCELLED", self._now_s
+
+    def signal(self, number: str, name: str) -> None:
+        """See `Slurm`; the job stays until the grace is over."""
+        self._tell("signal", number, name)
+
+    def comment(self, number: str, text: str) -> None:
+        """See `Slurm`."""
+        self._tell("comment", number, text)
+
+    def power_down(self, names: Sequence[str]) -> None:
+        """See `Slurm`."""
+        self._tell("power_down", ",".join(names))
+        self._begin(names, False, lambda host: host.sleeps[0].switch_off)
+
+    def drain(self, names: Sequence[str]) -> None:
+        """See `Slurm`."""
+        self._tell("drain", ",".join(names))
+        self._marked.update(names)
+
+    def undrain(self, names: Sequence[str]) -> None:
+        """See `Slurm`."""
+        self._tell("undrain", ",".join(names))
+        self._marked.difference_update(names)
+
+    def power_up(self, names: Sequence[str]) -> None:
+        """See `Slurm`."""
+        self._tell("power_up", ",".join(names))
+        self._begin(names, True, lambda host: host.sleeps[0].switch_on)
+
+    def _begin(self, names: Sequence[str], on: bool, transition: Callable[[Host], int]) -> None:
+        for name in names:
+            host = self._hosts[name]
+            lasts_s = host.pstates[transition(host)].duration_s if host.sleeps else 0.0
+            self._switch[name] = (on, self._now_s + lasts_s / self._speed)

@@ -1,0 +1,73 @@
+"""A process of `batwatt slurm run` on a toy cluster, and what its journal tells."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+from toy_cluster import ToyCluster, until
+
+
+def batwatt(cluster: ToyCluster, *words: str) -> str:
+    """Run a command; returns what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "batwatt", *words], env=cluster.environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Session:
+    """A process of `batwatt slurm run`, whose journal is read while it runs; a context manager that ends it."""
+
+    def __init__(
+        self, cluster: ToyCluster, platform: Path, *words: str, speed: float = 60.0, poll_s: float = 0.3
+    ) -> None:
+        self.prefix = platform.parent / "session"
+        self.log = platform.parent / "stderr.txt"
+        self._words = [sys.executable, "-m", "batwatt", "slurm", "run", "-p", str(platform), "--partition", "green",
+                       "-e", str(self.prefix), "--speed", str(speed), "--poll", str(poll_s), *words]  # fmt: skip
+        self._cluster = cluster
+
+    def __enter__(self) -> Self:
+        self.process = subprocess.Popen(
+            self._words, env=self._cluster.environment, stdout=subprocess.PIPE, stderr=self.log.open("a"), text=True
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(30)
+
+    def rows(self, kind: str = "") -> list[dict[str, Any]]:
+        """Return the lines of the journal, of one kind."""
+        path = self.prefix.with_name("session_journal.jsonl")
+        lines = path.read_text().splitlines() if path.exists() else []
+        rows = [json.loads(line) for line in lines]
+        return [row for row in rows if kind in ("", row["kind"])]
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """Return the data of the events of a type that the scheduler was told."""
+        messages = [row["message"] for row in self.rows("exchange")]
+        return [event["data"] for message in messages for event in message["events"] if event["type"] == kind]
+
+    def decisions(self, kind: str) -> list[dict[str, Any]]:
+        """Return the data of the decisions of a type."""
+        replies = [row["reply"] for row in self.rows("exchange")]
+        return [event["data"] for reply in replies for event in reply["events"] if event["type"] == kind]
+
+    def until_told(self, kind: str, number: int = 1, limit_s: float = 20.0) -> list[dict[str, Any]]:
+        """Wait for events of a type."""
+        until(lambda: len(self.events(kind)) >= number, limit_s, f"{number} {kind}; {self.log.read_text()}")
+        return self.events(kind)
+
+    def ends(self, limit_s: float = 60.0) -> str:
+        """Wait for the end of the process; returns what it printed."""
+        out, _ = self.process.communicate(timeout=limit_s)
+        assert self.process.returncode == 0, self.log.read_text()
+        return str(out)

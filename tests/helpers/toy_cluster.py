@@ -1,0 +1,266 @@
+"""A real Slurm on this machine, for tests: munged, slurmctld and N slurmd, without a database.
+
+Nodes are switched off by ending their slurmd, and boot by starting it again after `boot_s`; a node that is named in
+the file `broken` does not boot.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+PROGRAMS = ("munged", "slurmctld-wlm", "slurmd-wlm", "squeue", "scontrol", "sbatch")
+FOLDERS = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+CORES = 16
+
+CONFIG = """\
+ClusterName={name}
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+CredType=cred/munge
+SwitchType=switch/none
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+JobCompType=jobcomp/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=5,sched_interval=5,bf_continue
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmctldTimeout=30
+SlurmdTimeout=20
+MinJobAge=3600
+KillWait=1
+MessageTimeout=20
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SuspendProgram={folder}/suspend
+ResumeProgram={folder}/resume
+SuspendTime=31536000
+SuspendTimeout=3
+ResumeTimeout={boot_limit_s}
+ResumeRate=1000
+SuspendRate=1000
+TreeWidth=65533
+NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=16 Sockets=2 CoresPerSocket=8 \
+ThreadsPerCore=1 RealMemory=32000 State=UNKNOWN
+PartitionName=green Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
+PartitionName=other Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=NO
+"""
+
+RESUME = """\
+#!{python}
+import os, signal, subprocess, sys, time
+os.environ.update(PATH="{path}", SLURM_CONF="{folder}/slurm.conf")
+# the three standard streams may be closed: what is opened next would have their numbers
+null = os.open(os.devnull, os.O_RDWR)
+for number in (0, 1, 2):
+    os.dup2(null, number) if null != number else os.set_inheritable(number, True)
+# slurmctld kills the group of this process when it ends: the parent waits until the child has left it
+ready, leave = os.pipe()
+if os.fork():
+    os.close(leave)
+    os.read(ready, 1)
+    os._exit(0)
+os.setsid()
+os.close(ready)
+os.close(leave)
+signal.pthread_sigmask(signal.SIG_SETMASK, [])
+for number in range(1, 32):
+    if number not in (signal.SIGKILL, signal.SIGSTOP):
+        signal.signal(number, signal.SIG_DFL)
+names = subprocess.run(["scontrol", "show", "hostnames", sys.argv[1]], capture_output=True, text=True).stdout.split()
+time.sleep({boot_s})
+try:
+    broken = open("{folder}/broken").read().split()
+except OSError:
+    broken = []
+for name in names:
+    if name not in broken:
+        subprocess.run(["slurmd-wlm", "-b", "-N", name, "-d", "{stepd}"])
+"""
+
+SUSPEND = """\
+#!{python}
+import os, signal, subprocess, sys
+os.environ.update(PATH="{path}", SLURM_CONF="{folder}/slurm.conf")
+names = subprocess.run(["scontrol", "show", "hostnames", sys.argv[1]], capture_output=True, text=True).stdout.split()
+for name in names:
+    try:
+        os.kill(int(open("{folder}/slurmd-" + name + ".pid").read()), signal.SIGTERM)
+    except (OSError, ValueError):
+        pass
+"""
+
+
+def missing_program() -> str | None:
+    """Return the first program of Slurm that this machine lacks, or why it cannot run; None if it can."""
+    if os.geteuid() != 0:
+        return "slurmd needs root"
+    return next((name for name in PROGRAMS if shutil.which(name, path=FOLDERS) is None), None)
+
+
+def until(condition: Callable[[], bool], limit_s: float, what: str) -> None:
+    """Wait for a condition; AssertionError after a limit in s."""
+    end_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < end_s, f"not within {limit_s:g} s: {what}"
+        time.sleep(0.05)
+
+
+def free_ports(count: int) -> int:
+    """Return the first of `count` free ports in a row."""
+    for first in range(21000 + os.getpid() % 500 * 20, 60000, count + 7):
+        sockets = []
+        try:
+            for port in range(first, first + count):
+                sockets.append(socket.socket())
+                sockets[-1].bind(("127.0.0.1", port))
+            return first
+        except OSError:
+            continue
+        finally:
+            for one in sockets:
+                one.close()
+    raise AssertionError("no free ports")
+
+
+class ToyCluster:
+    """A running Slurm; `environment` is that of its commands. A context manager."""
+
+    def __init__(
+        self, folder: Path, nodes: int = 8, *, boot_s: float = 1.0, boot_limit_s: int = 20, min_job_age_s: int = 3600
+    ) -> None:
+        self.folder = folder
+        self.nodes = nodes
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+        self.ports = port = free_ports(nodes + 3)
+        stepd = next(path for path in ("/usr/sbin/slurmstepd-wlm", "/usr/sbin/slurmstepd") if Path(path).exists())
+        host = socket.gethostname().partition(".")[0]
+        values = {
+            "name": f"toy{os.getpid()}",
+            "folder": folder,
+            "nodes": nodes,
+            "host": host,
+            "port": port,
+            "first": port + 1,
+            "last": port + nodes,
+            "python": sys.executable,
+            "path": FOLDERS,
+            "boot_s": boot_s,
+            "boot_limit_s": boot_limit_s,
+            "min_job_age_s": min_job_age_s,
+            "stepd": stepd,
+        }
+        (folder / "slurm.conf").write_text(CONFIG.format(**values))
+        for name, text in (("resume", RESUME), ("suspend", SUSPEND)):
+            (folder / name).write_text(text.format(**values))
+            (folder / name).chmod(0o755)
+        (folder / "state").mkdir()
+        for number in range(1, nodes + 1):
+            (folder / f"spool-n{number}").mkdir()
+        self._stepd = stepd
+        self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": FOLDERS}
+
+    def __enter__(self) -> Self:
+        folder = self.folder
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        self._background("munged", "--force", f"--key-file={key}", f"--socket={folder}/munge.sock",
+                         f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munge.log",
+                         f"--seed-file={folder}/munge.seed")  # fmt: skip
+        self.start_controller("-c")
+        for number in range(1, self.nodes + 1):
+            self._background("slurmd-wlm", "-N", f"n{number}", "-d", self._stepd)
+        until(lambda: self.states().count("idle") == self.nodes, 30, "all nodes are idle")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in (*self.folder.glob("slurmd-*.pid"), self.folder / "slurmctld.pid", self.folder / "munge.pid"):
+            _end(path, signal.SIGKILL)
+        # what jobs left, and slurmscriptd
+        subprocess.run(["pkill", "-KILL", "-f", str(self.folder)], capture_output=True, check=False)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start_controller(self, *options: str) -> None:
+        """Start slurmctld and wait until it answers."""
+        self._background("slurmctld-wlm", *options)
+        until(lambda: self.command("scontrol", "ping", check=False).returncode == 0, 20, "slurmctld answers")
+
+    def stop_controller(self) -> None:
+        """End slurmctld."""
+        _end(self.folder / "slurmctld.pid")
+
+    def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command of Slurm."""
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, timeout=60)
+        assert not check or done.returncode == 0, f"{words}: {done.stderr}"
+        return done
+
+    def states(self) -> list[str]:
+        """Return the state of each node, in the order of their numbers."""
+        lines = self.command("sinfo", "-h", "-N", "-p", "green", "-o", "%N|%T", check=False).stdout.split()
+        pairs = dict(line.split("|") for line in lines)
+        return [pairs.get(f"n{number}", "?") for number in range(1, self.nodes + 1)]
+
+    def submit(self, run_s: float, nodes: int = 1, *options: str, limit_min: int = 10) -> str:
+        """Submit a job on hold that sleeps; returns its number."""
+        script = f"--wrap=trap 'exit 7' USR1; sleep {run_s} & wait $!"
+        words = ("sbatch", "--parsable", "-H", "-N", str(nodes), "-t", str(limit_min), "-o", "/dev/null", *options)
+        return self.command(*words, script).stdout.strip()
+
+    def break_nodes(self, *numbers: int) -> None:
+        """Let nodes not boot from now on."""
+        (self.folder / "broken").write_text(" ".join(f"n{number}" for number in numbers))
+
+    def as_user(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of Slurm as the user nobody."""
+        line = f"cd /tmp; {shlex.join(words)}"
+        return self.command("su", "nobody", "-s", "/bin/sh", "-c", line, check=False)
+
+    def job(self, number: str) -> dict[str, str]:
+        """Return what Slurm knows of a job."""
+        text = self.command("scontrol", "show", "job", number, "-o", check=False).stdout
+        return dict(word.split("=", 1) for word in text.split() if "=" in word)
+
+    def _background(self, *words: str) -> None:
+        done = subprocess.run(
+            words, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{words}: {done.stderr.decode()}"
+
+
+def _end(pid_file: Path, number: int = signal.SIGTERM) -> None:
+    try:
+        process = int(pid_file.read_text())
+        os.kill(process, number)
+        # nobody may wait for what was killed
+        for _ in range(200 if number == signal.SIGTERM else 0):
+            os.kill(process, 0)
+            time.sleep(0.02)
+    except (OSError, ValueError):
+        pass

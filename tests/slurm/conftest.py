@@ -1,0 +1,46 @@
+"""A toy cluster for the tests of this folder: a real slurmctld and 8 nodes, if the packages are there."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from slurm_session import batwatt
+from toy_cluster import ToyCluster, missing_program
+
+SERVERS = """\
+[[server]]
+name = "node"
+nodes = "n[1-8]"
+states = [["1Gf", 200, 95]]
+sleep_w = 9
+off_s = 720
+off_j = 72000
+on_s = 240
+on_j = 36000
+"""
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest) -> Iterator[ToyCluster]:
+    """A running Slurm of its own; skips without its packages. A test may give the arguments of `ToyCluster`."""
+    lacking = missing_program()
+    if lacking is not None:
+        pytest.skip(f"no real Slurm here ({lacking}): apt install slurmctld slurmd slurm-client munge")
+    mark = request.node.get_closest_marker("toy")
+    # munge's socket may not have a long path
+    folder = Path(tempfile.mkdtemp(prefix="toy-"))
+    folder.chmod(0o755)
+    with ToyCluster(folder / "slurm", **(mark.kwargs if mark else {})) as toy:
+        yield toy
+    folder.rmdir()
+
+
+@pytest.fixture
+def platform(cluster: ToyCluster, tmp_path: Path) -> Path:
+    """The platform file of the cluster, made by the command."""
+    (tmp_path / "servers.toml").write_text(SERVERS)
+    batwatt(cluster, "slurm", "platform", str(tmp_path / "servers.toml"), "-o", str(tmp_path / "green.xml"))
+    return tmp_path / "green.xml"

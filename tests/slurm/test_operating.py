@@ -1,0 +1,249 @@
+"""`batwatt slurm run --operate` on a real Slurm: what becomes of jobs and nodes when something goes wrong."""
+
+import csv
+import itertools
+import os
+import signal
+
+import pytest
+from slurm_session import Session, batwatt
+from toy_cluster import until
+
+FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
+
+
+def test_jobs_start_where_the_scheduler_says(cluster, platform):
+    numbers = [cluster.submit(1.0, 1 + i % 3) for i in range(6)]
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        out = session.ends()
+    assert "scheduler\t6" in out
+    hosts = {data["job_id"]: data["alloc"] for data in session.decisions("EXECUTE_JOB")}
+    for number in numbers:
+        job = cluster.job(number)
+        assert job["JobState"] == "COMPLETED"
+        wanted = cluster.command("scontrol", "show", "hostnames", job["NodeList"]).stdout.split()
+        assert [f"n{i + 1}" for i in _ids(hosts[f"slurm!{number}"])] == wanted
+
+
+def test_forty_jobs_under_a_cap(cluster, platform):
+    rows = [(0, 1750), (400, 900), (1000, 600), (1900, 1750)]
+    cap = platform.parent / "watts.csv"
+    cap.write_text("time_s,power_w\n" + "".join(f"{time},{watts}\n" for time, watts in rows))
+    for i in range(40):
+        cluster.submit(0.5 + i % 3, 1 + i % 2)
+    options = '{"response": "frugal", "order": "smith", "victim": "resubmit"}'
+    words = ("-s", "powercap", "-o", options, "--operate", "--once", "--envelope", str(cap))
+    with Session(cluster, platform, *words, poll_s=0.2) as session:
+        session.ends(100.0)
+    with (platform.parent / "session_starts.csv").open() as file:
+        jobs = list(csv.DictReader(file))
+    assert [job["state"] for job in jobs] == ["COMPLETED"] * 40
+    with (platform.parent / "session_power.csv").open() as file:
+        samples = [(float(row["time_s"]), float(row["cap_w"]), float(row["watts"])) for row in csv.DictReader(file)]
+    spans = itertools.pairwise(samples)
+    pieces = [(after[0] - now[0], max(0.0, now[2] - now[1]), now[2]) for now, after in spans]
+    above, energy = sum(s * over for s, over, _ in pieces), sum(s * watts for s, _, watts in pieces)
+    # what a switch takes to be noticed: polls of 0.2 s are 12 s here
+    assert above < 0.02 * energy
+    assert session.decisions("SET_RESOURCE_STATE")
+
+
+@pytest.mark.toy(boot_limit_s=5)
+def test_nodes_that_do_not_boot_are_out_of_service(cluster, platform):
+    cap = platform.parent / "watts.csv"
+    cap.write_text("time_s,power_w\n0,400\n1200,1750\n")
+    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap))
+    with Session(cluster, platform, *words) as session:
+        session.until_told("RESOURCE_STATE_CHANGED", 1, 40.0)
+        cluster.break_nodes(1, 2, 3, 4, 5, 6)
+        numbers = [cluster.submit(1.0) for _ in range(6)]
+        away = session.until_told("NOTIFY", 3, 60.0)
+        until(
+            lambda: any(data["type"] == "event_machine_unavailable" for data in session.events("NOTIFY")), 60.0, "away"
+        )
+        until(lambda: all(cluster.job(n)["JobState"] == "COMPLETED" for n in numbers), 60.0, f"all end; {away}")
+
+
+def test_a_cancelled_job_does_not_start(cluster, platform):
+    long = cluster.submit(4.0, 8)
+    waiting = cluster.submit(1.0, 8)
+    last = cluster.submit(1.0)
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        until(lambda: cluster.job(long)["JobState"] == "RUNNING", 10.0, "the first runs")
+        cluster.command("scancel", waiting)
+        session.ends()
+    assert cluster.job(waiting)["JobState"] == "CANCELLED" and cluster.job(last)["JobState"] == "COMPLETED"
+    ends = {data["job_id"]: data["job_state"] for data in session.events("JOB_COMPLETED")}
+    assert ends[f"slurm!{waiting}"] == "COMPLETED_FAILED"
+
+
+def test_a_running_job_that_its_user_cancels_has_ended(cluster, platform):
+    number = cluster.submit(60.0)
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
+        cluster.command("scancel", number)
+        session.ends()
+    assert [data["job_state"] for data in session.events("JOB_COMPLETED")] == ["COMPLETED_KILLED"]
+
+
+def test_a_job_that_changes_is_announced_anew(cluster, platform):
+    cluster.submit(4.0, 8)
+    number = cluster.submit(1.0, 8)
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        session.until_told("JOB_SUBMITTED", 2)
+        cluster.command("scontrol", "update", f"jobid={number}", "numnodes=2", "timelimit=5")
+        session.ends()
+    told = {data["job_id"]: data["job"] for data in session.events("JOB_SUBMITTED")}
+    again = told[f"slurm!{number}@2"]
+    assert (again["res"], again["walltime"]) == (2, 5 * 60 * 60.0)
+    assert cluster.job(number)["JobState"] == "COMPLETED"
+
+
+def test_a_job_waits_for_its_dependency_and_its_date(cluster, platform):
+    first = cluster.submit(2.0)
+    second = cluster.submit(1.0, 1, f"--dependency=afterok:{first}")
+    later = cluster.submit(1.0, 1, "--begin=now+4")
+    with Session(cluster, platform, *FCFS) as session:
+        until(lambda: cluster.job(later)["JobState"] == "COMPLETED", 30.0, "the last one ends")
+        # Slurm looks at the dependencies of jobs on hold once a minute
+        if "unfulfilled" in cluster.job(second)["Dependency"]:
+            names = [data["job_id"] for data in session.events("JOB_SUBMITTED")]
+            assert names == [f"slurm!{first}", f"slurm!{later}"]
+    starts = {row["job"]: row["command"] for row in session.rows("do") if "release" in row["command"]}
+    assert f"slurm!{first}" in starts and f"slurm!{later}" in starts
+
+
+def test_a_user_cannot_start_what_was_taken_over(cluster, platform):
+    cluster.submit(5.0, 8)
+    number = cluster.as_user(
+        "sbatch", "--parsable", "-H", "-N8", "-t9", "-o", "/dev/null", "--wrap=sleep 1"
+    ).stdout.strip()
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        session.until_told("JOB_SUBMITTED", 2)
+        assert cluster.as_user("scontrol", "release", number).returncode
+        session.ends()
+    assert cluster.job(number)["JobState"] == "COMPLETED"
+
+
+def test_jobs_of_others_are_left_alone_and_their_nodes_too(cluster, platform):
+    theirs = cluster.submit(60.0, 6, "-p", "other")
+    cluster.command("scontrol", "release", theirs)
+    admins = cluster.submit(1.0)
+    cluster.command("scontrol", "hold", admins)
+    until(lambda: cluster.job(theirs)["JobState"] == "RUNNING", 10.0, "it runs")
+    number = cluster.submit(1.0, 2)
+    with Session(cluster, platform, *FCFS) as session:
+        until(lambda: cluster.job(number)["JobState"] == "COMPLETED", 20.0, "ours ends")
+        assert session.events("NOTIFY")[0]["type"] == "event_machine_unavailable"
+    assert cluster.job(theirs)["JobState"] == "RUNNING"
+    assert cluster.job(admins)["Reason"] == "JobHeldAdmin"
+    touched = {word for row in session.rows("do") for word in row["command"].split()}
+    assert not touched & {theirs, admins, f"jobid={theirs}", f"jobid={admins}"}
+
+
+def test_a_node_that_fails_gives_its_job_back(cluster, platform):
+    number = cluster.submit(3.0, 2)
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
+        cluster.command("scontrol", "update", "nodename=n1", "state=down", "reason=test")
+        session.ends()
+    assert [data["job_state"] for data in session.events("JOB_COMPLETED")] == [
+        "COMPLETED_FAILED",
+        "COMPLETED_SUCCESSFULLY",
+    ]
+    assert session.events("JOB_SUBMITTED")[-1]["job_id"] == f"slurm!{number}@2"
+
+
+@pytest.mark.parametrize("kill", ["requeue", "cancel", "signal=USR1"])
+def test_a_kill_follows_its_rule(cluster, platform, kill):
+    cap = platform.parent / "watts.csv"
+    cap.write_text("time_s,power_w\n0,1750\n300,150\n900,1750\n")
+    number = cluster.submit(12.0, 4)
+    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap), "--kill", kill)
+    with Session(cluster, platform, *words) as session:
+        session.until_told("JOB_KILLED", 1, 30.0)
+        ends = [data["job_state"] for data in session.events("JOB_COMPLETED")]
+        assert ends == ["COMPLETED_KILLED"]
+        if kill == "cancel":
+            assert cluster.job(number)["JobState"] == "CANCELLED"
+        else:
+            assert cluster.job(number)["JobState"] == "PENDING"
+            session.until_told("JOB_SUBMITTED", 2)
+    signals = [row for row in session.rows("do") if "--signal=USR1" in row["command"]]
+    assert len(signals) == (kill == "signal=USR1")
+
+
+def test_a_slurmctld_that_restarts_is_waited_for(cluster, platform):
+    numbers = [cluster.submit(2.0, 4) for _ in range(4)]
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        until(lambda: cluster.job(numbers[0])["JobState"] == "RUNNING", 10.0, "the first runs")
+        cluster.stop_controller()
+        until(lambda: any(row.get("what") == "Slurm is silent" for row in session.rows("note")), 30.0, "silence")
+        cluster.start_controller()
+        session.ends()
+    assert [cluster.job(number)["JobState"] for number in numbers] == ["COMPLETED"] * 4
+    assert len(session.decisions("EXECUTE_JOB")) == 4
+
+
+def test_a_killed_bridge_goes_on_and_starts_nothing_twice(cluster, platform):
+    numbers = [cluster.submit(1.0 + i % 3, 1 + i % 4) for i in range(16)]
+    session = Session(cluster, platform, *FCFS, "--once")
+    kills = 0
+    for wait_for in (1, 3, 6):
+        with session:
+            until(lambda n=wait_for: len(session.decisions("EXECUTE_JOB")) >= n, 20.0, "starts")
+            os.kill(session.process.pid, signal.SIGKILL)
+            session.process.wait(10)
+            kills += 1
+    with session:
+        session.ends()
+    assert kills == 3 and "resumed" in session.log.read_text()
+    assert [cluster.job(number)["JobState"] for number in numbers] == ["COMPLETED"] * 16
+    assert [cluster.job(number)["Restarts"] for number in numbers] == ["0"] * 16
+    names = [data["job_id"] for data in session.decisions("EXECUTE_JOB")]
+    assert sorted(names) == sorted(f"slurm!{number}" for number in numbers)
+
+
+def test_sigterm_gives_everything_back(cluster, platform):
+    cap = platform.parent / "watts.csv"
+    cap.write_text("time_s,power_w\n0,350\n")
+    cluster.submit(30.0, 1)
+    waiting = [cluster.submit(1.0, 8) for _ in range(3)]
+    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap))
+    with Session(cluster, platform, *words) as session:
+        session.until_told("RESOURCE_STATE_CHANGED", 1, 40.0)
+        assert any("drained" in state for state in cluster.states())
+        session.process.send_signal(signal.SIGTERM)
+        assert session.process.wait(20) == 143
+    assert not any("drained" in state for state in cluster.states())
+    assert session.rows()[-1]["kind"] == "end"
+    assert {cluster.job(number)["Priority"] for number in waiting}.isdisjoint({"0"})
+    assert batwatt(cluster, "slurm", "release", "-p", str(platform), "--partition", "green") == ""
+
+
+def test_release_needs_no_journal(cluster, platform):
+    number = cluster.submit(1.0, 8)
+    blocker = cluster.submit(30.0, 8)
+    cluster.command("scontrol", "release", blocker)
+    until(lambda: cluster.job(blocker)["JobState"] == "RUNNING", 10.0, "it runs")
+    with Session(cluster, platform, *FCFS) as session:
+        session.until_told("JOB_SUBMITTED", 1)
+        os.kill(session.process.pid, signal.SIGKILL)
+        session.process.wait(10)
+    assert cluster.job(number)["Reason"] == "JobHeldAdmin"
+    for path in platform.parent.glob("session_*"):
+        path.unlink()
+    batwatt(cluster, "slurm", "release", "-p", str(platform), "--partition", "green")
+    assert cluster.job(number)["Priority"] != "0"
+
+
+def test_two_cannot_operate_one_cluster(cluster, platform):
+    with Session(cluster, platform, *FCFS) as session:
+        until(lambda: bool(session.rows("begin")), 20.0, "it operates")
+        with Session(cluster, platform, *FCFS) as second:
+            assert second.process.wait(20) == 2
+        assert "another `batwatt slurm` operates it" in second.log.read_text()
+
+
+def _ids(text: str) -> list[int]:
+    return [i for part in text.split() for i in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]

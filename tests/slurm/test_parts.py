@@ -1,0 +1,285 @@
+"""Parts of the bridge to Slurm that need none."""
+
+import http.server
+import json
+import math
+import threading
+
+import pytest
+
+from batwatt.engine import events as ev
+from batwatt.errors import IllegalDecisionError, InputError
+from batwatt.inputs.platforms.hostlist import expand
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.slurm.actions import KillRule
+from batwatt.slurm.book import Book
+from batwatt.slurm.bridge import Watched
+from batwatt.slurm.commands import _FIELDS, Handover, Slurm
+from batwatt.slurm.facts import SlurmError, SlurmNode, SlurmSilentError
+from batwatt.slurm.feeds import Feed, Meter
+from batwatt.slurm.journal import Journal, only_one, same_decisions
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ()),
+        ("gpu1", ("gpu1",)),
+        ("n[1-3,7],gpu1", ("n1", "n2", "n3", "n7", "gpu1")),
+        ("n[08-11]", ("n08", "n09", "n10", "n11")),
+        ("r[1-2]c[0-1]", ("r1c0", "r1c1", "r2c0", "r2c1")),
+    ],
+)
+def test_a_list_of_hosts(text, names):
+    assert expand(text) == names
+
+
+@pytest.mark.parametrize("text", ["n[1-3", "n[a-b]", "n[1-999999999]", "n[]", "n[1-2000][1-2000]"])
+def test_a_list_of_hosts_that_is_none(text):
+    with pytest.raises(ValueError, match=r"hosts"):
+        expand(text)
+
+
+@pytest.mark.parametrize(
+    ("state", "what"),
+    [
+        ("idle", "up"),
+        ("mixed", "up busy"),
+        ("idle+drain+powered_down", "off"),
+        ("idle+powered_down+not_responding", "off"),
+        ("idle+not_responding+powering_up", "switching_on"),
+        ("idle+power_up+powered_down+not_responding", "switching_on"),
+        ("idle+power_down", "switching_off"),
+        ("idle+powering_down", "switching_off"),
+        ("down+powered_down+not_responding", "off broken"),
+        ("down", "broken"),
+        ("idle+not_responding", "broken"),
+        ("idle+drain", "up broken"),
+    ],
+)
+def test_what_a_node_is(state, what):
+    node = SlurmNode("n1", frozenset(state.split("+")), 16, "test" if state == "idle+drain" else "batwatt: off")
+    names = ("up", "busy", "off", "switching_on", "switching_off", "broken")
+    assert {name for name in names if getattr(node, name)} == set(what.split())
+
+
+def scripted(answers):
+    """Return commands of Slurm that answer from a dictionary by their first word."""
+    slurm = Slurm(Handover("comment", "green"), ["n1"], 1.0, lambda words, answer: None)
+    slurm.run = lambda *words: answers[words[0]](words)
+    return slurm
+
+
+_JOB = "7_1 7 PENDING JobHeldUser 2-4 1-00:00:00 p (null) ada (null) 100 N/A N/A N/A 0 0 0"
+ROW = (*_JOB.split(), "")
+
+
+def test_a_comment_cannot_pretend_to_be_another_job():
+    def squeue(words):
+        mark = words[-1].split(":|")[1].split("|")[0]
+        cells = [*ROW, "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x"]
+        return "".join(f"{cell}|{mark}|" for cell in cells)
+
+    slurm = scripted({"squeue": squeue, "sinfo": lambda words: "n1|idle+cloud|16|none|\x1f\n"})
+    snapshot = slurm.read()
+    assert len(ROW) + 1 == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
+    job = snapshot.jobs["7_1"]
+    assert (job.nodes, job.limit_s, job.held, job.startable(200.0), job.handed) == (2, 86_400.0, True, True, False)
+    assert snapshot.nodes["n1"].up
+
+
+def test_a_row_that_cannot_be_read_is_an_error():
+    def squeue(words):
+        mark = words[-1].split(":|")[1].split("|")[0]
+        return "".join(f"{cell}|{mark}|" for cell in (*ROW[:4], "many", *ROW[5:], ""))
+
+    with pytest.raises(SlurmError, match="cannot be read"):
+        scripted({"squeue": squeue}).read()
+
+
+def test_a_command_that_hangs_is_silence():
+    slurm = Slurm(Handover("partition", "p"), ["n1"], 0.2, lambda words, answer: None)
+    with pytest.raises(SlurmSilentError, match="no answer within"):
+        slurm.run("sleep", "5")
+    with pytest.raises(SlurmError, match="cannot be run"):
+        slurm.run("no-such-command")
+
+
+@pytest.fixture
+def book():
+    """Return the book of the small platform, with a waiting job of two hosts."""
+    book = Book(read_platform("platforms/small.xml"))
+    raw = {"res": 2, "walltime": 60.0, "profile": "p60"}
+    book.tell([ev.JobSubmitted(0.0, "slurm!12", raw, None)])
+    return book
+
+
+def test_a_job_through_its_attempts(book):
+    book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1"), ev.CallMeLater(1.0, 9.0)])
+    assert book.busy == 0b11 and book.calls == [9.0]
+    book.decide([ev.KillJob(2.0, ["slurm!12"])])
+    book.tell([ev.JobCompleted(3.0, "slurm!12", "COMPLETED_KILLED", 1, "0-1"), ev.RequestedCall(9.0)])
+    assert book.killed == {"12"} and not book.busy and not book.calls
+    book.decide([ev.RegisterJob(4.0, "slurm!12#1", {"res": 2, "walltime": 60.0, "profile": "p60"})])
+    assert book.present["12"].id == "slurm!12#1" and not book.killed
+    assert book.next_id("12") == "slurm!12@2"
+
+
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        (ev.ExecuteJob(1.0, "slurm!13", "0"), "no such job"),
+        (ev.ExecuteJob(1.0, "slurm!12", "0"), "takes 2"),
+        (ev.ExecuteJob(1.0, "slurm!12", "0,99"), "takes 2"),
+        (ev.ExecuteJob(1.0, "slurm!12", "x"), ""),
+        (ev.RegisterJob(1.0, "w0!3", {"res": 1}), "no job of Slurm"),
+        (ev.RegisterJob(1.0, "slurm!99#1", {"res": 1}), "cannot be made"),
+        (ev.SetResourceState(1.0, "0", "99"), "cannot be asked"),
+        (ev.SetResourceState(1.0, "77", "0"), "hosts are"),
+        (ev.KillJob(1.0, ["slurm!12"]), "waiting"),
+        (ev.ToJobMessage(1.0, "slurm!12", "x"), "cannot do it"),
+    ],
+)
+def test_what_no_scheduler_may_ask_for(book, decision, why):
+    with pytest.raises(IllegalDecisionError, match=why):
+        book.decide([decision])
+
+
+def test_hosts_out_of_service_do_not_keep_a_request(book):
+    sleep = book.platform.hosts[0].sleeps[0].sleep
+    book.decide([ev.SetResourceState(1.0, "0-2", str(sleep))])
+    assert book.complete(0b011) == []
+    book.tell([ev.Notified(2.0, "event_machine_unavailable", {"type": "event_machine_unavailable", "resources": "2"})])
+    assert book.complete(0b011) == [(0b011, sleep)]
+    book.tell([ev.ResourceStateChanged(3.0, "0-1", str(sleep))])
+    assert book.requests == [(0b100, sleep)] and book.switching == 0b100
+
+
+def test_a_host_is_out_after_two_looks():
+    watched = Watched()
+    assert watched.look(0b1, 0b11) == 0
+    assert watched.look(0b1, 0b11) == 0b1
+    assert watched.look(0b0, 0b11) == 0b1
+    assert watched.look(0b1, 0b11) == 0b1
+    assert [watched.look(0b0, 0b11) for _ in range(2)] == [0b1, 0]
+
+
+# journal --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_journal_without_its_last_half_line(tmp_path):
+    journal = Journal(tmp_path / "j.jsonl")
+    journal.open()
+    journal.write("begin", begin_s=5.0)
+    message = ev.Message(1.0, [ev.RequestedCall(1.0)])
+    reply = ev.Reply(1.0, [ev.CallMeLater(1.0, 7.0)])
+    journal.exchange(message, reply)
+    journal.close()
+    with journal.path.open("a") as file:
+        file.write('{"kind": "exch')
+    again = Journal(journal.path)
+    begin, exchanges = again.session()
+    assert begin["begin_s"] == 5.0 and same_decisions(exchanges[0][1], reply)
+    assert not same_decisions(exchanges[0][1], ev.Reply(1.0, [ev.CallMeLater(1.0, 8.0)]))
+    again.open()
+    again.write("end", why="over")
+    again.close()
+    assert Journal(journal.path).session() is None
+    assert all(json.loads(line) for line in journal.path.read_text().splitlines())
+
+
+def test_a_file_that_is_no_journal(tmp_path):
+    (tmp_path / "j.jsonl").write_text("hello\n")
+    with pytest.raises(InputError, match="line 1: is no line of a journal"):
+        Journal(tmp_path / "j.jsonl").session()
+
+
+def test_one_at_a_time():
+    with only_one("test-cluster"):
+        with pytest.raises(InputError, match="another `batwatt slurm`"), only_one("test-cluster"):
+            pass
+        with only_one("test-cluster-2"):
+            pass
+
+
+# signals --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_read_again_when_it_changes(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("time_s,power_w\n0,500\n100,700\n")
+    feed = Feed("power_envelope", str(path), 1.7e9)
+    feed.check(0.0)
+    assert [feed.value(time_s) for time_s in (0.0, 99.0, 100.0)] == [500.0, 500.0, 700.0]
+    path.write_text("time_s,power_w\n0,500\n100,40\n")
+    assert feed.value(101.0) == 40.0
+    path.write_text("nonsense")
+    assert feed.value(102.0) == 40.0
+
+
+def test_an_envelope_by_date_is_on_the_clock_of_the_session(tmp_path):
+    path = tmp_path / "w.csv"
+    path.write_text("time,power_w\n2026-01-01T00:00Z,100\n2026-01-01T01:00Z,200\n2026-01-01T02:00Z,300\n")
+    feed = Feed("power_envelope", str(path), 1767225600.0 + 1800.0)
+    assert [feed.value(time_s) for time_s in (0.0, 1799.0, 1800.0, 5400.0)] == [100.0, 100.0, 200.0, 300.0]
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    """An address that answers with `text`."""
+
+    text = ""
+
+    def do_GET(self):
+        """Answer."""
+        self.send_response(200 if self.text else 503)
+        self.end_headers()
+        self.wfile.write(self.text.encode())
+
+    def log_message(self, *words):
+        """Print nothing."""
+
+
+@pytest.fixture
+def site():
+    """Return the address of a `Site`."""
+    server = http.server.HTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+def test_an_address_expires_into_a_fallback(site, caplog):
+    Site.text = '{"value": 800}'
+    feed = Feed("power_envelope", site, 1.7e9, expiry_s=100.0, fallback=50.0, period_s=10.0)
+    feed.check(0.0)
+    assert feed.value(0.0) == 800.0
+    Site.text = ""
+    assert [feed.value(time_s) for time_s in (20.0, 99.0, 101.0, 500.0)] == [800.0, 800.0, 50.0, 50.0]
+    Site.text = "700"
+    assert feed.value(520.0) == 700.0
+    assert "no value after 0 s: 50 holds" in caplog.text
+
+
+def test_an_address_without_a_fallback_must_answer(site):
+    Site.text = ""
+    with pytest.raises(InputError, match="give an address a --fallback"):
+        Feed("power_envelope", site, 1.7e9).check(0.0)
+    feed = Feed("power_envelope", site, 1.7e9, fallback=50.0)
+    feed.check(0.0)
+    assert feed.value(0.0) == 50.0
+
+
+def test_measured_watts(tmp_path, caplog):
+    assert Meter("echo 431.5 W").watts() == 431.5
+    assert Meter().watts() is None
+    assert Meter("false").watts() is None and "measured watts" in caplog.text
+    assert Meter("echo -3").watts() is None
+
+
+def test_kill_rules():
+    assert [KillRule.of(text, 5.0).signal for text in ("requeue", "cancel", "signal=USR1", "signal=SIGTERM")] == [
+        "", "", "USR1", "TERM",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="is no rule"):
+        KillRule.of("shoot", 5.0)
+    assert math.isnan(Feed("power_envelope", "x", 0.0).fallback)
