@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
 import math
 import random
@@ -130,13 +131,29 @@ def main() -> None:
             words += ["-s", chosen.scheduler, "-o", json.dumps(options)]
         thread = threading.Thread(target=submit, args=(cluster, jobs), daemon=True)
         thread.start()
-        done = subprocess.run(words, env=cluster.environment, stdout=subprocess.PIPE, text=True, check=True)
+        process = subprocess.Popen(words, env=cluster.environment, stdout=subprocess.PIPE, text=True)
+        # wide jobs may wait for the next day's sun, which does not come
+        timer = threading.Timer(1.2 * chosen.hours * 3600.0 / SPEED, process.terminate)
+        timer.start()
+        printed, _ = process.communicate()
+        timer.cancel()
         if server is not None:
             server.terminate()
-    result = {"scheduler": chosen.scheduler, "jobs": len(jobs), **json.loads(done.stdout)[-1]}
+    result = {"scheduler": chosen.scheduler, "jobs": len(jobs), **json.loads(printed)[-1], **above(folder)}
     if not chosen.socket:
         result |= compared(folder, chosen.scheduler, options, batwatt)
     print(json.dumps(result))
+
+
+def above(folder: Path) -> dict[str, Any]:
+    """Return the energy above the cap in kWh while the idle nodes of the beginning are switched off, and later."""
+    with (folder / "slurm_power.csv").open() as file:
+        rows = [(float(row["time_s"]), float(row["cap_w"]), float(row["watts"])) for row in csv.DictReader(file)]
+    sums = {"above_before_900_s_kwh": 0.0, "above_later_kwh": 0.0}
+    for (time_s, cap_w, watts), (end_s, _, _) in itertools.pairwise(rows):
+        name = "above_before_900_s_kwh" if time_s < 900.0 else "above_later_kwh"
+        sums[name] += max(0.0, watts - cap_w) * (end_s - time_s) / 3.6e6
+    return {name: round(value, 4) for name, value in sums.items()}
 
 
 def compared(folder: Path, scheduler: str, options: dict[str, Any], batwatt: list[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ the file `broken` does not boot.
 from __future__ import annotations
 
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -46,7 +47,7 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmctldTimeout=30
 SlurmdTimeout=20
-MinJobAge=3600
+MinJobAge={min_job_age_s}
 KillWait=1
 MessageTimeout=20
 StateSaveLocation={folder}/state
@@ -130,13 +131,15 @@ def until(condition: Callable[[], bool], limit_s: float, what: str) -> None:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of `count` free ports in a row."""
-    for first in range(21000 + os.getpid() % 500 * 20, 60000, count + 7):
+    """Return the first of `count` free ports in a row, below those of outgoing connections."""
+    draw = random.SystemRandom()
+    for _ in range(200):
+        first = draw.randrange(20_000, 32_000 - count)
         sockets = []
         try:
             for port in range(first, first + count):
                 sockets.append(socket.socket())
-                sockets[-1].bind(("127.0.0.1", port))
+                sockets[-1].bind(("", port))
             return first
         except OSError:
             continue

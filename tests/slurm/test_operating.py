@@ -3,6 +3,7 @@
 import csv
 import itertools
 import os
+import shlex
 import signal
 
 import pytest
@@ -26,11 +27,11 @@ def test_jobs_start_where_the_scheduler_says(cluster, platform):
 
 
 def test_forty_jobs_under_a_cap(cluster, platform):
-    rows = [(0, 1750), (400, 900), (1000, 600), (1900, 1750)]
+    rows = [(0, 1750), (300, 900), (800, 600), (1400, 1750)]
     cap = platform.parent / "watts.csv"
     cap.write_text("time_s,power_w\n" + "".join(f"{time},{watts}\n" for time, watts in rows))
     for i in range(40):
-        cluster.submit(0.5 + i % 3, 1 + i % 2)
+        cluster.submit(0.5 + i % 2, 1 + i % 2)
     options = '{"response": "frugal", "order": "smith", "victim": "resubmit"}'
     words = ("-s", "powercap", "-o", options, "--operate", "--once", "--envelope", str(cap))
     with Session(cluster, platform, *words, poll_s=0.2) as session:
@@ -51,7 +52,7 @@ def test_forty_jobs_under_a_cap(cluster, platform):
 @pytest.mark.toy(boot_limit_s=5)
 def test_nodes_that_do_not_boot_are_out_of_service(cluster, platform):
     cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,400\n1200,1750\n")
+    cap.write_text("time_s,power_w\n0,400\n900,1750\n")
     words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap))
     with Session(cluster, platform, *words) as session:
         session.until_told("RESOURCE_STATE_CHANGED", 1, 40.0)
@@ -235,6 +236,37 @@ def test_release_needs_no_journal(cluster, platform):
         path.unlink()
     batwatt(cluster, "slurm", "release", "-p", str(platform), "--partition", "green")
     assert cluster.job(number)["Priority"] != "0"
+
+
+def test_a_hold_of_an_administrator_after_the_start_is_respected(cluster, platform):
+    number = cluster.submit(30.0, 2)
+    last = cluster.submit(1.0)
+    with Session(cluster, platform, *FCFS) as session:
+        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
+        cluster.command("scontrol", "requeuehold", number)
+        until(lambda: cluster.job(last)["JobState"] == "COMPLETED", 20.0, "the last ends")
+        until(lambda: len(session.events("JOB_COMPLETED")) == 2, 20.0, "both ends are told")
+    assert len(session.decisions("EXECUTE_JOB")) == 2 and cluster.job(number)["Priority"] == "0"
+
+
+def test_a_range_of_nodes_is_the_least(cluster, platform):
+    number = cluster.command(
+        "sbatch", "--parsable", "-H", "-N", "2-4", "-t", "9", "-o", "/dev/null", "--wrap=sleep 1"
+    ).stdout.strip()
+    with Session(cluster, platform, *FCFS, "--once") as session:
+        session.ends()
+    assert cluster.job(number)["NodeList"] == "n[1-2]"
+
+
+def test_a_full_disk_gives_everything_back(cluster, platform):
+    waiting = [cluster.submit(30.0, 8) for _ in range(4)]
+    session = Session(cluster, platform, *FCFS)
+    line = f"ulimit -f 4; exec {shlex.join(session._words)}"
+    session._words = ["bash", "-c", line]
+    with session:
+        session.process.wait(60)
+    assert session.process.returncode != 0
+    assert {cluster.job(number)["Priority"] for number in waiting}.isdisjoint({"0"})
 
 
 def test_two_cannot_operate_one_cluster(cluster, platform):

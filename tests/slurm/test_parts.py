@@ -71,7 +71,7 @@ def scripted(answers):
 
 
 _JOB = "7_1 7 PENDING JobHeldUser 2-4 1-00:00:00 p (null) ada (null) 100 N/A N/A N/A 0 0 0"
-ROW = (*_JOB.split(), "")
+ROW = (*_JOB.split(), "", "", "(null)")
 
 
 def test_a_comment_cannot_pretend_to_be_another_job():
@@ -80,7 +80,7 @@ def test_a_comment_cannot_pretend_to_be_another_job():
         cells = [*ROW, "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x"]
         return "".join(f"{cell}|{mark}|" for cell in cells)
 
-    slurm = scripted({"squeue": squeue, "sinfo": lambda words: "n1|idle+cloud|16|none|\x1f\n"})
+    slurm = scripted({"squeue": squeue, "sinfo": lambda words: "n1|idle+cloud|16|disk | fan|\x1f\n"})
     snapshot = slurm.read()
     assert len(ROW) + 1 == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
     job = snapshot.jobs["7_1"]
@@ -131,9 +131,10 @@ def test_a_job_through_its_attempts(book):
         (ev.ExecuteJob(1.0, "slurm!13", "0"), "no such job"),
         (ev.ExecuteJob(1.0, "slurm!12", "0"), "takes 2"),
         (ev.ExecuteJob(1.0, "slurm!12", "0,99"), "takes 2"),
-        (ev.ExecuteJob(1.0, "slurm!12", "x"), ""),
+        (ev.ExecuteJob(1.0, "slurm!12", "x"), "EXECUTE_JOB slurm!12"),
         (ev.RegisterJob(1.0, "w0!3", {"res": 1}), "no job of Slurm"),
-        (ev.RegisterJob(1.0, "slurm!99#1", {"res": 1}), "cannot be made"),
+        (ev.RegisterJob(1.0, "slurm!99#1", {"res": 1}), "only the next attempt"),
+        (ev.RegisterJob(1.0, "slurm!12#1", {"res": 2}), "only the next attempt"),
         (ev.SetResourceState(1.0, "0", "99"), "cannot be asked"),
         (ev.SetResourceState(1.0, "77", "0"), "hosts are"),
         (ev.KillJob(1.0, ["slurm!12"]), "waiting"),

@@ -3,6 +3,7 @@
 import csv
 import os
 
+import pytest
 from slurm_session import Session
 from toy_cluster import FOLDERS, ToyCluster, until
 
@@ -23,7 +24,7 @@ def audited(cluster: ToyCluster) -> None:
 
 def test_a_shadow_changes_nothing_and_measures_both(cluster, platform):
     cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,900\n600,1750\n")
+    cap.write_text("time_s,power_w\n0,900\n240,1750\n")
     audited(cluster)
     log = cluster.folder / "commands.log"
     words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", str(cap), "--once")
@@ -32,7 +33,7 @@ def test_a_shadow_changes_nothing_and_measures_both(cluster, platform):
         cluster.command("scontrol", "release", number)
     log.unlink()
     with Session(cluster, platform, *words) as session:
-        session.until_told("JOB_SUBMITTED", 4)
+        session.until_told("JOB_SUBMITTED", 2)
         ran = [line.split() for line in log.read_text().splitlines()]
         for number in numbers[2:]:
             cluster.command("scontrol", "release", number)
@@ -56,13 +57,18 @@ def test_a_shadow_changes_nothing_and_measures_both(cluster, platform):
         assert slurm <= lasted + 1e-6 <= slurm + 120.0
 
 
-def test_a_shadow_leaves_slurm_alone_when_it_is_ended(cluster, platform):
-    number = cluster.submit(1.0, 8)
-    before = cluster.job(number)
-    with Session(cluster, platform, "-s", "powercap", "-o", '{"response": "none"}') as session:
-        session.until_told("JOB_SUBMITTED", 1)
-        until(lambda: bool(session.rows("would")), 10.0, "a decision")
-    after = cluster.job(number)
-    assert {name: after[name] for name in ("JobState", "Reason", "Priority")} == {
-        name: before[name] for name in ("JobState", "Reason", "Priority")
-    }
+@pytest.mark.toy(min_job_age_s=2)
+def test_what_slurm_has_forgotten_goes_on_in_the_shadow(cluster, platform):
+    cap = platform.parent / "watts.csv"
+    cap.write_text("time_s,power_w\n0,150\n1800,1750\n")
+    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", str(cap), "--speed", "120")
+    with Session(cluster, platform, *words) as session:
+        until(lambda: bool(session.rows("begin")), 20.0, "it begins")
+        # on hold in Slurm: not announced
+        kept, number = cluster.submit(1.0), cluster.submit(1.0)
+        cluster.command("scontrol", "release", number)
+        until(lambda: cluster.command("squeue", "-h", "-j", number, check=False).stdout == "", 90.0, "Slurm forgets it")
+        until(lambda: len(session.events("JOB_COMPLETED")) == 1, 60.0, "it ends in the shadow")
+    assert [data["job_id"] for data in session.events("JOB_SUBMITTED")] == [f"slurm!{number}"]
+    assert session.events("JOB_COMPLETED")[0]["job_state"] == "COMPLETED_SUCCESSFULLY"
+    assert cluster.job(kept)["Reason"] == "JobHeldUser" and not session.rows("do")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -103,7 +103,6 @@ class Account:
     energy: Energy = field(default_factory=Energy)
     slurm: Energy = field(default_factory=Energy)
     last_s: float = math.nan
-    first_s: float = math.nan
     cap_w: float | None = None
     capped: bool = False
     _signals: tuple[float | None, float | None] = (None, None)
@@ -114,14 +113,12 @@ class Account:
     _files: dict[str, TextIO] = field(default_factory=dict)
     _power: tuple[object, ...] = ()
 
-    def open(self) -> None:
-        """Open the files, and go on with those of a session that is resumed."""
+    def open(self, *, resumed: bool) -> None:
+        """Open the files; those of a session that is resumed go on."""
         self.prefix.parent.mkdir(parents=True, exist_ok=True)
         for stem, names in (("starts", STARTS), ("power", POWER)):
-            path = self.prefix.with_name(f"{self.prefix.name}_{stem}.csv")
-            new = not path.exists() or not path.stat().st_size
-            self._files[stem] = path.open("a", encoding="utf-8", newline="")
-            if new:
+            self._files[stem] = self._path(stem).open("a" if resumed else "w", encoding="utf-8", newline="")
+            if not resumed:
                 self._write(stem, names)
 
     def _write(self, stem: str, row: Iterable[object]) -> None:
@@ -141,9 +138,7 @@ class Account:
         price: float | None,
     ) -> None:
         """Take a sample of the power in W."""
-        if math.isnan(self.first_s):
-            self.first_s = self.last_s = now_s
-        lasted_s = max(0.0, now_s - self.last_s)
+        lasted_s = 0.0 if math.isnan(self.last_s) else max(0.0, now_s - self.last_s)
         self.energy.sample(lasted_s, self.cap_w, *self._signals, watts)
         self.slurm.sample(lasted_s, self.cap_w, *self._signals, slurm_watts)
         self.last_s, self.cap_w, self._signals = now_s, cap_w, (carbon, price)
@@ -153,15 +148,16 @@ class Account:
             self._power = power
             self._write("power", (now_s, *power))
 
-    def jobs(self, snapshot: Snapshot, real: Snapshot | None, time_of: object) -> None:
-        """Note what has become of the jobs; `time_of` turns a date in s since 1970 into a time of the session."""
-        assert callable(time_of)
+    def jobs(
+        self, snapshot: Snapshot, ours: Container[str], real: Snapshot | None, time_of: Callable[[float], float]
+    ) -> None:
+        """Note what has become of the jobs, `ours` by number; `time_of` turns a date into a time of the session."""
         for number, job in snapshot.jobs.items():
             if not job.handed or number in self._over:
                 continue
             row = self._rows.get(number)
             if row is None:
-                if job.ended:
+                if not job.waiting and number not in ours:
                     self._over.add(number)
                     continue
                 row = self._rows[number] = _Row(job.user, job.nodes, time_of(job.submit_s))
@@ -186,6 +182,28 @@ class Account:
         row = self._rows.pop(number)
         self._over.add(number)
         self._write("starts", (number, *vars(row).values()))
+
+    def totals(self) -> dict[str, Any]:
+        """Return what a session that is resumed goes on with: sums, and the rows of jobs that have begun."""
+        sums = {name: value for name, value in vars(self.energy).items() if name != "watts"}
+        begun = {number: vars(row) for number, row in self._rows.items() if not math.isnan(row.start_s)}
+        rows = {
+            number: {name: value for name, value in row.items() if not (isinstance(value, float) and math.isnan(value))}
+            for number, row in begun.items()
+        }
+        return {"sums": sums, "rows": rows}
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Go on with the totals of the process before; what was drawn in between is not known, and not counted."""
+        self.energy = Energy(**totals["sums"])
+        self._rows = {number: _Row(**row) for number, row in totals["rows"].items()}
+        with self._path("starts").open(encoding="utf-8", newline="") as file:
+            begun = [row for row in csv.DictReader(file) if row["start_s"]]
+        self.waits[""] = [float(row["start_s"]) - float(row["submit_s"]) for row in begun]
+        self.waits[""] += [row.start_s - row.submit_s for row in self._rows.values()]
+
+    def _path(self, stem: str) -> Path:
+        return self.prefix.with_name(f"{self.prefix.name}_{stem}.csv")
 
     def close(self) -> None:
         """Write the rows of jobs that are not over, and close the files."""

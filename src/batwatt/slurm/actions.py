@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.slurm.book import Book, Task
-from batwatt.slurm.commands import Slurm
+from batwatt.slurm.commands import SWITCHES, Slurm
 from batwatt.slurm.facts import SlurmError, SlurmJob, SlurmNode, SlurmSilentError, Snapshot
 
 _log = logging.getLogger(__name__)
@@ -82,27 +82,29 @@ class Actions:
                 except SlurmSilentError:
                     raise
                 except SlurmError as error:
-                    # the job shows what came of it: it is not started, or still there, at the next look
-                    task.asked = True
-                    self._note("failed", job=task.id, why=str(error))
-                    _log.warning("%s: %s", task.id, error)
+                    self._refused(task, error)
         self.purpose = "nodes"
-        try:
-            self._nodes(snapshot, own)
-        except SlurmSilentError:
-            raise
-        except SlurmError as error:
-            self._note("failed", nodes=True, why=str(error))
-            _log.warning("%s", error)
+        self._nodes(snapshot, own)
+
+    def _refused(self, task: Task, error: SlurmError) -> None:
+        """Note that Slurm refuses something: a start has failed, anything else is asked for again after a while."""
+        if task.status == "starting":
+            task.asked = True
+        else:
+            task.again_s = time.monotonic() + AGAIN_S
+        self._note("failed", job=task.id, why=str(error))
+        _log.warning("%s: %s", task.id, error)
 
     def _job(self, task: Task, job: SlurmJob) -> None:
         machine, now_s = self._machine, time.monotonic()
+        if now_s < task.again_s:
+            return
         if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
-            task.launched_s, task.restarts = now_s, job.restarts
             machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
+            task.launched_s, task.restarts = now_s, job.restarts
         elif task.status == "aside" and not task.asked and job.waiting:
-            task.asked = True
             machine.comment(task.number, task.metadata or "the scheduler rejects it")
+            task.asked = True
         elif task.status == "killing":
             self._end(task, job, now_s)
 
@@ -114,17 +116,17 @@ class Actions:
                 machine.take(task.number)
         elif job.ended:
             if rule.signal and task.signalled_s >= 0.0 and job.exit_code and not task.asked:
+                machine.requeue_held(job)
                 task.asked = True
-                machine.requeue_held(task.number)
         elif rule.signal and task.signalled_s < 0.0:
-            task.signalled_s = now_s
             machine.signal(task.number, rule.signal)
+            task.signalled_s = now_s
         elif not task.asked and (not rule.signal or now_s - task.signalled_s > rule.grace_s):
-            task.asked = True
             if rule.again:
-                machine.requeue_held(task.number)
+                machine.requeue_held(job)
             else:
                 machine.cancel(task.number)
+            task.asked = True
 
     def requeues(self, task: Task, job: SlurmJob) -> bool:
         """Return whether a job that ended after its signal is on its way back into the queue."""
@@ -151,22 +153,20 @@ class Actions:
         for i, host in enumerate(self._book.platform.hosts):
             node = snapshot.nodes[host.name]
             what = self._missing(i, node) if own >> i & 1 else ""
-            if not what:
-                self._next_s.pop(host.name, None)
-            elif now_s >= self._next_s.get(host.name + what, 0.0):
+            if what and now_s >= self._next_s.get(host.name + what, 0.0):
                 self._next_s[host.name + what] = now_s + AGAIN_S
                 asked.setdefault(what, []).append(host.name)
-            if own >> i & 1 and node.up and self.wanted(i):
-                self._set_pstate(i)
-        machine = self._machine
-        for what, change in (
-            ("undrain", machine.undrain),
-            ("power_up", machine.power_up),
-            ("power_down", machine.power_down),
-            ("drain", machine.drain),
-        ):
+            if own >> i & 1 and node.up and self.wanted(i) and now_s >= self._next_s.get(host.name + "pstate", 0.0):
+                self._next_s[host.name + "pstate"] = now_s + (AGAIN_S if not self._set_pstate(i) else 0.0)
+        for what in SWITCHES:
             if what in asked:
-                change(asked[what])
+                try:
+                    self._machine.switch(what, asked[what])
+                except SlurmSilentError:
+                    raise
+                except SlurmError as error:
+                    self._note("failed", nodes=asked[what], why=str(error))
+                    _log.warning("%s: %s", what, error)
 
     def _missing(self, i: int, node: SlurmNode) -> str:
         """Return the next change of a node; empty if there is none."""
@@ -179,28 +179,26 @@ class Actions:
             return "" if node.drained else "drain"
         return "" if node.switching_off or node.switching_on or node.busy else "power_down"
 
-    def _set_pstate(self, i: int) -> None:
-        """Run the command for a p-state, if it is another one than before."""
+    def _set_pstate(self, i: int) -> bool:
+        """Run the command for a p-state, if it is another one than before; returns whether it is set."""
         target = self._book.pstate[i]
         host = self._book.platform.hosts[i]
-        if not self._pstate_command or self._pstates.get(i, host.initial_pstate) == target:
-            self._pstates[i] = target
-            return
-        self._run_pstate(i, target)
+        if self._pstate_command and self._pstates.get(i, host.initial_pstate) != target:
+            words = [
+                word.replace("{node}", host.name).replace("{pstate}", str(target)) for word in self._pstate_command
+            ]
+            try:
+                subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=30.0, check=True)
+            except (OSError, subprocess.SubprocessError) as error:
+                self._note("failed", node=host.name, pstate=target, why=str(error))
+                _log.warning("--pstate-command %s: %s", " ".join(words), error)
+                return False
+            self._note("pstate", node=host.name, pstate=target)
+        self._pstates[i] = target
+        return True
 
     def restore(self) -> None:
-        """Set the p-states that hosts had at the beginning. Raises SlurmError."""
-        for i, pstate in list(self._pstates.items()):
-            initial = self._book.platform.hosts[i].initial_pstate
-            if self._pstate_command and pstate != initial:
-                self._run_pstate(i, initial)
-
-    def _run_pstate(self, i: int, target: int) -> None:
-        host = self._book.platform.hosts[i]
-        words = [word.replace("{node}", host.name).replace("{pstate}", str(target)) for word in self._pstate_command]
-        try:
-            subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=30.0, check=True)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise SlurmError(f"--pstate-command {' '.join(words)}: {error}") from None
-        self._note("pstate", node=host.name, pstate=target)
-        self._pstates[i] = target
+        """Set the p-states that hosts had at the beginning."""
+        for i in list(self._pstates):
+            self._book.pstate[i] = self._book.platform.hosts[i].initial_pstate
+            self._set_pstate(i)

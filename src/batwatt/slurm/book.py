@@ -45,6 +45,8 @@ class Task:
     asked: bool = False
     """Whether Slurm was asked for what the status says: to end it, to comment on it."""
     signalled_s: float = -1.0
+    again_s: float = 0.0
+    """Not before this time, monotonic, Slurm is asked again."""
 
 
 class Book:
@@ -240,8 +242,8 @@ class Book:
 
     def _register(self, decision: ev.RegisterJob) -> None:
         number = number_of(decision.job_id)
-        if number not in self.present:
-            problem = "jobs that are not in Slurm cannot be made: only attempts of jobs that were killed"
+        if number not in self.killed or decision.job.get("res") != self.shapes[number][0]:
+            problem = "only the next attempt of a job that was killed can be made, with as many hosts"
             raise IllegalDecisionError(f"REGISTER_JOB {decision.job_id}", problem)
         self._add(Task(decision.job_id, number, int(decision.job["res"])))
 

@@ -8,7 +8,8 @@ Rules, where Batsim's protocol and a real cluster differ:
    ends at once as failed. What is left of it is announced under another name, such as `slurm!12@2`.
 3. A start that does not begin within a limit, or is held again, ends as failed and is announced again, at most
    `TRIES` times; then the job stays on hold with a comment.
-4. A job that Slurm puts back into the queue (its node failed) ends as failed and is announced again.
+4. A job that Slurm puts back into the queue (its node failed) ends as failed and is announced again, unless Slurm or
+   somebody else holds it then.
 5. A killed job that the scheduler does not submit again by itself is announced again.
 6. Hosts that are broken, drained by an administrator, or have jobs of others, are unavailable.
 7. While Slurm is silent no message is sent.
@@ -33,12 +34,14 @@ from batwatt.slurm.account import Account, watts_of
 from batwatt.slurm.actions import Actions
 from batwatt.slurm.book import WORKLOAD, Book, Task, mask_of
 from batwatt.slurm.commands import Slurm
-from batwatt.slurm.facts import ENDED, SlurmError, SlurmJob, Snapshot
+from batwatt.slurm.facts import ENDED, HELD_BY_USER, SlurmError, SlurmJob, Snapshot
 from batwatt.slurm.feeds import KINDS, Feed, Meter
 from batwatt.slurm.journal import Journal, same_decisions
 
 _log = logging.getLogger(__name__)
 TRIES = 3
+PORTION = 50
+"""Most jobs that are announced at a poll: each takes two commands, and the power is watched between polls."""
 STEP_S = 300.0
 """How often signals that do not change are told again, in s of the session."""
 LOOKS = 2
@@ -46,10 +49,13 @@ LOOKS = 2
 SILENT_S = 60.0
 """The longest pause between attempts to reach Slurm, in s."""
 SKIPPED_S = 60.0
-"""How long until a job that an administrator holds is looked at again, in s."""
+"""How long until Slurm is asked again for a job that it does not let us take over, in s."""
+TOTALS_S = 60.0
+"""How often the totals are written down for a restart, in real s."""
+TIRED_S = 3600.0
+"""How long a job is left alone after `TRIES` starts that failed, in s."""
 UNLIMITED_S = 7 * 86_400.0
 """How long the profile of a job without a time limit lasts, in s."""
-_Exchanges = Sequence[tuple[ev.Message, ev.Reply]]
 
 
 @dataclass
@@ -68,10 +74,6 @@ class Clock:
     def of_date(self, date_s: float) -> float:
         """Return the time of the session at a date."""
         return (date_s - self.begin_s) * self.speed
-
-    def date_s(self, now_s: float) -> float:
-        """Return the date that signals have at a time of the session."""
-        return self.begin_s + now_s
 
 
 @dataclass
@@ -95,90 +97,78 @@ class Watched:
         return self.out
 
 
+@dataclass
 class Bridge:
-    """A `Link` for the scheduler. `once`: the session ends when no job is left; else never."""
+    """A `Link` for the scheduler. `once`: the session ends when no job is left; else never.
 
-    def __init__(
-        self,
-        machine: Slurm,
-        book: Book,
-        actions: Actions,
-        journal: Journal,
-        account: Account,
-        feeds: Sequence[Feed],
-        meter: Meter,
-        clock: Clock,
-        *,
-        poll_s: float,
-        launch_s: float,
-        once: bool = False,
-        tells: bool = True,
-        past: _Exchanges = (),
-    ) -> None:
-        self._machine = machine
-        self._book = book
-        self._actions = actions
-        self._journal = journal
-        self._account = account
-        self._feeds = feeds
-        self._meter = meter
-        self._clock = clock
-        self._poll_s = poll_s
-        self._launch_s = launch_s
-        self._once = once
-        self.tells = tells
-        """Whether the scheduler is told of signals."""
-        self._past = deque(past)
-        self.ended = False
-        self._begun = False
-        self._message = ev.Message(0.0, [])
-        self._snapshot: Snapshot | None = None
-        self._next_poll_s = 0.0
-        self._hosts = {host.name: host.id for host in book.platform.hosts}
-        self._watched = Watched()
-        self._settled = False
-        self._tries: dict[str, int] = {}
-        self._skipped: dict[str, float] = {}
-        self._left: set[str] = set()
-        self.polls = 0
-        self.polling_s = 0.0
+    `tells`: the scheduler is told of signals; `past`: exchanges of the session that goes on; `poll_s` and `launch_s` in
+    real seconds.
+    """
+
+    machine: Slurm
+    book: Book
+    actions: Actions
+    journal: Journal
+    account: Account
+    feeds: Sequence[Feed]
+    meter: Meter
+    clock: Clock
+    poll_s: float
+    launch_s: float
+    once: bool
+    tells: bool
+    past: deque[tuple[ev.Message, ev.Reply]]
+    ended: bool = False
+    polls: int = 0
+    polling_s: float = 0.0
+    _begun: bool = False
+    _message: ev.Message = field(default_factory=lambda: ev.Message(0.0, []))
+    _snapshot: Snapshot | None = None
+    _next_poll_s: float = 0.0
+    _watched: Watched = field(default_factory=Watched)
+    _settled: bool = False
+    _tries: dict[str, int] = field(default_factory=dict)
+    """Starts that failed, by the number of the job."""
+    _skipped: dict[str, float] = field(default_factory=dict)
+    """When a job is looked at again, monotonic."""
+    _totals_s: float = field(default_factory=time.monotonic)
 
     # the protocol -----------------------------------------------------------------------------------------------
 
     def message(self) -> ev.Message:
         """Wait until there is something to tell; the message. Raises SlurmError if the cluster cannot be read."""
-        if self._past:
-            message = self._past[0][0]
+        if self.past:
+            message = self.past[0][0]
         elif not self._begun:
             message = ev.Message(0.0, [ev.SimulationBegins(0.0, self._begins())])
         else:
             message = self._next()
         self._begun = True
-        self._book.tell(message.events)
+        self.book.tell(message.events)
         self._message = message
         return message
 
     def reply(self, reply: ev.Reply) -> None:
         """Write the reply down, then carry it out. Raises IllegalDecisionError, InputError if a resumed one differs."""
-        if self._past:
-            _, before = self._past.popleft()
+        if self.past:
+            _, before = self.past.popleft()
             if not same_decisions(reply, before):
                 problem = f"the scheduler decides otherwise than it did at {before.now:g} s, so it cannot be resumed"
-                raise InputError(self._journal.path, problem, "give the same options, or --fresh")
-            self._book.decide(before.decisions)
-            if not self._past:
+                raise InputError(self.journal.path, problem, "give the same options, or --fresh")
+            self.book.decide(before.decisions)
+            if not self.past:
                 # what was under way when the last process ended is looked at, not told
-                self._watched.out = self._book.away
+                self._watched.out = self.book.away
             return
-        self._journal.exchange(self._message, reply)
+        self.journal.exchange(self._message, reply)
         if self.ended:
             return
-        self._book.decide(reply.decisions)
+        self.book.decide(reply.decisions)
         if reply.decisions and self._snapshot is not None:
             self._act(self._snapshot)
 
     def _begins(self) -> dict[str, Any]:
-        count = len(self._book.platform)
+        count = len(self.book.platform)
         config = EngineConfig(dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True)
         return {
             "nb_resources": count,
@@ -187,9 +177,9 @@ class Bridge:
             "allow_compute_sharing": False,
             "allow_storage_sharing": True,
             "config": config.payload(),
-            "compute_resources": Machines(self._book.platform).payload(),
+            "compute_resources": Machines(self.book.platform).payload(),
             "storage_resources": [],
-            "workloads": {WORKLOAD: str(self._journal.path)},
+            "workloads": {WORKLOAD: str(self.journal.path)},
             "profiles": {WORKLOAD: {}},
         }
 
@@ -197,39 +187,39 @@ class Bridge:
 
     def _next(self) -> ev.Message:
         """Poll until something has happened."""
-        pause_s = self._poll_s
+        pause_s = self.poll_s
         while True:
-            now_s = self._clock.now_s()
+            now_s = self.clock.now_s()
             events: list[ev.Event] = []
-            if self._book.queries:
-                events.append(ev.Answer(now_s, self._account.energy.joules))
+            if self.book.queries:
+                events.append(ev.Answer(now_s, self.account.energy.joules))
             if time.monotonic() >= self._next_poll_s:
                 try:
                     events += self._poll(now_s)
-                    if pause_s > self._poll_s:
-                        self._journal.write("note", what="Slurm answers again")
-                    pause_s = self._poll_s
+                    if pause_s > self.poll_s:
+                        self.journal.write("note", what="Slurm answers again")
+                    pause_s = self.poll_s
                 except SlurmError as error:
-                    if pause_s == self._poll_s:
+                    if pause_s == self.poll_s:
                         _log.warning("%s; trying again", error)
-                        self._journal.write("note", what="Slurm is silent", why=str(error))
+                        self.journal.write("note", what="Slurm is silent", why=str(error))
                     pause_s = min(SILENT_S, 2.0 * pause_s)
                     self._snapshot = None
                 self._next_poll_s = time.monotonic() + pause_s
-            due = [call for call in self._book.calls if call <= now_s]
+            due = [call for call in self.book.calls if call <= now_s]
             events += [ev.RequestedCall(now_s) for _ in due]
             if events and self._snapshot is not None:
                 return ev.Message(now_s, events)
-            if self._once and self._snapshot is not None and self._all_over(self._snapshot):
+            if self.once and self._snapshot is not None and self._all_over(self._snapshot):
                 self.ended = True
                 return ev.Message(now_s, [ev.SimulationEnds(now_s)])
-            call_s = (min(self._book.calls, default=math.inf) - now_s) / self._clock.speed
+            call_s = (min(self.book.calls, default=math.inf) - now_s) / self.clock.speed
             time.sleep(max(0.001, min(self._next_poll_s - time.monotonic(), call_s if self._snapshot else math.inf)))
 
     def _all_over(self, snapshot: Snapshot) -> bool:
-        left = any(task.status not in ("over", "aside") for task in self._book.present.values())
+        left = any(task.status not in ("over", "aside") for task in self.book.present.values())
         return (
-            bool(self._book.generations)
+            bool(self.book.generations)
             and not left
             and not any(job.handed and not job.ended for job in snapshot.jobs.values())
         )
@@ -237,11 +227,11 @@ class Bridge:
     def _poll(self, now_s: float) -> list[ev.Event]:
         """Read Slurm, act on what is missing, and return what has happened. Raises SlurmError."""
         began = time.monotonic()
-        snapshot = self._machine.read(self._book.present)
+        snapshot = self.machine.read(self.book.present)
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
-        values: dict[str, float | None] = {feed.kind: feed.value(now_s) for feed in self._feeds}
+        values: dict[str, float | None] = {feed.kind: feed.value(now_s) for feed in self.feeds}
         for kind, value in values.items():
-            told, told_s = self._book.values.get(kind, (math.nan, -math.inf))
+            told, told_s = self.book.values.get(kind, (math.nan, -math.inf))
             # schedulers under an envelope decide at its steps only
             if self.tells and value is not None and (value != told or now_s - told_s >= STEP_S):
                 data = {"type": kind, "timestamp": now_s, KINDS[kind][1]: value, "value": value}
@@ -254,29 +244,37 @@ class Bridge:
         return events
 
     def _act(self, snapshot: Snapshot) -> None:
-        self._actions.act(snapshot, self._book.everyone & ~self._watched.out)
+        self.actions.act(snapshot, self.book.everyone & ~self._watched.out)
 
     def _measure(self, now_s: float, snapshot: Snapshot, values: dict[str, float | None]) -> None:
-        platform, account = self._book.platform, self._account
-        real = self._machine.real
-        watts = watts_of(platform, snapshot, self._book.pstate)
+        platform, account = self.book.platform, self.account
+        real = self.machine.real
+        watts = watts_of(platform, snapshot, self.book.pstate)
         standard = [host.compute[0] for host in platform.hosts]
-        measured_w = self._meter.watts()
+        measured_w = self.meter.watts()
         slurm_w = watts if real is None else watts_of(platform, real, standard)
         if measured_w is not None:
             watts, slurm_w = (measured_w if real is None else watts), measured_w
         envelope, carbon, price = (values.get(kind) for kind in KINDS)
         account.power(now_s, watts, slurm_w, envelope, carbon, price)
-        account.jobs(snapshot, real, self._clock.of_date)
+        account.jobs(snapshot, self.book.present, real, self.clock.of_date)
+        if time.monotonic() - self._totals_s >= TOTALS_S:
+            self._totals_s = time.monotonic()
+            self.journal.write("totals", totals=account.totals())
 
     # hosts ------------------------------------------------------------------------------------------------------
 
     def _hosts_changed(self, now_s: float, snapshot: Snapshot) -> Iterator[ev.Event]:
-        book = self._book
+        book = self.book
         out = theirs = 0
-        ours = {name for task in book.tasks.values() if (job := snapshot.jobs.get(task.number)) for name in job.hosts}
-        for name, i in self._hosts.items():
-            node = snapshot.nodes[name]
+        ours = {
+            name
+            for task in book.tasks.values()
+            if task.status in ("starting", "killing") and (job := snapshot.jobs.get(task.number))
+            for name in job.hosts
+        }
+        for i, host in enumerate(book.platform.hosts):
+            name, node = host.name, snapshot.nodes[host.name]
             out |= node.broken << i
             # a node is still completing when its job has ended
             taken = bool(node.flags & {"allocated", "mixed"}) and name not in ours and not book.busy >> i & 1
@@ -286,12 +284,14 @@ class Bridge:
             self._settled = True
             self._watched.out |= out | theirs
         now_out = self._watched.look(out | theirs, book.everyone)
-        reached = mask_of(i for name, i in self._hosts.items() if self._actions.reached(i, snapshot.nodes[name]))
+        reached = mask_of(
+            i for i, host in enumerate(book.platform.hosts) if self.actions.reached(i, snapshot.nodes[host.name])
+        )
         # a host that left its state by itself is unavailable until it is back
         away = now_out | book.everyone & ~(book.switching | reached)
         for kind, mask in (("available", book.away & ~away), ("unavailable", away & ~book.away)):
             if mask:
-                self._journal.write("note", what=kind, nodes=[book.platform.hosts[i].name for i in hostset.ids(mask)])
+                self.journal.write("note", what=kind, nodes=[book.platform.hosts[i].name for i in hostset.ids(mask)])
                 data = {"type": f"event_machine_{kind}", "resources": hostset.to_text(mask)}
                 yield ev.Notified(now_s, data["type"], data)
         for mask, state in book.complete(reached & ~now_out):
@@ -300,7 +300,7 @@ class Bridge:
     # jobs -------------------------------------------------------------------------------------------------------
 
     def _jobs(self, now_s: float, snapshot: Snapshot) -> Iterator[ev.Event]:
-        book = self._book
+        book = self.book
         for task in list(book.tasks.values()):
             if task.status == "void" and task.mask:
                 yield self._completed(now_s, task, "COMPLETED_FAILED")
@@ -309,47 +309,53 @@ class Bridge:
             if task.status in ("waiting", "aside"):
                 self._look_at_waiting(task, job, snapshot)
             elif task.status == "starting":
-                yield from self._look_at_started(now_s, task, job)
+                yield from self._look_at_started(now_s, task, job, snapshot.time_s)
             elif task.status == "killing":
                 yield from self._look_at_killed(now_s, task, job)
             if job is None and task.status == "over":
                 book.forget(number)
+                self._tries.pop(number, None)
+                self._skipped.pop(number, None)
+        announced = 0
         for job in sorted(snapshot.jobs.values(), key=lambda job: (job.submit_s, int(job.id), job.number)):
             present = book.present.get(job.number)
-            if present is None or present.status in ("over", "void"):
-                yield from self._announce(now_s, job, snapshot)
+            if announced < PORTION and (present is None or present.status in ("over", "void")):
+                for event in self._announce(now_s, job, snapshot):
+                    announced += 1
+                    yield event
 
     def _announce(self, now_s: float, job: SlurmJob, snapshot: Snapshot) -> Iterator[ev.Event]:
         number = job.number
-        if not (job.handed and job.startable(snapshot.time_s)) or number in self._left:
+        if not (job.handed and job.startable(snapshot.time_s)):
+            return
+        announced = number in self.book.present
+        # nodes that a user asks for, and holds of others, are respected; on hold a user hands a job over, but only once
+        ours = job.marked or number in self.book.killed
+        if not ours and ((job.required and not announced) or (job.held and (announced or job.reason != HELD_BY_USER))):
             return
         if time.monotonic() < self._skipped.get(number, 0.0):
             return
         try:
-            if number not in self._book.present and not self._machine.takeable(job):
-                self._skipped[number] = time.monotonic() + SKIPPED_S
-                return
-            if number in self._book.present and job.held and job.reason == "JobHeldUser":
-                return  # its user holds it since it was announced
             if self._tries.get(number, 0) >= TRIES:
-                self._machine.take(number)
-                self._machine.comment(number, f"not started in {TRIES} attempts")
-                self._left.add(number)
+                self._tries[number] = 0
+                self._skipped[number] = time.monotonic() + TIRED_S
+                self.machine.take(number)
+                self.machine.comment(number, f"not started in {TRIES} attempts, again in {TIRED_S / 3600.0:g} h")
                 return
-            self._actions.purpose = "announce"
-            self._machine.take(number)
+            self.actions.purpose = "announce"
+            self.machine.take(number)
         except SlurmError as error:
             self._skipped[number] = time.monotonic() + SKIPPED_S
-            self._journal.write("note", what="not taken over", job=number, why=str(error))
+            self.journal.write("note", what="not taken over", job=number, why=str(error))
             return
-        walltime_s = job.limit_s * self._clock.speed
+        walltime_s = job.limit_s * self.clock.speed
         lasts_s = min(walltime_s, UNLIMITED_S)
         # work, not a delay: hosts with jobs draw their full power, and slower p-states make jobs longer
-        flops = round(lasts_s * self._book.platform.fastest_flops, 6)
-        job_id = self._book.next_id(number)
+        flops = round(lasts_s * self.book.platform.fastest_flops, 6)
+        job_id = self.book.next_id(number)
         raw = {
             "id": job_id,
-            "subtime": round(min(max(self._clock.of_date(job.submit_s), 0.0), now_s), 6),
+            "subtime": round(min(max(self.clock.of_date(job.submit_s), 0.0), now_s), 6),
             "walltime": round(walltime_s, 6) if walltime_s < math.inf else -1,
             "res": job.nodes,
             "profile": f"p{lasts_s:g}",
@@ -359,53 +365,62 @@ class Bridge:
 
     def _look_at_waiting(self, task: Task, job: SlurmJob | None, snapshot: Snapshot) -> None:
         """Find out whether a waiting job can no longer be started as it was announced."""
-        shape = self._book.shapes.get(task.number)
+        shape = self.book.shapes.get(task.number)
         why = ""
         if job is None or job.ended:
             why = "ended before it was started"
         elif not job.waiting:
             why = "was started by somebody else"
         elif not job.handed:
-            why = "is no longer handed over"
             try:
-                self._machine.give_back(job)
+                self.machine.give_back(job)
             except SlurmError as error:
-                self._journal.write("note", what="not given back", job=task.id, why=str(error))
+                self.journal.write("note", what="not given back", job=task.id, why=str(error))
+                return
+            why = "is no longer handed over"
         elif not job.held:
             why = "was released by somebody else"
-            self._left.add(task.number)
         elif not job.startable(snapshot.time_s):
             why = "waits for something else than nodes"
         elif shape is not None and shape != (job.nodes, self._walltime_s(job)):
             why = "was changed"
         if why:
-            self._journal.write("note", what="void", job=task.id, why=why)
+            self.journal.write("note", what="void", job=task.id, why=why)
             task.status = "over" if task.status == "aside" else "void"
 
     def _walltime_s(self, job: SlurmJob) -> float:
-        return -1 if job.limit_s == math.inf else round(job.limit_s * self._clock.speed, 6)
+        return -1 if job.limit_s == math.inf else round(job.limit_s * self.clock.speed, 6)
 
-    def _look_at_started(self, now_s: float, task: Task, job: SlurmJob | None) -> Iterator[ev.Event]:
+    def _look_at_started(self, now_s: float, task: Task, job: SlurmJob | None, snapshot_s: float) -> Iterator[ev.Event]:
         if job is None:
             # it ended so long ago that Slurm has forgotten it
             yield self._completed(now_s, task, "COMPLETED_SUCCESSFULLY")
         elif job.ended:
             yield self._completed(now_s, task, ENDED[job.state], job.exit_code)
-        elif not job.waiting:
+        elif not job.waiting and not self._elsewhere(task, job):
             task.began_s = job.start_s
+        elif not job.waiting:
+            # Slurm decided otherwise: its nodes count as taken by somebody else
+            yield self._failed(now_s, task, f"runs on {','.join(job.hosts)}, not where it should", tried=False)
         elif task.began_s >= 0.0 or (task.launched_s >= 0.0 and job.restarts > task.restarts):
-            yield self._failed(now_s, task, "was put back into the queue by Slurm", tried=False)
+            brief = task.began_s < 0.0 or snapshot_s - task.began_s < self.launch_s
+            yield self._failed(now_s, task, f"was put back into the queue ({job.reason})", tried=brief)
         elif task.asked:
             yield self._failed(now_s, task, "Slurm refused to start it")
         elif task.launched_s >= 0.0 and job.held:
-            yield self._failed(now_s, task, f"is held again ({job.reason})", tried=job.reason != "JobHeldUser")
-        elif task.launched_s >= 0.0 and time.monotonic() - task.launched_s > self._launch_s:
-            yield self._failed(now_s, task, f"did not start within {self._launch_s:g} s ({job.reason})")
+            yield self._failed(now_s, task, f"is held again ({job.reason})")
+        elif task.launched_s >= 0.0 and time.monotonic() - task.launched_s > self.launch_s:
+            yield self._failed(now_s, task, f"did not start within {self.launch_s:g} s ({job.reason})")
+
+    def _elsewhere(self, task: Task, job: SlurmJob) -> bool:
+        """Return whether a job runs on other nodes than the scheduler chose."""
+        hosts = self.book.platform.hosts
+        return bool(job.hosts) and set(job.hosts) != {hosts[i].name for i in hostset.ids(task.mask)}
 
     def _failed(self, now_s: float, task: Task, why: str, *, tried: bool = True) -> ev.Event:
         if tried:
             self._tries[task.number] = self._tries.get(task.number, 0) + 1
-        self._journal.write("note", what="start failed", job=task.id, why=why)
+        self.journal.write("note", what="start failed", job=task.id, why=why)
         _log.warning("%s %s", task.id, why)
         return self._completed(now_s, task, "COMPLETED_FAILED")
 
@@ -420,14 +435,14 @@ class Bridge:
             progress = self._progress(now_s, task)
             yield self._completed(now_s, task, "COMPLETED_KILLED")
             yield ev.JobKilled(now_s, [task.id], {task.id: progress})
-        elif job.ended and not self._actions.requeues(task, job):
+        elif job.ended and not self.actions.requeues(task, job):
             yield self._completed(now_s, task, ENDED[job.state], job.exit_code)
             yield ev.JobKilled(now_s, [task.id], {})
 
     def _progress(self, now_s: float, task: Task) -> dict[str, Any]:
         """Return the share of its walltime that a killed job has run."""
-        _, walltime_s = self._book.shapes.get(task.number, (0, -1.0))
-        ran_s = now_s - self._clock.of_date(task.began_s) if task.began_s >= 0.0 else 0.0
+        _, walltime_s = self.book.shapes.get(task.number, (0, -1.0))
+        ran_s = now_s - self.clock.of_date(task.began_s) if task.began_s >= 0.0 else 0.0
         whole_s = walltime_s if walltime_s > 0.0 else UNLIMITED_S
         return {"profile_name": f"p{whole_s:g}", "progress": min(1.0, max(0.0, ran_s / whole_s))}
 

@@ -6,7 +6,6 @@ has a time limit, and is told to `watch` with its answer.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -20,7 +19,6 @@ from batwatt.errors import InputError
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.traces.job_log import duration_s
 from batwatt.slurm.facts import (
-    HELD_BY_USER,
     MARK,
     SlurmError,
     SlurmJob,
@@ -35,11 +33,19 @@ OLDEST = (20, 11)
 _FIELDS = (
     "JobArrayID", "JobID", "State", "Reason", "NumNodes", "TimeLimit", "Partition", "QOS", "UserName", "Dependency",
     "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "PriorityLong", "exit_code", "NodeList",
-    "Comment",
+    "ReqNodes", "admin_comment", "Comment",
 )  # fmt: skip
-_SILENT = ("Unable to contact", "Socket timed out", "Connection refused", "Zero Bytes")
-_UNLIMITED = ("UNLIMITED", "NOT_SET", "Partition_Limit", "INVALID")
+_SILENT = ("Unable to contact", "imed out", "Connection refused", "Zero Bytes", "standby", "authentication", "Munge")
+_NARROWING = ("SQUEUE_", "SINFO_", "SCANCEL_", "SLURM_CLUSTERS")
+"""Beginnings of variables that would narrow what the commands print."""
 _GONE = "Invalid job id"
+SWITCHES = {
+    "undrain": ("state=undrain",),
+    "power_up": ("state=power_up",),
+    "power_down": ("state=power_down",),
+    "drain": ("state=drain", f"reason={MARK}: off"),
+}
+"""Changes of nodes, in the order in which they are made; `drain` keeps nodes that are off from being woken by jobs."""
 Watch = Callable[[Sequence[str], str], None]
 """Called with the words of a command that changes something, and an error or an empty text."""
 
@@ -65,7 +71,8 @@ class Slurm:
         self._watch = watch
         self.real: Snapshot | None = None
         """What Slurm itself says, where `read` returns something else."""
-        self._environment = os.environ | {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_NARROWING)}
+        self._environment = kept | {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
 
     def run(self, *words: str) -> str:
         """Return what a command prints. Raises SlurmError, SlurmSilentError if the controller does not answer."""
@@ -154,7 +161,7 @@ class Slurm:
 
     def _job(self, row: Sequence[str]) -> SlurmJob:
         value = dict(zip(_FIELDS, row, strict=True))
-        limit_s = math.inf if value["TimeLimit"] in _UNLIMITED else duration_s(value["TimeLimit"])
+        limit_s = duration_s(value["TimeLimit"])
         column = {"partition": "Partition", "qos": "QOS", "comment": "Comment"}[self.handover.kind]
         try:
             return SlurmJob(
@@ -176,6 +183,8 @@ class Slurm:
                 user=value["UserName"],
                 hosts=expand(value["NodeList"]),
                 exit_code=int(value["exit_code"] or 0),
+                mark=value["admin_comment"].removeprefix("(null)"),
+                required=value["ReqNodes"].removeprefix("(null)"),
             )
         except ValueError:
             raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row[:-1])}") from None
@@ -186,27 +195,13 @@ class Slurm:
         text = self.run("sinfo", "-h", "-N", "-n", names, "-O", "NodeList:|,StateComplete:|,CPUs:|,Reason:|\x1f")
         nodes = {}
         for row in text.split("|\x1f"):
-            name, *cells = row.strip().split("|")
+            name, *cells = row.strip().split("|", 3)
             if len(cells) == 3 and cells[1].isdecimal():
                 nodes[name] = SlurmNode(name, frozenset(cells[0].split("+")), int(cells[1]), cells[2])
         for name in self.names:
             # a node that Slurm no longer has is out of service
             nodes.setdefault(name, SlurmNode(name, frozenset(("unknown",)), 0))
         return nodes
-
-    def takeable(self, job: SlurmJob) -> bool:
-        """Return whether a waiting job may be taken over; not one that an administrator holds. Raises SlurmError."""
-        if not job.held or job.reason == HELD_BY_USER:
-            return True
-        return self.admin_comments("-j", job.id).get(job.id, "").split(":")[0] == MARK
-
-    def admin_comments(self, *narrow: str) -> dict[str, str]:
-        """Return the administrator's comments on jobs, by JobID. Raises SlurmError."""
-        try:
-            rows = json.loads(self.run("squeue", "--json", *narrow))["jobs"]
-            return {str(row["job_id"]): str(row.get("admin_comment") or "") for row in rows}
-        except (ValueError, KeyError, TypeError) as error:
-            raise SlurmError(f"squeue --json: {error}") from None
 
     # changing ---------------------------------------------------------------------------------------------------
 
@@ -219,8 +214,11 @@ class Slurm:
         """Let Slurm start a job on these nodes, now."""
         # Slurm delays what was put back by two minutes
         again = ("starttime=now",) if job.restarts else ()
-        self.change("scontrol", "update", f"jobid={job.number}", f"reqnodelist={','.join(hosts)}", *again)
+        number = (f"numnodes={len(hosts)}-{len(hosts)}", f"reqnodelist={','.join(hosts)}")
+        self.change("scontrol", "update", f"jobid={job.number}", *number, *again)
         self.change("scontrol", "release", job.number)
+        # whoever holds it from now on is somebody else
+        self.change("scontrol", "update", f"jobid={job.number}", "admincomment=")
 
     def give_back(self, job: SlurmJob) -> None:
         """Let Slurm schedule a job by itself."""
@@ -228,9 +226,11 @@ class Slurm:
         self.change("scontrol", "update", f"jobid={job.number}", "reqnodelist=", "admincomment=", *again)
         self.change("scontrol", "release", job.number)
 
-    def requeue_held(self, number: str) -> None:
-        """Put a job that runs or has ended back into the queue, on hold."""
-        self.change("scontrol", "requeuehold", number)
+    def requeue_held(self, job: SlurmJob) -> None:
+        """Put a job back into the queue, on hold; one that runs only if it has not finished meanwhile."""
+        if not job.ended:
+            self.change("scontrol", "update", f"jobid={job.number}", f"admincomment={MARK}")
+        self.change("scontrol", "requeuehold", *(() if job.ended else ("Incomplete",)), job.number)
 
     def cancel(self, number: str) -> None:
         """Cancel a job."""
@@ -244,18 +244,6 @@ class Slurm:
         """Tell an administrator why a job is on hold."""
         self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}: {text}")
 
-    def power_down(self, names: Sequence[str]) -> None:
-        """Switch nodes off."""
-        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=power_down")
-
-    def drain(self, names: Sequence[str]) -> None:
-        """Keep nodes that are off from being woken by jobs."""
-        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=drain", f"reason={MARK}: off")
-
-    def undrain(self, names: Sequence[str]) -> None:
-        """Undo `drain`."""
-        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=undrain")
-
-    def power_up(self, names: Sequence[str]) -> None:
-        """Switch nodes on."""
-        self.change("scontrol", "update", f"nodename={','.join(names)}", "state=power_up")
+    def switch(self, what: str, names: Sequence[str]) -> None:
+        """Change nodes as `SWITCHES` has it."""
+        self.change("scontrol", "update", f"nodename={','.join(names)}", *SWITCHES[what])

@@ -24,7 +24,9 @@ ENDED = {
     "REVOKED": "COMPLETED_FAILED",
 }
 """Slurm's final states of a job -> Batsim's."""
-WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"))
+WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
+LATER = ("JobArrayTaskLimit", "Reservation", "Licenses", "QOS", "Assoc", "PartitionTimeLimit", "PartitionNodeLimit")
+"""How reasons begin for which a job waits that are no lack of nodes."""
 _BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
 _BUSY = frozenset(("allocated", "mixed", "completing"))
 
@@ -43,6 +45,7 @@ class SlurmJob:
 
     `number` is that of its task in an array, `id` that of the whole array while it waits. `handed`: it is in the
     partition, or has the QOS or the comment, by which jobs are handed over. `depends`: it waits for another job.
+    `mark`: the administrator's comment; `required`: the nodes that it asks for.
     """
 
     number: str
@@ -62,6 +65,8 @@ class SlurmJob:
     user: str
     hosts: tuple[str, ...] = ()
     exit_code: int = 0
+    mark: str = ""
+    required: str = ""
 
     @property
     def waiting(self) -> bool:
@@ -83,7 +88,13 @@ class SlurmJob:
 
         Slurm delays what it has put back by two minutes; that does not count.
         """
-        return self.waiting and not self.depends and not (self.begin_s > now_s and self.restarts == 0)
+        later = self.depends or self.reason.startswith(LATER) or (self.begin_s > now_s and self.restarts == 0)
+        return self.waiting and not later
+
+    @property
+    def marked(self) -> bool:
+        """Whether it was taken over by us."""
+        return self.mark.split(":")[0] == MARK
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import logging
 import math
@@ -23,6 +24,8 @@ from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 _log = logging.getLogger(__name__)
 ANSWER_S = 5.0
 """How long an HTTP address or a command may take, in s."""
+PROBLEMS = (OSError, ValueError, RecursionError, http.client.HTTPException, BatwattError)
+"""What a source may raise that has no value."""
 ENOUGH = 10_000_000
 """Most bytes of an answer."""
 KINDS: dict[str, tuple[Wanted, str]] = {
@@ -63,7 +66,7 @@ class Feed:
         """Read the source for the first time. Raises InputError."""
         try:
             self._read(now_s)
-        except (OSError, BatwattError) as error:
+        except PROBLEMS as error:
             if not self.remote or math.isnan(self.fallback):
                 raise InputError(self.source, str(error), "correct it, or give an address a --fallback") from None
             self._warn(str(error))
@@ -73,7 +76,7 @@ class Feed:
         if now_s >= self._next_s:
             try:
                 self._read(now_s)
-            except (OSError, BatwattError) as error:
+            except PROBLEMS as error:
                 self._next_s = now_s + self.period_s
                 self._warn(str(error))
         signal = self._signal
@@ -98,8 +101,10 @@ class Feed:
         else:
             stat = Path(self.source).stat()
             stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            if stamp != self._stamp:
-                self._signal, self._fresh_s, self._stamp = self._series(Path(self.source)), now_s, stamp
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            self._signal = self._series(Path(self.source))
         self._told.clear()
 
     def _series(self, path: Path) -> Signal:

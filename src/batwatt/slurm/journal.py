@@ -11,17 +11,17 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from batwatt.engine import batsim4
 from batwatt.engine import events as ev
-from batwatt.errors import InputError
+from batwatt.errors import BatwattError, InputError
 
-LOCKS = Path("/run/lock")
-"""Where a machine keeps locks, if it does."""
+LOCKS = Path("/run")
+"""Where root keeps locks: nobody else can make one there."""
 
 
 class Journal:
@@ -30,6 +30,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: TextIO | None = None
+        self.ending = False
+        """Whether what cannot be written is no error any more."""
 
     def open(self) -> None:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""
@@ -42,7 +44,7 @@ class Journal:
                     os.truncate(self.path, whole)
             self._file = self.path.open("a", encoding="utf-8")
         except OSError as error:
-            raise InputError(self.path, f"cannot be written ({error.strerror})", "choose another --journal") from None
+            raise InputError(self.path, f"cannot be written ({error.strerror})", "choose another --export") from None
 
     def write(self, kind: str, *, sync: bool = False, **values: Any) -> None:
         """Append a line; with `sync` it is on the disk when this returns."""
@@ -50,10 +52,14 @@ class Journal:
         if file is None:
             return
         date = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        file.write(json.dumps({"time": date, "kind": kind, **values}) + "\n")
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
+        try:
+            file.write(json.dumps({"time": date, "kind": kind, **values}) + "\n")
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        except OSError:
+            if not self.ending:
+                raise
 
     def exchange(self, message: ev.Message, reply: ev.Reply) -> None:
         """Append a message and its reply, before the reply is carried out."""
@@ -67,25 +73,39 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):
+                self._file.close()
             self._file = None
 
     def session(self) -> tuple[Mapping[str, Any], list[tuple[ev.Message, ev.Reply]]] | None:
         """Return the beginning and the exchanges of the last session, if it did not end in order. Raises InputError."""
         begin: Mapping[str, Any] | None = None
-        exchanges: list[tuple[ev.Message, ev.Reply]] = []
+        rows: list[tuple[int, Mapping[str, Any]]] = []
         for number, row in self._rows():
             if row["kind"] == "begin":
-                begin, exchanges = row, []
+                begin, rows = row, []
             elif row["kind"] == "end":
-                begin = None
+                begin, rows = None, []
             elif row["kind"] == "exchange":
-                try:
-                    message = batsim4.read_message(json.dumps(row["message"]))
-                    exchanges.append((message, batsim4.read_reply(json.dumps(row["reply"]))))
-                except Exception as error:
-                    raise InputError(f"{self.path}: line {number}", str(error), "give another --journal") from None
-        return None if begin is None else (begin, exchanges)
+                rows.append((number, row))
+        return None if begin is None else (begin, [self._exchange(number, row) for number, row in rows])
+
+    def _exchange(self, number: int, row: Mapping[str, Any]) -> tuple[ev.Message, ev.Reply]:
+        try:
+            message = batsim4.read_message(json.dumps(row["message"]))
+            return message, batsim4.read_reply(json.dumps(row["reply"]))
+        except (KeyError, BatwattError) as error:
+            raise InputError(
+                f"{self.path}: line {number}", str(error), "give another --export, or move it away"
+            ) from None
+
+    def totals(self) -> Mapping[str, Any] | None:
+        """Return the last line of totals of the last session."""
+        last = None
+        for _, row in self._rows():
+            if row["kind"] in ("begin", "totals"):
+                last = row.get("totals")
+        return last
 
     def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not self.path.exists():
@@ -98,7 +118,9 @@ class Journal:
                         assert isinstance(row["kind"], str)
                     except (ValueError, KeyError, TypeError, AssertionError):
                         raise InputError(
-                            f"{self.path}: line {number}", "is no line of a journal", "give another --journal"
+                            f"{self.path}: line {number}",
+                            "is no line of a journal",
+                            "give another --export, or move it away",
                         ) from None
                     yield number, row
 

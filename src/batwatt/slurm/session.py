@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, Clock, stop_reason
 from batwatt.slurm.commands import Handover, Slurm
-from batwatt.slurm.facts import HELD_BY_USER, MARK, SlurmError
+from batwatt.slurm.facts import SlurmError, SlurmSilentError
 from batwatt.slurm.feeds import Feed, Meter
 from batwatt.slurm.journal import Journal, only_one
 from batwatt.slurm.twin import Twin
@@ -91,12 +92,24 @@ class Session:
         self.actions = Actions(self.slurm, self.book, spec.kill, spec.pstate_command, self._note)
         self.account = Account(platform, spec.prefix, shadow=not spec.operate)
         self.bridge: Bridge | None = None
-        self.version = self.slurm.check_version()
-        self.cluster = self.slurm.check_cluster(switches=spec.operate and any(host.sleeps for host in platform.hosts))
+        self.version = self._answer(self.slurm.check_version)
+        switches = spec.operate and any(host.sleeps for host in platform.hosts)
+        self.cluster = self._answer(lambda: self.slurm.check_cluster(switches=switches))
         for host in platform.hosts:
             if len(host.compute) > 1 and not spec.pstate_command:
                 problem = f"{host.name} has p-states {', '.join(map(str, host.compute))}, which Slurm cannot set"
                 raise InputError(spec.platform, problem, "give --pstate-command, or a platform with one of them")
+
+    @staticmethod
+    def _answer(ask: Callable[[], str]) -> str:
+        """Return what Slurm answers, once its controller is there. Raises BatwattError."""
+        for pause_s in (1.0, 5.0, 20.0, 60.0, 60.0):
+            try:
+                return ask()
+            except SlurmSilentError as error:
+                _log.warning("%s; trying again in %g s", error, pause_s)
+                time.sleep(pause_s)
+        return ask()
 
     def _tell(self, words: Sequence[str], answer: str) -> None:
         purpose = self.actions.purpose
@@ -116,7 +129,10 @@ class Session:
             clock, past = self._resumed()
             feeds = self._feeds(clock)
             self.journal.open()
-            self.account.open()
+            self.account.open(resumed=bool(past))
+            totals = self.journal.totals() if past else None
+            if totals is not None:
+                self.account.resume(totals)
             if not past:
                 self.journal.write("begin", sync=True, begin_s=clock.begin_s, slurm=self.version, **self.spec.identity)
             error: BaseException | None = None
@@ -130,13 +146,14 @@ class Session:
                     feeds,
                     self.spec.meter,
                     clock,
-                    poll_s=self.spec.poll_s,
-                    launch_s=self.spec.launch_s,
-                    once=self.spec.once,
-                    tells=self.spec.tell_signals,
-                    past=past,
+                    self.spec.poll_s,
+                    self.spec.launch_s,
+                    self.spec.once,
+                    self.spec.tell_signals,
+                    deque(past),
                 )
                 ready(self._about(bool(past)))
+                del past
                 self._schedule(self.bridge, clock)
             except BaseException as raised:
                 error = raised
@@ -206,11 +223,15 @@ class Session:
 
     def _end(self, error: BaseException | None) -> None:
         """Give everything back, whatever happened, and close the files."""
-        self.journal.write("note", what="ending", why=stop_reason(error))
+        # a full disk must keep no job and no node
+        self.journal.ending = True
         released = self._release()
+        polls, polling_s = (self.bridge.polls, self.bridge.polling_s) if self.bridge is not None else (0, 0.0)
+        self.journal.write("note", what="ending", polls=polls, polling_s=round(polling_s, 3))
         if released:
             self.journal.write("end", sync=True, why=stop_reason(error))
-        self.account.close()
+        with suppress(OSError):
+            self.account.close()
         self.journal.close()
 
     def _release(self) -> bool:
@@ -234,26 +255,26 @@ def release(slurm: Slurm) -> tuple[int, int]:
     A job or node that cannot be given back does not keep the others: the first error is raised at the end.
     """
     snapshot = slurm.read()
-    held = [job for job in snapshot.jobs.values() if job.handed and job.waiting and job.held]
-    comments = slurm.admin_comments() if held else {}
-    marked = [
-        job for job in held if job.reason != HELD_BY_USER and comments.get(job.id, "").split(":")[0] == MARK
-    ]  # fmt: skip
     drained = [node.name for node in snapshot.nodes.values() if node.marked]
+    held = [job for job in snapshot.jobs.values() if job.handed and job.waiting and job.held and job.marked]
     problems: list[SlurmError] = []
-    for job in marked:
-        try:
-            slurm.give_back(job)
-        except SlurmError as error:
-            problems.append(error)
     if drained:
         try:
-            slurm.undrain(drained)
+            slurm.switch("undrain", drained)
+        except SlurmSilentError:
+            raise
+        except SlurmError as error:
+            problems.append(error)
+    for job in held:
+        try:
+            slurm.give_back(job)
+        except SlurmSilentError:
+            raise
         except SlurmError as error:
             problems.append(error)
     if problems:
         raise problems[0]
-    return len(marked), len(drained)
+    return len(held), len(drained)
 
 
 def release_cluster(platform: Path, handover: Handover, command_s: float) -> tuple[int, int]:

@@ -7,12 +7,12 @@ times of the platform. Nodes that are out of service in Slurm, or have jobs of o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from batwatt.model.platform import Host, Platform
+from batwatt.model.platform import Platform
 from batwatt.slurm.commands import Handover, Slurm, Watch
-from batwatt.slurm.facts import SlurmJob, SlurmNode, Snapshot
+from batwatt.slurm.facts import MARK, SlurmJob, SlurmNode, Snapshot
 
 _POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
 _JOBS = frozenset(("allocated", "mixed", "completing"))
@@ -20,8 +20,9 @@ _JOBS = frozenset(("allocated", "mixed", "completing"))
 
 @dataclass(slots=True)
 class _Virtual:
-    """A job here; times in s since 1970."""
+    """A job here; times in s since 1970. `row` is the last that Slurm has reported of it."""
 
+    row: SlurmJob
     held: bool = False
     hosts: tuple[str, ...] = ()
     start_s: float = math.nan
@@ -54,38 +55,44 @@ class Twin(Slurm):
         if self._before is None:
             # what runs already is not the scheduler's
             self._before = {job.number for job in real.jobs.values() if not job.waiting}
-        jobs = {
-            number: self._overlay(job) if job.handed and number not in self._before else job
-            for number, job in real.jobs.items()
-        }
-        theirs = {
-            name for job in real.jobs.values() if job.running and job.number not in self._before for name in job.hosts
-        }
-        ours = {
-            name
-            for job in jobs.values()
-            if job.running and job.handed and job.number not in self._before
-            for name in job.hosts
-        }
-        return Snapshot(real.time_s, jobs, {name: self._node(node, theirs, ours) for name, node in real.nodes.items()})
+        jobs = dict(real.jobs)
+        for number, job in real.jobs.items():
+            if job.handed and number not in self._before:
+                self._virtual.setdefault(number, _Virtual(job)).row = job
+        # also those that Slurm has forgotten, as it does minutes after their end
+        for number, virtual in list(self._virtual.items()):
+            jobs[number] = self._overlay(virtual)
+            if not math.isnan(virtual.end_s) and number not in real.jobs:
+                del self._virtual[number]
+        ours = {name for number in self._virtual if jobs[number].running for name in jobs[number].hosts}
+        theirs = {name for virtual in self._virtual.values() if virtual.row.running for name in virtual.row.hosts}
+        nodes = {name: self._node(node, theirs, ours) for name, node in real.nodes.items()}
+        return Snapshot(real.time_s, jobs, nodes)
 
-    def _overlay(self, job: SlurmJob) -> SlurmJob:
-        virtual = self._virtual.setdefault(job.number, _Virtual(held=job.held))
+    def _overlay(self, virtual: _Virtual) -> SlurmJob:
+        job = virtual.row
         if job.ended and not virtual.final:
             ran_s = job.end_s - job.start_s
             virtual.ran_s, virtual.final = (ran_s if ran_s > 0.0 and job.hosts else 0.0), job.state
-        if virtual.final and math.isnan(virtual.end_s):
+        if math.isnan(virtual.end_s):
             if not math.isnan(virtual.start_s):
-                end_s = virtual.start_s + virtual.ran_s
-                virtual.end_s = end_s if self._now_s >= end_s else math.nan
+                # whatever Slurm does, no run is longer than its limit
+                lasts_s = min(virtual.ran_s, job.limit_s) if virtual.final else job.limit_s
+                if self._now_s >= virtual.start_s + lasts_s:
+                    virtual.end_s = virtual.start_s + lasts_s
+                    virtual.final = virtual.final or "TIMEOUT"
             elif virtual.final == "CANCELLED" and virtual.ran_s == 0.0:
                 virtual.end_s = self._now_s
         over = not math.isnan(virtual.end_s)
         running = not over and not math.isnan(virtual.start_s)
+        # what its user keeps back in Slurm is kept back here
+        kept = job.waiting and job.held and not (virtual.held or over or running)
         return replace(
             job,
             state=virtual.final if over else "RUNNING" if running else "PENDING",
-            held=virtual.held,
+            reason="held in Slurm" if kept else "",
+            held=virtual.held or kept,
+            mark=MARK if virtual.held else "",
             start_s=virtual.start_s,
             end_s=virtual.end_s,
             restarts=virtual.restarts,
@@ -118,14 +125,10 @@ class Twin(Slurm):
     def _tell(self, *words: str) -> None:
         self._watch(words, "")
 
-    def takeable(self, job: SlurmJob) -> bool:
-        """See `Slurm`."""
-        return True
-
     def take(self, number: str) -> None:
         """See `Slurm`."""
         self._tell("hold", number)
-        self._virtual.setdefault(number, _Virtual()).held = True
+        self._virtual[number].held = True
 
     def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
         """See `Slurm`; the job starts at once."""
@@ -137,10 +140,10 @@ class Twin(Slurm):
         """See `Slurm`."""
         self._tell("release", job.number)
 
-    def requeue_held(self, number: str) -> None:
+    def requeue_held(self, job: SlurmJob) -> None:
         """See `Slurm`."""
-        self._tell("requeue", number)
-        virtual = self._virtual[number]
+        self._tell("requeue", job.number)
+        virtual = self._virtual[job.number]
         virtual.held, virtual.hosts, virtual.start_s = True, (), math.nan
         virtual.end_s = math.nan
         virtual.restarts += 1
@@ -158,28 +161,17 @@ class Twin(Slurm):
         """See `Slurm`."""
         self._tell("comment", number, text)
 
-    def power_down(self, names: Sequence[str]) -> None:
-        """See `Slurm`."""
-        self._tell("power_down", ",".join(names))
-        self._begin(names, False, lambda host: host.sleeps[0].switch_off)
-
-    def drain(self, names: Sequence[str]) -> None:
-        """See `Slurm`."""
-        self._tell("drain", ",".join(names))
-        self._marked.update(names)
-
-    def undrain(self, names: Sequence[str]) -> None:
-        """See `Slurm`."""
-        self._tell("undrain", ",".join(names))
-        self._marked.difference_update(names)
-
-    def power_up(self, names: Sequence[str]) -> None:
-        """See `Slurm`."""
-        self._tell("power_up", ",".join(names))
-        self._begin(names, True, lambda host: host.sleeps[0].switch_on)
-
-    def _begin(self, names: Sequence[str], on: bool, transition: Callable[[Host], int]) -> None:
-        for name in names:
-            host = self._hosts[name]
-            lasts_s = host.pstates[transition(host)].duration_s if host.sleeps else 0.0
-            self._switch[name] = (on, self._now_s + lasts_s / self._speed)
+    def switch(self, what: str, names: Sequence[str]) -> None:
+        """See `Slurm`; nodes switch in the times of the platform."""
+        self._tell(what, ",".join(names))
+        if what == "drain":
+            self._marked.update(names)
+        elif what == "undrain":
+            self._marked.difference_update(names)
+        else:
+            for name in names:
+                host = self._hosts[name]
+                sleep = host.sleeps[0]
+                state = sleep.switch_on if what == "power_up" else sleep.switch_off
+                lasts_s = host.pstates[state].duration_s / self._speed
+                self._switch[name] = (what == "power_up", self._now_s + lasts_s)
