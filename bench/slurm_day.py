@@ -140,8 +140,12 @@ def main() -> None:
         if server is not None:
             server.terminate()
     result = {"scheduler": chosen.scheduler, "jobs": len(jobs), **json.loads(printed)[-1], **above(folder)}
-    if not chosen.socket:
-        result |= compared(folder, chosen.scheduler, options, batwatt)
+    series = [] if {"capacity", "envelope"} & set(options) else ["--envelope", str(folder / "watts.csv")]
+    simulate = [*batwatt, "run", "-s", chosen.scheduler, "-o", json.dumps(options), *series]
+    if chosen.socket:
+        server = subprocess.Popen(shlex.split(chosen.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL)
+        simulate = [*batwatt, "engine", "-s", f"tcp://localhost:{port}"]
+    result |= compared(folder, simulate)
     print(json.dumps(result))
 
 
@@ -156,14 +160,10 @@ def above(folder: Path) -> dict[str, Any]:
     return {name: round(value, 4) for name, value in sums.items()}
 
 
-def compared(folder: Path, scheduler: str, options: dict[str, Any], batwatt: list[str]) -> dict[str, Any]:
-    """Run the same jobs on the embedded engine; return how the starts differ, in s of the session."""
-    series = [] if "capacity" in options or "envelope" in options else ["--envelope", str(folder / "watts.csv")]
-    subprocess.run(
-        [*batwatt, "run", "-p", str(folder / "green.xml"), "-w", str(folder / "jobs.json"), "-s", scheduler,
-         "-o", json.dumps(options), *series, "-e", str(folder / "simulated")],
-        stdout=subprocess.DEVNULL, check=True,
-    )  # fmt: skip
+def compared(folder: Path, simulate: list[str]) -> dict[str, Any]:
+    """Run the same jobs on the embedded engine; return how the waits differ, in s of the session."""
+    inputs = ["-p", str(folder / "green.xml"), "-w", str(folder / "jobs.json"), "-e", str(folder / "simulated")]
+    subprocess.run([*simulate, *inputs], stdout=subprocess.DEVNULL, check=True)
     with (folder / "simulated_jobs.csv").open() as file:
         simulated: dict[int, float] = {}
         for row in csv.DictReader(file):

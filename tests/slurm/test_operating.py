@@ -5,6 +5,8 @@ import itertools
 import os
 import shlex
 import signal
+import subprocess
+import sys
 
 import pytest
 from slurm_session import Session, batwatt
@@ -24,6 +26,17 @@ def test_jobs_start_where_the_scheduler_says(cluster, platform):
         assert job["JobState"] == "COMPLETED"
         wanted = cluster.command("scontrol", "show", "hostnames", job["NodeList"]).stdout.split()
         assert [f"n{i + 1}" for i in _ids(hosts[f"slurm!{number}"])] == wanted
+
+
+def test_a_scheduler_at_a_socket(cluster, platform):
+    number, port = cluster.submit(1.0, 2), cluster.ports + cluster.nodes + 2
+    options = '{"response": "none", "order": "fcfs"}'
+    words = ["serve", "-s", "powercap", "-o", options, "-p", str(platform), "--socket", f"tcp://127.0.0.1:{port}"]
+    server = subprocess.Popen([sys.executable, "-m", "batwatt", *words], stderr=subprocess.DEVNULL)
+    with Session(cluster, platform, "--socket", f"tcp://127.0.0.1:{port}", "--operate", "--once") as session:
+        session.ends()
+    assert server.wait(20) == 0
+    assert cluster.job(number)["NodeList"] == "n[1-2]"
 
 
 def test_forty_jobs_under_a_cap(cluster, platform):
