@@ -282,6 +282,27 @@ def test_a_full_disk_gives_everything_back(cluster, platform):
     assert {cluster.job(number)["Priority"] for number in waiting}.isdisjoint({"0"})
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["-p", "{green}", "--partition", "nosuch"], "Slurm has no partition 'nosuch'"),
+        (["-p", "platforms/small.xml", "--partition", "green"], "node 'fast-1' is not in Slurm"),
+        (["-p", "{green}"], "0 of --partition, --qos and --comment"),
+        (["-p", "{green}", "--partition", "green", "--kill", "shoot"], "is no rule"),
+        (["-p", "{green}", "--partition", "green", "--envelope", "nosuch.csv"], "nosuch.csv"),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_one_line(cluster, platform, words, why):
+    words = [word.replace("{green}", str(platform)) for word in words]
+    place = ["-s", "powercap", "-e", str(platform.parent / "x")]
+    done = subprocess.run(
+        [sys.executable, "-m", "batwatt", "slurm", "run", *words, *place],
+        env=cluster.environment, capture_output=True, text=True, timeout=30,
+    )  # fmt: skip
+    errors = [line for line in done.stderr.splitlines() if line.startswith("batwatt: ")]
+    assert done.returncode == 2 and len(errors) == 1 and why in errors[0], done.stderr
+
+
 def test_two_cannot_operate_one_cluster(cluster, platform):
     with Session(cluster, platform, *FCFS) as session:
         until(lambda: bool(session.rows("begin")), 20.0, "it operates")

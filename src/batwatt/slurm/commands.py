@@ -110,7 +110,7 @@ class Slurm:
         return text
 
     def check_cluster(self, *, switches: bool) -> str:
-        """Return the name of the cluster. Raises InputError for nodes that it lacks, or if it cannot switch nodes."""
+        """Return the name of the cluster. Raises InputError if it lacks a node or the partition, or cannot switch."""
         text = self.run("scontrol", "show", "config")
         config = dict(re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", text, re.MULTILINE))
         if switches:
@@ -118,8 +118,10 @@ class Slurm:
                 if config.get(name, unset) in (unset, "NONE"):
                     hint = "set it (SuspendTime=31536000 lets Slurm switch nothing off by itself)"
                     raise InputError("slurm.conf", f"{name} is not set, without which no node can be switched", hint)
-        snapshot = self.nodes()
-        for name, node in snapshot.items():
+        kind, value = self.handover.kind, self.handover.value
+        if kind == "partition" and not self.run("sinfo", "-h", "-p", value).strip():
+            raise InputError("--partition", f"Slurm has no partition {value!r}", "give one of sinfo")
+        for name, node in self.nodes().items():
             if not node.cores:
                 raise InputError(
                     "the platform", f"node {name!r} is not in Slurm", "name its hosts as the nodes of sinfo"
