@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -202,10 +203,12 @@ class ToyCluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for path in (*self.folder.glob("slurmd-*.pid"), self.folder / "slurmctld.pid", self.folder / "munge.pid"):
-            _end(path, signal.SIGKILL)
-        # what jobs left, and slurmscriptd
-        subprocess.run(["pkill", "-KILL", "-f", str(self.folder)], capture_output=True, check=False)
+        # daemons, what they started, and the jobs have the folder in their environment
+        mark = str(self.folder).encode()
+        for place in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if mark in (place / "environ").read_bytes() and int(place.name) != os.getpid():
+                    os.kill(int(place.name), signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start_controller(self, *options: str) -> None:
@@ -257,12 +260,11 @@ class ToyCluster:
         assert done.returncode == 0, f"{words}: {done.stderr.decode()}"
 
 
-def _end(pid_file: Path, number: int = signal.SIGTERM) -> None:
+def _end(pid_file: Path) -> None:
     try:
         process = int(pid_file.read_text())
-        os.kill(process, number)
-        # nobody may wait for what was killed
-        for _ in range(200 if number == signal.SIGTERM else 0):
+        os.kill(process, signal.SIGTERM)
+        for _ in range(200):
             os.kill(process, 0)
             time.sleep(0.02)
     except (OSError, ValueError):
