@@ -4,6 +4,7 @@ import http.server
 import json
 import math
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,11 +14,12 @@ from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.slurm.actions import KillRule
 from batwatt.slurm.book import Book
-from batwatt.slurm.bridge import Watched
+from batwatt.slurm.bridge import Clock, Watched
 from batwatt.slurm.commands import _FIELDS, Handover, Slurm
 from batwatt.slurm.facts import SlurmError, SlurmNode, SlurmSilentError
 from batwatt.slurm.feeds import Feed, Meter
 from batwatt.slurm.journal import Journal, only_one, same_decisions
+from batwatt.slurm.session import Session
 
 
 @pytest.mark.parametrize(
@@ -187,6 +189,23 @@ def test_a_journal_without_its_last_half_line(tmp_path):
     again.close()
     assert Journal(journal.path).session() is None
     assert all(json.loads(line) for line in journal.path.read_text().splitlines())
+
+
+def test_a_clock_that_jumps_moves_no_session(monkeypatch):
+    clock = Clock(2e9, 60.0)
+    before_s = clock.now_s()
+    monkeypatch.setattr("time.time", lambda: 1e9)
+    assert 0.0 <= clock.now_s() - before_s < 60.0
+    # set back by decades between two processes: the time goes on from the last message
+    identity = {"speed": 60.0}
+    last = [(ev.Message(500.0, []), ev.Reply(500.0, []))]
+    spec = SimpleNamespace(fresh=False, operate=True, speed=60.0, identity=identity)
+    journal = SimpleNamespace(session=lambda: ({"begin_s": 2e9, **identity}, last), path="x")
+    clock, past = Session._resumed(SimpleNamespace(spec=spec, journal=journal))
+    assert past == last and 500.0 <= clock.now_s() < 560.0
+    spec.identity = {"speed": 1.0}
+    with pytest.raises(InputError, match=r"with speed 60.0, not 1.0; give the same, or --fresh"):
+        Session._resumed(SimpleNamespace(spec=spec, journal=journal))
 
 
 def test_a_file_that_is_no_journal(tmp_path):
