@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from toy_cluster import ToyCluster, until
+from toy_cluster import PATIENCE, ToyCluster, until
 
 
 def batwatt(cluster: ToyCluster, *words: str) -> str:
@@ -68,6 +68,6 @@ class Session:
 
     def ends(self, limit_s: float = 60.0) -> str:
         """Wait for the end of the process; returns what it printed."""
-        out, _ = self.process.communicate(timeout=limit_s)
+        out, _ = self.process.communicate(timeout=limit_s * PATIENCE)
         assert self.process.returncode == 0, self.log.read_text()
         return str(out)
