@@ -41,7 +41,7 @@ def test_every_table_can_be_json():
     assert set(TABULAR) == {
         "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
         "carbon run",
-        "characterise", "policies", "metrics", "job-power",
+        "characterise", "policies", "metrics", "job-power", "slurm run",
     }  # fmt: skip
 
 

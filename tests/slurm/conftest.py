@@ -8,20 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_session import batwatt
+from slurm_session import SERVERS, batwatt
 from toy_cluster import ToyCluster, missing_program
-
-SERVERS = """\
-[[server]]
-name = "node"
-nodes = "n[1-8]"
-states = [["1Gf", 200, 95]]
-sleep_w = 9
-off_s = 720
-off_j = 72000
-on_s = 240
-on_j = 36000
-"""
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from slurm_session import Session, batwatt
+from cli_commands import scripts
+from slurm_session import SERVERS, Session, batwatt
 from toy_cluster import until
 
 FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
@@ -280,6 +281,30 @@ def test_a_full_disk_gives_everything_back(cluster, platform):
         session.process.wait(60)
     assert session.process.returncode != 0
     assert {cluster.job(number)["Priority"] for number in waiting}.isdisjoint({"0"})
+
+
+def test_every_example_of_every_help_works(cluster, tmp_path):
+    (tmp_path / "servers.toml").write_text(SERVERS)
+    (tmp_path / "watts.csv").write_text("time_s,power_w\n0,1750\n")
+    (tmp_path / "machines.csv").write_text("time_s,machines\n0,8\n")
+    (tmp_path / "batwatt").write_text(f'#!/bin/sh\nexec {sys.executable} -m batwatt "$@"\n')
+    (tmp_path / "batwatt").chmod(0o755)
+    environment = cluster.environment | {"PATH": f"{tmp_path}:{cluster.environment['PATH']}"}
+    for command in ("slurm", "slurm platform", "slurm run", "slurm release"):
+        for lines in scripts(command):
+            cluster.command("scontrol", "release", cluster.submit(2.0))
+            # it goes on for ever otherwise
+            text = "\n".join(f"{line} --once --poll 0.2" if " slurm run " in line else line for line in lines)
+            script = f"set -e\n{text}\nfor job in $(jobs -p); do wait $job; done\n"
+            if "--operate" in text:
+                cluster.submit(1.0)
+            else:
+                # a shadow is told of what Slurm has not begun
+                script = script.replace(" --once", " --once & sleep 2; sbatch -N1 -t1 -o /dev/null --wrap='sleep 1'; :")
+            done = subprocess.run(
+                ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+            )
+            assert done.returncode == 0, (script, done.stderr)
 
 
 @pytest.mark.parametrize(
