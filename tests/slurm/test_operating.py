@@ -283,6 +283,7 @@ def test_a_full_disk_gives_everything_back(cluster, platform):
     assert {cluster.job(number)["Priority"] for number in waiting}.isdisjoint({"0"})
 
 
+@pytest.mark.deep
 def test_every_example_of_every_help_works(cluster, tmp_path):
     (tmp_path / "servers.toml").write_text(SERVERS)
     (tmp_path / "watts.csv").write_text("time_s,power_w\n0,1750\n")
