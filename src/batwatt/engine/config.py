@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,23 @@ class EngineConfig:
             "profile-reuse-enabled": self.dynamic_jobs and self.profile_reuse,
             "sched-config": self.sched_config,
             "forward-unknown-events": self.forward_unknown_events,
+        }
+
+    def begins(
+        self, hosts: list[dict[str, Any]], workloads: Mapping[str, Any], profiles: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the data of SIMULATION_BEGINS."""
+        return {
+            "nb_resources": len(hosts),
+            "nb_compute_resources": len(hosts),
+            "nb_storage_resources": 0,
+            "allow_compute_sharing": self.compute_sharing,
+            "allow_storage_sharing": True,
+            "config": self.payload(),
+            "compute_resources": hosts,
+            "storage_resources": [],
+            "workloads": workloads,
+            "profiles": profiles,
         }
 
     def batsim_args(self) -> list[str]:

@@ -225,19 +225,8 @@ class Engine:
         self._pending.append(ev.SimulationEnds(self.kernel.date))
 
     def _begins(self) -> dict[str, Any]:
-        count = len(self.platform)
-        return {
-            "nb_resources": count,
-            "nb_compute_resources": count,
-            "nb_storage_resources": 0,
-            "allow_compute_sharing": self.config.compute_sharing,
-            "allow_storage_sharing": True,
-            "config": self.config.payload(),
-            "compute_resources": self.machines.payload(),
-            "storage_resources": [],
-            "workloads": {workload.name: workload.source for workload in self.workloads},
-            "profiles": self.catalogue.payload(),
-        }
+        workloads = {workload.name: workload.source for workload in self.workloads}
+        return self.config.begins(self.machines.payload(), workloads, self.catalogue.payload())
 
     # what the scheduler answers -------------------------------------------------------------------------------
 

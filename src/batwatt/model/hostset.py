@@ -39,7 +39,9 @@ def intervals(mask: int) -> list[tuple[int, int]]:
 
 
 def of_ids(hosts: list[int]) -> int:
-    """Mask of the hosts of ascending ids >= 0, of which there may be tens of thousands."""
+    """Mask of the hosts of ascending ids >= 0, of which there may be none or tens of thousands."""
+    if not hosts:
+        return 0
     bits = bytearray(hosts[-1] // 8 + 1)
     for host in hosts:
         bits[host >> 3] |= 1 << (host & 7)

@@ -198,7 +198,7 @@ class Book:
         busy = mask & self.busy
         if busy:
             raise IllegalDecisionError(what, f"host {hostset.to_text(busy)} runs another job of the scheduler")
-        asleep = mask_of(i for i in hostset.ids(mask) if self.pstate[i] in self.platform.hosts[i].sleep_of)
+        asleep = hostset.of_ids([i for i in hostset.ids(mask) if self.pstate[i] in self.platform.hosts[i].sleep_of])
         if (asleep | self.switching) & mask:
             raise IllegalDecisionError(what, f"host {hostset.to_text((asleep | self.switching) & mask)} is not on")
         if task.status == "waiting":
@@ -254,11 +254,3 @@ def number_of(job_id: str) -> str:
     if match is None:
         raise IllegalDecisionError(job_id, "is no job of Slurm")
     return match[1]
-
-
-def mask_of(hosts: Iterable[int]) -> int:
-    """Return the mask of hosts, which may be none."""
-    mask = 0
-    for i in hosts:
-        mask |= 1 << i
-    return mask

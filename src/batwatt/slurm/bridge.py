@@ -32,7 +32,7 @@ from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
 from batwatt.slurm.account import Account, watts_of
 from batwatt.slurm.actions import Actions
-from batwatt.slurm.book import WORKLOAD, Book, Task, mask_of
+from batwatt.slurm.book import WORKLOAD, Book, Task
 from batwatt.slurm.commands import Slurm
 from batwatt.slurm.facts import ENDED, HELD_BY_USER, SlurmError, SlurmJob, Snapshot
 from batwatt.slurm.feeds import KINDS, Feed, Meter
@@ -168,20 +168,9 @@ class Bridge:
             self._act(self._snapshot)
 
     def _begins(self) -> dict[str, Any]:
-        count = len(self.book.platform)
         config = EngineConfig(dynamic_jobs=True, profile_reuse=True, forward_profiles=True, forward_unknown_events=True)
-        return {
-            "nb_resources": count,
-            "nb_compute_resources": count,
-            "nb_storage_resources": 0,
-            "allow_compute_sharing": False,
-            "allow_storage_sharing": True,
-            "config": config.payload(),
-            "compute_resources": Machines(self.book.platform).payload(),
-            "storage_resources": [],
-            "workloads": {WORKLOAD: str(self.journal.path)},
-            "profiles": {WORKLOAD: {}},
-        }
+        hosts = Machines(self.book.platform).payload()
+        return config.begins(hosts, {WORKLOAD: str(self.journal.path)}, {WORKLOAD: {}})
 
     # time -------------------------------------------------------------------------------------------------------
 
@@ -213,7 +202,7 @@ class Bridge:
             if self.once and self._snapshot is not None and self._all_over(self._snapshot):
                 self.ended = True
                 return ev.Message(now_s, [ev.SimulationEnds(now_s)])
-            call_s = (min(self.book.calls, default=math.inf) - now_s) / self.clock.speed
+            call_s = ((self.book.calls[0] if self.book.calls else math.inf) - now_s) / self.clock.speed
             time.sleep(max(0.001, min(self._next_poll_s - time.monotonic(), call_s if self._snapshot else math.inf)))
 
     def _all_over(self, snapshot: Snapshot) -> bool:
@@ -284,8 +273,8 @@ class Bridge:
             self._settled = True
             self._watched.out |= out | theirs
         now_out = self._watched.look(out | theirs, book.everyone)
-        reached = mask_of(
-            i for i, host in enumerate(book.platform.hosts) if self.actions.reached(i, snapshot.nodes[host.name])
+        reached = hostset.of_ids(
+            [i for i, host in enumerate(book.platform.hosts) if self.actions.reached(i, snapshot.nodes[host.name])]
         )
         # a host that left its state by itself is unavailable until it is back
         away = now_out | book.everyone & ~(book.switching | reached)

@@ -38,31 +38,30 @@ class SessionSpec:
     """What a session is of. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
 
     `signals`: type of the signal -> file or address, of which ours are told, others with `tell_signals` only;
-    `fallback_w`: the envelope in W once it has expired. `poll_s`,
-    `command_s` and `launch_s` are real seconds.
+    `fallback_w`: the envelope in W once it has expired. `poll_s`, `command_s` and `launch_s` are real seconds.
     """
 
     platform: Path
     handover: Handover
     prefix: Path
-    operate: bool = False
-    scheduler: str | None = None
+    operate: bool
+    scheduler: str | None
     options: Mapping[str, Any]
-    endpoint: str = ""
-    patience_s: float | None = None
+    endpoint: str
+    patience_s: float | None
     kill: KillRule
-    pstate_command: str = ""
+    pstate_command: str
     signals: Mapping[str, str]
-    expiry_s: float = 900.0
-    fallback_w: float | None = None
+    expiry_s: float
+    fallback_w: float | None
     meter: Meter
-    poll_s: float = 2.0
-    command_s: float = 20.0
-    launch_s: float = 60.0
-    speed: float = 1.0
-    fresh: bool = False
-    once: bool = False
-    tell_signals: bool = False
+    poll_s: float
+    command_s: float
+    launch_s: float
+    speed: float
+    fresh: bool
+    once: bool
+    tell_signals: bool
 
     @property
     def identity(self) -> dict[str, Any]:
