@@ -30,17 +30,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 from toy_cluster import ToyCluster  # type: ignore[import-not-found]  # a helper of the tests
 
 NODES, SPEED = 16, 60.0
-SERVERS = """\
-[[server]]
-name = "node"
-nodes = "n[1-16]"
-states = [["1Gf", 200, 95]]
-sleep_w = 9
-off_s = 720
-off_j = 72000
-on_s = 240
-on_j = 36000
-"""
 
 
 def jobs_of_a_day(hours: float, seed: int) -> list[tuple[float, float, int, int]]:
@@ -109,9 +98,9 @@ def main() -> None:
     write_inputs(folder, jobs, chosen.hours, flops=not chosen.socket)
     options = json.loads(chosen.options.replace("{folder}", str(folder)))
     batwatt = [sys.executable, "-m", "batwatt"]
-    (folder / "servers.toml").write_text(SERVERS)
     server = None
     with ToyCluster(Path(tempfile.mkdtemp(prefix="day-")) / "slurm", NODES, min_job_age_s=100_000) as cluster:
+        (folder / "servers.toml").write_text(cluster.servers)
         platform = str(folder / "green.xml")
         subprocess.run(
             [*batwatt, "slurm", "platform", str(folder / "servers.toml"), "-o", platform],

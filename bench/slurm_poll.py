@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from toy_cluster import ToyCluster, until  # type: ignore[import-not-found]  # of the tests
 
-SERVERS = '[[server]]\nname = "node"\nnodes = "n[1-8]"\nstates = [["1Gf", 200, 95]]\n'
 LASTS_S = 15.0
 PAUSE_S = 0.1
 """Commands of one poll follow each other sooner."""
@@ -33,7 +32,7 @@ def main() -> None:
         with ToyCluster(folder / "slurm") as cluster:
             for _ in range(count):
                 cluster.submit(600.0, 8)
-            (folder / "servers.toml").write_text(SERVERS)
+            (folder / "servers.toml").write_text(cluster.servers)
             words = [sys.executable, "-m", "batwatt", "slurm"]
             platform, journal = str(folder / "green.xml"), folder / "run_journal.jsonl"
             made = [*words, "platform", str(folder / "servers.toml"), "-o", platform]

@@ -11,18 +11,6 @@ from typing import Any, Self
 
 from toy_cluster import PATIENCE, ToyCluster, until
 
-SERVERS = """\
-[[server]]
-name = "node"
-nodes = "n[1-8]"
-states = [["1Gf", 200, 95]]
-sleep_w = 9
-off_s = 720
-off_j = 72000
-on_s = 240
-on_j = 36000
-"""
-
 
 def batwatt(cluster: ToyCluster, *words: str) -> str:
     """Run a command; returns what it prints."""

@@ -71,6 +71,19 @@ PartitionName=green Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscrib
 PartitionName=other Nodes=ALL MaxTime=INFINITE State=UP OverSubscribe=NO
 """
 
+SERVERS = """\
+[[server]]
+name = "node"
+nodes = "n[1-{nodes}]"
+states = [["1Gf", 200, 95]]
+sleep_w = 9
+off_s = 720
+off_j = 72000
+on_s = 240
+on_j = 36000
+"""
+"""For `batwatt slurm platform`, in s at 60 times the speed."""
+
 RESUME = """\
 #!{python}
 import os, signal, subprocess, sys, time
@@ -158,6 +171,7 @@ class ToyCluster:
     ) -> None:
         self.folder = folder
         self.nodes = nodes
+        self.servers = SERVERS.format(nodes=nodes)
         folder.mkdir(parents=True)
         folder.chmod(0o755)
         self.ports = port = free_ports(nodes + 3)

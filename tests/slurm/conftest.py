@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_session import SERVERS, batwatt
+from slurm_session import batwatt
 from toy_cluster import ToyCluster, missing_program
 
 
@@ -43,6 +43,6 @@ def started(arguments: Mapping[str, Any]) -> ToyCluster:
 @pytest.fixture
 def platform(cluster: ToyCluster, tmp_path: Path) -> Path:
     """The platform file of the cluster, made by the command."""
-    (tmp_path / "servers.toml").write_text(SERVERS)
+    (tmp_path / "servers.toml").write_text(cluster.servers)
     batwatt(cluster, "slurm", "platform", str(tmp_path / "servers.toml"), "-o", str(tmp_path / "green.xml"))
     return tmp_path / "green.xml"

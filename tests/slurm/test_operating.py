@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from cli_commands import scripts
-from slurm_session import SERVERS, Session, batwatt
+from slurm_session import Session, batwatt
 from toy_cluster import until
 
 FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
@@ -285,7 +285,7 @@ def test_a_full_disk_gives_everything_back(cluster, platform):
 
 @pytest.mark.deep
 def test_every_example_of_every_help_works(cluster, tmp_path):
-    (tmp_path / "servers.toml").write_text(SERVERS)
+    (tmp_path / "servers.toml").write_text(cluster.servers)
     (tmp_path / "watts.csv").write_text("time_s,power_w\n0,1750\n")
     (tmp_path / "machines.csv").write_text("time_s,machines\n0,8\n")
     (tmp_path / "batwatt").write_text(f'#!/bin/sh\nexec {sys.executable} -m batwatt "$@"\n')
