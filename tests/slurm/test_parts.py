@@ -201,8 +201,8 @@ def test_a_clock_that_jumps_moves_no_session(monkeypatch):
     last = [(ev.Message(500.0, []), ev.Reply(500.0, []))]
     spec = SimpleNamespace(fresh=False, operate=True, speed=60.0, identity=identity)
     journal = SimpleNamespace(session=lambda: ({"begin_s": 2e9, **identity}, last), path="x")
-    clock, past = Session._resumed(SimpleNamespace(spec=spec, journal=journal))
-    assert past == last and 500.0 <= clock.now_s() < 560.0
+    clock, past, totals = Session._resumed(SimpleNamespace(spec=spec, journal=journal))
+    assert past == last and totals is None and 500.0 <= clock.now_s() < 560.0
     spec.identity = {"speed": 1.0}
     with pytest.raises(InputError, match=r"with speed 60.0, not 1.0; give the same, or --fresh"):
         Session._resumed(SimpleNamespace(spec=spec, journal=journal))

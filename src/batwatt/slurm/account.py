@@ -15,18 +15,6 @@ from batwatt.model.platform import Host, Platform
 from batwatt.slurm.facts import SlurmNode, Snapshot
 from batwatt.units import J_PER_KWH
 
-STARTS = (
-    "job",
-    "user",
-    "nodes",
-    "submit_s",
-    "start_s",
-    "end_s",
-    "state",
-    "slurm_start_s",
-    "slurm_end_s",
-    "slurm_state",
-)
 POWER = ("time_s", "cap_w", "watts", "slurm_watts")
 
 
@@ -116,7 +104,7 @@ class Account:
     def open(self, *, resumed: bool) -> None:
         """Open the files; those of a session that is resumed go on."""
         self.prefix.parent.mkdir(parents=True, exist_ok=True)
-        for stem, names in (("starts", STARTS), ("power", POWER)):
+        for stem, names in (("starts", ("job", *_Row.__dataclass_fields__)), ("power", POWER)):
             self._files[stem] = self._path(stem).open("a" if resumed else "w", encoding="utf-8", newline="")
             if not resumed:
                 self._write(stem, names)

@@ -78,7 +78,10 @@ class Journal:
             self._file = None
 
     def session(self) -> tuple[Mapping[str, Any], list[tuple[ev.Message, ev.Reply]]] | None:
-        """Return the beginning and the exchanges of the last session, if it did not end in order. Raises InputError."""
+        """Return the beginning and the exchanges of the last session, if it did not end in order. Raises InputError.
+
+        The beginning has the last totals of the session, too, if there are some.
+        """
         begin: Mapping[str, Any] | None = None
         rows: list[tuple[int, Mapping[str, Any]]] = []
         for number, row in self._rows():
@@ -88,6 +91,8 @@ class Journal:
                 begin, rows = None, []
             elif row["kind"] == "exchange":
                 rows.append((number, row))
+            elif row["kind"] == "totals" and begin is not None:
+                begin = {**begin, "totals": row["totals"]}
         return None if begin is None else (begin, [self._exchange(number, row) for number, row in rows])
 
     def _exchange(self, number: int, row: Mapping[str, Any]) -> tuple[ev.Message, ev.Reply]:
@@ -98,14 +103,6 @@ class Journal:
             raise InputError(
                 f"{self.path}: line {number}", str(error), "give another --export, or move it away"
             ) from None
-
-    def totals(self) -> Mapping[str, Any] | None:
-        """Return the last line of totals of the last session."""
-        last = None
-        for _, row in self._rows():
-            if row["kind"] in ("begin", "totals"):
-                last = row.get("totals")
-        return last
 
     def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not self.path.exists():

@@ -125,11 +125,10 @@ class Session:
         `ready` is called with a line once the session begins. Raises BatwattError, KeyboardInterrupt.
         """
         with only_one(self.cluster) if self.spec.operate else nullcontext():
-            clock, past = self._resumed()
+            clock, past, totals = self._resumed()
             feeds = self._feeds(clock)
             self.journal.open()
             self.account.open(resumed=bool(past))
-            totals = self.journal.totals() if past else None
             if totals is not None:
                 self.account.resume(totals)
             if not past:
@@ -160,12 +159,12 @@ class Session:
             finally:
                 self._end(error)
 
-    def _resumed(self) -> tuple[Clock, list[tuple[ev.Message, ev.Reply]]]:
-        """Return the clock, and the exchanges of the session that goes on; none for a new one. Raises InputError."""
+    def _resumed(self) -> tuple[Clock, list[tuple[ev.Message, ev.Reply]], Mapping[str, Any] | None]:
+        """Return the clock, and exchanges and totals of the session that goes on, if one does. Raises InputError."""
         spec, now_s = self.spec, time.time()
         session = None if spec.fresh or not spec.operate else self.journal.session()
         if session is None or not session[1]:
-            return Clock(now_s, spec.speed), []
+            return Clock(now_s, spec.speed), [], None
         begin, exchanges = session
         for name, value in spec.identity.items():
             if begin.get(name) != value:
@@ -174,7 +173,7 @@ class Session:
         began_s = float(begin["begin_s"])
         # the clock of the machine may have been set back
         passed_s = max(exchanges[-1][0].now, (now_s - began_s) * spec.speed)
-        return Clock(began_s, spec.speed, passed_s), exchanges
+        return Clock(began_s, spec.speed, passed_s), exchanges, begin.get("totals")
 
     def _feeds(self, clock: Clock) -> list[Feed]:
         spec = self.spec
