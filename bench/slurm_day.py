@@ -91,12 +91,12 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-o", "--output", type=Path, default=Path("out/slurm-day"))
-    chosen = parser.parse_args()
-    folder = (chosen.output / chosen.scheduler).resolve()
+    arguments = parser.parse_args()
+    folder = (arguments.output / arguments.scheduler).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    jobs = jobs_of_a_day(chosen.hours, chosen.seed)
-    write_inputs(folder, jobs, chosen.hours, flops=not chosen.socket)
-    options = json.loads(chosen.options.replace("{folder}", str(folder)))
+    jobs = jobs_of_a_day(arguments.hours, arguments.seed)
+    write_inputs(folder, jobs, arguments.hours, flops=not arguments.socket)
+    options = json.loads(arguments.options.replace("{folder}", str(folder)))
     batwatt = [sys.executable, "-m", "batwatt"]
     server = None
     with ToyCluster(Path(tempfile.mkdtemp(prefix="day-")) / "slurm", NODES, min_job_age_s=100_000) as cluster:
@@ -110,29 +110,29 @@ def main() -> None:
         words = [*batwatt, "slurm", "run", "-p", platform, "--partition", "green", "-e", str(folder / "slurm"),
                  "--fresh", "--operate", "--once", "--speed", str(SPEED), "--poll", "0.5", "--json",
                  "--envelope", str(folder / "watts.csv")]  # fmt: skip
-        if chosen.socket:
+        if arguments.socket:
             port = cluster.ports + NODES + 2
             server = subprocess.Popen(
-                shlex.split(chosen.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL
+                shlex.split(arguments.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL
             )
             words += ["--socket", f"tcp://localhost:{port}"]
         else:
-            words += ["-s", chosen.scheduler, "-o", json.dumps(options)]
+            words += ["-s", arguments.scheduler, "-o", json.dumps(options)]
         thread = threading.Thread(target=submit, args=(cluster, jobs), daemon=True)
         thread.start()
         process = subprocess.Popen(words, env=cluster.environment, stdout=subprocess.PIPE, text=True)
         # wide jobs may wait for the next day's sun, which does not come
-        timer = threading.Timer(1.2 * chosen.hours * 3600.0 / SPEED, process.terminate)
+        timer = threading.Timer(1.2 * arguments.hours * 3600.0 / SPEED, process.terminate)
         timer.start()
         printed, _ = process.communicate()
         timer.cancel()
         if server is not None:
             server.terminate()
-    result = {"scheduler": chosen.scheduler, "jobs": len(jobs), **json.loads(printed)[-1], **above(folder)}
+    result = {"scheduler": arguments.scheduler, "jobs": len(jobs), **json.loads(printed)[-1], **above(folder)}
     series = [] if {"capacity", "envelope"} & set(options) else ["--envelope", str(folder / "watts.csv")]
-    simulate = [*batwatt, "run", "-s", chosen.scheduler, "-o", json.dumps(options), *series]
-    if chosen.socket:
-        server = subprocess.Popen(shlex.split(chosen.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL)
+    simulate = [*batwatt, "run", "-s", arguments.scheduler, "-o", json.dumps(options), *series]
+    if arguments.socket:
+        server = subprocess.Popen(shlex.split(arguments.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL)
         simulate = [*batwatt, "engine", "-s", f"tcp://localhost:{port}"]
     result |= compared(folder, simulate)
     print(json.dumps(result))

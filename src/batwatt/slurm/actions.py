@@ -1,4 +1,4 @@
-"""What is done to Slurm so that it becomes what the book says; asked for again until it is so.
+"""Commands that bring Slurm to the state in the book; each is repeated until it shows effect.
 
 Nothing is remembered but by the book and by Slurm: after a restart the same comparison goes on.
 """
@@ -20,7 +20,7 @@ from batwatt.slurm.facts import SlurmError, SlurmJob, SlurmNode, SlurmSilentErro
 
 _log = logging.getLogger(__name__)
 AGAIN_S = 10.0
-"""How long until a change of a node that shows no effect is asked for again, in s."""
+"""Pause in s before a command without effect is repeated."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,9 @@ class Actions:
         self._nodes(snapshot, own)
 
     def _refused(self, task: Task, error: SlurmError) -> None:
-        """Note that Slurm refuses something: a start has failed, anything else is asked for again after a while."""
+        """Note a command that Slurm refuses: fail a start, repeat anything else after `AGAIN_S`."""
         if task.status == "starting":
-            task.asked = True
+            task.requested = True
         else:
             task.again_s = time.monotonic() + AGAIN_S
         self._note("failed", job=task.id, why=str(error))
@@ -102,9 +102,9 @@ class Actions:
         if task.status == "starting" and task.launched_s < 0.0 and job.waiting:
             machine.launch(job, [self._book.platform.hosts[i].name for i in hostset.ids(task.mask)])
             task.launched_s, task.restarts = now_s, job.restarts
-        elif task.status == "aside" and not task.asked and job.waiting:
+        elif task.status == "aside" and not task.requested and job.waiting:
             machine.comment(task.number, task.metadata or "the scheduler rejects it")
-            task.asked = True
+            task.requested = True
         elif task.status == "killing":
             self._end(task, job, now_s)
 
@@ -112,21 +112,21 @@ class Actions:
         machine, rule = self._machine, self._kill
         if job.waiting:
             if not job.held:
-                # it had been asked to start, and has not
+                # released, but not begun
                 machine.take(task.number)
         elif job.ended:
-            if rule.signal and task.signalled_s >= 0.0 and job.exit_code and not task.asked:
+            if rule.signal and task.signalled_s >= 0.0 and job.exit_code and not task.requested:
                 machine.requeue_held(job)
-                task.asked = True
+                task.requested = True
         elif rule.signal and task.signalled_s < 0.0:
             machine.signal(task.number, rule.signal)
             task.signalled_s = now_s
-        elif not task.asked and (not rule.signal or now_s - task.signalled_s > rule.grace_s):
+        elif not task.requested and (not rule.signal or now_s - task.signalled_s > rule.grace_s):
             if rule.again:
                 machine.requeue_held(job)
             else:
                 machine.cancel(task.number)
-            task.asked = True
+            task.requested = True
 
     def requeues(self, task: Task, job: SlurmJob) -> bool:
         """Return whether a job that ended after its signal is on its way back into the queue."""
@@ -140,7 +140,7 @@ class Actions:
         return self._book.pstate[host] not in self._book.platform.hosts[host].sleep_of
 
     def reached(self, host: int, node: SlurmNode) -> bool:
-        """Return whether a host is in the p-state that it was asked to be in last."""
+        """Return whether a host is in the p-state of its last request."""
         if not self.wanted(host):
             return node.off and node.drained
         return (
@@ -148,24 +148,24 @@ class Actions:
         )
 
     def _nodes(self, snapshot: Snapshot, own: int) -> None:
-        asked: dict[str, list[str]] = {}
+        changes: dict[str, list[str]] = {}
         now_s = time.monotonic()
         for i, host in enumerate(self._book.platform.hosts):
             node = snapshot.nodes[host.name]
             what = self._missing(i, node) if own >> i & 1 else ""
             if what and now_s >= self._next_s.get(host.name + what, 0.0):
                 self._next_s[host.name + what] = now_s + AGAIN_S
-                asked.setdefault(what, []).append(host.name)
+                changes.setdefault(what, []).append(host.name)
             if own >> i & 1 and node.up and self.wanted(i) and now_s >= self._next_s.get(host.name + "pstate", 0.0):
                 self._next_s[host.name + "pstate"] = now_s + (AGAIN_S if not self._set_pstate(i) else 0.0)
         for what in SWITCHES:
-            if what in asked:
+            if what in changes:
                 try:
-                    self._machine.switch(what, asked[what])
+                    self._machine.switch(what, changes[what])
                 except SlurmSilentError:
                     raise
                 except SlurmError as error:
-                    self._note("failed", nodes=asked[what], why=str(error))
+                    self._note("failed", nodes=changes[what], why=str(error))
                     _log.warning("%s: %s", what, error)
 
     def _missing(self, i: int, node: SlurmNode) -> str:

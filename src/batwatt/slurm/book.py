@@ -1,4 +1,4 @@
-"""What was told to the scheduler and what it decided: the state that a restart rebuilds from the journal.
+"""The events sent to the scheduler and its decisions: the state that a restart rebuilds from the journal.
 
 Events and decisions are applied when they are written to the journal, and again, in the same order, when it is read.
 """
@@ -37,20 +37,20 @@ class Task:
     metadata: str = ""
     # the rest is of this process only
     launched_s: float = -1.0
-    """When Slurm was asked to start it, monotonic; below 0: not yet."""
+    """Time of the release in Slurm, monotonic, in s; below 0: not released."""
     restarts: int = 0
     """How often Slurm had put it back into the queue then."""
     began_s: float = -1.0
     """When it began to run in Slurm, in s since 1970; below 0: not yet."""
-    asked: bool = False
-    """Whether Slurm was asked for what the status says: to end it, to comment on it."""
+    requested: bool = False
+    """Whether the command that the status needs was sent to Slurm."""
     signalled_s: float = -1.0
     again_s: float = 0.0
-    """Not before this time, monotonic, Slurm is asked again."""
+    """Time before which no command is sent, monotonic, in s."""
 
 
 class Book:
-    """The tasks by id, the calls asked for, and the p-states of the hosts."""
+    """The tasks by id, the requested calls, and the p-states of the hosts."""
 
     def __init__(self, platform: Platform) -> None:
         self.platform = platform
@@ -63,7 +63,7 @@ class Book:
         """Nodes and walltime in s of each job as it was announced last."""
         self.calls: list[float] = []
         self.pstate = [host.initial_pstate for host in platform.hosts]
-        """The p-state that each host was asked to be in last."""
+        """The p-state of the last request for each host."""
         self.switching = 0
         """The hosts on their way there."""
         self.requests: list[tuple[int, int]] = []
@@ -71,10 +71,10 @@ class Book:
         self.away = 0
         """The hosts of which the scheduler knows that they are out of service."""
         self.values: dict[str, tuple[float, float]] = {}
-        """The last value told of each signal, and when, in s."""
+        """Last value sent of each signal, and its time in s."""
         self.queries = 0
         self.killed: set[str] = set()
-        """The numbers of jobs whose kill has been told, and that the scheduler may submit again."""
+        """Numbers of killed jobs that the scheduler may submit again."""
 
     # events -----------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class Book:
         if killed and task.status == "killing":
             self.killed.add(task.number)
         task.status, task.mask = "over", 0
-        # nobody asks for it again, and a year has many
+        # a finished task is not looked up again, and a year has many
         del self.tasks[task.id]
 
     def forget(self, number: str) -> None:
@@ -218,7 +218,7 @@ class Book:
             return  # it ended while the scheduler decided
         task = self._task("KILL_JOB", job_id, "starting", "killing", "void")
         if task.status == "starting":
-            task.status, task.asked = "killing", False
+            task.status, task.requested = "killing", False
 
     def _switch(self, decision: ev.SetResourceState) -> None:
         what = f"SET_RESOURCE_STATE {decision.resources} -> {decision.state}"
@@ -235,7 +235,7 @@ class Book:
             if target in host.sleep_of and self.busy >> i & 1:
                 raise IllegalDecisionError(what, f"{host.name} runs a job; kill or wait before it sleeps")
             self.pstate[i] = target
-        # a host that is asked for another state before it is in the first leaves the earlier request
+        # a new request takes its hosts out of earlier ones
         left = [(hosts & ~mask, state) for hosts, state in self.requests]
         self.requests = [request for request in left if request[0]] + [(mask, target)]
         self.switching |= mask

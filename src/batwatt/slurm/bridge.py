@@ -3,13 +3,13 @@
 Rules, where Batsim's protocol and a real cluster differ:
 
 1. A job is announced when it waits for nothing but nodes, and is held by us from then on. Its profile is work
-   for its walltime at full speed: nobody knows more.
+   for its walltime at full speed: its length is not known.
 2. A waiting job that was cancelled, changed, or begins to depend on something is void: if the scheduler starts it, it
    ends at once as failed. What is left of it is announced under another name, such as `slurm!12@2`.
 3. A start that does not begin within a limit, or is held again, ends as failed and is announced again, at most
    `TRIES` times; then the job stays on hold with a comment.
 4. A job that Slurm puts back into the queue (its node failed) ends as failed and is announced again, unless Slurm or
-   somebody else holds it then.
+   an administrator holds it then.
 5. A killed job that the scheduler does not submit again by itself is announced again.
 6. Hosts that are broken, drained by an administrator, or have jobs of others, are unavailable.
 7. While Slurm is silent no message is sent.
@@ -43,13 +43,13 @@ TRIES = 3
 PORTION = 50
 """Most jobs that are announced at a poll: each takes two commands, and the power is watched between polls."""
 STEP_S = 300.0
-"""How often signals that do not change are told again, in s of the session."""
+"""Period of unchanged signals, in s of the session."""
 LOOKS = 2
-"""A host is out of service, or back, once it has looked so in so many polls in a row."""
+"""Consecutive polls that must agree before a host leaves service or returns."""
 SILENT_S = 60.0
 """The longest pause between attempts to reach Slurm, in s."""
 SKIPPED_S = 60.0
-"""How long until Slurm is asked again for a job that it does not let us take over, in s."""
+"""Pause in s after a take-over that Slurm refuses."""
 TOTALS_S = 60.0
 """How often the totals are written down for a restart, in real s."""
 TIRED_S = 3600.0
@@ -101,7 +101,7 @@ class Watched:
 class Bridge:
     """A `Link` for the scheduler. `once`: the session ends when no job is left; else never.
 
-    `tells`: the scheduler is told of signals; `past`: exchanges of the session that goes on; `poll_s` and `launch_s` in
+    `tells`: send signals to the scheduler; `past`: exchanges of the session that goes on; `poll_s` and `launch_s` in
     real seconds.
     """
 
@@ -157,7 +157,7 @@ class Bridge:
                 raise InputError(self.journal.path, problem, "give the same options, or --fresh")
             self.book.decide(before.decisions)
             if not self.past:
-                # what was under way when the last process ended is looked at, not told
+                # hosts out of service were reported by the process before
                 self._watched.out = self.book.away
             return
         self.journal.exchange(self._message, reply)
@@ -220,9 +220,9 @@ class Bridge:
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
         values: dict[str, float | None] = {feed.kind: feed.value(now_s) for feed in self.feeds}
         for kind, value in values.items():
-            told, told_s = self.book.values.get(kind, (math.nan, -math.inf))
+            last_value, last_s = self.book.values.get(kind, (math.nan, -math.inf))
             # schedulers under an envelope decide at its steps only
-            if self.tells and value is not None and (value != told or now_s - told_s >= STEP_S):
+            if self.tells and value is not None and (value != last_value or now_s - last_s >= STEP_S):
                 data = {"type": kind, "timestamp": now_s, KINDS[kind][1]: value, "value": value}
                 events.append(ev.Notified(now_s, kind, data))
         self._snapshot = snapshot
@@ -359,7 +359,7 @@ class Bridge:
         if job is None or job.ended:
             why = "ended before it was started"
         elif not job.waiting:
-            why = "was started by somebody else"
+            why = "was started by Slurm or another user"
         elif not job.handed:
             try:
                 self.machine.give_back(job)
@@ -368,7 +368,7 @@ class Bridge:
                 return
             why = "is no longer handed over"
         elif not job.held:
-            why = "was released by somebody else"
+            why = "was released by another user"
         elif not job.startable(snapshot.time_s):
             why = "waits for something else than nodes"
         elif shape is not None and shape != (job.nodes, self._walltime_s(job)):
@@ -389,12 +389,12 @@ class Bridge:
         elif not job.waiting and not self._elsewhere(task, job):
             task.began_s = job.start_s
         elif not job.waiting:
-            # Slurm decided otherwise: its nodes count as taken by somebody else
+            # Slurm chose other nodes, which count as taken
             yield self._failed(now_s, task, f"runs on {','.join(job.hosts)}, not where it should", tried=False)
         elif task.began_s >= 0.0 or (task.launched_s >= 0.0 and job.restarts > task.restarts):
             brief = task.began_s < 0.0 or snapshot_s - task.began_s < self.launch_s
             yield self._failed(now_s, task, f"was put back into the queue ({job.reason})", tried=brief)
-        elif task.asked:
+        elif task.requested:
             yield self._failed(now_s, task, "Slurm refused to start it")
         elif task.launched_s >= 0.0 and job.held:
             yield self._failed(now_s, task, f"is held again ({job.reason})")

@@ -1,7 +1,7 @@
 """The commands of Slurm: what is read by squeue and sinfo, what is done by scontrol and scancel.
 
 Tried with Slurm 22.05; the formats are those of squeue -O and sinfo -O, which are the same from 20.11 on. Each command
-has a time limit, and is told to `watch` with its answer.
+has a time limit; `watch` receives it with its answer.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Slurm:
         number = (f"numnodes={len(hosts)}-{len(hosts)}", f"reqnodelist={','.join(hosts)}")
         self.change("scontrol", "update", f"jobid={job.number}", *number, *again)
         self.change("scontrol", "release", job.number)
-        # whoever holds it from now on is somebody else
+        # a hold from now on is not ours
         self.change("scontrol", "update", f"jobid={job.number}", "admincomment=")
 
     def give_back(self, job: SlurmJob) -> None:

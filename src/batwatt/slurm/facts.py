@@ -28,7 +28,7 @@ WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV
 LATER = ("JobArrayTaskLimit", "Reservation", "Licenses", "QOS", "Assoc", "PartitionTimeLimit", "PartitionNodeLimit")
 """How reasons begin for which a job waits that are no lack of nodes."""
 _BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
-_BUSY = frozenset(("allocated", "mixed", "completing"))
+BUSY = frozenset(("allocated", "mixed", "completing"))
 
 
 class SlurmError(BatwattError):
@@ -124,7 +124,7 @@ class SlurmNode:
     @property
     def busy(self) -> bool:
         """Whether jobs hold it."""
-        return bool(self.flags & _BUSY)
+        return bool(self.flags & BUSY)
 
     @property
     def drained(self) -> bool:

@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[Wanted, str]] = {
 
 @dataclass
 class Feed:
-    """One signal. `source`: a file, read again when it changes, or an address, asked every `period_s`.
+    """One signal. `source`: a file, read again when it changes, or an address, polled every `period_s`.
 
     A file is a series as everywhere, by date or by s since the beginning. An address answers with a number, with an
     object that has one under "value", or with the text of such a file. `expiry_s` after the last value ends the
@@ -55,7 +55,7 @@ class Feed:
     _fresh_s: float = -math.inf
     _stamp: object = None
     _next_s: float = -math.inf
-    _told: set[str] = field(default_factory=set)
+    _warned: set[str] = field(default_factory=set)
 
     @property
     def remote(self) -> bool:
@@ -90,8 +90,8 @@ class Feed:
         return float(signal.series.at(now_s))
 
     def _warn(self, text: str) -> None:
-        if text not in self._told:
-            self._told.add(text)
+        if text not in self._warned:
+            self._warned.add(text)
             _log.warning("%s: %s", self.source, text)
 
     def _read(self, now_s: float) -> None:
@@ -105,7 +105,7 @@ class Feed:
                 return
             self._stamp = stamp
             self._signal = self._series(Path(self.source))
-        self._told.clear()
+        self._warned.clear()
 
     def _series(self, path: Path) -> Signal:
         wanted = KINDS[self.kind][0]

@@ -21,7 +21,7 @@ from batwatt.engine import events as ev
 from batwatt.errors import BatwattError, InputError
 
 LOCKS = Path("/run")
-"""Where root keeps locks: nobody else can make one there."""
+"""Folder of locks that only root can create."""
 
 
 class Journal:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -256,16 +257,11 @@ def release(slurm: Slurm) -> tuple[int, int]:
     drained = [node.name for node in snapshot.nodes.values() if node.marked]
     held = [job for job in snapshot.jobs.values() if job.handed and job.waiting and job.held and job.marked]
     problems: list[SlurmError] = []
-    if drained:
+    # the nodes first, in one command: there may be thousands of jobs
+    returns = [partial(slurm.switch, "undrain", drained)] if drained else []
+    for give_back in [*returns, *(partial(slurm.give_back, job) for job in held)]:
         try:
-            slurm.switch("undrain", drained)
-        except SlurmSilentError:
-            raise
-        except SlurmError as error:
-            problems.append(error)
-    for job in held:
-        try:
-            slurm.give_back(job)
+            give_back()
         except SlurmSilentError:
             raise
         except SlurmError as error:

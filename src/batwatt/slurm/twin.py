@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 
 from batwatt.model.platform import Platform
 from batwatt.slurm.commands import Handover, Slurm, Watch
-from batwatt.slurm.facts import MARK, SlurmJob, SlurmNode, Snapshot
+from batwatt.slurm.facts import BUSY, MARK, SlurmJob, SlurmNode, Snapshot
 
 _POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
-_JOBS = frozenset(("allocated", "mixed", "completing"))
 
 
 @dataclass(slots=True)
@@ -28,7 +27,7 @@ class _Virtual:
     start_s: float = math.nan
     restarts: int = 0
     ran_s: float = math.nan
-    """How long it ran in Slurm, once that is known."""
+    """Run time in Slurm in s; NaN until it has ended there."""
     final: str = ""
     """Its state in Slurm, once it has ended there."""
     end_s: float = math.nan
@@ -102,7 +101,7 @@ class Twin(Slurm):
     def _node(self, node: SlurmNode, theirs: set[str], ours: set[str]) -> SlurmNode:
         flags = set(node.flags) if node.broken else set(node.flags - _POWER - {"not_responding"})
         if node.name in theirs:
-            flags -= _JOBS
+            flags -= BUSY
             flags.add("idle")
         if node.name in ours:
             flags -= {"idle"}
@@ -113,7 +112,7 @@ class Twin(Slurm):
         elif not on:
             flags.add("powered_down")
         marked = node.name in self._marked
-        reason = "batwatt: off" if marked else node.reason
+        reason = f"{MARK}: off" if marked else node.reason
         return SlurmNode(node.name, frozenset(flags | ({"drain"} if marked else set())), node.cores, reason)
 
     # changing ---------------------------------------------------------------------------------------------------
