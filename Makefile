@@ -40,7 +40,7 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 
 test: $(VENV)/test  ## all tests, of the compiled form where there is a C compiler; of Python with BATWATT_PURE=1
 	@$(COMPILE)
-	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations 30
 
 same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashes in bench/same_bytes.json
 	$(BIN)/python bench/same_bytes.py --check
