@@ -48,7 +48,10 @@ def carried_out(folder: Path, jobs: Path, series: Path, to: str = "x", **options
     given = {"envelope": None, "events": events} if events else {"envelope": series}
     options = options | ({"envelope": "events"} if events else {})
     spec = RunSpec(Inputs(SMALL, (jobs,), **given), options=options, prefix=folder / to)
-    run(spec, lambda now_s, _: messages.append(now_s))
+    with pytest.MonkeyPatch.context() as patch:
+        # every message is progress, not a few times a second
+        patch.setattr("batwatt.run.run.PROGRESS_S", 0.0)
+        run(spec, lambda now_s, _: messages.append(now_s))
     return len(messages), [(folder / f"{to}_{name}").read_bytes() for name in FILES]
 
 
