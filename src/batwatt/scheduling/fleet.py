@@ -85,11 +85,11 @@ class Fleet:
         blocked_s = -math.inf
         if self.foresight.ahead and not blind and high > self._stable:
             blocked_s = self.foresight.blocked_s(now_s, now_s + task.assumed_s, task.width)
-        if task.machines and blocked_s > -math.inf:
+        if task.machines > 1 and blocked_s > -math.inf:
             return None
         if self.selection is None:
             if task.machines:
-                free = low + np.flatnonzero(self.whole[low:high])
+                free = low + np.flatnonzero(self.whole[low:high] & (self.until_s[low:high] > blocked_s))
                 if len(free) < task.machines:
                     return None
                 return free[: task.machines].copy() if upwards else free[: -1 - task.machines : -1].copy()
@@ -98,7 +98,7 @@ class Fleet:
         ids = np.arange(low, high) if upwards else np.arange(low, high)[::-1]
         ids = self.preferred(ids, self.free[ids], task.hosts)
         if task.machines:
-            ids = ids[self.whole[ids]]
+            ids = ids[self.whole[ids] & (self.until_s[ids] > blocked_s)]
             return ids[: task.machines] if len(ids) >= task.machines else None
         ids = ids[self._fits(task, blocked_s, ids)]
         return self._each[int(ids[0])] if len(ids) else None
