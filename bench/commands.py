@@ -100,6 +100,9 @@ def _powercap() -> Named:
     yield _run("powercap forecast", POWER, response="frugal", victim="resubmit", **forecast)
     for estimate in ("walltime", "learned", "exact"):
         yield _run(f"powercap {estimate}", POWER, work_estimate=estimate)
+    for name in ("exact", "walltime", "recent", "regression"):
+        yield _run(f"run times {name}", POWER, run_times=name)
+        yield _run(f"varcap run times {name}", f"{SITE} {SUN} -s varcap", order="asc_walltime", run_times=name)
     yield _run("powercap profile1", f"{GRID} --envelope power_profiles/profile1.csv")
     yield _run("powercap no envelope", SMALL)
     yield _run("powercap idle", "-p platforms/grid5000-idle.xml -w workloads/google-288-04.json", response="none")

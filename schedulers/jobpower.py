@@ -179,7 +179,8 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         if not queue.rows or not cluster.free or unchanged:
             queue.new.clear()
             return
-        held = [(job.deadline_s, job.hosts, job.plan.load) for job in cluster.running.values()]
+        cluster.correct_ends()
+        held = [(cluster.end_s(job), job.hosts, job.plan.load) for job in cluster.running.values()]
         room = PowerRoom(cluster, self.check, self._load_of, held, cap_w)
         backfill(self.rule, queue.ordered(cluster.now_s), room, aged)
         cluster.carry_out(room.starts, self.lifecycle)

@@ -59,7 +59,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         site = MappingSite(machines, BucketQueue, self.capacity, self.settings)
         return Components(Base(site), LeastSafe())
 
-    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
+    def know(self, length_s: float) -> tuple[float, bool]:
         """Nothing is known of run times."""
         return math.inf, False
 

@@ -40,6 +40,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
     """Carries out a plan file: states of servers and starts of jobs at their times, as soon as the servers allow it."""
 
     Options: ClassVar[type[EnvelopeOptions]] = PlannedOptions
+    needs_exact_times: ClassVar[bool] = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))

@@ -49,7 +49,7 @@ class VarcapOptions(VaryingOptions):
         "submission", description="where a terminated job waits: by its first submission, or behind all others"
     )
     knowledge: Knowledge | None = Field(
-        None, description="what is known of run times; by default what the mapping needs"
+        None, description="what mapping and foresight are told of run times; by default what the mapping needs"
     )
     long_s: float = Field(LONG_S, ge=0.0, description="a job is long if it runs longer, in s")
     longest_s: float = Field(
@@ -142,16 +142,15 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         """What is known of run times."""
         return self.settings.knowledge or self._mapping.knows[0]
 
-    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
+    def know(self, length_s: float) -> tuple[float, bool]:
         """See `VaryingScheduler`."""
         chosen = self.settings
-        known = estimate_s if self.knowledge == "estimate" else length_s
-        long = known > chosen.long_s
+        long = length_s > chosen.long_s
         if self.knowledge == "none":
             return math.inf, long
         if self.knowledge == "class":
             return chosen.longest_s if long else chosen.long_s, long
-        return known, long
+        return length_s, long
 
     def to_itself(self, cpus: int) -> int:
         """See `VaryingScheduler`."""

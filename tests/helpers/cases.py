@@ -76,6 +76,11 @@ def lasting(values: st.SearchStrategy[Any], enough: float) -> st.SearchStrategy[
     return st.builds(lambda some, last: some + last, many(values, 10, 1), st.sampled_from([[], [enough], [enough]]))
 
 
+WALLTIMES = [{"name": "walltime", "otherwise_s": 70.0}]
+PREDICTIONS = [{"name": name, "otherwise_s": 70.0} for name in ("recent", "regression")]
+"""Estimates of run times."""
+
+
 @st.composite
 def mixed_jobs(
     draw,
@@ -130,6 +135,7 @@ def powercap(draw, response: str) -> Case:
         "node_selection": st.sampled_from(NODES),
         "victim": victims,
         "work_estimate": st.sampled_from(["walltime", "learned", "exact"]),
+        "run_times": st.sampled_from([{"name": "exact"}, *WALLTIMES, *PREDICTIONS]),
         "forecast_steps": st.integers(0, 3),
         "forecast_error": st.just(0.2),
     }
@@ -222,6 +228,7 @@ def varcap(draw, mapping: str) -> Case:
         optional["termination"] = st.sampled_from(names("termination"))
     if mapping not in ("jobsize-order", "twomode"):
         optional |= {"order": st.sampled_from(names("order")), "backfilling": st.sampled_from(names("backfilling"))}
+    optional["run_times"] = st.sampled_from(WALLTIMES if mapping == "longshort" else [*WALLTIMES, *PREDICTIONS])
     if mapping == "longshort":
         optional["stable"] = st.integers(0, MACHINES)
     if mapping == "base" or mapping == "longshort":
@@ -247,8 +254,10 @@ def hopeless_of_varcap(run: Observed, job: Job) -> bool:
     last = capacity[-1]
     if options["mapping"] == "longshort":
         stable = min(options.get("stable", min(capacity)), MACHINES)
-        length_s = job["estimate_s"] if options.get("knowledge") == "estimate" and "estimate_s" in job else None
-        long = (run.length_s(job["id"]) if length_s is None else length_s) > options["long_s"]
+        known_s = run.length_s(job["id"])
+        if "run_times" in options:
+            known_s = job.get("walltime", job.get("estimate_s", options["run_times"]["otherwise_s"]))
+        long = known_s > options["long_s"]
         last = min(stable, last) if long else last - stable
     heavy = "machine_memory" in options and job["memory"] > MEMORY * width
     return width > last or heavy or any(run.ended(other) != COMPLETED for other in job.get("depends_on", ()))

@@ -10,7 +10,7 @@ Where the text leaves room, this is how it is read here:
 - a machine that a job has to itself counts as used with all its cores;
 - migration chooses all machines that leave before it moves the first job; who waits to be moved is not running;
 - in a reservation nothing is known of foresight, and in one of a group of longshort nothing of the other group;
-- with `knowledge: estimate` a job is long if its estimate is;
+- with `run_times: walltime` a job is long if its estimate is;
 - ties of moves go to the earlier submission, ties of kills by migration to the later one.
 
 Victims at random are left out: which ones they are depends on the generator.
@@ -53,6 +53,7 @@ class Rules:
     order: str = "fcfs"
     backfilling: str | None = None
     knowledge: str | None = None
+    run_times: dict[str, object] | None = None
     foresight_h: float = 0.0
     nodes: str = "shared"
     requeue: str = "submission"
@@ -113,6 +114,9 @@ class PlainVarcap:
 
     def __init__(self, jobs: Sequence[PlainJob], capacity: Sequence[tuple[float, int]], rules: Rules) -> None:
         self.rules = rules
+        if rules.run_times:
+            otherwise_s = rules.run_times.get("otherwise_s")
+            jobs = [replace(job, estimate_s=job.estimate_s or otherwise_s) for job in jobs]
         self.to_come = sorted(jobs, key=lambda job: job.submit_s)
         self.steps = [row for i, row in enumerate(capacity) if not i or row[1] != capacity[i - 1][1]]
         self.now_s = 0.0
@@ -174,16 +178,18 @@ class PlainVarcap:
     def alone(self, job: PlainJob) -> bool:
         return job.cpus > self.rules.cores or self.rules.nodes == "dedicated"
 
+    def known_s(self, job: PlainJob) -> float:
+        return job.expected_s if self.rules.run_times else job.length_s
+
     def kind(self, job: PlainJob) -> str:
-        known_s = job.expected_s if self.rules.knowledge == "estimate" else job.length_s
-        return LONG if known_s > self.rules.long_s else SHORT
+        return LONG if self.known_s(job) > self.rules.long_s else SHORT
 
     def assumed_s(self, job: PlainJob) -> float:
         usual = {"longshort": "class", "jobsize-order": "exact", "twomode": "exact"}
         known = self.rules.knowledge or usual.get(self.rules.mapping, "none")
         if known == "class":
             return self.rules.longest_s if self.kind(job) == LONG else self.rules.long_s
-        return {"none": math.inf, "exact": job.length_s, "estimate": job.expected_s}[known]
+        return {"none": math.inf, "exact": self.known_s(job)}[known]
 
     def reject(self) -> None:
         """What can never run."""

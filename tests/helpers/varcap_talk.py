@@ -16,11 +16,11 @@ from batwatt.schedulers.varcap import Varcap
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
 KNOWS = {
-    "base": ("none", "class", "exact", "estimate"),
-    "migration": ("none", "class", "exact", "estimate"),
-    "longshort": ("class", "exact", "estimate"),
-    "jobsize-order": ("exact", "estimate"),
-    "twomode": ("exact", "estimate"),
+    "base": ("none", "class", "exact"),
+    "migration": ("none", "class", "exact"),
+    "longshort": ("class", "exact"),
+    "jobsize-order": ("exact",),
+    "twomode": ("exact",),
 }
 """What the mappings may know of run times."""
 SIGN = {"completed": "", "killed": "x", "migrated": ">"}

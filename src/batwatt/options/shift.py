@@ -17,8 +17,10 @@ from batwatt.errors import InputError
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.work import run_times_s
-from batwatt.model.workload import Workload
+from batwatt.model.workload import ESTIMATE, Workload
+from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.options import WAIT_H, WaitHours
+from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.windows import by_class, is_short
 
@@ -44,11 +46,13 @@ def shift_of(choice: Any) -> Shift:
     return validated(Shift, {"name": choice} if isinstance(choice, str) else choice, error_of)
 
 
-def held_until(choice: Any, workload: Workload, signal: SignalIntegral, speed_flops: float) -> dict[str, float]:
-    """Job id -> until when it is held, in s; lengths of flops at `speed_flops`. Raises InputError.
+def held_until(
+    choice: Any, workload: Workload, signal: SignalIntegral, speed_flops: float, run_times: RunTimes | None = None
+) -> dict[str, float]:
+    """Return until when jobs are held, in s, by id; lengths of flops at `speed_flops`. Raises InputError.
 
     A job whose length is not known, or longer than the signal is, is not held. The mean length of a class is that of
-    its jobs submitted so far.
+    its jobs submitted so far. Estimates other than the exact ones take the requests for lengths.
     """
     chosen = shift_of(choice)
     policy = policy_named(chosen.name, _WHERE, suspending=False)
@@ -56,6 +60,10 @@ def held_until(choice: Any, workload: Workload, signal: SignalIntegral, speed_fl
         problem = f"the policy {policy.name!r} suspends jobs, which only the scheduler 'carbon' does"
         raise InputError(_WHERE, problem, "choose one that does not, such as waiting or oracle")
     lengths = run_times_s(workload, speed_flops).tolist()
+    if not isinstance(run_times, ExactRunTimes | None):
+        lengths = [
+            job.walltime_s or number_in(job.raw, ESTIMATE, math.inf, job.id, zero=False) for job in workload.jobs
+        ]
     found: dict[str, float] = {}
     sums = {True: (0.0, 0), False: (0.0, 0)}
     for job, length_s in sorted(zip(workload.jobs, lengths, strict=True), key=lambda pair: pair[0].submit_time_s):

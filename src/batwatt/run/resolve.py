@@ -127,7 +127,8 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
         # it says what it needs
         config = _config_for(spec, scheduler, platform)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
-    held = _held(spec, inputs, None if has_own_shift(spec.scheduler, kind) else shift)
+    run_times = getattr(scheduler, "run_times", None)
+    held = _held(inputs, None if has_own_shift(spec.scheduler, kind) else shift, run_times)
     path = spec.inputs.events
     if path is not None:
         if spec.engine != "batsim":
@@ -142,7 +143,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     return ResolvedRun(spec, inputs, scheduler, config, held)
 
 
-def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:
+def _held(inputs: RunInputs, shift: Any, run_times: Any) -> Mapping[str, float]:
     """Until when jobs are held for the sake of carbon or price. Raises InputError."""
     if shift is None:
         return {}
@@ -151,7 +152,7 @@ def _held(spec: RunSpec, inputs: RunInputs, shift: Any) -> Mapping[str, float]:
         raise InputError("option 'shift'", "needs a carbon or price signal", "give --carbon or --price")
     from batwatt.options.shift import held_until
 
-    return held_until(shift, inputs.measured, signal, inputs.platform.fastest_flops)
+    return held_until(shift, inputs.measured, signal, inputs.platform.fastest_flops, run_times)
 
 
 def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options: dict[str, Any]) -> RunInputs:

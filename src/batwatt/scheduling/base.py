@@ -13,6 +13,8 @@ from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions, parse_options
+from batwatt.scheduling.registry import make
+from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 from batwatt.scheduling.transitions import Transitions, named
 
 __all__ = ["Job", "Scheduler"]
@@ -26,6 +28,8 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     Options: ClassVar[type[SchedulerOptions]] = SchedulerOptions
     bs: Any
     """What it talks to Batsim by."""
+    needs_exact_times: ClassVar[bool] = False
+    """Whether its plans fail if a job takes longer, or less, than they have it."""
     needs_speeds: ClassVar[bool] = False
     """Whether it changes how fast jobs run: then delays become flops, and cores have several speeds."""
 
@@ -34,6 +38,11 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
         self.settings: Settings = parse_options(self.Options, self.options)  # type: ignore[assignment]
         self.platform = self.settings.platform
+        choice = self.settings.run_times
+        self.run_times: RunTimes | None = None if choice is None else make("run_times", choice)
+        if self.needs_exact_times and not isinstance(self.run_times, ExactRunTimes | None):
+            problem = f"{self.run_times.name!r} estimates run times, which plans of this scheduler must know"
+            raise InputError("option 'run_times'", problem, "choose exact, or another scheduler")
         self.lifecycle: JobLifecycle = JobLifecycle()
         self.told_delays = False
         """Whether delays that do not slow down were told before the run."""

@@ -115,6 +115,8 @@ class CapacityScheduler(Scheduler[Settings]):
             self.paces = speeds / self.nominal_flops
         full_flops = 0.0 if self.platform is None else self.platform.fastest_flops
         self.lengths = JobLengths(self.bs, self.nominal_flops, full_flops)
+        if self.run_times is not None:
+            self.run_times.lengths = self.lengths
         self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:

@@ -42,11 +42,13 @@ class Progress:
     """What the hosts of a job have executed of it: the `plan` of a job whose hosts change their speeds.
 
     `work_flops` is the estimated work per host, `done_flops` what its slowest host had executed of the present run at
-    `since_s`, `speed_flops` its speed since then, in flop/s.
+    `since_s`, `speed_flops` its speed since then, in flop/s. `whole` is the estimate of all of it (`run_times`), if
+    the scheduler makes one.
     """
 
     def __init__(self) -> None:
         self.work_flops = 0.0
+        self.whole: Any = None
         self.begin(0.0, 0.0)
 
     def begin(self, now_s: float, speed_flops: float) -> None:
@@ -135,7 +137,8 @@ class Cluster:
         self.busy |= mask
         self.running[job.job.id] = job
         self.version += 1
-        self._tickets[job.number] = self.ends.add(job.deadline_s, job.number, job.hosts)
+        end_s = microseconds(self.now_s + job.estimate_s)
+        self._tickets[job.number] = self.ends.add(end_s, job.number, job.hosts)
         if self.platform is not None:
             job.plan.begin(self.now_s, self.slowest(mask))
 
@@ -196,9 +199,26 @@ class Cluster:
         """Hosts failed, came back or went away: those that are away will not be free when their jobs end."""
         self.version += 1
         for job in self.running.values():
-            self.ends.remove(self._tickets[job.number])
             present = (job.mask & ~self.transitions.away).bit_count()
-            self._tickets[job.number] = self.ends.add(job.deadline_s, job.number, present)
+            self._expect(job, self._tickets[job.number][0], present)
+
+    def _expect(self, job: ManagedJob, end_s: float, hosts: int) -> None:
+        """Expect a job that runs to end at another time, with other hosts."""
+        self.ends.remove(self._tickets[job.number])
+        self._tickets[job.number] = self.ends.add(end_s, job.number, hosts)
+
+    def end_s(self, job: ManagedJob) -> float:
+        """Return when a job that runs is expected to end, in s."""
+        return self._tickets[job.number][0]
+
+    def correct_ends(self) -> None:
+        """Expect jobs that have outrun their estimates to end at their bounds, or now."""
+        if not self.ends.rows or self.ends.rows[0][0] >= self.now_s:
+            return
+        for job in self.running.values():
+            end_s, _, hosts = self._tickets[job.number]
+            if end_s < self.now_s:
+                self._expect(job, max(self.now_s, microseconds(job.start_s + job.bound_s)), hosts)
 
     def slowest(self, mask: int) -> float:
         """Speed in flop/s of the slowest host of a set, which rules a parallel job."""
@@ -230,7 +250,7 @@ class FreeHosts(Room):
         limits, hosts = self.limits, waiting.hosts
         if hosts > self.count:
             return False
-        late = waiting.walltime_s > limits.window_s
+        late = waiting.estimate_s > limits.window_s
         if late and hosts > limits.extra:
             return False
         mask = self.cluster.select(waiting, self.free)
@@ -252,8 +272,9 @@ class FreeHosts(Room):
         if len(cluster.queue.rows) == len(self.starts) + 1:
             self.is_open = False
             return True
+        cluster.correct_ends()
         rows = [start.job for start in self.starts]
-        tickets = [ends.add(microseconds(now_s + row.walltime_s), row.number, row.hosts) for row in rows]
+        tickets = [ends.add(microseconds(now_s + row.estimate_s), row.number, row.hosts) for row in rows]
         shadow_s, extra = ends.shadow(job.hosts, self.count)
         for ticket in tickets:
             ends.remove(ticket)
@@ -284,7 +305,8 @@ class HostsPass:
         aged = queue.ages.aged(cluster.now_s)
         if aged:
             last = None
-        if last is not None and last.version == room.version and queue.time_invariant and last.head is queue.rows[0]:
+        same = last is not None and last.version == room.version and last.shadow_s >= cluster.now_s
+        if last is not None and same and queue.time_invariant and last.head is queue.rows[0]:
             # only submissions since the last pass: what was refused then is refused now, as the window shrinks
             queue.new.sort(key=_sort_key)
             room.hold(queue.rows[0], last.shadow_s, last.limits.extra)

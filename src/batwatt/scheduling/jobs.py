@@ -26,8 +26,9 @@ class ManagedJob:
 
     Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
     its present part if it was moved, at `start_s`. A run does `pace` of a length in a second: not 1 only for a job
-    that `scales` on slower machines, and 0 while it works at nothing. `estimate_s` is the user's length, `assumed_s`
-    the one that plans take, `long` its class.
+    that `scales` on slower machines, and 0 while it works at nothing. `estimate_s` is the length by which it is ordered
+    and expected to end, `bound_s` the one that counts once it has outrun that, by default both the walltime;
+    `assumed_s` is the length that mappings take, `long` its class.
 
     State: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
     is under way, `moving` between two places, `refused` when it will never run; `rank` is its place in a queue,
@@ -38,9 +39,9 @@ class ManagedJob:
     """
 
     __slots__ = (
-        "assumed_s", "bits", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines", "mask",
-        "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted", "rank", "refused",
-        "release_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
+        "assumed_s", "bits", "bound_s", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines",
+        "mask", "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted", "rank",
+        "refused", "release_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +50,7 @@ class ManagedJob:
         job: Any,
         length_s: float = math.inf,
         left_s: float = math.inf,
-        estimate_s: float = math.inf,
+        estimate_s: float | None = None,
         assumed_s: float = math.inf,
         long: bool = False,
         machines: int = 0,
@@ -65,7 +66,7 @@ class ManagedJob:
         self.renew()
         self.length_s = length_s
         self.left_s = left_s
-        self.estimate_s = estimate_s
+        self.estimate_s = self.bound_s = self.walltime_s if estimate_s is None else estimate_s
         self.assumed_s = assumed_s
         self.long = long
         self.machines = machines
@@ -115,6 +116,14 @@ class ManagedJob:
     def ends_s(self, length_s: float) -> float:
         """Return when its run ends if the whole job is this long."""
         return self.start_s + (length_s - (self.length_s - self.left_s)) / self.pace
+
+    def expected_end_s(self, now_s: float) -> float:
+        """Return when its run is expected to end, not before now; one that has outrun its estimate takes its bound."""
+        end_s = self.ends_s(self.estimate_s)
+        if end_s < now_s:
+            self.estimate_s = self.bound_s
+            end_s = self.ends_s(self.estimate_s)
+        return max(now_s, end_s)
 
     def work(self, now_s: float) -> float:
         """Return the core seconds that are lost if it is killed."""

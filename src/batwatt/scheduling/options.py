@@ -44,6 +44,12 @@ class SchedulerOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True, allow_inf_nan=False)
 
     platform: Platform | None = Field(None, description="platform file, for the servers' speeds and watts")
+    run_times: PartChoice | None = Field(
+        None,
+        description="estimate of run times by which jobs are ordered, get reservations and are weighed: exact, "
+        "walltime, recent, regression, or a part of your own (docs/explanation/run-times.md); by default as the "
+        "scheduler's paper has it",
+    )
     shift: PartChoice | None = Field(
         None,
         description="policy of `batwatt policies` by which a job is held after its submission, for --carbon or "

@@ -16,7 +16,7 @@ import numpy as np
 
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.orders import Order
+from batwatt.scheduling.orders import Columns, Order
 
 LONG: Final = 48 if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
@@ -24,7 +24,7 @@ LONG: Final = 48 if __file__.endswith(".py") else 2000
 
 @final
 class Gap:
-    """Limits for jobs: a need of at most `free`, and a walltime of at most `window_s` or a need of at most `extra`.
+    """Limits for jobs: a need of at most `free`, and an estimate of at most `window_s` or a need of at most `extra`.
 
     The reader of a queue may lower them between two jobs.
     """
@@ -36,9 +36,9 @@ class Gap:
         self.window_s = window_s
         self.extra = extra
 
-    def fits(self, need: Any, walltime_s: Any) -> Any:
+    def fits(self, need: Any, estimate_s: Any) -> Any:
         """Whether jobs are within the limits: numbers, or vectors."""
-        return (need <= self.free) & ((walltime_s <= self.window_s) | (need <= self.extra))
+        return (need <= self.free) & ((estimate_s <= self.window_s) | (need <= self.extra))
 
 
 @final
@@ -75,6 +75,11 @@ class Ages:
         return aged
 
 
+def _seen(job: ManagedJob) -> Columns:
+    """Return a job as orders see it: its estimate is the walltime."""
+    return Columns(job.submit_s, job.estimate_s, job.hosts)
+
+
 class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the lower number.
 
@@ -91,7 +96,7 @@ class Queue:
         self._keys: list[tuple[float, float, int]] = []
         self.rows: list[ManagedJob] = []
         self._hosts = array("q")
-        self._walltime = array("d")
+        self._estimate = array("d")
         self._boxes = Boxes(order)
         """All jobs, unless their order never changes."""
 
@@ -104,22 +109,22 @@ class Queue:
     def add(self, row: ManagedJob) -> None:
         """Put a job in the queue."""
         if self.time_invariant:
-            row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.number)
+            row.sort_key = (float(self._order.key(_seen(row), 0.0)), row.submit_s, row.number)
         else:
             row.sort_key = (0.0, 0.0, row.number)
-            self._boxes.add(row, (row.submit_s, row.walltime_s, row.hosts, row.hosts, row.submit_s, row.number))
+            self._boxes.add(row, (row.submit_s, row.estimate_s, row.hosts, row.hosts, row.submit_s, row.number))
         keys, key = self._keys, row.sort_key
         if not keys or key > keys[-1]:
             keys.append(key)
             self.rows.append(row)
             self._hosts.append(row.hosts)
-            self._walltime.append(row.walltime_s)
+            self._estimate.append(row.estimate_s)
         else:
             index = bisect_left(keys, key)
             keys.insert(index, key)
             self.rows.insert(index, row)
             self._hosts.insert(index, row.hosts)
-            self._walltime.insert(index, row.walltime_s)
+            self._estimate.insert(index, row.estimate_s)
         self.new.append(row)
         self.ages.add(row)
 
@@ -128,7 +133,7 @@ class Queue:
         self.ages.remove(row)
         index = 0 if self.rows[0] is row else bisect_left(self._keys, row.sort_key)
         del self._keys[index], self.rows[index]
-        del self._hosts[index], self._walltime[index]
+        del self._hosts[index], self._estimate[index]
         if not self.time_invariant:
             self._boxes.remove(row.number)
 
@@ -150,7 +155,7 @@ class Queue:
         while at < count and (count - at < LONG or gap.free == math.inf):
             row = rows[at]
             at += 1
-            if row.hosts <= gap.free and (row.hosts <= gap.extra or row.walltime_s <= gap.window_s):
+            if row.hosts <= gap.free and (row.hosts <= gap.extra or row.estimate_s <= gap.window_s):
                 yield row
         if at < count:
             # the arrays cannot grow while a view of them exists, so none is kept
@@ -158,7 +163,7 @@ class Queue:
                 yield rows[at + i]
 
     def _within(self, gap: Gap) -> Any:
-        return gap.fits(np.frombuffer(self._hosts, dtype=np.int64), np.frombuffer(self._walltime, dtype=np.float64))
+        return gap.fits(np.frombuffer(self._hosts, dtype=np.int64), np.frombuffer(self._estimate, dtype=np.float64))
 
 
 class Ends:

@@ -29,6 +29,7 @@ _METHODS = {
     "policy": "choose",
     "power_check": "bound_w",
     "predictor": "predict",
+    "run_times": "estimate",
 }
 KINDS = tuple(_METHODS)
 """Kinds of parts; the options that choose them have these names, too."""

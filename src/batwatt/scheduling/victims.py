@@ -172,6 +172,11 @@ class Victims:
         """What was decided when the job was killed last."""
         return self._runs[self._lifecycle.name_of(job)]
 
+    def more_s(self, name: str) -> float:
+        """Return by how many s the present run of a job is longer than the whole job: recovery less what was saved."""
+        present = self._runs.get(name)
+        return 0.0 if present is None else present.recovery_s - present.saved_s
+
     def again(self, job: Job, following: NextRun) -> Job:
         """Register the next run of a job that was killed and has ended."""
         first = self._first[self._lifecycle.name_of(job)]

@@ -73,8 +73,8 @@ def test_a_long_job_may_last_as_long_as_the_longest(varcap, capacity, told):
 
 def test_who_has_outlived_his_estimate_is_in_nobodys_way(varcap):
     # at 50 s a should have ended at 40 s: it is thought to end at any moment, and b starts; it was not so until 40 s
-    jobs = ("a 0 300 1 estimate_s=40", "b 30 200 1 estimate_s=100", "c 50 200 1")
-    options = {"knowledge": "estimate", "foresight_h": 1, "termination": "order"}
+    jobs = ("a 0 300 1 estimate_s=40", "b 30 200 1 estimate_s=100", "c 50 200 1 estimate_s=200")
+    options = {"knowledge": "exact", "run_times": {"name": "walltime"}, "foresight_h": 1, "termination": "order"}
     told = varcap(*jobs, machines=3, capacity="3 100:1", **options)
     # b, until 130 s by its estimate: at 100 s nobody else is there, 0 + 1 <= 1. c: b is, 1 + 1 > 1
     assert told == {"a": "0-300@0", "b": "30-100@1x 300-500@0", "c": "500-700@0"}
@@ -93,6 +93,12 @@ def test_a_wide_job_counts_all_its_machines(varcap):
     for length, told in ((100, "0-100@0,1,2,3"), (101, "200-301@0,1,2,3")):
         found = varcap(f"w 0 {length} 4", machines=4, capacity="4 100:3 200:4", knowledge="exact", foresight_h=1)
         assert found == {"w": told}
+
+
+def test_a_machine_to_itself_may_be_a_stable_one(varcap):
+    # machine 1 leaves at 50 s, before a short job that may last 100 s must have ended; machine 0 never does
+    options = {"mapping": "longshort", "long_s": 100, "nodes": "dedicated", "foresight_h": 1}
+    assert varcap("a 0 20 1", machines=2, capacity="2 50:1", **options) == {"a": "0-20@0"}
 
 
 def test_another_machine_is_looked_at_if_foresight_refuses_one(varcap):

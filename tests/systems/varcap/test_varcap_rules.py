@@ -273,11 +273,11 @@ def test_longest_first(varcap):
     assert told == {"a": "0-10@0", "b": "70-90@0", "c": "10-40@0", "d": "40-70@0"}
 
 
-@pytest.mark.parametrize("knowledge,order", [("exact", "cb"), ("estimate", "bc")])
-def test_longest_by_what_is_known(varcap, knowledge, order):
+@pytest.mark.parametrize("options,order", [({}, "cb"), ({"run_times": {"name": "walltime", "otherwise_s": 40}}, "bc")])
+def test_longest_by_what_is_known(varcap, options, order):
     # b is thought to last 50 s
     jobs = ("a 0 10 1", "b 1 20 1 estimate_s=50", "c 2 30 1")
-    told = varcap(*jobs, machines=1, mapping="jobsize-order", knowledge=knowledge)
+    told = varcap(*jobs, machines=1, mapping="jobsize-order", **options)
     assert sorted("bc", key=lambda name: float(told[name].partition("-")[0])) == list(order)
 
 

@@ -93,6 +93,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     """Plans each job when it arrives, by a policy and around those before it, and carries the plans out."""
 
     Options: ClassVar[type[CarbonOptions]] = CarbonOptions
+    needs_exact_times: ClassVar[bool] = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)

@@ -15,6 +15,7 @@ from batwatt.scheduling.options import PowerOptions
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
+from batwatt.scheduling.run_times import LEAST_S
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
@@ -75,8 +76,19 @@ class PowerScheduler(Scheduler[Settings]):
         self._count += 1
         job.number, job.submit_s = self._count, float(job.job.submit_time)
         job.renew()
+        self._estimate(job)
         self.queue.add(job)
         self.changed()
+
+    def _estimate(self, job: ManagedJob) -> None:
+        """Estimate the run time of an attempt: less what was saved before, and with its recovery."""
+        if self.run_times is None:
+            job.estimate_s = job.bound_s = job.walltime_s
+            return
+        if job.job.id == job.name:
+            job.plan.whole = self.run_times.estimate(job.job)
+        more_s = self.victims.more_s(job.name)
+        job.estimate_s, job.bound_s = (max(whole_s + more_s, LEAST_S) for whole_s in job.plan.whole)
 
     def reject(self, jobs: Iterable[ManagedJob], why: str) -> None:
         """Reject jobs of the queue that can never run."""
@@ -120,7 +132,10 @@ class PowerScheduler(Scheduler[Settings]):
     def onSimulationBegins(self) -> None:
         """Make the queue and the cluster."""
         super().onSimulationBegins()
-        self.victims = Victims(self.victim, self.lifecycle, JobLengths(self.bs, self.fastest_flops))
+        lengths = JobLengths(self.bs, self.fastest_flops)
+        if self.run_times is not None:
+            self.run_times.lengths = lengths
+        self.victims = Victims(self.victim, self.lifecycle, lengths)
         self.queue = Queue(self.the_order, self.settings.age_limit_s)
         self.cluster = Cluster(
             self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions
@@ -146,6 +161,8 @@ class PowerScheduler(Scheduler[Settings]):
         self.cluster.end(state)
         self.changed()
         if not killed:
+            if self.run_times is not None:
+                self.run_times.learn(state.name)
             self.completed(state)
         following = self.victims.next_of(job) if killed else None
         if following is None:

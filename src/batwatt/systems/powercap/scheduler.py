@@ -55,7 +55,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         self.the_response: Response = make("response", chosen.response or self._usual_response())
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
-        self._estimate = chosen.work_estimate or self.the_response.work_estimate
+        usual = "walltime" if self.run_times is not None else self.the_response.work_estimate
+        self._work_estimate = chosen.work_estimate or usual
         self._settled = self._paused = self._steady = False
         self._idle_steps = 0
         self._placed = -1
@@ -251,10 +252,10 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     def _work_flops(self, job: ManagedJob) -> float:
         """Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
-        if self._estimate == "learned" and self.cluster.needed_share is not None and job.walltime_s < math.inf:
+        if self._work_estimate == "learned" and self.cluster.needed_share is not None and job.walltime_s < math.inf:
             return self.cluster.needed_share * job.walltime_s * self.fastest_flops
         hosts = [self.platform.hosts[i] for i in hostset.ids(job.mask)]
-        if self._estimate == "exact":
+        if self._work_estimate == "exact":
             try:
                 profile = parse_profile(job.job.profile_dict, f"profile {job.job.profile}")
             except InputError:
@@ -262,7 +263,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             if isinstance(profile, Parallel):
                 return profile.work_flops(job.hosts, 0.0) / job.hosts
         fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
-        return job.walltime_s * fastest if job.walltime_s < math.inf else 0.0
+        return job.estimate_s * fastest if job.estimate_s < math.inf else 0.0
 
     # steps --------------------------------------------------------------------------------------------------------
 

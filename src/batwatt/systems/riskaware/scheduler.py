@@ -46,6 +46,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
     plans_lengths: ClassVar[bool] = True
+    needs_exact_times: ClassVar[bool] = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)

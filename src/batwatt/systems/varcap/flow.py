@@ -86,16 +86,19 @@ class JobFlow:
         raw: Any = job.json_dict or {}
         scheduler = self._scheduler
         release_s, length_s, run_s = self.lengths.described(job)
-        estimate_s, memory = length_s, 0.0
-        if ESTIMATE in raw:
-            estimate_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
+        memory = 0.0
+        if scheduler.run_times is None:
+            estimate_s = bound_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
+            assumed_s, long = scheduler.know(length_s)
+        else:
+            estimate_s, bound_s = scheduler.run_times.estimate(job)
+            assumed_s, long = scheduler.know(estimate_s)
         if MEMORY in raw and self._fleet.memory_each < math.inf:
             memory = number_in(raw, MEMORY, 0.0, job.id, zero=True)
-        assumed_s, long = scheduler.know(length_s, estimate_s)
         self._count += 1
         machines = scheduler.to_itself(job.requested_resources)
         task = ManagedJob(self._count, job, length_s, run_s, estimate_s, assumed_s, long, machines, memory)
-        task.release_s = release_s
+        task.release_s, task.bound_s = release_s, bound_s
         task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
         task.scales = self.lengths.scales(job)
         return task
@@ -149,6 +152,8 @@ class JobFlow:
 
     def _done(self, task: ManagedJob, success: bool) -> None:
         self._lifecycle.live -= 1
+        if success and self._scheduler.run_times is not None:
+            self._scheduler.run_times.learn(task.name)
         others = self.dependencies.ended(task, success)
         if success:
             for other in others:

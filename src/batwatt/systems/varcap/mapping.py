@@ -14,8 +14,8 @@ from batwatt.systems.varcap.preemption import Preemption
 from batwatt.systems.varcap.queues import BucketQueue, Range, WaitingQueue
 from batwatt.systems.varcap.terminations import Termination
 
-Knowledge = Literal["none", "class", "exact", "estimate"]
-ALL: tuple[Knowledge, ...] = ("none", "class", "exact", "estimate")
+Knowledge = Literal["none", "class", "exact"]
+ALL: tuple[Knowledge, ...] = ("none", "class", "exact")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Migration(Base):
 class LongShort(MappingPolicy):
     """Long jobs on the stable machines only, short ones from the least safe machine on."""
 
-    knows = ("class", "exact", "estimate")
+    knows = ("class", "exact")
 
     def __init__(self, site: MappingSite) -> None:
         chosen = site.options
@@ -99,7 +99,7 @@ class LongShort(MappingPolicy):
 class JobSizeOrder(MappingPolicy):
     """The longest job first, from the safest machine."""
 
-    knows = ("exact", "estimate")
+    knows = ("exact",)
     in_order = False
 
     def __init__(self, site: MappingSite) -> None:

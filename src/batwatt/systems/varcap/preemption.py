@@ -147,10 +147,10 @@ class Preemptions:
             task
             for task in fleet.tasks.values()
             if task.number not in promised
-            and task.ends_s(task.estimate_s) > stop_s
+            and task.expected_end_s(now_s) > stop_s
             and not (fleet.stranded(task) or self._ages.is_aged(task, now_s))
         ]
-        longest_s = max((task.ends_s(task.estimate_s) for task in running), default=stop_s) - stop_s
+        longest_s = max((task.expected_end_s(now_s) for task in running), default=stop_s) - stop_s
         lost_s: dict[int, float] = {}
         machines = Occupied(fleet)
         # cores that are promised to a waiting job, and that it does not need

@@ -352,12 +352,12 @@ class SortedQueue(WaitingQueue):
 def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> tuple[float, Places] | None:
     """The shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
 
-    Running tasks end when their estimates say, or at once when they are over them.
+    Running tasks end when they are expected to, at once when they are over their bounds.
     """
     everywhere = where.low == 0 and where.high == len(fleet)
     running: list[Any] = sorted(
         [
-            (max(now_s, other.ends_s(other.estimate_s)), other.number, other)
+            (other.expected_end_s(now_s), other.number, other)
             for other in fleet.tasks.values()
             if (everywhere or (other.places.max() >= where.low and other.places.min() < where.high))
             and not fleet.stranded(other)

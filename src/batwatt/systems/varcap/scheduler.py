@@ -49,8 +49,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """The parts for that many machines."""
 
     @abstractmethod
-    def know(self, length_s: float, estimate_s: float) -> tuple[float, bool]:
-        """The run time in s that is assumed of a job, and whether it is taken for long."""
+    def know(self, length_s: float) -> tuple[float, bool]:
+        """Return the run time in s that mappings assume of a job of a length, and whether it is taken for long."""
 
     def to_itself(self, cpus: int) -> int:
         """How many machines a job has to itself; 0: it shares one."""

@@ -19,7 +19,7 @@ from batwatt.systems.powercap.job_power.power_checks import Candidate, Headroom,
 from batwatt.units import microseconds
 
 Held: TypeAlias = tuple[float, int, Load]
-"""End by its walltime in s, hosts and load of a running job."""
+"""Expected end in s, hosts and load of a running job."""
 
 
 class PowerRoom(Room):
@@ -43,10 +43,10 @@ class PowerRoom(Room):
         self._left = Headroom(self._free.bit_count(), Load.of(load for _, _, load in held), 0, Load(), cap_w)
 
     def _end_s(self, job: ManagedJob) -> float:
-        return microseconds(self._cluster.now_s + job.walltime_s)
+        return microseconds(self._cluster.now_s + job.estimate_s)
 
     def _candidate(self, job: ManagedJob) -> Candidate:
-        return Candidate(job.hosts, job.walltime_s, self._load_of(job), self._end_s(job) > self._begin_s)
+        return Candidate(job.hosts, job.estimate_s, self._load_of(job), self._end_s(job) > self._begin_s)
 
     def take(self, job: ManagedJob) -> bool:
         """See `Room`."""

@@ -42,10 +42,10 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job that may start by backfilling: hosts, walltime in s, load, and whether it runs on past the reservation."""
+    """A job that may be backfilled: hosts, estimated run time in s, load, and whether it runs past the reservation."""
 
     hosts: int
-    walltime_s: float
+    estimate_s: float
     load: Load
     late: bool
 
@@ -194,4 +194,4 @@ class Knapsack(PowerCheck):
         if self.value == "hosts":
             return float(job.hosts)
         # one without a walltime is not worth more than all others
-        return job.hosts * min(job.walltime_s, 1e9)
+        return job.hosts * min(job.estimate_s, 1e9)
