@@ -52,7 +52,8 @@ def tables(columns: Sequence[Column], width: int) -> Iterator[Table]:
             yield _table(label, block, width)
             block, room = [], width - 2 - least
         block.append(column)
-        room -= needed
+        # next to the label a text has a gap
+        room -= needed + (column.is_text and len(block) == 1)
     yield _table(label, block, width)
 
 
