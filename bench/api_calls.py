@@ -123,6 +123,13 @@ def plan_carbon() -> None:
 
 
 @_call
+def account() -> None:
+    found = bw.account("made/jobs.swf", by=["partition", "month"], busy_w=90, carbon=CARBON)
+    _show(found, found.table, found.facts, found.remarks)
+    found.save("out/x.csv", "out/x.html", command="command")
+
+
+@_call
 def platforms() -> None:
     for platform in (
         bw.Platform.read("platforms/grid5000.xml", mmax=5),

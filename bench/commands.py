@@ -283,6 +283,12 @@ def _carbon() -> Named:
     replanned = {"forecast_error": 0.1, "forecast_seed": 2, "replan_h": 6}
     yield _run("carbon engine cluster", f"{SITE} {BOTH} -s carbon", policy="oracle", wait_h=[6, 24], **replanned)
     yield _run("carbon engine sun", f"{SITE} {SUN} {BOTH} -s carbon", policy="waiting", constraint="next-workday")
+    site = "account -w workloads/site/jobs.sacct"
+    nodes = "--machines 10 --cores 16 --busy-w 350 --idle-w 120 --pue 1.3"
+    period = "--since 2024-07-02 --until 2024-07-09 --zone Europe/Berlin"
+    yield "account", f"{site} {nodes} {BOTH} {period} -o out/x.csv --page out/x.html"
+    yield "account json", f"{site} -p platforms/small.xml --by account,month --carbon {CARBON} --json"
+    yield "account swf", "account -w made/jobs.swf --busy-w 90 --by user"
     yield "carbon account", f"carbon account made/carbon -w made/carbon.json --carbon {CARBON} --segments out/s.csv"
 
 

@@ -9,6 +9,7 @@ from batwatt._editable import take_compiled
 from batwatt._version import __version__
 
 if TYPE_CHECKING:
+    from batwatt.api.account import account
     from batwatt.api.comparison import Case, compare
     from batwatt.api.inputs import Platform, Series, Workload, read_series, read_signal
     from batwatt.api.planning import optimum, plan_carbon, plan_checkpoints
@@ -22,6 +23,7 @@ __all__ = [
     "Series",
     "Workload",
     "__version__",
+    "account",
     "campaign",
     "compare",
     "optimum",
@@ -32,6 +34,7 @@ __all__ = [
     "simulate",
 ]
 _NAMES = {
+    "account": ("account",),
     "comparison": ("Case", "compare"),
     "inputs": ("Platform", "Series", "Workload", "read_series", "read_signal"),
     "planning": ("optimum", "plan_carbon", "plan_checkpoints"),

@@ -27,6 +27,7 @@ QUICK = {
     "options": "policies varcap",
     "carbon": f"carbon run {CARBON} --policy oracle,phase-aware --deadline 24",
     "front": f"checkpoint front {STARVING}",
+    "account": "account -w workloads/site/jobs.sacct --cores 16 --busy-w 350",
     "capacity": "characterise walk:range=0.6,seed=1",
 }
 
@@ -41,7 +42,7 @@ def test_every_table_can_be_json():
     assert set(TABULAR) == {
         "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
         "carbon run",
-        "characterise", "policies", "metrics", "job-power", "slurm run",
+        "characterise", "policies", "metrics", "job-power", "account", "slurm run",
     }  # fmt: skip
 
 

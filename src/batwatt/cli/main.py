@@ -46,6 +46,7 @@ COMMANDS = {
         "policies": "results:policies",
         "metrics": "results:metrics",
         "job-power": "results:job_power",
+        "account": "account:account_command",
         "gantt": "results:gantt",
         "report": "results:report",
     },

@@ -168,6 +168,11 @@ _OTHERS = (
            head="turn-\naround\nmean", decimals=3),
     _count("completed", "jobs", "jobs of the workload that completed successfully", "higher", head="completed",
            shown="jobs"),
+    # of a row of an account
+    Figure("node_hours", "h", "hours of nodes that jobs have, or that no job has", head="node\nhours", decimals=3),
+    Figure("energy_kwh", "kWh", "energy of a row of an account", title="energy of a row", shown="kWh", decimals=3),
+    Figure("carbon_kg", "kg", "carbon dioxide equivalent of a row of an account, at the carbon signal",
+           title="carbon of a row", shown="kgCO2e", decimals=3),
     # of an optimum
     Figure("lower_bound", "", "no schedule has a smaller mean slowdown", title="lower bound"),
     Figure("gap", "", "(mean slowdown - lower bound) / mean slowdown", "lower", "gap"),

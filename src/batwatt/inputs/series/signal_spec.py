@@ -8,12 +8,13 @@ from typing import Literal
 
 from batwatt.checks import Parameters
 from batwatt.errors import InputError
-from batwatt.inputs.series.on_clock import read_on_clock
+from batwatt.inputs.series.on_clock import on_clock, read_on_clock
 from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, keys_of
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.model.clock import Clock
+from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.series import Told
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.units import HOUR_S, REPORTED_S
 
 SignalKind = Literal["carbon", "price"]
 """g/kWh, or money per kWh."""
@@ -65,3 +66,24 @@ def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = 
     spec.where = where
     spec.expect(_KEYS, FILE_KEYS)
     return spec.build(SignalSpec, _KEYS, file=spec.signal_file(kind or "any"), text=str(text))
+
+
+def covering(kind: SignalKind, signal: str | SignalIntegral, clock: Clock) -> SignalIntegral:
+    """Return a signal on a clock. Raises InputError if it lacks hours from `first_s` to `end_s` of the clock."""
+    plain = signal if isinstance(signal, SignalIntegral) else parse_signal(kind, signal).read()
+    if not plain.begin:
+        raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")
+    first_s = 0.0 if plain.told == "from" else date_s_of(plain.begin) - clock.date_s
+    first_s = max(first_s, 0.0) if plain.told == "days" else first_s
+    gaps = [(clock.first_s, min(first_s, clock.end_s)), (max(first_s + plain.end_s, clock.first_s), clock.end_s)]
+    lacking = [
+        f"{date_text(clock.date_s + low_s)} to {date_text(clock.date_s + high_s)} ({(high_s - low_s) / HOUR_S:.6g} h)"
+        for low_s, high_s in gaps
+        if high_s > low_s + REPORTED_S and not plain.repeat
+    ]
+    if lacking:
+        problem = f"has no values for hours of the account: {', '.join(lacking)}"
+        raise InputError(plain.source, problem, "give a longer file, from=, repeat=yes, or --since and --until")
+    if isinstance(signal, SignalIntegral):
+        return on_clock(signal, clock).until(clock.end_s)
+    return parse_signal(kind, signal).on(clock).read().until(clock.end_s)

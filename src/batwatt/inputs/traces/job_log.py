@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ class LogOptions(Parameters, where="job log"):
     fields: str | Sequence[str] = ()
     tz: str = "UTC"
     begin: str | None = None
+    accounting: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         # a date, a number of s or a time zone of Python's has the form of a text
@@ -88,6 +89,13 @@ class LogOptions(Parameters, where="job log"):
 USUAL = LogOptions()
 
 
+@dataclass(frozen=True)
+class AccountingOptions(LogOptions, where="job log"):
+    """For an account: jobs that still run end with a batch system's log, and sacct's Account is the group."""
+
+    accounting: ClassVar[bool] = True
+
+
 @dataclass
 class LogColumns:
     """Lines of a log by column: dates in s since 1970, lengths in s, energy in J, NaN or "" where they are unknown."""
@@ -121,6 +129,10 @@ def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path
     """
     known = found.ids != ""
     pending, running = _in_states(found.states)
+    if options.accounting:
+        if count := int((running & (found.run_s > 0.0)).sum()):
+            remark(_log, "%s: %d jobs still run: they count until the log was written", path, count)
+        running = np.zeros_like(running)
     reasons = [
         ("without an id", known),
         ("pending", ~pending),

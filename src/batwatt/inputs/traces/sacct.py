@@ -61,6 +61,7 @@ ROWS = 20_000
 
 _IDS = ("jobid", "jobidraw")
 _LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",)}
+_ACCOUNTS = ("account", "group", "gid")
 _PER_CPU_MB = (2**63, 2**31)
 """Flags of Slurm, new and old."""
 _WHOLE_MB = re.compile("([0-9]{1,20})(M?)")
@@ -213,6 +214,7 @@ class _Dump:
         for what in ("cpus", "nodes"):
             per = number_of(f"memory of {what}")
             memory = np.where(np.isnan(memory), per * number_of(f"all {what}"), memory)
+        labels = _LABELS | ({"group": _ACCOUNTS} if self.options.accounting else {})
         return LogColumns(
             np.array([id.strip() for id in texts[0]], dtype=object),
             number_of("submit_s"),
@@ -222,7 +224,7 @@ class _Dump:
             text_of("state"),
             number_of("energy_j"),
             {MEMORY: memory, ESTIMATE: number_of("estimate")},
-            {name: text_of(*_LABELS[name]) for name in LABELS},
+            {name: text_of(*labels[name]) for name in LABELS},
         )
 
     def add_energy_of_steps(self, found: LogColumns) -> None:
