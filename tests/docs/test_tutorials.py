@@ -24,7 +24,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HOWTO = ("own-jobs", "own-power", "machines", "several-workloads", "compare", "read-results", "own-scheduler")
+HOWTO = (
+    "own-jobs", "own-power", "machines", "several-workloads", "compare", "read-results", "own-scheduler", "account",
+)  # fmt: skip
 PAGES = [
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
     *(ROOT / "docs" / "howto" / f"{name}.md" for name in HOWTO),
