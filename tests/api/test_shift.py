@@ -31,6 +31,26 @@ def test_held_by_hand():
 
 
 @pytest.mark.parametrize(
+    ("run_times", "sure_h", "start_h"),
+    # hours 27 and 28 together are the least, 28 alone is less; by the day before 26 and 27 are, or 26 alone
+    [("exact", None, 28), ("walltime", None, 27), ("recent", None, 27), ("exact", 0, 26), ("exact", 6, 28)],
+)
+def test_held_by_requests_and_forecasts(run_times, sure_h, start_h):
+    """A job of an hour for which two are requested, submitted in hour 25, may wait three hours."""
+    day = [400.0] * 24
+    day[2], day[3], day[4] = 40.0, 100.0, 400.0
+    signal = SignalIntegral.regular([*day, 400.0, 400.0, 400.0, 100.0, 90.0, 300.0, *day, *day])
+    frame = pd.DataFrame({"submission_time_s": [0.0, 90_000.0], "length_s": [3600.0] * 2, "hosts": [1, 1]})
+    frame["estimate_s"] = 7200.0
+    shift = {"name": "oracle", "wait_h": [3], "forecast_sure_h": sure_h}
+    ran = bw.simulate(
+        bw.Platform.machines(1, 1, watts=100), bw.Workload.from_frame(frame), "powercap", carbon=signal,
+        options={"response": "none", "shift": shift, "run_times": run_times},
+    )  # fmt: skip
+    assert ran.jobs["starting_time_s"].max() == 3600.0 * start_h
+
+
+@pytest.mark.parametrize(
     ("name", "options"),
     [
         ("powercap", {"response": "frugal"}),

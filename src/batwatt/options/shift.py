@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError
@@ -21,6 +21,7 @@ from batwatt.model.workload import ESTIMATE, Workload
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.options import WAIT_H, WaitHours
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
+from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.policies import Known, policy_named
 from batwatt.systems.carbon.windows import by_class, is_short
 
@@ -28,12 +29,15 @@ _WHERE = "option 'shift'"
 
 
 class Shift(BaseModel):
-    """A policy, and how long short and long jobs may wait."""
+    """A policy, how long short and long jobs may wait, and how the signal is forecast (`SignalForecast`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str
     wait_h: WaitHours = WAIT_H
+    forecast_error: float = Field(0.0, ge=0.0, le=10.0)
+    forecast_seed: int = Field(0, ge=0)
+    forecast_sure_h: float | None = Field(None, ge=0.0)
 
 
 def shift_of(choice: Any) -> Shift:
@@ -64,6 +68,7 @@ def held_until(
         lengths = [
             job.walltime_s or number_in(job.raw, ESTIMATE, math.inf, job.id, zero=False) for job in workload.jobs
         ]
+    forecast = SignalForecast(signal, chosen.forecast_error, chosen.forecast_seed, chosen.forecast_sure_h)
     found: dict[str, float] = {}
     sums = {True: (0.0, 0), False: (0.0, 0)}
     for job, length_s in sorted(zip(workload.jobs, lengths, strict=True), key=lambda pair: pair[0].submit_time_s):
@@ -75,5 +80,5 @@ def held_until(
         window = by_class(alone, chosen.wait_h)
         if window.latest_s + max(length_s, total / count) > signal.end_s:
             continue
-        found[job.id] = policy.choose(alone, window, signal, Known(total / count))[0][0]
+        found[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), Known(total / count))[0][0]
     return found

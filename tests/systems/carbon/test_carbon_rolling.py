@@ -149,6 +149,23 @@ def test_what_is_over_is_known_and_errors_grow_with_the_root_of_the_time():
     assert np.corrcoef(issued[:, 40], issued[:, 41])[0, 1] > 0.8
 
 
+@pytest.mark.parametrize(
+    ("at_h", "sure_h", "expected"),
+    [
+        # the present hour is sure, then the last day that is over repeats
+        (30.5, 0.0, {30: 30, 31: 7, 54: 30, 55: 7, 59: 11}),
+        # hours 30 to 53 are sure
+        (30.5, 24.0, {30: 30, 31: 31, 53: 53, 54: 30, 59: 35}),
+        # there is no day before
+        (2.0, 0.0, {1: 1, 2: 2, 3: 2, 26: 2, 27: 2, 24: 0, 25: 1}),
+    ],
+)
+def test_beyond_the_hours_that_are_sure_the_last_day_repeats(at_h, sure_h, expected):
+    signal = SignalIntegral.regular([float(hour) for hour in range(60)])
+    values = SignalForecast(signal, sure_h=sure_h).at(at_h * HOUR).values
+    assert {hour: values[hour] for hour in expected} == expected
+
+
 def test_a_forecast_corrects_the_one_before():
     """What is learnt from one hour to the next does not depend on when was asked, and the last error is one draw."""
     signal = SignalIntegral.regular([200.0] * 40)

@@ -9,7 +9,7 @@ import numpy as np
 
 from batwatt.model.phases import Array
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.units import HOUR_S
+from batwatt.units import DAY_S, HOUR_S
 
 SMOOTH_S = 6 * HOUR_S
 """Errors of times closer than this go together, as those of a forecast of weather do."""
@@ -26,12 +26,16 @@ class SignalForecast:
     standard deviation `error` x sqrt(k). z_r is independent of other r, and the mean over `SMOOTH_S` of independent
     draws for i. The draws depend on `seed` and r only. An `error` of 0 is an exact forecast.
 
+    c_i is the truth for `sure_h` hours from the issue on, and beyond that the value of the same time of the last day
+    that is over or sure: 0 h is persistence, 24 h what a day-ahead market says. Before there is such a day it is the
+    present value; None: the truth always.
+
     `scheduling.foresight.EnvelopeForecast` grows alike, but draws each forecast independently of the one before: who
     asks often and takes the best answer is then wrong more often than who asks once.
     """
 
-    def __init__(self, truth: SignalIntegral, error: float = 0.0, seed: int = 0) -> None:
-        self._truth, self._error, self._seed = truth, error, seed
+    def __init__(self, truth: SignalIntegral, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
+        self._truth, self._error, self._seed, self._sure_h = truth, error, seed, sure_h
         lengths_h = np.diff(truth.edges_s) / HOUR_S
         self._roots = np.sqrt(lengths_h)
         self._width = max(1, round(SMOOTH_S / HOUR_S / float(np.median(lengths_h))))
@@ -40,7 +44,7 @@ class SignalForecast:
 
     def at(self, now_s: float) -> SignalIntegral:
         """The signal as it is forecast at the beginning of the step of `now_s`; what is over is as it was."""
-        if not self._error:
+        if not self._error and self._sure_h is None:
             return self._truth
         step = int(np.searchsorted(self._truth.edges_s, now_s, "right")) - 1
         if self._last is None or self._last[0] != step:
@@ -49,6 +53,10 @@ class SignalForecast:
 
     def _issued(self, step: int) -> SignalIntegral:
         truth = self._truth
+        if self._sure_h is not None:
+            truth = replace(truth, values=self._repeated(step, self._sure_h))
+        if not self._error:
+            return truth
         ahead = len(truth.values) - step - 1
         count = min(ahead, MOST_STEPS)
         wrong = np.zeros(max(ahead, 0))
@@ -60,6 +68,17 @@ class SignalForecast:
         factors = np.maximum(1.0 + self._error * wrong, 0.0)
         values = np.concatenate([truth.values[: step + 1], truth.values[step + 1 :] * factors])
         return replace(truth, values=values)
+
+    def _repeated(self, step: int, sure_h: float) -> Array:
+        """Return the values with those beyond the hours that are sure replaced by those of the last day before."""
+        begins_s, values = self._truth.edges_s[:-1], self._truth.values.copy()
+        sure_s = max(float(begins_s[step]) + sure_h * HOUR_S, float(self._truth.edges_s[step + 1]))
+        beyond = begins_s >= sure_s
+        days = np.floor((begins_s[beyond] - sure_s) / DAY_S) + 1.0
+        before_s = begins_s[beyond] - days * DAY_S
+        at = np.searchsorted(begins_s, before_s, "right") - 1
+        values[beyond] = np.where(at >= 0, self._truth.values[at], self._truth.values[step])
+        return values
 
     def _revision(self, step: int) -> Array:
         """z_r(r), z_r(r + 1), ...: what is learnt of each step when step r begins."""

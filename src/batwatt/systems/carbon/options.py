@@ -33,6 +33,9 @@ class CarbonOptions(SchedulerOptions):
         0.0, ge=0.0, le=10.0, description="relative error of forecasts 1 h ahead, grows with the root of the time"
     )
     forecast_seed: int = Field(0, ge=0, description="seed of these errors")
+    forecast_sure_h: float | None = Field(
+        None, ge=0.0, description="hours for which forecasts are sure; then the last day repeats; by default all"
+    )
     max_starts: int | None = Field(None, ge=1, description="most starts of a job")
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
     capacity: Series | None = Field(None, description="file of the machines that there are, by time")

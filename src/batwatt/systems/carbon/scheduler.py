@@ -164,7 +164,8 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def forecasts(self) -> SignalForecast:
         """How the signal is forecast while jobs are planned. Raises InputError."""
-        return SignalForecast(self._signal(), self.settings.forecast_error, self.settings.forecast_seed)
+        chosen = self.settings
+        return SignalForecast(self._signal(), chosen.forecast_error, chosen.forecast_seed, chosen.forecast_sure_h)
 
     def _plan(self, job: ShiftJob) -> tuple[Execution | None, StartWindow]:
         """When a job runs, None if it never can, and when it might. Raises InputError."""
