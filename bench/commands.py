@@ -215,6 +215,12 @@ def _machines() -> Named:
     yield _run("replay", "-w tests/data/oddities.sacct --machines 8 --cores 8 -s replay")
     yield _run("replay packed", f"{SITE} -s replay", hosts="packed", strict=True)
     yield _run("replay lowest", "-w made/pm100.parquet --width nodes --machines 40 -s replay", hosts="lowest")
+    yield _run("slurm", f"{SITE} -s slurm")
+    parts = {"batch": {}, "long": {"hosts": "0-79", "max_nodes": 4}, "debug": {"max_time_s": 7200, "priority_tier": 2}}
+    tree = {"fairshare": "fair-tree", "fairshare_by": "account", "qos": {"high": 10}, "shares": {"genomics": 2}}
+    yield _run("slurm partitions", f"{SITE} -s slurm", partitions=parts, **tree, priority_favor_small=True)
+    classic = {"fairshare": "classic", "fairshare_by": "user", "bf_window_s": 7200, "bf_max_job_user": 2}
+    yield _run("slurm classic", f"{SITE} -s slurm", **classic, default_queue_depth=2)
 
 
 def _checkpoint() -> Named:
@@ -430,7 +436,7 @@ def _others() -> Named:
     yield "init", "init out/start"
     yield "policies", "policies"
     yield "policies json", "policies --json"
-    names = "adaptive carbon checkpoint jobpower oversubscribed planned powercap replay riskaware varcap"
+    names = "adaptive carbon checkpoint jobpower oversubscribed planned powercap replay riskaware slurm varcap"
     yield "policies options", " && ".join(f"policies {name}" for name in names.split())
     yield "policies file", "policies start/my_policy.py"
     yield _run("plugin", f"{FALLS} --plugin start/my_policy.py", order="my-order")

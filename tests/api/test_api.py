@@ -45,11 +45,11 @@ def machines(house, name, cores=2, options=()):
     return (bw.Platform.machines(4, cores), trace, name), {"capacity": capacity}, words
 
 
-def replayed(house):
+def replayed(house, name="replay"):
     lines = "".join(f"{37 * i},{300 + 90 * (i % 5)},{1 + i % 3},{40 * i},u{i % 3}\n" for i in range(20))
     trace = house.write("log.csv", f"arrival_time,length,cpus,start,user\n{lines}")
-    words = ("-w", trace, "--machines", 4, "--cores", 2, "-s", "replay")
-    return (bw.Platform.machines(4, 2), trace, "replay"), {}, words
+    words = ("-w", trace, "--machines", 4, "--cores", 2, "-s", name)
+    return (bw.Platform.machines(4, 2), trace, name), {}, words
 
 
 def drawing(house):
@@ -98,6 +98,7 @@ CASES = {
     "oversubscribed": lambda house: machines(house, "oversubscribed", cores=10),
     "planned": planned,
     "replay": replayed,
+    "slurm": lambda house: replayed(house, "slurm"),
     "carbon": carbon,
     "adaptive": lambda house: machines(house, "adaptive"),
     "jobpower": drawing,

@@ -24,6 +24,7 @@ from batwatt.schedulers.planned import Planned
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
+from batwatt.schedulers.slurm import Slurm
 from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.registry import names
 from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
@@ -122,7 +123,7 @@ victims_that_stay = st.one_of(
 victims = victims_that_stay | st.builds(lambda r: {"name": "migrate", "cost_s": r}, seconds)
 
 
-# powercap, planned, jobpower, replay --------------------------------------------------------------------------------
+# powercap, planned, jobpower, replay, slurm -------------------------------------------------------------------------
 
 
 @st.composite
@@ -200,6 +201,46 @@ def replay(draw) -> Case:
     ]
     options = {"hosts": draw(st.sampled_from(["lowest", "packed"]))}
     return Case(Replay, platform, tuple(jobs), options, compact=False)
+
+
+PARTITIONS = {
+    "u0": {"hosts": "0-5", "max_time_s": 240, "max_nodes": 1, "priority_tier": 2},
+    "u1": {"hosts": "4-11", "priority_job_factor": 3},
+    "u2": {},
+}
+"""By user."""
+
+
+@st.composite
+def slurm(draw) -> Case:
+    """Jobs of three users with and without requests, in partitions that overlap."""
+    platform = machines_platform(MachineSpec(MACHINES, CORES))
+    optional = {
+        "partitions": st.just(PARTITIONS),
+        "fairshare": st.sampled_from(["classic", "fair-tree"]),
+        "priority_decay_half_life_s": st.sampled_from([0.0, 100.0]),
+        "priority_calc_period_s": st.sampled_from([1.0, 45.0]),
+        "priority_favor_small": st.booleans(),
+        "default_queue_depth": st.integers(1, 3),
+        "bf_interval_s": st.sampled_from([1.0, 30.0, 77.0]),
+        "bf_window_s": st.sampled_from([60.0, 600.0]),
+        "bf_resolution_s": st.sampled_from([1.0, 60.0]),
+        "bf_max_job_test": st.integers(1, 5),
+        "bf_max_job_user": st.integers(0, 2),
+    }
+    options = draw(st.fixed_dictionaries({}, optional=optional))
+    estimates = st.just({}) | st.builds(lambda s: {"estimate_s": s}, times)
+    jobs = [job | {"queue": job["user"]} | draw(estimates) for job in draw(mixed_jobs(platform))]
+    return Case(Slurm, platform, tuple(jobs), options, hopeless=hopeless_of_slurm, compact=False)
+
+
+def hopeless_of_slurm(run: Observed, job: Job) -> bool:
+    """It is over a limit of its partition."""
+    if "partitions" not in run.case.options:
+        return False
+    limit_s = job.get("walltime", job.get("estimate_s", 0.0))
+    narrow = job["queue"] == "u0" and (limit_s > 240.0 or job["res"] > CORES)
+    return narrow or (job["queue"] == "u1" and job["res"] > 8)
 
 
 # varcap, oversubscribed, riskaware ----------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ CHOICES = {
     "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],
     "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
     "replay": [{}, {"hosts": "packed"}],
+    "slurm": [{}, {"fairshare": "fair-tree", "bf_window_s": 600}],
     "adaptive": [{}, {"checkpoint_s": 20, "recovery_s": 5}, {"objective": "goodput"}],
     "jobpower": [{"excess": "kill-latest"}, {"excess": "kill-latest", "victim": "resubmit", "power_check": "knapsack"}],
 }
@@ -88,7 +89,7 @@ def test_every_scheduler_is_here():
 def test_random_runs(scheduler, rows, seed, cut, data):
     options = data.draw(st.sampled_from(CHOICES[scheduler]))
     power = scheduler in ("powercap", "jobpower")
-    follows = not power and scheduler != "replay"
+    follows = not power and scheduler not in ("replay", "slurm")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # one is in the window

@@ -26,6 +26,7 @@ from cases import (
     powercap,
     replay,
     riskaware,
+    slurm,
     tens,
     varcap,
 )
@@ -183,6 +184,7 @@ SYSTEMS = {
     "jobpower": System(jobpower()),
     "planned": System(planned(), kills=False),
     "replay": System(replay(), kills=False),
+    "slurm": System(slurm(), kills=False),
     "gym": System(gym(), 150),
 }  # fmt: skip
 
@@ -261,7 +263,7 @@ def test_kills_that_come_too_late(name):
     over_cases(name, 60, check)
 
 
-STEADY = ("powercap-none", "jobpower", "replay", "oversubscribed")
+STEADY = ("powercap-none", "jobpower", "replay", "oversubscribed", "slurm")
 """Systems that switch no host; machines need not be switched either. A host that switches would be available again."""
 
 

@@ -1,0 +1,1 @@
+"""Slurm's own scheduling in simulation: multifactor priority, partitions and backfill."""
