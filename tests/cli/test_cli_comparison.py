@@ -37,14 +37,14 @@ def test_from_raw_files_to_the_answer(site):
     done = compare(site, "--preset", "systems", "-c", 'mine=varcap {"termination": "lfd"}', "-j", 1, "--json")
     assert done.code == 0, done.err
     rows = {row["case"]: row for row in json.loads(done.out)}
-    assert list(rows)[:3] == ["no limit", "constant", "kill at random"] and list(rows)[-1] == "mine"
+    assert list(rows)[:3] == ["as today", "no limit", "constant"] and list(rows)[-1] == "mine"
     names = ("jobs_finished", "jobs_rejected", "jobs_failed", "jobs_unfinished", "killed_walltime", "killed_power")
     assert all(sum(row[name] for name in names) >= 25 for row in rows.values())
     assert rows["no limit"]["violations"] > 0 and rows["varcap LWW"]["violations"] == 0
     table = list(csv.DictReader((site.out / "cmp_comparison.csv").open()))
     assert [row["case"] for row in table] == list(rows)
     page = (site.out / "cmp.html").read_text()
-    assert "Comparison of 11 cases on 25 jobs" in page and "batwatt compare -w " in page
+    assert "Comparison of 12 cases on 25 jobs" in page and "batwatt compare -w " in page
     jobs = list(csv.DictReader((site.out / "cmp_jobs.csv").open()))
     assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
 
