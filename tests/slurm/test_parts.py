@@ -15,7 +15,7 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.slurm.actions import KillRule
 from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Clock, Watched
-from batwatt.slurm.commands import _FIELDS, Handover, Slurm
+from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands
 from batwatt.slurm.facts import SlurmError, SlurmNode, SlurmSilentError
 from batwatt.slurm.feeds import Feed, Meter
 from batwatt.slurm.journal import Journal, only_one, same_decisions
@@ -67,7 +67,7 @@ def test_what_a_node_is(state, what):
 
 def scripted(answers):
     """Return commands of Slurm that answer from a dictionary by their first word."""
-    slurm = Slurm(Handover("comment", "green"), ["n1"], 1.0, lambda words, answer: None)
+    slurm = SlurmCommands(Handover("comment", "green"), ["n1"], 1.0, lambda words, answer: None)
     slurm.run = lambda *words: answers[words[0]](words)
     return slurm
 
@@ -100,7 +100,7 @@ def test_a_row_that_cannot_be_read_is_an_error():
 
 
 def test_a_command_that_hangs_is_silence():
-    slurm = Slurm(Handover("partition", "p"), ["n1"], 0.2, lambda words, answer: None)
+    slurm = SlurmCommands(Handover("partition", "p"), ["n1"], 0.2, lambda words, answer: None)
     with pytest.raises(SlurmSilentError, match="no answer within"):
         slurm.run("sleep", "5")
     with pytest.raises(SlurmError, match="cannot be run"):

@@ -77,7 +77,7 @@ class Ages:
 
 def _seen(job: ManagedJob) -> Columns:
     """Return a job as orders see it: its estimate is the walltime."""
-    return Columns(job.submit_s, job.estimate_s, job.hosts)
+    return Columns(job.submit_s, job.estimate_s, job.hosts, job.plan)
 
 
 class Queue:

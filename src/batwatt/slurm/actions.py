@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.slurm.book import Book, Task
-from batwatt.slurm.commands import SWITCHES, Slurm
+from batwatt.slurm.commands import SWITCHES, SlurmCommands
 from batwatt.slurm.facts import SlurmError, SlurmJob, SlurmNode, SlurmSilentError, Snapshot
 
 _log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class Actions:
     """Brings jobs and nodes to what the book says."""
 
     def __init__(
-        self, machine: Slurm, book: Book, kill: KillRule, pstate_command: str, note: Callable[..., None]
+        self, machine: SlurmCommands, book: Book, kill: KillRule, pstate_command: str, note: Callable[..., None]
     ) -> None:
         self._machine = machine
         self._book = book

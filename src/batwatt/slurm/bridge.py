@@ -33,7 +33,7 @@ from batwatt.model import hostset
 from batwatt.slurm.account import Account, watts_of
 from batwatt.slurm.actions import Actions
 from batwatt.slurm.book import WORKLOAD, Book, Task
-from batwatt.slurm.commands import Slurm
+from batwatt.slurm.commands import SlurmCommands
 from batwatt.slurm.facts import ENDED, HELD_BY_USER, SlurmError, SlurmJob, Snapshot
 from batwatt.slurm.feeds import KINDS, Feed, Meter
 from batwatt.slurm.journal import Journal, same_decisions
@@ -105,7 +105,7 @@ class Bridge:
     real seconds.
     """
 
-    machine: Slurm
+    machine: SlurmCommands
     book: Book
     actions: Actions
     journal: Journal

@@ -61,7 +61,7 @@ class Handover:
         return f"{self.kind} {self.value}"
 
 
-class Slurm:
+class SlurmCommands:
     """The commands, for the jobs of a handover and the nodes of a list."""
 
     def __init__(self, handover: Handover, nodes: Iterable[str], limit_s: float, watch: Watch) -> None:

@@ -25,7 +25,7 @@ from batwatt.slurm.account import Account
 from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, Clock, stop_reason
-from batwatt.slurm.commands import Handover, Slurm
+from batwatt.slurm.commands import Handover, SlurmCommands
 from batwatt.slurm.facts import SlurmError, SlurmSilentError
 from batwatt.slurm.feeds import Feed, Meter
 from batwatt.slurm.journal import Journal, only_one
@@ -86,7 +86,7 @@ class Session:
         self.book = Book(platform)
         names = [host.name for host in platform.hosts]
         if spec.operate:
-            self.slurm = Slurm(spec.handover, names, spec.command_s, self._tell)
+            self.slurm = SlurmCommands(spec.handover, names, spec.command_s, self._tell)
         else:
             self.slurm = Twin(spec.handover, platform, spec.command_s, self._tell, spec.speed)
         self.actions = Actions(self.slurm, self.book, spec.kill, spec.pstate_command, self._note)
@@ -248,7 +248,7 @@ class Session:
         return True
 
 
-def release(slurm: Slurm) -> tuple[int, int]:
+def release(slurm: SlurmCommands) -> tuple[int, int]:
     """Give all jobs and nodes that bear our mark back to Slurm's own scheduler; how many of both. Raises SlurmError.
 
     A job or node that cannot be given back does not keep the others: the first error is raised at the end.
@@ -274,7 +274,7 @@ def release(slurm: Slurm) -> tuple[int, int]:
 def release_cluster(platform: Path, handover: Handover, command_s: float) -> tuple[int, int]:
     """Return what `release` does on the nodes of a platform file. Raises BatwattError."""
     names = [host.name for host in platform_of(platform, HostChoice()).hosts]
-    return release(Slurm(handover, names, command_s, lambda words, answer: None))
+    return release(SlurmCommands(handover, names, command_s, lambda words, answer: None))
 
 
 def platform_of_cluster(path: Path, command_s: float) -> str:
@@ -284,7 +284,9 @@ def platform_of_cluster(path: Path, command_s: float) -> str:
     """
     types = []
     for server in read_server_types(path):
-        nodes = Slurm(Handover("partition", ""), server.host_names, command_s, lambda words, answer: None).nodes()
+        nodes = SlurmCommands(
+            Handover("partition", ""), server.host_names, command_s, lambda words, answer: None
+        ).nodes()
         cores = {node.cores for node in nodes.values()}
         if 0 in cores or len(cores) > 1:
             lacking = [name for name, node in nodes.items() if not node.cores]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from batwatt.model.platform import Platform
-from batwatt.slurm.commands import Handover, Slurm, Watch
+from batwatt.slurm.commands import Handover, SlurmCommands, Watch
 from batwatt.slurm.facts import BUSY, MARK, SlurmJob, SlurmNode, Snapshot
 
 _POWER = frozenset(("powered_down", "powering_down", "power_down", "powering_up", "power_up", "drain"))
@@ -33,7 +33,7 @@ class _Virtual:
     end_s: float = math.nan
 
 
-class Twin(Slurm):
+class Twin(SlurmCommands):
     """The commands of a cluster that is read only: what they would change, changes here."""
 
     def __init__(self, handover: Handover, platform: Platform, limit_s: float, watch: Watch, speed: float) -> None:

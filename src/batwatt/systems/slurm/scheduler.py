@@ -20,7 +20,7 @@ from batwatt.model.platform import machine_of
 from batwatt.model.workload import ESTIMATE
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Start
-from batwatt.scheduling.job_lengths import number_in
+from batwatt.scheduling.job_lengths import JobLengths, number_in
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.transitions import outage
@@ -71,6 +71,8 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         self._usual = next(iter(self.partitions.values()))
         nodes = len({machine_of(host["properties"], host["name"]) for host in described})
         self._cores = len(described) // nodes
+        if self.run_times is not None:
+            self.run_times.lengths = JobLengths(self.bs)
         self.multifactor = Multifactor(self.settings, nodes, len(described))
         self.order = ByPriority()
         self.queue = Queue(self.order)
@@ -99,6 +101,8 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         if over:
             self.lifecycle.reject([job], over)
             return
+        if self.run_times is not None:
+            state.assumed_s = whole_minutes(self.run_times.estimate(job).expected_s)
         user = _text(raw, "user")
         charged = user if self.settings.fairshare_by == "user" else _text(raw, "account", "group")
         urgency = self._qos[qos] / (max(self._qos.values()) or 1) if qos in self._qos else 0.0
@@ -135,6 +139,8 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         now_s = self.bs.time()
         self.fairshare.advance(now_s)
         state, _ = self.lifecycle.ended(job)
+        if self.run_times is not None:
+            self.run_times.learn(state.name)
         self.fairshare.charge(state.plan.charged, -state.hosts, now_s)
         self.cluster.end(state)
         self.lifecycle.live -= 1
