@@ -100,7 +100,7 @@ def _powercap() -> Named:
     yield _run("powercap forecast", POWER, response="frugal", victim="resubmit", **forecast)
     for estimate in ("walltime", "learned", "exact"):
         yield _run(f"powercap {estimate}", POWER, work_estimate=estimate)
-    for name in ("exact", "walltime", "recent", "regression"):
+    for name in ("exact", "walltime", "doubling", "recent", "regression"):
         yield _run(f"run times {name}", POWER, run_times=name)
         yield _run(f"varcap run times {name}", f"{SITE} {SUN} -s varcap", order="asc_walltime", run_times=name)
     yield _run("powercap profile1", f"{GRID} --envelope power_profiles/profile1.csv")

@@ -65,23 +65,32 @@ def test_the_shortest_first_by_each_estimate(name, run_times, x_s, y_s):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_job_that_outruns_its_estimate_takes_its_request(name):
-    """The job a is expected to end at 31 s, from then on at 221 s: W gets its hosts then, and s ends before that."""
+def test_an_estimate_that_is_outrun_doubles(name):
+    """The job a is expected to end at 31 s, then at 41, 61, 101 and 181 s: W gets its hosts then, and s ends before."""
     jobs = (
         of("u", "p", 0, 1, 10, 200), of("u", "q", 10, 1, 10, 200), of("u", "a", 21, 1, 100, 200),
-        of("w", "W", 25, 2, 10, 20), of("w", "s", 26, 1, 5, 50), of("w", "t", 40, 1, 5, 50),
+        of("w", "W", 25, 2, 10, 20), of("w", "s", 26, 1, 5, 50), of("w", "t", 102, 1, 5, 50),
     )  # fmt: skip
     begun = played(name, 2, *jobs, order="fcfs", backfilling="easy", run_times="recent")
-    assert begun == {"p": 0.0, "q": 10.0, "a": 21.0, "W": 121.0, "s": 40.0, "t": 45.0}
+    assert begun == {"p": 0.0, "q": 10.0, "a": 21.0, "W": 121.0, "s": 102.0, "t": 107.0}
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("run_times", ["walltime", "recent", "regression"])
+@pytest.mark.parametrize("run_times", ["walltime", "recent", "regression", "doubling"])
 def test_a_job_without_a_request_is_refused(name, run_times):
     row = job("a", 0, 1, 10)
     with pytest.raises(InputError, match="job w0!a has neither a walltime nor a field 'estimate_s'"):
         played(name, 1, row, run_times=run_times)
     assert played(name, 1, row, run_times={"name": run_times, "otherwise_s": 60.0}) == {"a": 0.0}
+
+
+def test_a_long_run_shows_in_time():
+    """Preemption goes by estimates of 10 s that double: at 100 s the long run counts for 160 s, and s stops it."""
+    jobs = (of("u", "L", 0, 1, 1000, 5000), of("u", "s", 100, 1, 5, 5000))
+    options = {"victim": {"name": "checkpoint", "checkpoint_s": 1, "recovery_s": 1}, "preemption": "slowdown"}
+    assert played("varcap", 1, *jobs, run_times="walltime", **options) == {"L": 0.0, "s": 1000.0}
+    begun = played("varcap", 1, *jobs, run_times={"name": "doubling", "first_s": 10}, **options)
+    assert begun["s"] == 101.0
 
 
 def test_the_request_of_a_trace_is_a_field():
@@ -104,6 +113,7 @@ def test_plans_must_know_run_times():
         ({"name": "recent", "count": 0}, "count must be a whole number from 1 to 1000, got 0"),
         ({"name": "walltime", "otherwise_s": 0}, "otherwise_s must be > 0"),
         ({"name": "regression", "decay": 1.0}, "decay must be in"),
+        ({"name": "doubling", "first_s": 0.5}, "first_s must be from 1 to 1e9, got 0.5"),
         ("lately", "lately"),
     ],
 )

@@ -27,7 +27,7 @@ class ManagedJob:
     Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
     its present part if it was moved, at `start_s`. A run does `pace` of a length in a second: not 1 only for a job
     that `scales` on slower machines, and 0 while it works at nothing. `estimate_s` is the length by which it is ordered
-    and expected to end, `bound_s` the one that counts once it has outrun that, by default both the walltime;
+    and expected to end, `bound_s` what that may grow to when it is outrun, by default both the walltime;
     `assumed_s` is the length that mappings take, `long` its class.
 
     State: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
@@ -118,10 +118,10 @@ class ManagedJob:
         return self.start_s + (length_s - (self.length_s - self.left_s)) / self.pace
 
     def expected_end_s(self, now_s: float) -> float:
-        """Return when its run is expected to end, not before now; one that has outrun its estimate takes its bound."""
+        """Return when its run is expected to end, not before now; outrun estimates double, up to the bound."""
         end_s = self.ends_s(self.estimate_s)
-        if end_s < now_s:
-            self.estimate_s = self.bound_s
+        while end_s < now_s and self.estimate_s < self.bound_s:
+            self.estimate_s = min(2.0 * self.estimate_s, self.bound_s)
             end_s = self.ends_s(self.estimate_s)
         return max(now_s, end_s)
 

@@ -129,6 +129,25 @@ def _label(raw: Mapping[str, Any] | None, name: str) -> str:
     return str((raw or {}).get(name, ""))
 
 
+@register("run_times", "doubling")
+class Doubling(Walltime):
+    """The same `first_s` for each job, at most its request; it doubles when it is outrun, so that long runs show.
+
+    Jobs are then ordered as by multi-level feedback (Corbató et al., 1962), without a prediction.
+    """
+
+    def __init__(self, first_s: float = 600.0, otherwise_s: float | None = None) -> None:
+        super().__init__(otherwise_s)
+        if not LEAST_S <= first_s <= 1e9:
+            raise ValueError(f"first_s must be from {LEAST_S:g} to 1e9, got {first_s!r}")
+        self._first_s = first_s
+
+    def estimate(self, job: Job) -> Estimate:
+        """See `RunTimes`."""
+        bound_s = self.bound_s(job)
+        return Estimate(min(self._first_s, bound_s), bound_s)
+
+
 @register("run_times", "recent", "last-two")
 class Recent(PredictedRunTimes):
     """Mean of the last `count` run times of the user's jobs that have ended, at most the request (Tsafrir et al. 2007).
