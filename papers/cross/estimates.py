@@ -1,0 +1,123 @@
+"""Run what estimates.yaml declares: cases that know run times, walltimes or predictions, on logs with requests.
+
+    python -m papers.cross.estimates FOLDER [--part tune] [--only kth] [-o out/estimates] [-j 2]
+
+FOLDER has the files of data/sources.csv, whose digests are checked. A log x way x load writes a file of rows, one for
+each case and sample; one that is there as declared is not run again. `papers.cross.tables` reads these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+import batwatt as bw
+from batwatt.units import DAY_S
+from papers.cross.run import HERE, check_data, envelope_of, lengths_of
+
+STUDY = HERE / "estimates.yaml"
+Declared = Mapping[str, Any]
+
+
+@cache
+def whole_log(file: Path) -> tuple[bw.Workload, dict[str, float]]:
+    """Return the jobs of a log, times from its first submission on, and the run time of each in s."""
+    whole = bw.Workload.read(file)
+    return whole, lengths_of(whole)
+
+
+def jobs_of(log: Declared, signal: str, data: Path) -> bw.Workload:
+    """Return the jobs of the sample of a log that belongs to a signal, with users and requests."""
+    begin_s, end_s = (DAY_S * day for day in log["days"][signal])
+    whole, lengths = whole_log(data / log["file"])
+    width = log["machines"] * log["cores"]
+    rows = []
+    for job in whole.jobs:
+        if begin_s <= job.submit_time_s < end_s and job.raw.get("estimate_s", 0) > 0:
+            hosts = min(-(-job.hosts // log.get("block", 1)), width)
+            labels = {name: job.raw.get(name) for name in ("user", "queue", "estimate_s")}
+            times = {"submission_time_s": job.submit_time_s - begin_s, "length_s": lengths[job.name]}
+            rows.append({"id": job.name, "hosts": hosts, **times, **labels})
+    return bw.Workload.from_frame(pd.DataFrame(rows).astype({"id": str}), source=str(log["file"]))
+
+
+def cases_of(declared: Declared, way: str) -> dict[str, bw.Case]:
+    """Return the cases of a way; those that shift jobs twice, with exact forecasts and with those that are declared."""
+    cases = {}
+    for label, (scheduler, options) in declared["cases"].items():
+        options = options | {"run_times": declared["ways"][way]}
+        cases[label] = bw.Case(scheduler, options)
+        if "shift" in options:
+            shift = options["shift"] | declared["forecasts"]
+            cases[f"{label}, forecasts"] = bw.Case(scheduler, options | {"shift": shift})
+    return cases
+
+
+def run_sample(
+    part: Declared, log: Declared, signal: str, share: float, way: str, declared: Declared, data: Path, workers: int
+) -> pd.DataFrame:
+    """Return the table of a sample."""
+    number = list(part["signals"]).index(signal)
+    hosts = log["machines"] * log["cores"]
+    cases = cases_of(declared, way)
+    result = bw.compare(
+        bw.Platform.machines(log["machines"], log["cores"], watts=declared["host_w"] * log["cores"]),
+        jobs_of(log, signal, data),
+        envelope_of(part["signals"][signal], number, share, float(hosts * declared["host_w"]), data),
+        cases,
+        carbon=f"{data / part['emissions']},repeat=yes",
+        workers=workers,
+        lenient=tuple(cases),
+    )
+    for label, why in result.errors.items():
+        print(f"not run: {label}: {why}", file=sys.stderr)
+    return result.table.assign(signal=signal, jobs_total=len(result.jobs) // result.jobs["case"].nunique())
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run what is not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, metavar="FOLDER", help="folder with the files of data/sources.csv")
+    parser.add_argument("--part", default="tune", choices=("tune", "held"))
+    parser.add_argument("--only", nargs="*", default=[], help="logs")
+    parser.add_argument("--study", type=Path, default=STUDY)
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/estimates"))
+    parser.add_argument("-j", "--jobs", type=int, default=2)
+    arguments = parser.parse_args(words)
+    logging.getLogger("batwatt").setLevel(logging.ERROR)
+    declared = yaml.safe_load(arguments.study.read_text())
+    check_data(arguments.data, declared["parts"][arguments.part])
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    part = declared["parts"][arguments.part]
+    for (name, log), way, share in product(part["logs"].items(), declared["ways"], declared["shares"]):
+        if arguments.only and name not in arguments.only:
+            continue
+        about = {key: value for key, value in declared.items() if key not in ("parts", "ways", "shares")}
+        about |= {"way": declared["ways"][way], "share": share, "part": {**part, "logs": {name: log}}}
+        declaration = json.loads(json.dumps(about, default=str))
+        path = arguments.output / f"{arguments.part}-{name}-{way}-{share:g}.csv"
+        key = path.with_suffix(".json")
+        if key.exists() and path.exists() and json.loads(key.read_text()) == declaration:
+            continue
+        began = time.perf_counter()
+        sample = partial(run_sample, part, log, share=share, way=way, declared=declared)
+        tables = [sample(signal, data=arguments.data, workers=arguments.jobs) for signal in log["days"]]
+        table = pd.concat(tables).assign(part=arguments.part, log=name, way=way, share=share)
+        table.to_csv(path, index=False, lineterminator="\n")
+        key.write_text(json.dumps(declaration))
+        print(f"{name}, {way}, {share:g}: {time.perf_counter() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
