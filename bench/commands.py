@@ -398,7 +398,8 @@ def _traces() -> Named:
     yield "convert txt", "convert workloads/risk-small.txt"
     yield "convert flops", "convert workloads/risk-small.txt --profile flops --reference-flops 1e9 --nb-res 40"
     yield "convert csv", "convert cloud/jobs.csv --unit h --cores-per-server 4 --walltime-factor 0"
-    for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "pm100.parquet", "pm100.csv", "fdata.csv"):
+    tables = ("pm100.parquet", "pm100.csv", "fdata.csv")
+    for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "jobs.pbs", "week.events", *tables):
         yield f"convert {name}", f"convert made/{name}"
     yield "convert fdata nodes", "convert made/fdata.csv --width nodes --to batsim5"
     yield "convert sacct", "convert tests/data/oddities.sacct --tz Europe/Berlin --begin 2024-03-01"
@@ -406,7 +407,8 @@ def _traces() -> Named:
     yield "convert azure", "convert made/azure.csv --format azure --censored drop"
     yield "convert borg", "convert made/borg.csv --format borg --collections made/collections.csv --gcu-per-core 0.02"
     yield "convert batsim 5", "convert workloads/small.json --to batsim5 && convert made/small5.json --to batsim4"
-    for name, more in {"jobs.swf": "--begin 2024-07-01", "fdata.csv": "", "pm100.parquet": "--width nodes"}.items():
+    widths = {"fdata.csv": "", "pm100.parquet": "--width nodes", "jobs.pbs": "--width nodes", "week.events": ""}
+    for name, more in {"jobs.swf": "--begin 2024-07-01", **widths}.items():
         yield _run(f"trace {name}", f"-w made/{name} {more} --machines 8 --cores 96", response="none")
     power = "-p platforms/marconi100-48.xml -w made/rich.csv --envelope constant:20000 -s jobpower"
     yield _run("trace power", power, predictor="exact", power_check="max")

@@ -128,6 +128,23 @@ def _traces() -> Iterator[tuple[str, str]]:
         ),
     )
     yield (
+        "jobs.pbs",
+        "".join(
+            f"07/01/2024 02:{n:02}:00;E;{n}.m;user=u{n % 3} group=g queue=q{n % 2} ctime={1719792000 + 60 * n} "
+            f"start={1719792300 + 60 * n} end={1719794000 + 61 * n} exec_host=c1/0-{n % 4}+c2/0 unique_node_count=2 "
+            f"Resource_List.walltime=01:00:00 resources_used.walltime=00:{n % 60:02}:00\n"
+            for n in range(1, 40)
+        ),
+    )
+    yield (
+        "week.events",
+        "".join(
+            f"-dt {10.5 * n} -e submit_batch_job | -sim-walltime {600 + n} --uid=u{n % 3} -J j{n} -N 1 -n {1 + n % 8} "
+            f"-t 1:00:00 -q q{n % 2} -p p --mem=5G pseudo.job\n"
+            for n in range(1, 40)
+        ),
+    )
+    yield (
         "azure.csv",
         "".join(f"v{n},s,d,{300 * n},{300 * n + 900},90,10,50.5,U,{2 ** (n % 3)},>64\n" for n in range(40)),
     )

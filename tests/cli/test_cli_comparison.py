@@ -108,7 +108,10 @@ def test_signals(site):
         (("-c", 'mine=varcap {"termination": "all"}'), "no termination 'all'"),
         (("-c", "a=varcap", "-c", "b=planned"), "batwatt: case 'b': option 'plan': the scheduler 'planned' needs one"),
         (("-c", "a=varcap", "-c", "a=varcap"), "there are two cases 'a'"),
-        (("-c", "a=varcap", "--by", "colour"), "--by: 'colour' is not known; use user, group, queue, size, length"),
+        (
+            ("-c", "a=varcap", "--by", "colour"),
+            "--by: 'colour' is not known; use user, group, queue, qos, size, length",
+        ),
         (("-c", "a=varcap", "--by", "queue"), "--by: no job of the workload has a queue; use user, size, length"),
         (("-c", "a=varcap", "--mmax", "3"), "--mmax, --master-host: are for a platform file; leave them out"),
         (

@@ -103,7 +103,7 @@ def test_options_for_other_workloads(house):
     done = house.batwatt("convert", house.workload(), "--to", "batsim5", "--width", "nodes")
     assert done.code == 2 and "leave the other options out" in done.line
     done = house.batwatt("convert", house.write("x.swf", ""), "--width", "nodes")
-    assert done.code == 2 and "width and fields are for sacct, PM100 and F-DATA" in done.line
+    assert done.code == 2 and "width and fields are for sacct, tables, PBS and events" in done.line
 
 
 @pytest.mark.parametrize("id", ['a"b', "1,2", '"', "a\\b'c;d"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, to_batsim
+from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
 from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.traces.swf import SwfJob, iter_swf
 from batwatt.inputs.workloads.google_like import to_text
@@ -79,6 +79,23 @@ def test_swf_of_more_fields(tmp_path: Path, swf: Path, caplog) -> None:
     assert [record.getMessage() for record in caplog.records] == [said]
 
 
+def test_swf_jobs_without_a_submission(tmp_path: Path, caplog) -> None:
+    path = tmp_path / "thunder.swf"
+    lines = [
+        "1 10 5 60 4 -1 -1 8 90 -1 1 3 -1 -1 2 -1 -1 -1",
+        f"2{' -1' * 17}",
+        "3 20 -1 30.5 -1 -1 4096 2 -1" + " -1" * 9,
+    ]
+    path.write_text("\n".join(lines))
+    first, second = read_trace(path)
+    assert (first.submit_s, first.run_s, first.cpus, first.requested_s) == (0, 60, 4, 90)
+    assert dict(first.extra) == {"start_s": 5, "user": "3", "queue": "2"}
+    # 4096 KB for each of two
+    assert (second.submit_s, second.run_s, second.cpus, dict(second.extra)) == (10, 30.5, 2, {"memory": 0.007812})
+    assert f"{path}: 1 of 3 jobs are left out, without a submission" in caplog.text
+    assert [job["id"] for job in convert_file(path).workload["jobs"]] == ["1", "3"]
+
+
 def test_swf_without_jobs(tmp_path: Path) -> None:
     path = tmp_path / "empty.swf"
     path.write_text("; MaxProcs: 4\r\n;\r\n\r\n", newline="")
@@ -125,7 +142,7 @@ def test_gz_reads_alike(swf: Path, tmp_path: Path) -> None:
             f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1",
             "line 2: requested_memory '111.* is not a finite number",
         ),
-        ("1 -1 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -1"),
+        ("1 -2 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -2"),
         ("1 0 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 ; -1", "line 2: has 17 fields, an SWF job has 18"),
     ],
 )

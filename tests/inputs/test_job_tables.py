@@ -1,4 +1,4 @@
-"""PM100 and F-DATA: small tables with the documented columns, as parquet and as CSV."""
+"""Job tables: small ones with the documented columns, as parquet and as CSV."""
 
 from __future__ import annotations
 
@@ -99,6 +99,39 @@ def test_fdata(tmp_path: Path, name: str, caplog):
     assert "2 jobs; 1 of 3 lines of jobs are left out: 1 without a run time" in caplog.text
 
 
+EAGLE = """\
+job_id,user,account,partition,qos,wallclock_req,nodes_req,processors_req,submit_time,start_time,end_time,run_time,state
+5,ann,ice,short,high,7200.0,2,36,2019-01-01 08:00:00,2019-01-01 08:10:00,2019-01-01 09:10:00,3600.0,COMPLETED
+6,bob,sun,long,normal,600.0,1,1,2019-01-01 08:05:00,2019-01-01 08:05:10,2019-01-01 08:06:10,60.0,TIMEOUT
+6,bob,sun,long,normal,600.0,1,1,2019-01-01 08:05:00,2019-01-01 08:05:10,2019-01-01 08:06:10,60.0,COMPLETED
+"""
+
+
+def test_eagle(tmp_path: Path):
+    path = tmp_path / "eagle.csv"
+    path.write_text(EAGLE)
+    first, second, third = read_trace(path, log=LogOptions(width="nodes"))
+    assert (first.submit_s, first.run_s, first.cpus, first.requested_s) == (0, 3600, 2, 7200)
+    assert dict(first.extra) == {"start_s": 600, "user": "ann", "group": "ice", "queue": "short", "qos": "high"}
+    # tasks of an array, also those that started together
+    assert (second.id, third.id, third.submit_s, third.extra["start_s"]) == ("6", "6-2", 300, 310)
+    assert read_trace(path)[0].cpus == 36
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_opendc(tmp_path: Path, dates: bool):
+    submits = [1_665_093_600_000, 1_665_093_660_500]
+    submission = pd.to_datetime(submits, unit="ms") if dates else submits
+    columns = {"id": [7, 9], "submission_time": submission, "duration": [27_930_000, 500], "cpu_count": [16, 2]}
+    frame = pd.DataFrame({**columns, "cpu_capacity": 33_600.0, "deferrable": True})
+    table = read_trace(written(frame, tmp_path, "tasks.parquet"))
+    assert [(job.id, job.submit_s, job.run_s, job.cpus, dict(job.extra)) for job in table] == [
+        ("7", 0, 27_930, 16, {}),
+        ("9", 60.5, 0.5, 2, {}),
+    ]
+    assert table.origin_s == 1_665_093_600
+
+
 def test_dates_in_a_time_zone(tmp_path: Path):
     log = LogOptions(tz="Asia/Tokyo", begin="2023-01-01T00:00:00+09:00")
     assert [job.submit_s for job in read_trace(written(FDATA, tmp_path, "jobs.csv"), log=log)] == [0, 10]
@@ -108,10 +141,10 @@ def test_dates_in_a_time_zone(tmp_path: Path):
     "name,content,said",
     [
         ("jobs.parquet", b"PAR1 and nothing", "is not parquet"),
-        ("jobs.parquet", None, "has neither the columns of PM100 nor of F-DATA, but jid, usr"),
-        ("jobs.csv", b"jid,adt,sdt\n", "has no rows"),
-        ("jobs.csv", b"jid,adt,sdt\n1,2023-01-01,2023-01-01\n", "no job that ran"),
-        ("jobs.csv", b"jid,adt,sdt\n1,2,3,4,5\n1\n1,2,3,4,5,6\n", "is not CSV"),
+        ("jobs.parquet", None, "lacks the columns of PM100, F-DATA, Eagle, OpenDC; it has jid, usr"),
+        ("jobs.csv", b"jid,adt,cnumr\n", "has no rows"),
+        ("jobs.csv", b"jid,adt,cnumr\n1,2023-01-01,4\n", "no job that ran"),
+        ("jobs.csv", b"jid,adt,cnumr\n1,2,3,4,5\n1\n1,2,3,4,5,6\n", "is not CSV"),
     ],
 )
 def test_bad_tables(tmp_path: Path, name: str, content: bytes | None, said: str):

@@ -179,6 +179,15 @@ def test_found_by_its_header(tmp_path: Path):
     assert [job.id for job in read_trace(packed)] == ["7"]
 
 
+def test_with_commas(tmp_path: Path):
+    head = "JobID,QOS,NCPUS,NNodes,AllocTRES,Submit,Start,End,ElapsedRaw,State\n"
+    lines = '1,high,36,1,"billing=8,cpu=40",1703688808,1703688818,1703688878,60,COMPLETED\n'
+    path = written(tmp_path, head + lines, "subset.csv")
+    [job] = read_trace(path)
+    assert (job.id, job.run_s, job.cpus, dict(job.extra)) == ("1", 60, 40, {"start_s": 10, "qos": "high"})
+    assert format_of(written(tmp_path, "arrival_time,length,cpus,JobID\n0,1,1,7\n", "own.csv")) == "csv"
+
+
 def test_without_a_header(tmp_path: Path):
     path = written(tmp_path, f"{LINE}\n", "dump.txt")
     log = LogOptions(fields=tuple(HEAD.split("|")))

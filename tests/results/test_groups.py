@@ -104,5 +104,5 @@ def test_every_job_is_in_one_group(by):
 def test_what_jobs_can_be_grouped_by():
     assert known_groupings(TWO.assign(queue=None, group="")) == ["size", "length", "user"]
     assert union_of(TWO, ["size", "user"])["by"].tolist() == ["size"] * 6 + ["user"] * 6
-    with pytest.raises(ValueError, match="grouped by user, group, queue, size, length, got 'colour'"):
+    with pytest.raises(ValueError, match="grouped by user, group, queue, qos, size, length, got 'colour'"):
         groups_of(TWO, "colour")

@@ -92,7 +92,7 @@ def account(
     """Account the energy, carbon and cost of recorded jobs, at the signals of the hours in which they ran.
 
     Args:
-        workload: A log that says when jobs started: sacct, SWF, PM100, F-DATA, or a CSV trace with a column `start`.
+        workload: A log that says when jobs started: sacct, SWF, PBS, a job table, or a CSV trace with a column `start`.
         by: Columns, of user, account, partition and month; by default all that the log has.
         carbon: Carbon intensity, g/kWh, as for `simulate`.
         price: Price of energy, likewise.

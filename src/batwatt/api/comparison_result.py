@@ -151,5 +151,5 @@ class Comparison:
 
     @checked(by=_groupings)
     def groups(self, *by: str) -> pd.DataFrame:
-        """The jobs by user, group, queue, size or length, compared with the first case: `batwatt.results.groups`."""
+        """The jobs by a label, size or length, compared with the first case: `batwatt.results.groups`."""
         return union_of(self.jobs, by)

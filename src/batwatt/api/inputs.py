@@ -120,12 +120,12 @@ class Workload(Shown, workloads.Workload):
         hosts: int | None = None,
         **log: Any,
     ) -> Self:
-        """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet; .gz, too), by its name.
+        """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet, .pbs, .events), by its name.
 
         Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
         (default: as many as its widest job needs). `begin` is the date of 0 s, in the time zone `tz` if it has no
         offset; of a trace without dates also a number of s of its times; by default the first submission of a trace. Of
-        sacct, PM100 and F-DATA also width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`. Raises
+        sacct, tables, PBS and events also width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`. Raises
         InputError.
         """
         file, options = Path(path), LogOptions(**log)
@@ -157,9 +157,9 @@ class Workload(Shown, workloads.Workload):
 
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
         (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of
-        a job log `user`, `group`, `queue` (texts), `power_w` (mean while it ran), `start_s` (recorded); others are left
-        out. Instead of `length_s` there may be `profile` and `definition` (that profile in Batsim's JSON), as in the
-        table of a Batsim workload; then there may be `walltime_s`, and all other columns are fields of the jobs.
+        a job log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean while it ran), `start_s` (recorded). Others
+        are left out. Instead of `length_s` there may be `profile` and `definition` (that profile in Batsim's JSON), as
+        in the table of a Batsim workload; then there may be `walltime_s`, and all other columns are fields of the jobs.
         Missing values are NaN. What `frame` returns makes the same workload. `window` and `hosts` as for `read`.
         Raises InputError with the row.
         """
@@ -184,7 +184,7 @@ class Workload(Shown, workloads.Workload):
         """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
 
         Of a trace length_s (run time at full speed), of a Batsim workload definition (its profile in Batsim's JSON).
-        And all further fields that any job has (NaN where it has none; user, group, queue ""). `from_frame` makes the
+        And all further fields that any job has (NaN where it has none; labels ""). `from_frame` makes the
         same workload of it.
         """
         return frame_of(self)

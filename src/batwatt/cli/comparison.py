@@ -122,7 +122,7 @@ def compare_command(
         typer.Option(
             "--by",
             metavar="GROUPING",
-            help="Jobs by user, group, queue, size or length, in a second table; repeatable.",
+            help="Jobs by user, group, queue, qos, size or length, in a second table; repeatable.",
         ),
     ] = None,
     machines: ComparedMachines,

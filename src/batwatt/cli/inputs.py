@@ -104,8 +104,8 @@ def convert(
     jobs: Annotated[
         Path,
         typer.Argument(
-            help="SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, PM100 or F-DATA (.parquet, .csv), "
-            "or lines `id release length cores` (.txt); also .gz; "
+            help="SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, tables (.parquet, .csv), "
+            "PBS (.pbs), .events, or lines `id release length cores` (.txt); also .gz; "
             "with --format, vmtable.csv of Azure or instance_events of Borg; with --to, a Batsim workload (.json)."
         ),
     ],
@@ -113,7 +113,9 @@ def convert(
     to: ToBatsim = "batsim4",
     format: Annotated[
         str | None,
-        typer.Option("--format", help="swf, csv, txt, sacct, table, azure or borg.", show_default="by suffix"),
+        typer.Option(
+            "--format", help="swf, csv, txt, sacct, table, pbs, events, azure or borg.", show_default="by suffix"
+        ),
     ] = None,
     workload: ConvertOptions,
     log: LogChoice,

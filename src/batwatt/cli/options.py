@@ -126,7 +126,7 @@ class LogChoice:
             "--fields", help="Of sacct without a header: JobID,User,..., or @FILE that has it.", show_default="line 1"
         ),
     ] = None
-    width: Annotated[str, _log("--width", help="Of sacct, PM100, F-DATA: cpus or nodes are hosts.")] = "cpus"
+    width: Annotated[str, _log("--width", help="Of sacct, tables, PBS, events: cpus or nodes are hosts.")] = "cpus"
     tz: Annotated[str, _log("--tz", help="Time zone of dates without an offset.")] = "UTC"
     begin: Annotated[
         str | None, _log("--begin", help="Date of 0 s; or s of its times.", show_default="the first submission")

@@ -36,8 +36,8 @@ MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
 the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
 CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
 """Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
-LABELS: Final = ("user", "group", "queue")
-"""Fields of a job, texts of a job log: who submitted it, of which group, to which queue or partition."""
+LABELS: Final = ("user", "group", "queue", "qos")
+"""Fields of a job, texts of a job log: its user and their group, its queue or partition, its quality of service."""
 POWER_W, START_S = "power_w", "start_s"
 """Fields of a job, numbers of a job log: its mean power while it ran, in W, of all of its hosts; when it started, in s
 of the same clock as its submission."""

@@ -96,6 +96,9 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
     if not isinstance(data, dict):
         problem = f"a workload must be an object, got {shown(data)}"
         raise InputError(where, problem, 'write {"nb_res": 4, "jobs": [...], "profiles": {...}}')
+    if "nb_res" not in data and "application_model" in str(data):
+        hint = "give the log that it was made of: of Cirrus 2024_Q1_CPU-sacct-subset.csv"
+        raise InputError(where, "is a workload of ElastiSim, which states iterations, no run times", hint)
     nb_res = _integer(_required(data, "nb_res", where), "nb_res", where, 1)
     raw_jobs = _required(data, "jobs", where)
     if not isinstance(raw_jobs, list):

@@ -34,6 +34,7 @@ TITLES = {
     "user": "User",
     "group": "Group",
     "queue": "Queue",
+    "qos": "QOS",
 }
 """Grouping -> its title."""
 FOLLOWS = {"envelope": "the envelope", "mean": "its mean", "none": "nothing"}

@@ -1,10 +1,10 @@
-"""Turning job traces (SWF, sacct, CSV, the riskaware paper's text, PM100 and F-DATA) into Batsim workloads."""
+"""Turning job traces (SWF, CSV, the riskaware paper's text, logs of batch systems) into Batsim workloads."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,10 +17,12 @@ from batwatt.files import is_file
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
+from batwatt.inputs.traces.pbs import is_pbs, read_pbs
 from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.sacct import is_sacct, read_sacct
+from batwatt.inputs.traces.slurm_events import read_slurm_events
 from batwatt.inputs.traces.swf import swf_origin_s, swf_trace_jobs
-from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
 from batwatt.model.workload import JOB_FIELDS, START_S
@@ -30,12 +32,18 @@ from batwatt.units import microseconds
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
 Kind = Literal["delay", "flops"]
-Format = Literal["swf", "csv", "txt", "sacct", "table"]
+Format = Literal["swf", "csv", "txt", "sacct", "table", "pbs", "events"]
 
 SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt", ".sacct": "sacct", ".parquet": "table"}
-"""Formats by suffix; `.csv` and `.txt` may be sacct's by their first line, and `.csv` a table of PM100 or F-DATA."""
-LOGS: tuple[Format, ...] = ("sacct", "table")
-"""Formats of batch systems' logs, for which LogOptions are."""
+SUFFIXES |= {".pbs": "pbs", ".events": "events"}
+"""Formats by suffix; by its first line a `.csv` or `.txt` may be sacct's, a `.csv` a job table, a `.txt` of PBS."""
+LOGS: dict[Format, Callable[[Path | str, LogOptions], TraceTable]] = {
+    "sacct": read_sacct,
+    "table": read_job_table,
+    "pbs": read_pbs,
+    "events": read_slurm_events,
+}
+"""Formats of batch systems' logs, for which LogOptions are, and their readers."""
 
 _log = logging.getLogger(__name__)
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
@@ -191,9 +199,13 @@ def format_of(path: Path | str) -> Format:
         raise InputError(path, "its name does not tell its format", hint)
     if found not in ("csv", "txt") or not is_file(path):
         return found
-    if is_sacct(path):
+    with open_text(path) as stream:
+        line = next(stream, "").rstrip("\r\n")
+    if is_sacct(line):
         return "sacct"
-    return "table" if found == "csv" and is_job_table(path) else found
+    if found == "txt":
+        return "pbs" if is_pbs(line) else found
+    return "table" if is_job_table(line) else found
 
 
 def convert_file(
@@ -243,7 +255,7 @@ def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, 
 
 def _origin_of(path: Path | str, format: Format) -> float | None:
     """The date of 0 s of a file's own times, in s since 1970, as far as its format says it."""
-    return 0.0 if format in LOGS else swf_origin_s(path) if format == "swf" else None
+    return 0.0 if format in LOGS and format != "events" else swf_origin_s(path) if format == "swf" else None
 
 
 def _format(path: Path | str, log: LogOptions) -> Format:
@@ -260,9 +272,9 @@ def _jobs_of(
     if format != "csv" and factor_of(unit, path) != 1.0:
         raise InputError(path, f"its times are in seconds, got the unit {unit!r}", "leave the unit out")
     if format in LOGS:
-        return (read_sacct if format == "sacct" else read_job_table)(path, log)
+        return LOGS[format](path, log)
     if log.of_log:
-        raise InputError(path, "width and fields are for sacct, PM100 and F-DATA", "leave them out")
+        raise InputError(path, "width and fields are for sacct, tables, PBS and events", "leave them out")
     if format == "txt":
         return read_riskaware(path) if fields else read_table(path)
     return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)

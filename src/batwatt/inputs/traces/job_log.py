@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class LogOptions(Parameters, where="job log"):
     """How a trace of jobs is read, and which time of it is 0 s of a run.
 
-    Of a batch system's log (sacct, PM100, F-DATA) a host of the platform is a CPU of a job or, with `width` "nodes",
+    Of a batch system's log (but SWF) a host of the platform is a CPU of a job or, with `width` "nodes",
     one of its nodes; `fields` are the names of the columns of a sacct dump without a header, also as a text with
     commas. Dates without an offset are in the time zone `tz`. `begin` is 0 s (None: the first submission), a date, or
     a number of s where times are no dates; jobs submitted before it are left out.
@@ -109,6 +109,8 @@ class LogColumns:
     energy_j: Column
     needs: Mapping[str, Column] = field(default_factory=dict)
     labels: Mapping[str, Texts] = field(default_factory=dict)
+    repeats: bool = False
+    """Whether lines with one id and start are several jobs, such as those of an array."""
 
     @classmethod
     def joined(cls, parts: Sequence[LogColumns]) -> LogColumns:
@@ -117,7 +119,7 @@ class LogColumns:
         whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         needs = {name: np.concatenate([part.needs[name] for part in parts]) for name in parts[0].needs}
         labels = {name: np.concatenate([part.labels[name] for part in parts]) for name in parts[0].labels}
-        return cls(**whole, needs=needs, labels=labels)
+        return cls(**whole, needs=needs, labels=labels, repeats=parts[0].repeats)
 
 
 def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
@@ -147,7 +149,9 @@ def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path
         rejected[reason] += int((kept & ~good).sum())
         kept &= good
     rows = np.flatnonzero(kept)
-    ids, single = _renamed(found.ids[rows].tolist(), found.start_s[rows].tolist())
+    # distinct starts keep all
+    starts_s = rows.astype(float) if found.repeats else found.start_s[rows]
+    ids, single = _renamed(found.ids[rows].tolist(), starts_s.tolist())
     rejected["listed twice"] += len(rows) - len(single)
     rows = rows[single]
     _report(len(rows), rejected, path)
@@ -231,14 +235,14 @@ def each(texts: Sequence[str], read: Callable[[str], float]) -> Column:
     return np.fromiter(map(values.__getitem__, texts), dtype=np.float64, count=len(texts))
 
 
-def date_s(text: str, zone: tzinfo = UTC) -> float:
-    """A date (ISO 8601, or s since 1970) in s since 1970, NaN if it is none, such as `Unknown`.
+def date_s(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
+    """A date (ISO 8601, or a number since 1970 in `unit_s`) in s since 1970, NaN if it is none, such as `Unknown`.
 
     Without an offset it is in the time zone `zone`: in autumn the first of two like hours, in spring an hour later if
     no clock has shown it.
     """
     if text.isascii() and text.isdigit() and len(text) > 8:
-        return float(text)
+        return float(text) * unit_s
     try:
         moment = datetime.fromisoformat(text)
         moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
@@ -248,7 +252,7 @@ def date_s(text: str, zone: tzinfo = UTC) -> float:
         return math.nan
 
 
-def dates_s(texts: Sequence[str], zone: tzinfo) -> Column:
+def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
     """What `date_s` makes of each text; fast for dates in UTC as sacct writes them."""
     if zone is UTC:
         plain = ["NaT" if text in _NO_DATES else text for text in texts]
@@ -259,7 +263,7 @@ def dates_s(texts: Sequence[str], zone: tzinfo) -> Column:
                 return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
             except ValueError:
                 pass
-    return each(texts, lambda text: date_s(text, zone))
+    return each(texts, lambda text: date_s(text, zone, unit_s))
 
 
 def duration_s(text: str) -> float:

@@ -1,19 +1,23 @@
-"""Reading the published job tables PM100 (Marconi100) and F-DATA (Fugaku): parquet, or CSV with these columns.
+"""Reading published job tables: parquet, or CSV, whose columns a Layout names; and logs that are turned into one.
 
-Which of the two a table is its columns say. Rules of both: the width is what was allocated, else what was requested, in
-cores or nodes as `width` says; dates without an offset are in UTC unless a time zone is given.
+Which of TABLES a table is its columns say: those of the id, the submission and a width. Rules of all: the width is what
+was allocated, else what was requested, in cores or nodes as `width` says; a run time is the table's, else end - start;
+dates without an offset are in UTC unless a time zone is given.
 
-PM100: `run_time` (s), else end - start; `time_limit` (minutes) is the walltime, `INFINITE` is none; power is the mean,
-the standard deviation and the maximum of the samples in `node_power_consumption` (`power_consumption` in an older
-release), a list for the whole job, in W;
-user, group and queue are `user_id`, `group_id`, `partition`; cores are called `num_cores_*` or `num_cpus_*`.
+PM100 (Marconi100): `time_limit` is in minutes, `INFINITE` is none; power is the mean, the standard deviation and the
+maximum of the samples in `node_power_consumption` (`power_consumption` in an older release), a list for the whole job,
+in W; cores are called `num_cores_*` or `num_cpus_*`.
 
-F-DATA: `duration` (s), else `edt` - `sdt`; submission `adt`; `elpl` (s) is the walltime; power is `avgpcon`, the mean
-of a node, times the nodes; the user is `usr`. The documentation states no unit of `elpl` and `avgpcon`: s and W are
-assumed.
+F-DATA (Fugaku): power is `avgpcon`, the mean of a node, times the nodes. The documentation states no unit of `elpl` and
+`avgpcon`: s and W are assumed.
 
-Memory is not read, as neither documentation states its unit. What is left out is counted by reason, as
-`job_log.jobs_of` says. Parquet needs pyarrow.
+Eagle (NREL): tasks of an array have one `job_id`: the second is called `17-2`. Nodes were allocated whole, and
+`processors_req` counts what a job asked for on them.
+
+OpenDC (`tasks.parquet`): times are in ms, submissions since 1970; no user, start or request.
+
+Memory is not read, as no documentation states its unit. What is left out is counted by reason, as `job_log.jobs_of`
+says. Parquet needs pyarrow.
 """
 
 from __future__ import annotations
@@ -21,8 +25,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +34,10 @@ import numpy as np
 
 from batwatt.errors import InputError, extra
 from batwatt.files import readable
-from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, jobs_of, number
-from batwatt.inputs.traces.trace import open_text
+from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, duration_s, each, jobs_of, number
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
 from batwatt.model.series import LARGEST
-from batwatt.model.workload import ESTIMATE, LABELS, POWER_MAX_W, POWER_STD_W
+from batwatt.model.workload import ESTIMATE, POWER_MAX_W, POWER_STD_W
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,56 +48,76 @@ ROWS = 50_000
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """Columns of a published table: for each thing those that say it, the best first."""
+class Layout:
+    """Columns of a kind of job log, empty where it has none; of several the first that says something counts."""
 
     id: str
     submit: str
     start: str
     end: str
-    run_s: str
+    run: str
+    """Run time; without one it is end - start."""
     limit: str
-    limit_s: float
-    """Unit of `limit` in s."""
-    power: tuple[str, ...]
-    of_node: bool
-    """Whether `power` is that of a node."""
     cpus: tuple[str, ...]
-    nodes: tuple[str, ...]
-    state: str
-    labels: tuple[str, str, str]
+    nodes: tuple[str, ...] = ()
+    state: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """By name of LABELS."""
+    power: tuple[str, ...] = ()
+    of_node: bool = False
+    """Whether `power` is that of a node."""
+    time_s: float = 1.0
+    """Unit in s of run times and of dates that are numbers."""
+    limit_s: float = 1.0
+    """Unit in s of limits that are numbers."""
+    dated: bool = True
+    """Whether submissions are dates, not numbers of s."""
+    repeats: bool = False
+    """Whether lines with one id are several jobs, such as those of an array."""
 
     @property
     def columns(self) -> set[str]:
         """All of them."""
-        one = {self.id, self.submit, self.start, self.end, self.run_s, self.limit, self.state}
-        return one | {*self.power, *self.cpus, *self.nodes, *self.labels} - {""}
+        one = {self.id, self.submit, self.start, self.end, self.run, self.limit, self.state}
+        return one | {*self.power, *self.cpus, *self.nodes, *self.labels.values()} - {""}
 
 
-_PM100 = _Layout(
-    *("job_id", "submit_time", "start_time", "end_time", "run_time", "time_limit", 60.0),
+PM100 = Layout(
+    *("job_id", "submit_time", "start_time", "end_time", "run_time", "time_limit"),
+    limit_s=60.0,
     power=("node_power_consumption", "power_consumption"),
-    of_node=False,
     cpus=("num_cores_alloc", "num_cpus_alloc", "num_cores_req", "num_cpus_req"),
     nodes=("num_nodes_alloc", "num_nodes_req"),
     state="job_state",
-    labels=("user_id", "group_id", "partition"),
+    labels={"user": "user_id", "group": "group_id", "queue": "partition"},
 )
-_FDATA = _Layout(
-    *("jid", "adt", "sdt", "edt", "duration", "elpl", 1.0),
+FDATA = Layout(
+    *("jid", "adt", "sdt", "edt", "duration", "elpl"),
     power=("avgpcon",),
     of_node=True,
     cpus=("cnumat", "cnumr", "cnumut"),
     nodes=("nnuma", "nnumr", "nnumu"),
-    state="",
-    labels=("usr", "", ""),
+    labels={"user": "usr"},
 )
+EAGLE = Layout(
+    *("job_id", "submit_time", "start_time", "end_time", "run_time", "wallclock_req"),
+    cpus=("processors_req",),
+    nodes=("nodes_req",),
+    state="state",
+    labels={"user": "user", "group": "account", "queue": "partition", "qos": "qos"},
+    repeats=True,
+)
+OPENDC = Layout(
+    *("id", "submission_time", "", "", "duration", ""),
+    cpus=("cpu_count",),
+    time_s=1e-3,
+)
+TABLES = {"PM100": PM100, "F-DATA": FDATA, "Eagle": EAGLE, "OpenDC": OPENDC}
 
 
-def is_job_table(path: Path | str) -> bool:
+def is_job_table(line: str) -> bool:
     """Whether the first line of a CSV file has the columns of one of the tables."""
-    with open_text(path) as stream:
-        return _layout_of(name.strip().strip('"') for name in next(stream, "").rstrip("\r\n").split(",")) is not None
+    return _layout_of(name.strip().strip('"') for name in line.split(",")) is not None
 
 
 def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
@@ -105,12 +128,27 @@ def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     return jobs_of(LogColumns.joined(parts), Counter(), options, path)
 
 
-def _layout_of(names: Any) -> _Layout | None:
-    known = set(names)
-    return next((layout for layout in (_PM100, _FDATA) if {layout.id, layout.submit, layout.start} <= known), None)
+def jobs_of_rows(
+    rows: Sequence[Mapping[str, str]], layout: Layout, rejected: Counter[str], options: LogOptions, path: Path | str
+) -> TraceTable:
+    """The jobs that ran of lines that are names and texts. Raises InputError."""
+    if not rows:
+        raise InputError(path, "holds no job", "give the whole file, as the batch system or its simulator wrote it")
+    # other traces need no pandas
+    import pandas as pd
+
+    return jobs_of(_columns(pd.DataFrame(rows), layout, options, path), rejected, options, path)
 
 
-def _check_types(schema: pyarrow.Schema, layout: _Layout, path: Path | str) -> None:
+def _layout_of(names: Iterable[str]) -> Layout | None:
+    """The layout of a table: its id, its submission and a width are there."""
+    names = set(names)
+    return next(
+        (one for one in TABLES.values() if {one.id, one.submit} <= names and names & {*one.cpus, *one.nodes}), None
+    )
+
+
+def _check_types(schema: pyarrow.Schema, layout: Layout, path: Path | str) -> None:
     """InputError unless the columns that count hold numbers or texts, power also lists of numbers, dates also dates."""
     from pyarrow import types
 
@@ -132,10 +170,10 @@ def _check_types(schema: pyarrow.Schema, layout: _Layout, path: Path | str) -> N
             raise InputError(path, problem, "numbers or texts are read, of dates also timestamps, of power also lists")
 
 
-def _checked_layout(names: Sequence[str], path: Path | str) -> _Layout:
+def _checked_layout(names: Sequence[str], path: Path | str) -> Layout:
     layout = _layout_of(names)
     if layout is None:
-        problem = f"has neither the columns of PM100 nor of F-DATA, but {', '.join(names[:8])}"
+        problem = f"lacks the columns of {', '.join(TABLES)}; it has {', '.join(names[:8])}"
         raise InputError(path, problem, "they are listed in docs/howto/job-logs.md")
     twice = next((name for name in layout.columns if names.count(name) > 1), None)
     if twice is not None:
@@ -143,7 +181,7 @@ def _checked_layout(names: Sequence[str], path: Path | str) -> _Layout:
     return layout
 
 
-def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
+def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
     """The parts of a table, reduced to the columns that count, and its layout."""
     # other traces need no pandas
     import pandas as pd
@@ -183,10 +221,13 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, _Layout]]:
             raise InputError(path, f"is not CSV ({str(error).strip()})", "the first line names the columns") from None
 
 
-def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions, path: Path | str) -> LogColumns:
-    start_s = _dates(part, layout.start, options)
-    run_s = _numbers(part, layout.run_s)
-    run_s = np.where(np.isnan(run_s), _dates(part, layout.end, options) - start_s, run_s)
+def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path | str) -> LogColumns:
+    def dates(name: str) -> Column:
+        return dates_s(_texts(part, name).tolist(), options.zone, layout.time_s)
+
+    start_s = dates(layout.start)
+    run_s = _lengths(part, layout.run, layout.time_s)
+    run_s = np.where(np.isnan(run_s), dates(layout.end) - start_s, run_s)
     cpus, nodes = (_first(part, names) for names in (layout.cpus, layout.nodes))
     power = np.full((3, len(part)), np.nan)
     for name in layout.power:
@@ -195,24 +236,28 @@ def _columns(part: pd.DataFrame, layout: _Layout, options: LogOptions, path: Pat
             break
     power_w, deviation_w, most_w = power
     needs = {POWER_STD_W: deviation_w, POWER_MAX_W: most_w} if not layout.of_node else {}
-    limit_s = _numbers(part, layout.limit) * layout.limit_s
+    limit_s = _lengths(part, layout.limit, layout.limit_s)
     return LogColumns(
         _texts(part, layout.id),
-        _dates(part, layout.submit, options),
+        dates(layout.submit) if layout.dated else _numbers(part, layout.submit),
         start_s,
         run_s,
         nodes if options.width == "nodes" else cpus,
         _texts(part, layout.state),
         power_w * (nodes if layout.of_node else 1.0) * run_s,
         {ESTIMATE: np.where(limit_s > 0.0, limit_s, np.nan), **needs},
-        {name: _texts(part, column) for name, column in zip(LABELS, layout.labels, strict=True)},
+        {name: _texts(part, column) for name, column in layout.labels.items()},
+        layout.repeats,
     )
 
 
-def _dates(part: pd.DataFrame, name: str, options: LogOptions) -> Column:
-    if name not in part.columns:
-        return np.full(len(part), np.nan)
-    return dates_s(_texts(part, name).tolist(), options.zone)
+def _lengths(part: pd.DataFrame, name: str, unit_s: float) -> Column:
+    """Lengths in s: numbers in `unit_s`, or texts such as 1-02:00:00."""
+    values = _numbers(part, name) * unit_s
+    rows = np.flatnonzero(np.isnan(values))
+    if len(rows):
+        values[rows] = each(_texts(part, name)[rows].tolist(), duration_s)
+    return values
 
 
 def _numbers(part: pd.DataFrame, name: str) -> Column:

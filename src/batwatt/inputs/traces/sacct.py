@@ -1,7 +1,8 @@
 """Reading dumps of Slurm's accounting: `sacct -P` (or `-p`) with any subset of its fields.
 
-The first line names the fields, in any order and case; a dump without it (`--noheader`) needs the names. Only JobID (or
-JobIDRaw), a run time, a width and a submission must be there, each from the first of these fields that says something:
+The first line names the fields, in any order and case; with commas between them the dump is CSV, as some publish it. A
+dump without that line (`--noheader`) needs the names. Only JobID (or JobIDRaw), a run time, a width and a submission
+must be there, each from the first of these fields that says something:
 
 - width: AllocCPUS, AllocTRES `cpu=`, NCPUS, ReqCPUS; in nodes AllocNodes, AllocTRES `node=`, NNodes, ReqNodes;
 - run time: ElapsedRaw (s), Elapsed, End - Start; a suspended job's time of suspension counts in none but the last;
@@ -12,7 +13,7 @@ JobIDRaw), a run time, a width and a submission must be there, each from the fir
   without one is in MB, as Slurm keeps it, and refused from 2^27 on, which would be bytes. MaxRSS and AveRSS, what
   single tasks used, are not read;
 - energy: ConsumedEnergyRaw (J), ConsumedEnergy (K is 1000 J), AllocTRES `energy=`; power is energy / run time;
-- labels: user of User, UID; group of Group, Account, GID; queue of Partition.
+- labels: user of User, UID; group of Group, Account, GID; queue of Partition; qos of QOS.
 
 Dates without an offset are in UTC unless a time zone is given; sacct writes them in that of its host.
 
@@ -27,6 +28,7 @@ Left out, counted by reason: lines with another number of fields than the header
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from collections import Counter
@@ -60,7 +62,7 @@ ROWS = 20_000
 """Lines of a part: what is read of them takes a fraction of the memory of their text."""
 
 _IDS = ("jobid", "jobidraw")
-_LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",)}
+_LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",), "qos": ("qos",)}
 _ACCOUNTS = ("account", "group", "gid")
 _PER_CPU_MB = (2**63, 2**31)
 """Flags of Slurm, new and old."""
@@ -83,18 +85,19 @@ def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     return jobs_of(found, rejected, options, path)
 
 
-def is_sacct(path: Path | str) -> bool:
+def is_sacct(line: str) -> bool:
     """Whether the first line of a file is the header of a dump."""
-    with open_text(path) as stream:
-        return _is_header(_words(next(stream, "")))
+    names = {word.strip().lower() for word in _words(line, _separator(line))}
+    return len(names) > 1 and not names.isdisjoint(_IDS) and ("|" in line or "submit" in names)
 
 
-def _words(line: str) -> list[str]:
-    return line.rstrip("\r\n").split("|")
+def _separator(header: str) -> str:
+    return "|" if "|" in header else ","
 
 
-def _is_header(words: Sequence[str]) -> bool:
-    return len(words) > 1 and any(word.strip().lower() in _IDS for word in words)
+def _words(line: str, separator: str) -> list[str]:
+    line = line.rstrip("\r\n")
+    return next(csv.reader([line])) if separator == "," and '"' in line else line.split(separator)
 
 
 class _Dump:
@@ -102,6 +105,7 @@ class _Dump:
 
     def __init__(self, path: Path | str, options: LogOptions, rejected: Counter[str]) -> None:
         self.path, self.options, self.rejected = path, options, rejected
+        self._separator = "|"
         self._by_row: dict[int, float] = {}
         self._by_id: dict[str, float] = {}
         self._names = [name.strip().lower() for name in options.fields] or self._header()
@@ -127,11 +131,13 @@ class _Dump:
 
     def _header(self) -> list[str]:
         with open_text(self.path) as stream:
-            words = _words(next(stream, ""))
-        if not _is_header(words):
+            line = next(stream, "")
+        if not is_sacct(line):
             problem = "line 1 names no fields such as JobID|User|Submit"
             hint = "make it with sacct -P, or name its fields: --fields JobID,User,..."
             raise InputError(self.path, problem, hint)
+        self._separator = _separator(line)
+        words = _words(line, self._separator)
         # sacct -p ends each line with a separator
         return [word.strip().lower() for word in (words[:-1] if words[-1] == "" else words)]
 
@@ -144,13 +150,13 @@ class _Dump:
 
     def parts(self) -> Iterator[list[tuple[str, ...]]]:
         """The cells that are wanted of the lines that are jobs, a part at a time; the others are counted."""
-        count, id_place, pick = len(self._names), self._id, self._pick
+        count, id_place, pick, separator = len(self._names), self._id, self._pick, self._separator
         energies = self._sources["energy_j"]
         rows: list[tuple[str, ...]] = []
         before, last_id = 0, ""
         with open_text(self.path) as stream:
             for line in stream:
-                words = _words(line)
+                words = _words(line, separator)
                 if len(words) != count and not (len(words) == count + 1 and not words[-1]):
                     self.rejected["malformed"] += words != [""]
                     continue

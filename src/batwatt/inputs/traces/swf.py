@@ -11,7 +11,7 @@ from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.model.series import LARGEST
-from batwatt.model.workload import LABELS, MEMORY, START_S
+from batwatt.model.workload import MEMORY, START_S
 from batwatt.remarks import remark
 from batwatt.units import LATEST_S, SINCE_1970_S
 
@@ -48,16 +48,24 @@ def swf_origin_s(path: Path | str) -> float | None:
 def iter_swf(path: Path | str) -> Iterator[SwfJob]:
     """The jobs of an SWF file (`.gz` too), one at a time, without its comments. Raises InputError with the line.
 
-    Fields after the 18th, as MetaCentrum's logs have them, are ignored; one remark says so.
+    Jobs without a submission time (-1) are left out, and fields after the 18th, as MetaCentrum's logs have them, are
+    ignored; remarks say so.
     """
-    longer = most = 0
+    longer = most = unknown = count = 0
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
             words = line.partition(";")[0].split()
             if len(words) > len(SwfJob._fields):
                 longer, most = longer + 1, max(most, len(words))
-            if words:
+            if not words:
+                continue
+            count += 1
+            if words[1:2] == ["-1"]:
+                unknown += 1
+            else:
                 yield _job(words, f"{path} line {number}")
+    if unknown:
+        remark(_log, "%s: %d of %d jobs are left out, without a submission", path, unknown, count)
     if longer:
         remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
 
@@ -76,7 +84,7 @@ def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJo
         if memory_kb > 0 and cpus > 0:
             extra[MEMORY] = round(memory_kb * cpus / _KB_PER_GB, 6)
         queue = job.queue_number if job.queue_number != -1 else job.partition_number
-        for name, number in zip(LABELS, (job.user_id, job.group_id, queue), strict=True):
+        for name, number in zip(("user", "group", "queue"), (job.user_id, job.group_id, queue), strict=True):
             if number != -1:
                 extra[name] = str(number)
         if job.wait_time >= 0:

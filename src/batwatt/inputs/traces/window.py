@@ -38,7 +38,7 @@ def window_workload(
     `length_s` say what it was; so it starts again whole if it is killed. Times stay those of the trace. Profiles are
     delays named by their length, such as d300; there is no walltime: a requested time is kept as `estimate_s`. Of the
     extra fields `memory`, `use`, `checkpoint_s`, `recovery_s`, `power_w`, `start_s` (also of the time of the trace),
-    `user`, `group`, `queue` and `depends_on` are kept, of the latter what is in the window, too: what is not has
+    `user`, `group`, `queue`, `qos` and `depends_on` are kept, of the latter what is in the window, too: what is not has
     completed. A job wider than `nb_res` stays: the scheduler rejects it.
 
     Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError; `source` is named in it.
