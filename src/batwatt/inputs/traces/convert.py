@@ -21,7 +21,7 @@ from batwatt.inputs.traces.pbs import is_pbs, read_pbs
 from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.sacct import is_sacct, read_sacct
 from batwatt.inputs.traces.slurm_events import read_slurm_events
-from batwatt.inputs.traces.swf import swf_origin_s, swf_trace_jobs
+from batwatt.inputs.traces.swf import read_swf, swf_origin_s, swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
@@ -277,7 +277,9 @@ def _jobs_of(
         raise InputError(path, "width and fields are for sacct, tables, PBS and events", "leave them out")
     if format == "txt":
         return read_riskaware(path) if fields else read_table(path)
-    return swf_trace_jobs(path, fields=fields) if format == "swf" else iter_jobs_csv(path, unit)
+    if format == "swf":
+        return swf_trace_jobs(path) if fields else read_swf(path)
+    return iter_jobs_csv(path, unit)
 
 
 def _cut_off(row: dict[str, Any], job: TraceJob, options: WorkloadOptions) -> bool:

@@ -13,7 +13,7 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.traces.dependencies import ids_of
 from batwatt.inputs.traces.trace import TraceJob, csv_rows, open_text
-from batwatt.inputs.traces.trace_table import NEEDS, TIMES, Column, Texts, TraceTable, labels_of, need
+from batwatt.inputs.traces.trace_table import NEEDS, TIMES, Column, Texts, TraceTable, labels_of, need, rounded
 from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
     depends = zip(ids, table[DEPENDS].to_pylist(), strict=True) if DEPENDS in header else ()
     return TraceTable(
         np.array(ids, dtype=object),
-        submit_s=_rounded(columns["arrival_time"] * factor),
-        run_s=_rounded(columns["length"] * factor),
+        submit_s=rounded(columns["arrival_time"] * factor),
+        run_s=rounded(columns["length"] * factor),
         cpus=columns["cpus"],
-        needs={field: _rounded(columns[name]) for name, field in FIELDS.items() if name in columns},
+        needs={field: rounded(columns[name]) for name, field in FIELDS.items() if name in columns},
         depends={id: names for id, text in depends if text and (names := ids_of(text))},
         labels={name: _labels(table[name]) for name in LABELS if name in header},
     )
@@ -167,11 +167,3 @@ def _plain(column: pyarrow.ChunkedArray, name: str) -> Column:
 def _labels(column: pyarrow.ChunkedArray) -> Texts:
     """A column as texts without blanks around them."""
     return labels_of(text.strip() for text in column.to_pylist())
-
-
-def _rounded(values: Column) -> Column:
-    """The values to 6 decimals, each as `round` has it."""
-    values = np.array(values, dtype=float)
-    (odd,) = np.nonzero((values != np.floor(values)) & ~np.isnan(values))
-    values[odd] = [round(value, 6) for value in values[odd].tolist()]
-    return values

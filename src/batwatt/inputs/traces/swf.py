@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections import namedtuple
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.inputs.traces.trace_table import TraceTable, labels_of, rounded
 from batwatt.model.series import LARGEST
-from batwatt.model.workload import MEMORY, START_S
+from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, START_S
 from batwatt.remarks import remark
-from batwatt.units import LATEST_S, SINCE_1970_S
+from batwatt.units import LATEST_S, SINCE_1970_S, number_text
 
 _KB_PER_GB = 2.0**20
+_EXTRA = (MEMORY, *LABELS, START_S)
 _log = logging.getLogger(__name__)
 
 
@@ -70,33 +77,61 @@ def iter_swf(path: Path | str) -> Iterator[SwfJob]:
         remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
 
 
-def swf_trace_jobs(path: Path | str, *, fields: bool = True) -> Iterator[TraceJob]:
-    """The jobs of an SWF file as trace jobs, with what the file knows of their further fields.
+def read_swf(path: Path | str) -> TraceTable:
+    """Read the jobs of an SWF file as columns. Raises InputError with the line.
 
     Processors are those allocated, else those requested. `memory` is in GB (2^20 KB) of all of a job: that requested,
     else that used. `user` and `group` are the ids, `queue` is the queue's number, else the partition's. A job started
-    (`start_s`) when it had waited. With `fields` the 18 fields are kept as extra fields, too.
+    (`start_s`) when it had waited.
     """
-    for job in iter_swf(path):
-        cpus = job.allocated_processors if job.allocated_processors > 0 else job.requested_processors
-        extra: dict[str, object] = job._asdict() if fields else {}
-        memory_kb = job.requested_memory if job.requested_memory > 0 else job.used_memory
-        if memory_kb > 0 and cpus > 0:
-            extra[MEMORY] = round(memory_kb * cpus / _KB_PER_GB, 6)
-        queue = job.queue_number if job.queue_number != -1 else job.partition_number
-        for name, number in zip(("user", "group", "queue"), (job.user_id, job.group_id, queue), strict=True):
-            if number != -1:
-                extra[name] = str(number)
-        if job.wait_time >= 0:
-            extra[START_S] = round(job.submit_time + job.wait_time, 6)
-        yield TraceJob(
-            id=str(int(job.job_number)),
-            submit_s=job.submit_time,
-            run_s=job.run_time,
-            cpus=int(cpus),
-            requested_s=job.requested_time if job.requested_time > 0 else None,
-            extra=extra,
-        )
+    return _table(_numbers(path))
+
+
+def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
+    """Read the jobs of an SWF file one by one, with the 18 fields as extra fields, too. Raises InputError."""
+    rows = _numbers(path)
+    for job, row in zip(_table(rows), rows.tolist(), strict=True):
+        fields = zip(SwfJob._fields, (int(value) if value.is_integer() else value for value in row), strict=True)
+        yield replace(job, extra=dict(fields) | {name: job.extra[name] for name in _EXTRA if name in job.extra})
+
+
+def _numbers(path: Path | str) -> npt.NDArray[np.float64]:
+    """Read the jobs as rows of 18 numbers: all at once if each line is plain, else line by line."""
+    count = len(SwfJob._fields)
+    with open_text(path) as stream, warnings.catch_warnings(action="error"):
+        try:
+            rows = np.loadtxt(stream, comments=";", ndmin=2)
+        except (ValueError, UserWarning):
+            rows = np.full((1, 1), np.nan)
+    plain = rows.shape[1] == count and (np.abs(rows) <= LARGEST).all() and (rows[:, 1] >= 0.0).all()
+    if plain and (rows == np.floor(rows)).all():
+        return rows
+    return np.array(list(iter_swf(path)), dtype=float).reshape(-1, count)
+
+
+def _table(rows: npt.NDArray[np.float64]) -> TraceTable:
+    job = SwfJob(*rows.T)
+    cpus = np.where(job.allocated_processors > 0, job.allocated_processors, job.requested_processors)
+    memory_kb = np.where(job.requested_memory > 0, job.requested_memory, job.used_memory)
+    queue = np.where(job.queue_number != -1, job.queue_number, job.partition_number)
+    needs = {
+        MEMORY: np.where((memory_kb > 0) & (cpus > 0), memory_kb * cpus / _KB_PER_GB, np.nan),
+        ESTIMATE: np.where(job.requested_time > 0, job.requested_time, np.nan),
+        START_S: np.where(job.wait_time >= 0, job.submit_time + job.wait_time, np.nan),
+    }
+    numbers = {"user": job.user_id, "group": job.group_id, "queue": queue}
+    return TraceTable(
+        np.array([str(int(number)) for number in job.job_number.tolist()], dtype=object),
+        rounded(job.submit_time),
+        rounded(job.run_time),
+        cpus,
+        {name: rounded(column) for name, column in needs.items() if not np.isnan(column).all()},
+        labels={
+            name: labels_of("" if number == -1 else number_text(number) for number in column.tolist())
+            for name, column in numbers.items()
+            if (column != -1).any()
+        },
+    )
 
 
 def _job(words: list[str], where: str) -> SwfJob:

@@ -146,6 +146,14 @@ def need(where: object, name: str, value: object, factor: float = 1.0) -> float 
     return None if bounds == "finite" and not number > 0.0 else round(number * factor, 6)
 
 
+def rounded(values: Column) -> Column:
+    """The values to 6 decimals, each as `round` has it."""
+    values = np.array(values, dtype=float)
+    (odd,) = np.nonzero((values != np.floor(values)) & ~np.isnan(values))
+    values[odd] = [round(value, 6) for value in values[odd].tolist()]
+    return values
+
+
 def _ids(job: TraceJob, source: object) -> list[str]:
     names = job.extra[DEPENDS]
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
