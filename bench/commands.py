@@ -124,6 +124,8 @@ def _powercap() -> Named:
     preset = f"{SITE} {SUN} {BOTH} --preset systems --by group --by queue --by length --seeds 2 --jobs 2"
     yield "compare preset", f"compare {preset} -e out/site"
     capacity = "--capacity walk:range=0.6,seed=1 --preset systems --jobs 2 --json"
+    entry = "benchmark -s varcap --cells google/sun-50 -e out/b"
+    yield "benchmark", f"{entry} && benchmark --check out/b_varcap.json --jobs 2 --json"
     yield "compare preset capacity", f"compare {RICH} {capacity} -e out/c"
 
 

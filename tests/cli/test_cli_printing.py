@@ -41,7 +41,7 @@ def compare(house, *words):
 def test_every_table_can_be_json():
     assert set(TABULAR) == {
         "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
-        "carbon run",
+        "carbon run", "benchmark",
         "characterise", "policies", "metrics", "job-power", "account", "slurm run",
     }  # fmt: skip
 

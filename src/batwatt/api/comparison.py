@@ -200,7 +200,7 @@ def compare(
         jobs = _jobs_of(workload, cut, begin, unit, samples > 1)
         log = USUAL if isinstance(workload, str | Path) else LogOptions(begin=begin)
         limits = {"envelope": envelope_or(envelope), "capacity": capacity_or(capacity)}
-        whole_sample = _read(hosts, jobs, log, **limits, carbon=carbon, price=price)
+        whole_sample = sample_read(hosts, jobs, log, **limits, carbon=carbon, price=price)
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
     parts = samples_of(whole_sample, bounds, samples)
     runs = ComparedRuns(given, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops)
@@ -244,7 +244,7 @@ def _jobs_of(
     return workload
 
 
-def _read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
+def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
     """All jobs with the power and the signals, on one clock. Raises InputError."""
     power = MachinePower.of(hosts)
     inputs = Inputs(hosts, (workload,), log=log, delays_to_flops=False, **series)

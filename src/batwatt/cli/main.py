@@ -29,6 +29,7 @@ COMMANDS = {
     "Simulate": {
         "run": "simulate:run_command",
         "compare": "comparison:compare_command",
+        "benchmark": "benchmark:benchmark_command",
         "optimum": "optimum:optimum",
         "campaign": "campaign:campaign",
         "checkpoint": "checkpoint:checkpoint",

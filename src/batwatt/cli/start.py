@@ -9,7 +9,7 @@ _SAME = """
 platforms/small.toml platforms/small.xml platforms/grid5000.toml platforms/grid5000.xml
 platforms/marconi100-48.toml platforms/marconi100-48.xml
 workloads/small.json workloads/google-288-00.json workloads/risk-small.txt
-workloads/site/jobs.sacct power_profiles/site/solar.csv
+workloads/site/jobs.sacct workloads/borg/day-691200.txt power_profiles/site/solar.csv
 workloads/carbon/job.json workloads/carbon/jobs.csv workloads/carbon/ml.json
 power_profiles/small.csv power_profiles/profile3.csv power_profiles/walk-small.csv
 power_profiles/carbon/carbon-hourly.csv power_profiles/carbon/price-hourly.csv

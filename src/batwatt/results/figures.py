@@ -151,6 +151,11 @@ _OTHERS = (
     # of a case beside others
     _share("fed_host_use", "", "host s of work of the finished jobs / host s that the power feeds until the last job "
            "of the case ends", "higher", "use of fed hosts", "use of\nfed\nhosts", decimals=1),
+    # of a cell of the benchmark
+    Figure("score", "", "slowdown of all jobs, lost ones included, relative to EASY without a limit: geometric mean",
+           "lower", "score", "score", decimals=3),
+    _share("score_se", "", "relative standard error of the score", head="stan-\ndard\nerror", decimals=1),
+    _count("jobs_lost", "jobs", "jobs that have not completed by the horizon of a cell", "lower", head="lost"),
     # of a group of jobs of a case
     _count("jobs", "jobs", "jobs of the group", head="jobs"),
     _share("finished_share", "", "finished / all jobs of the group", "higher", head="finished", decimals=1),

@@ -1,0 +1,73 @@
+"""The command `benchmark`: the score of a policy on frozen cells, entries, and their table."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from batwatt.cli.inputs import read_options
+from batwatt.cli.options import OptionsJson, Prefix, complete_scheduler
+from batwatt.cli.printing import below, counting_bar, note, show_table, tabular
+from batwatt.errors import printable
+from batwatt.files import check_place
+
+_option = typer.Option
+
+
+@tabular
+def benchmark_command(
+    *,
+    policy: Annotated[Path | None, typer.Argument(help="File of a scheduler; with -s, of parts of one.")] = None,
+    scheduler: Annotated[
+        str | None, _option("-s", "--scheduler", help="Scheduler by name.", autocompletion=complete_scheduler)
+    ] = None,
+    options: OptionsJson = "{}",
+    cells: Annotated[str, _option("--cells", help="Cells or logs: google/sun-50,site.", show_default="all")] = "",
+    jobs: Annotated[int, _option("-j", "--jobs", min=1, help="Processes.")] = 1,
+    export: Prefix = Path("out/benchmark"),
+    check: Annotated[Path | None, _option("--check", help="Entry to run again: no figure may differ.")] = None,
+) -> None:
+    """Score a policy on the frozen cells of the benchmark, job logs x limits of power, against EASY without a limit.
+
+    Writes the entry EXPORT_POLICY.json. Without POLICY and -s the references run. Rules: docs/reference/benchmark.md.
+
+    [bold]Example:[/]
+    batwatt benchmark my_policy.py --cells google/sun-50
+    """
+    from batwatt.api.benchmark import COUNTS, MEANS, Entry, cells_of, entry_of, references, run_entries
+    from batwatt.results.figures import figures_of
+    from batwatt.results.summary import columns_of, records_of
+    from batwatt.results.tables import Column
+
+    check_place(export, "--export")
+    names = cells_of([name.strip() for name in cells.split(",") if name.strip()])
+    old = None if check is None else Entry.read(check)
+    entries = [entry_of(policy, scheduler, read_options(options), old)] if policy or scheduler or old else references()
+    # without a thread of its own: processes are forked from this one
+    with counting_bar("cells", alone=False) as bar:
+        task = bar.add_task("benchmark", total=None)
+        results = run_entries(
+            entries, names if old is None else list(old.cells), jobs, partial(bar.update, task, refresh=True)
+        )
+    rows: list[dict[str, Any]] = []
+    key = "cell" if len(results) == 1 else "entry"
+    for result in results:
+        records = records_of(result.records())
+        rows += records if key == "cell" else [{"entry": result.label, **records[-1]}]
+        if not result.ranked:
+            note(f"not ranked: {printable(result.label)}: too much energy above the limit")
+    figures = figures_of(("score", "score_se", *COUNTS, *MEANS))
+    show_table([Column(key, key, [row[key] for row in rows]), *columns_of(figures, rows)], rows)
+    if old is not None:
+        old.refuse_difference(results[0])
+        note(f"{printable(check)}: reproduced")
+        return
+    paths = []
+    for result in results:
+        words = "".join(letter if letter.isalnum() else "-" for letter in result.label.lower())
+        paths.append(export.with_name(f"{export.name}_{words}.json"))
+        result.write(paths[-1])
+    below(f"files: {', '.join(printable(path) for path in paths)}")
