@@ -1,0 +1,200 @@
+"""The benchmark: score and errors by hand, frozen inputs, entries that are reproduced, and the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+
+import pandas as pd
+import pytest
+from cli_house import ROOT
+
+from batwatt.api import benchmark as api
+from batwatt.api.benchmark import Entry, cells_of, entry_of, mean_slowdown, run_entries
+from batwatt.errors import BatwattError, InputError
+from batwatt.study import benchmark as study
+from batwatt.study.benchmark import Benchmark
+
+REJECTS = """
+from batsim.batsim import BatsimScheduler
+
+
+class Rejects(BatsimScheduler):
+    def onJobSubmission(self, job):
+        self.bs.reject_jobs([job])
+
+    onJobCompletion = onNoMoreEvents = lambda *_: None
+"""
+LOG = {"generator": "google", "parameters": {"hours": 6, "jobs_per_hour": 4}, "hosts": 20, "licence": "", "seed": 1}
+EASY = {"scheduler": "powercap", "options": {"backfilling": "easy", "response": "none"}, "limit": "none"}
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """A benchmark of two small logs, with its digests."""
+    log = {**LOG, "days": 0.25, "horizon_days": 1.0}
+    cells = {f"{name}/sun-60": {"limit": "constant:1200", "sha256": ""} for name in ("a", "b")}
+    declared = {
+        "version": "v0", "host_w": 100.0, "host_flops": 18.4e9, "bound_s": 600.0, "above": 0.01, "windows": 3,
+        "logs": {"a": log, "b": {**log, "seed": 2}}, "cells": cells,
+        "references": {"EASY": EASY, "LWW": {"scheduler": "varcap"}},
+    }  # fmt: skip
+    for name in cells:
+        monkeypatch.setattr(api, "benchmark", lambda: Benchmark(**declared))
+        with pytest.raises(InputError, match=f"cell {name}: has other jobs") as refused:
+            run([Entry("x", "varcap")], [name])
+        cells[name]["sha256"] = re.search(r"SHA-256 (\w{64})", str(refused.value))[1]
+    return declared
+
+
+def run(entries, names, workers=1):
+    return run_entries(entries, names, workers, lambda **counts: None)
+
+
+def test_slowdown_by_hand():
+    jobs = pd.DataFrame(
+        [
+            (0.0, 100.0, 12.0),  # 1200 s / 600 s
+            (0.0, 1200.0, 2.0),
+            (50.0, 100.0, 2.0),  # at least 1
+            (600.0, 1200.0, math.nan),  # lost: 3000 s / 600 s
+            (0.0, 600.0, 10.0),  # too late: 3600 s / 600 s
+        ],
+        columns=["submission_time_s", "length_s", "full_speed_slowdown"],
+    )
+    assert mean_slowdown(jobs, 3600.0, 600.0) == ((2.0 + 2.0 + 1.0 + 5.0 + 6.0) / 5, 2)
+
+
+def test_errors_are_those_of_logs():
+    def row(slowdown):
+        zeros = dict.fromkeys(("jobs_lost", "jobs_rejected", "energy_j", "energy_above_cap_j"), 0)
+        return {"slowdown": slowdown, "reference": 2.0, "finished_work_fraction": 1.0, **zeros}
+
+    entry = Entry("x", cells={"a/x": [row(2.0), row(8.0)], "a/y": [row(16.0)], "b/x": [row(2.0)]})
+    first, _, _, total = entry.records()
+    # log a: the mean of log 2 and log 8; log b: 0
+    assert first["score"] == pytest.approx(2.0) and first["score_se"] == pytest.approx(math.log(2.0))
+    assert total["score"] == pytest.approx(2.0) and total["score_se"] == pytest.approx(math.log(4.0) / 2.0)
+    assert total["high"] == pytest.approx(2.0 * math.exp(12.71 * math.log(4.0) / 2.0))
+
+
+def test_refusing_all_jobs_is_worst(tiny, tmp_path):
+    path = tmp_path / "rejects.py"
+    path.write_text(REJECTS)
+    entries = [entry_of(path, None, {}), Entry("varcap", "varcap"), Entry("fcfs", "powercap", {"response": "none"})]
+    rejects, *others = run(entries, list(tiny["cells"]))
+    for cell, rows in rejects.cells.items():
+        assert sum(row["jobs_rejected"] for row in rows) == sum(row["jobs_lost"] for row in rows) == 24
+        for number, row in enumerate(rows):
+            assert all(row["slowdown"] > 10.0 * other.cells[cell][number]["slowdown"] for other in others)
+    assert rejects.ranked and others[0].ranked and not others[1].ranked
+
+
+def test_inputs_are_those_of_the_declaration(quiet, monkeypatch):
+    declared, check = study.benchmark(), Benchmark.check
+    checked = []
+    monkeypatch.setattr(api, "compare", lambda *inputs, **more: 1 / 0)
+    monkeypatch.setattr(Benchmark, "check", lambda *inputs: (check(*inputs), checked.append(inputs[1])))
+    for log in declared.logs:
+        with pytest.raises(ZeroDivisionError):
+            api._run(cells_of([log])[0], {}, 1)
+    assert [cell.partition("/")[0] for cell in checked] == list(declared.logs) and len(checked) == 8
+
+
+def test_another_seed_is_refused(tiny):
+    tiny["logs"]["b"] = {**tiny["logs"]["b"], "seed": 3}
+    with pytest.raises(InputError) as refused:
+        run([Entry("x", "varcap")], ["a/sun-60", "b/sun-60"])
+    assert str(refused.value).startswith("cell b/sun-60: has other jobs, hosts or power than v0 declares")
+
+
+def test_cells_by_name():
+    assert cells_of(["site", "google/sun-50"]) == ["google/sun-50", "site/walk-50", "site/carbon-65"]
+
+
+def test_run_times_are_not_known(tiny):
+    for options in ({"run_times": "exact"}, {"run_times": {"name": "exact"}}, {"run_times": None}):
+        with pytest.raises(InputError, match="an entry may not know run times"):
+            run([Entry("x", "varcap", options)], ["a/sun-60"])
+    assert run([Entry("x", "varcap", {"run_times": "recent"})], ["a/sun-60"])[0].cells
+    with pytest.raises(InputError, match="estimates run times, which plans of this scheduler must know"):
+        run([Entry("x", "riskaware")], ["a/sun-60"])
+
+
+def test_an_entry_reproduces_to_the_digit(tiny, tmp_path):
+    first, again = (run([Entry("x", "varcap")], list(tiny["cells"]), workers)[0] for workers in (1, 2))
+    first.write(tmp_path / "x.json")
+    stored = Entry.read(tmp_path / "x.json")
+    assert stored == first == again
+    rows = json.loads((tmp_path / "x.json").read_text())["cells"]
+    rows["b/sun-60"][1]["energy_j"] += 1e-3
+    changed = Entry("x", "varcap", cells=rows)
+    with pytest.raises(BatwattError, match=r"^cell b/sun-60, window 2: energy_j is .* in the entry, of batwatt "):
+        changed.refuse_difference(again)
+
+
+@pytest.fixture
+def command(tiny, house):
+    """`batwatt benchmark` on a cell of the tiny one, with a policy."""
+    policy = house.write(
+        "mine.py", f"from batwatt.schedulers.varcap import Varcap\n\n\nclass Mine(Varcap):\n    {'pass'}\n"
+    )
+    words = ("--cells", "a/sun-60", "-e", house.out / "b")
+    return policy, lambda *more: house.batwatt("benchmark", *words, *more)
+
+
+def test_command(command, house):
+    policy, benchmark = command
+    done = benchmark(policy, "-o", '{"order": "asc_walltime"}')
+    assert done.code == 0 and done.out.startswith("cell\tscore\tscore_se\tjobs_lost") and not done.err
+    assert [line.split("\t")[0] for line in done.out.splitlines()] == ["cell", "a/sun-60", "all"]
+    entry = house.out / "b_mine.json"
+    assert json.loads(entry.read_text())["policy"] == "mine.py"
+    for workers in (1, 2):
+        again = benchmark(policy, "--check", entry, "-j", workers)
+        assert again.code == 0 and again.out == done.out and "reproduced" in again.err
+    entry.write_text(entry.read_text().replace('"jobs_lost": 0', '"jobs_lost": 1', 1))
+    again = benchmark(policy, "--check", entry)
+    assert again.code == 1 and "cell a/sun-60, window 1: jobs_lost is 0, and 1 in the entry" in again.line
+    policy.write_text(policy.read_text() + "# another\n")
+    again = benchmark(policy, "--check", entry)
+    assert again.code == 2 and "POLICY: is not mine.py of the entry; its SHA-256 is" in again.line
+
+
+def test_parts_and_references(command, house):
+    _, benchmark = command
+    parts = ROOT / "start" / "my_policy.py"
+    done = benchmark(parts, "-s", "powercap", "-o", '{"order": "my-order", "response": "frugal"}')
+    assert done.code == 0 and json.loads((house.out / "b_my-policy.json").read_text())["scheduler"] == "powercap"
+    done = benchmark()
+    assert done.code == 0 and [line.split("\t")[0] for line in done.out.splitlines()] == ["entry", "EASY", "LWW"]
+    assert done.err == "not ranked: EASY: too much energy above the limit\n"
+
+
+@pytest.mark.parametrize(("text", "line"), [("class Mine(", "be loaded: SyntaxError"), ("", "no class Mine")])
+def test_errors_of_a_policy(command, text, line):
+    policy, benchmark = command
+    policy.write_text(text)
+    done = benchmark(policy)
+    assert done.code == 2 and line in done.line
+
+
+def test_bad_words(command, house):
+    _, benchmark = command
+    for words, line in {
+        ("-s", "varcab"): "did you mean 'varcap'?",
+        ("-s", "varcap", "--cells", "sitee"): "no cell or log 'sitee'; known: a, a/sun-60,",
+        ("-s", "varcap", "-o", '{"run_times": "exact"}'): "an entry may not know run times",
+        ("--check", house.write("x.json", '{"label": 1}')): "is no entry of a benchmark",
+    }.items():
+        done = benchmark(*words)
+        assert done.code == 2 and line in done.line
+
+
+def test_the_page_has_the_stored_entries():
+    sys.path.append(str(ROOT / "docs"))
+    import benchmark as page
+
+    assert page.pages.fill(page.PAGE, page.tables(), check=True) == []
