@@ -153,8 +153,19 @@ def tools(place: Path, endpoint: str) -> Path:
     return place
 
 
+SLOW = ("report", "campaign report")
+"""Commands whose examples run campaigns, which other tests do, too."""
+
+
 # those of a real Slurm run on one, in tests/slurm
-@pytest.mark.parametrize("command", [words for words in COMMANDS if not words.startswith("slurm")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(words, marks=pytest.mark.deep) if words in SLOW else words
+        for words in COMMANDS
+        if not words.startswith("slurm")
+    ],
+)
 def test_every_example_of_every_help_works(house, folder, command, endpoint):
     found = scripts(command)
     assert found

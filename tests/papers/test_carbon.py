@@ -191,9 +191,9 @@ def random_instance(number: int):
 ALL = [pytest.param(range(first, first + 100), marks=pytest.mark.deep) for first in range(0, 500, 100)]
 
 
-@pytest.mark.parametrize("numbers", [range(0, 60, 4), *ALL], ids=str)
+@pytest.mark.parametrize("numbers", [range(0, 60, 10), *ALL], ids=str)
 def test_the_solver_proves_the_same_optimum(numbers):
-    """15 instances, each night 500; both sides are worked out again from their segments, so no tolerance counts."""
+    """Six instances, each night 500; both sides are worked out again from their segments, so no tolerance counts."""
     suspended = 0
     for number in numbers:
         args, options = random_instance(number)
