@@ -425,9 +425,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     # facts ------------------------------------------------------------------------------------------------------
 
     def _length_s(self, step: int, now_s: float) -> float:
-        """How long it is to a step."""
+        """Return how long it is to a step, in s; one that is due waits for the ends of kills."""
         if step < len(self.steps):
-            return self.steps[step][0] - now_s
+            return max(self.steps[step][0] - now_s, LAG_S)
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
