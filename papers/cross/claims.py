@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from papers.claims import Claim, counted
+from papers.claims import OPEN, Claim, counted
 from papers.cross.frames import (
     BASE,
     CELL,
@@ -18,6 +18,7 @@ from papers.cross.frames import (
     beaten,
     geometric,
     ground_rows,
+    interval,
     pivot,
     ratios,
 )
@@ -30,20 +31,22 @@ Test = Callable[[Numbers], tuple[str, str]]
 def ratio_of(before: str, after: str, *tests: tuple[str, int]) -> Test:
     """Test that measures fall (-1), rise (+1) or stay within 1 % or better (0) from one case to another.
 
-    Falls and rises count if they are beyond two standard errors of the cells.
+    Falls and rises count if the 95 % interval of the logs leaves out 1; without any the finding is open, and what must
+    stay is a condition.
     """
 
     def test(numbers: Numbers) -> tuple[str, str]:
-        texts, good = [], []
+        texts, good, decided = [], [], False
         for name, sign in tests:
             values = []
             for table in numbers.parts.values():
                 logs = np.log(ratios(table, name, before, after))
-                mean, error = float(logs.mean()), float(logs.sem())
+                mean, half = interval(logs)
                 values.append(f"{np.exp(mean):.2f}")
-                good.append(mean > np.log(0.99) if sign == 0 else sign * mean > 2.0 * error)
+                good.append(mean > np.log(0.99) if sign == 0 else sign * mean > half)
+                decided |= sign != 0 and abs(mean) > half
             texts.append(f"{NAMES[name]} {'; '.join(values)}")
-        return ", ".join(texts), counted(sum(good), len(good))
+        return ", ".join(texts), counted(sum(good), len(good)) if decided else OPEN
 
     return test
 

@@ -38,6 +38,7 @@ from papers.cross.frames import (
     difference,
     geometric,
     ground_rows,
+    interval,
     measured,
     pivot,
     ratios,
@@ -82,9 +83,9 @@ def systems(table: pd.DataFrame) -> list[list[str]]:
 
 
 def spread(ratio: pd.Series) -> str:
-    """Geometric mean of the cells, its standard error, least and greatest cell."""
-    error = math.exp(float(np.log(ratio).sem()))
-    return f"{geometric(ratio):.2f} ×/÷ {error:.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
+    """Geometric mean of the logs, its 95 % interval, least and greatest cell."""
+    mean, half = interval(np.log(ratio))
+    return f"{math.exp(mean):.2f} ×/÷ {math.exp(half):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
 
 
 def ideas(table: pd.DataFrame) -> list[list[str]]:
@@ -207,13 +208,13 @@ def tables(folder: Path = DATA) -> dict[str, str]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    """The ratio of slowdown after to before each idea, with two standard errors, on both parts."""
+    """The ratio of slowdown after to before each idea, with 95 % intervals, on both parts."""
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     axes = figure.subplots()
     for part, colour, shift in zip(PARTS, ("tab:blue", "tab:orange"), (0.15, -0.15), strict=True):
         for row, (_, before, after) in enumerate(reversed(IDEAS)):
             logs = np.log(ratios(numbers.parts[part], SLOWDOWN, before, after))
-            mean, error = logs.mean(), 2.0 * logs.sem()
+            mean, error = interval(logs)
             low, high = np.exp(mean) - np.exp(mean - error), np.exp(mean + error) - np.exp(mean)
             name = part if row == 0 else None
             axes.errorbar(np.exp(mean), row + shift, xerr=[[low], [high]], fmt="o", ms=4, color=colour, label=name)
@@ -222,7 +223,7 @@ def draw(numbers: Numbers) -> Figure:
     ticks = [0.03, 0.1, 0.3, 1, 3]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.axvline(1.0, color="grey", linewidth=0.8)
-    axes.set(xlabel="slowdown after / before, with two standard errors", title="What each idea does to slowdown")
+    axes.set(xlabel="slowdown after / before, with 95 % intervals of logs", title="What each idea does to slowdown")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="x", alpha=0.3)
     axes.legend(frameon=False)
