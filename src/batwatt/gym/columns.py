@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.gym.hosts import HostControl
 from batwatt.gym.queue import NEVER_S
 from batwatt.gym.simulation import Simulation
 from batwatt.model.window import Window
@@ -28,7 +29,8 @@ Flags = NDArray[np.bool_]
 class Observation:
     """A column: a value v in `unit` is v / scale (at most 1) if it is `bounded`, else v / (v + scale).
 
-    `of_jobs`: it has an entry for each visible place. `limit`: it needs an `envelope` or a `capacity`.
+    `of_jobs`: it has an entry for each visible place; `per`: for each of the `kinds` of hosts, or of the `steps` of a
+    forecast. `limit`: the argument that it needs, if any.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Observation:
     value: Callable[[Simulation], float | Floats | Flags]
     of_jobs: bool = False
     limit: str = ""
+    per: str = ""
 
     @property
     def normalised(self) -> str:
@@ -104,6 +107,43 @@ def _slowdowns(simulation: Simulation) -> Floats:
     return slowdowns
 
 
+def _control(simulation: Simulation) -> HostControl:
+    control = simulation.scheduler.control
+    assert control is not None
+    return control
+
+
+_idle_s = "how long the host of each kind that has been on without a job longest has been so"
+_HOST_COLUMNS = (
+    Observation("idle_hosts", "hosts", "hosts of each kind that are on, in service and without a job", "hosts", True,
+                lambda s: _control(s).counts(s.scheduler.free), limit="switch", per="kinds"),
+    Observation("asleep_hosts", "hosts", "hosts of each kind that sleep or switch off", "hosts", True,
+                lambda s: _control(s).counts(_control(s).off & ~_control(s).cluster.switching_on), limit="switch",
+                per="kinds"),
+    Observation("booting_hosts", "hosts", "hosts of each kind that switch on", "hosts", True,
+                lambda s: _control(s).counts(_control(s).cluster.switching_on), limit="switch", per="kinds"),
+    Observation("idle_s", "s", _idle_s, HOUR_S, False, lambda s: _control(s).longest_idle_s(s.scheduler.free),
+                limit="switch", per="kinds"),
+    Observation("speed", "", "speed of each kind as a share of that of its initial p-state", 1.0, True,
+                lambda s: _control(s).speeds(), limit="dvfs", per="kinds"),
+)  # fmt: skip
+
+
+def _signal_columns(name: str, column: str, unit: str, scale: float | str, words: str) -> Iterator[Observation]:
+    """Declare the present value of a signal, unless it is the envelope, and its forecast; below 0 they are 0."""
+    bounded = isinstance(scale, str)
+    if name != "envelope":
+        yield Observation(column, unit, f"{words} now", scale, bounded, lambda s: max(0.0, s.value_of(name)),
+                          limit=name)  # fmt: skip
+    yield Observation(f"{column}_forecast", unit, f"{words} at each step of the forecast", scale, bounded,
+                      lambda s: np.maximum(s.forecast_of(name), 0.0), limit=name, per="steps")  # fmt: skip
+
+
+_SIGNAL_COLUMNS = (
+    *_signal_columns("envelope", "cap_w", "W", "watts", "the envelope"),
+    *_signal_columns("carbon", "carbon", "g/kWh", 300.0, "carbon intensity"),
+    *_signal_columns("price", "price", "per kWh", 0.1, "price of energy, 0 if below,"),
+)
 _COLUMNS = (
     Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
                 lambda s: ((s.episode.inputs.clock.date_s if s.episode.inputs.clock else 0.0) + s.now_s) % DAY_S),
@@ -121,7 +161,7 @@ _COLUMNS = (
     Observation("head_shadow_s", "s", "until walltimes end that leave enough hosts for the first waiting job", HOUR_S,
                 False, lambda s: s.scheduler.head_shadow_s()),
     Observation("power_w", "W", "power as the envelope bounds it: full with a job, idle without", "watts", True,
-                lambda s: s.limits.power_w(s.scheduler.busy)),
+                lambda s: s.scheduler.power_w),
     Observation("cap_w", "W", "the envelope now", "watts", True, lambda s: s.limits.cap_w, limit="envelope"),
     Observation("next_cap_w", "W", "the envelope after the next change", "watts", True,
                 lambda s: s.limits.next_cap_w, limit="envelope"),
@@ -137,6 +177,8 @@ _COLUMNS = (
     Observation("job_slowdown", "", f"(wait + t) / t, t its walltime, at least {BOUND_S:g} s", 10.0, False, _slowdowns,
                 True),
     Observation("job_fits", "", "1 if it can start now", 1.0, True, lambda s: s.scheduler.fits, True),
+    *_HOST_COLUMNS,
+    *_SIGNAL_COLUMNS,
 )  # fmt: skip
 OBSERVATIONS = {column.name: column for column in _COLUMNS}
 """Every column of an observation by its name."""
@@ -193,3 +235,5 @@ _REWARDS = (
 )  # fmt: skip
 REWARDS = {reward.name: reward for reward in _REWARDS}
 """Every reward by its name."""
+TIMELY = ("mean_slowdown", "mean_bounded_slowdown", "mean_wait_s", "makespan_s", "goodput")
+"""Rewards that are less the longer jobs wait."""

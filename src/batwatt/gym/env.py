@@ -21,6 +21,8 @@ from batwatt.api.arguments import (
     options_of,
     path_or,
     plain,
+    positive,
+    real,
     seed_of,
     several,
     text,
@@ -28,14 +30,15 @@ from batwatt.api.arguments import (
     wrong,
 )
 from batwatt.api.result import Result
-from batwatt.api.series import capacity_or, envelope_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_given
+from batwatt.api.series import capacity_or, envelope_or, signal_or
+from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, workload_given
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
+from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, TIMELY, Observation, Reward
 from batwatt.gym.episode import Episode
+from batwatt.gym.hosts import host_actions
 from batwatt.gym.limits import Limits
-from batwatt.gym.simulation import Simulation
+from batwatt.gym.simulation import STEPS, Simulation
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
@@ -49,11 +52,14 @@ from batwatt.run.resolve import ResolvedRun
 from batwatt.run.run import Outcome
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import make
+from batwatt.units import HOUR_S
 
 Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
 Info = dict[str, Any]
 MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
+MOST_STEPS = 1000
+"""More steps of a forecast than this are taken for a typing error."""
 SCHEDULER = "batwatt.gym"
 """What the metadata of a run name as its scheduler."""
 
@@ -93,10 +99,10 @@ def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
     return weights
 
 
-def _victim(name: str, value: Any) -> str | dict[str, Any]:
-    """A name of a victim rule, or a dict of its name and parameters."""
+def _part(name: str, value: Any) -> str | dict[str, Any]:
+    """A name of a part of the kind `name`, or a dict of its name and parameters."""
     choice = options_of(name, value) if isinstance(value, Mapping) else text(name, value)
-    make("victim", choice)
+    make(name, choice)
     return choice
 
 
@@ -118,7 +124,11 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     `observation` names columns of `OBSERVATIONS`, `reward` one of `REWARDS` (or a weight for each of several); `queue`
     is the number of visible jobs. `envelope` (W over time) and `capacity` (hosts over time) are files or series, the
     capacity also a text such as `walk:range=0.6,seed=1`. `events` is a file of Batsim's external events, which take
-    hosts out of service; `victim` a rule by name, or a dict of its name and parameters. Raises InputError.
+    hosts out of service; `victim` a rule by name, or a dict of its name and parameters; `node_selection` likewise.
+
+    `switch` adds actions that switch hosts off and on, `dvfs` such that slow them down; a moment begins every `every_s`
+    s, too. `carbon` (g/kWh) and `price` (per kWh) are files or signals; forecasts have `forecast_steps` steps of
+    `forecast_step_s` s and a relative error of standard deviation `forecast_error` an hour ahead. Raises InputError.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
@@ -128,8 +138,15 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         reward=_rewards_of,
         queue=partial(whole, low=1, high=MOST_PLACES),
         events=optional(path_or),
-        victim=_victim,
+        victim=_part,
         every_event=flag,
+        node_selection=_part,
+        switch=flag,
+        dvfs=flag,
+        every_s=optional(positive),
+        forecast_steps=partial(whole, low=1, high=MOST_STEPS),
+        forecast_step_s=positive,
+        forecast_error=real,
         render_mode=_no_render_mode,
     )
     def __init__(
@@ -146,6 +163,15 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         victim: str | Mapping[str, Any] = "resubmit",
         every_event: bool = False,
         render_mode: str | None = None,
+        node_selection: str | Mapping[str, Any] = "first",
+        switch: bool = False,
+        dvfs: bool = False,
+        every_s: float | None = None,
+        carbon: SignalLike | None = None,
+        price: SignalLike | None = None,
+        forecast_steps: int = STEPS,
+        forecast_step_s: float = HOUR_S,
+        forecast_error: float = 0.0,
     ) -> None:
         self.render_mode = None
         self._inputs = Inputs(
@@ -154,6 +180,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             envelope=envelope_or(envelope),
             capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
             events=None if events is None else Path(events),
+            carbon=signal_or("carbon", carbon),
+            price=signal_or("price", price),
         )
         self.platform = all_hosts(self._inputs.platform, MASTER_HOST)
         if isinstance(self._inputs.envelope, Path):
@@ -161,9 +189,18 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             read_series(self._inputs.envelope)
         if envelope is not None:
             _check_watts(self.platform, "an envelope")
+        for wanted, what in ((switch, "switch"), (dvfs, "dvfs")):
+            if wanted:
+                _check_watts(self.platform, f"the argument {what!r}")
+        self.host_actions = host_actions(self.platform, switch, dvfs)
+        """The actions on hosts as (verb, kind of hosts), in their order behind action `queue`."""
         self._workloads = workload
         self._places = queue
-        self._columns = self._observations(observation)
+        self._entries = {"kinds": max(self.platform.kinds) + 1, "steps": forecast_steps}
+        arguments = {
+            name: getattr(self._inputs, name) is not None for name in ("envelope", "capacity", "carbon", "price")
+        }
+        self._columns = self._observations(observation, arguments | {"switch": switch, "dvfs": dvfs})
         self._rewards = self._chosen_rewards(reward)
         self._known: dict[int, Episode] = {}
         self._settings = {
@@ -173,19 +210,38 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             "victim": victim,
             "every_event": every_event,
         }
+        # what is usual is not told: files of runs stay as they are
+        more = {
+            "node_selection": (node_selection, "first"), "switch": (switch, False), "dvfs": (dvfs, False),
+            "every_s": (every_s, None), "forecast_steps": (forecast_steps, STEPS),
+            "forecast_step_s": (forecast_step_s, HOUR_S), "forecast_error": (forecast_error, 0.0),
+        }  # fmt: skip
+        self._settings |= {name: value for name, (value, usual) in more.items() if value != usual}
         self._lay_out()
-        self.action_space = gymnasium.spaces.Discrete(queue + 1)
+        self.action_space = gymnasium.spaces.Discrete(queue + 1 + len(self.host_actions))
         self._simulation: Simulation | None = None
         self._potential = 0.0
         self._reported = True
         self._outcome: Outcome | None = None
 
+    @property
+    def places(self) -> int:
+        """The number of visible jobs, which is the action that waits."""
+        return self._places
+
+    @property
+    def simulation(self) -> Simulation:
+        """The present episode. Raises InputError if none has begun."""
+        if self._simulation is None:
+            raise InputError("simulation", "no episode has begun", "call reset first")
+        return self._simulation
+
     # what is chosen -------------------------------------------------------------------------------------------------
 
-    def _observations(self, names: Iterable[str]) -> list[Observation]:
+    def _observations(self, names: Iterable[str], arguments: Mapping[str, bool]) -> list[Observation]:
         columns = [OBSERVATIONS[name] for name in names]
         for column in columns:
-            if column.limit and getattr(self._inputs, column.limit) is None:
+            if column.limit and not arguments[column.limit]:
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
             if column.unit == "W":
                 _check_watts(self.platform, f"observation {column.name!r}")
@@ -196,6 +252,10 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         for name in weights:
             if REWARDS[name].watts:
                 _check_watts(self.platform, f"reward {name!r}")
+        timely = any(weights.get(name, 0.0) > 0.0 for name in TIMELY)
+        if self.host_actions and weights.get("energy_j", 0.0) > 0.0 and not timely:
+            problem = "energy is least while all hosts sleep and jobs wait"
+            raise InputError("reward 'energy_j'", problem, f"give one of {', '.join(TIMELY)} a weight > 0, too")
         return [(REWARDS[name], weight) for name, weight in weights.items()]
 
     def _lay_out(self) -> None:
@@ -206,7 +266,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Column -> its entries of an observation."""
         begin = 0
         for column in self._columns:
-            self.layout[column.name] = slice(begin, begin + (self._places if column.of_jobs else 1))
+            count = self._places if column.of_jobs else self._entries.get(column.per, 1)
+            self.layout[column.name] = slice(begin, begin + count)
             begin = self.layout[column.name].stop
         self._values = np.zeros(begin)
         self._scale, self._open = np.ones(begin), np.zeros(begin)
@@ -217,7 +278,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             scale = scales[column.scale] if isinstance(column.scale, str) else column.scale
             self._scale[entries] = scale or 1.0
             self._open[entries] = 0.0 if column.bounded else 1.0
-            self._fill.append((entries if column.of_jobs else entries.start, column.value))
+            self._fill.append((entries if column.of_jobs or column.per else entries.start, column.value))
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (begin,), np.float32)
 
     # Gymnasium ------------------------------------------------------------------------------------------------------
@@ -229,7 +290,10 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Begin an episode; `options={"workload": index}` chooses among several workloads. Raises InputError."""
         super().reset(seed=seed)
         self._began_s = time.perf_counter()
-        self._simulation = Simulation(self._chosen((options or {}).get("workload")))
+        episode = self._chosen((options or {}).get("workload"))
+        # without errors the generator draws what it did without forecasts
+        draw = int(self.np_random.integers(2**31)) if self._settings.get("forecast_error") else 0
+        self._simulation = Simulation(episode, draw)
         self._potential = 0.0
         self._reported = False
         self._outcome = None
@@ -243,7 +307,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         try:
             choice = index(action)
         except TypeError:
-            raise wrong("action", f"a whole number from 0 to {self._places}", action) from None
+            raise wrong("action", f"a whole number from 0 to {self._places + len(self.host_actions)}", action) from None
         done = simulation.act(choice)
         potential = 0.0
         for reward, weight in self._rewards:
@@ -257,10 +321,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._observed(), gained, simulation.over, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which actions are possible, (queue + 1,), as sb3-contrib's MaskablePPO asks."""
-        if self._simulation is None:
-            raise InputError("action_masks", "no episode has begun", "call reset first")
-        return self._simulation.scheduler.mask().astype(np.bool_)
+        """Which actions are possible, (queue + 1 + actions on hosts,), as sb3-contrib's MaskablePPO asks."""
+        return self.simulation.scheduler.mask().astype(np.bool_)
 
     def _info(self) -> Info:
         assert self._simulation is not None
@@ -278,9 +340,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def values(self) -> dict[str, Any]:
         """The present observation in the units of its columns, before it is scaled."""
-        if self._simulation is None:
-            raise InputError("values", "no episode has begun", "call reset first")
-        values = {column.name: column.value(self._simulation) for column in self._columns}
+        simulation = self.simulation
+        values = {column.name: column.value(simulation) for column in self._columns}
         return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
     # workloads ------------------------------------------------------------------------------------------------------

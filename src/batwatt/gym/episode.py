@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from batwatt.errors import InputError
 from batwatt.gym.horizon import Horizon
 from batwatt.gym.limits import Limits
 from batwatt.inputs.load import Needs, RunInputs, load, machines_of
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.events import refuse_batsim5_events
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import VictimRule
+from batwatt.systems.carbon.forecast import SignalForecast
 
 
 @dataclass(frozen=True)
@@ -25,10 +29,21 @@ class Episode:
     limits: Limits
     horizon: Horizon
 
+    def forecasts(self, error: float, seed: int) -> dict[str, SignalForecast]:
+        """Return the forecasts of envelope, carbon and price that there are, with errors that a seed determines."""
+        envelope = self.inputs.envelope
+        signals = {"carbon": self.inputs.carbon, "price": self.inputs.price}
+        if envelope is not None:
+            edges = np.array((*envelope.times_s, envelope.times_s[-1] + envelope.last_step_s))
+            signals["envelope"] = SignalIntegral(edges, np.array(envelope.values))
+        present = [(name, signal) for name, signal in signals.items() if signal is not None]
+        return {name: SignalForecast(signal, error, seed + number) for number, (name, signal) in enumerate(present)}
+
     @classmethod
     def of(cls, spec: RunSpec) -> Episode:
         """Read the inputs of an episode; without a capacity all hosts are there. Raises InputError."""
-        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None))
+        switch, dvfs = (bool(spec.options.get(name)) for name in ("switch", "dvfs"))
+        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None, speeds=dvfs))
         platform, [workload], hosts = inputs.platform, inputs.workloads, len(inputs.platform)
         if not workload.jobs:
             raise InputError(workload.source, "has no job: there is nothing to decide", "give another workload")
@@ -43,4 +58,5 @@ class Episode:
             raise InputError(platform.source, problem, "give a platform whose hosts are machines")
         rule: VictimRule = make("victim", spec.options["victim"])
         last_event_s = inputs.events[-1].time_s if inputs.events else 0.0
-        return cls(spec, inputs, limits, Horizon.of(inputs, limits, last_event_s, rule.recovery_s))
+        horizon = Horizon.of(inputs, limits, last_event_s, rule.recovery_s, switch, dvfs)
+        return cls(spec, inputs, limits, horizon)

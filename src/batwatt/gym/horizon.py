@@ -11,6 +11,7 @@ import numpy as np
 
 from batwatt.gym.limits import Limits
 from batwatt.inputs.load import RunInputs
+from batwatt.model.platform import Host
 from batwatt.model.record import NULL_RUNTIME_S
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LENGTH, RELEASE, merged
@@ -33,7 +34,8 @@ class JobTimes(NamedTuple):
 class Horizon:
     """`end_s`: last submission, change of a limit or external event + run times of all jobs on the slowest host.
 
-    To a run time belongs the recovery of the victim rule. A policy that starts the first waiting job whenever it can
+    To a run time belongs the recovery of the victim rule, and with `switch` that hosts switch off and on for each job;
+    with `dvfs` the slowest p-state counts. A policy that starts the first waiting job whenever it can
     start has served all jobs by then that can run at all: after that last change some job runs at any time. `energy_j`
     is that of all hosts at full power until then, `core_s` their core seconds.
     """
@@ -44,13 +46,23 @@ class Horizon:
     jobs: Mapping[str, JobTimes]
 
     @classmethod
-    def of(cls, inputs: RunInputs, limits: Limits, last_event_s: float, recovery_s: float) -> Horizon:
+    def of(
+        cls,
+        inputs: RunInputs,
+        limits: Limits,
+        last_event_s: float,
+        recovery_s: float,
+        switch: bool = False,
+        dvfs: bool = False,
+    ) -> Horizon:
         """The horizon of an episode with these inputs, its last external event, and the recovery of its victim rule."""
         platform, load, run = inputs.platform, inputs.measured, merged(inputs.run)
-        slowest = min(host.pstates[host.initial_pstate].speed_flops for host in platform.hosts)
+        states = [host.compute[-1] if dvfs else host.initial_pstate for host in platform.hosts]
+        slowest = min(host.pstates[state].speed_flops for host, state in zip(platform.hosts, states, strict=True))
+        switch_s = max([_switch_s(host) for host in platform.hosts]) if switch else 0.0
         slower = platform.fastest_flops / slowest
         longest_s = [
-            max(run_s, job.raw.get(LENGTH, 0.0) * slower, NULL_RUNTIME_S) + recovery_s * slower
+            max(run_s, job.raw.get(LENGTH, 0.0) * slower, NULL_RUNTIME_S) + recovery_s * slower + switch_s
             for job, run_s in zip(run.jobs, np.nan_to_num(run_times_s(run, slowest)).tolist(), strict=True)
         ]
         last_s = max([load.last_submission_s, last_event_s, *limits.changes[-1:]])
@@ -61,3 +73,10 @@ class Horizon:
             shortest_s = min(run_s, math.inf if job.walltime_s is None else job.walltime_s)
             jobs[job.id] = JobTimes(release_s, length_s, max(shortest_s, NULL_RUNTIME_S))
         return cls(end_s, limits.most_w * end_s, len(platform) * end_s, jobs)
+
+
+def _switch_s(host: Host) -> float:
+    """Return how long a host takes to switch off and on, s; 0 if it cannot sleep."""
+    return sum(
+        host.pstates[state].duration_s for sleep in host.sleeps[:1] for state in (sleep.switch_off, sleep.switch_on)
+    )

@@ -10,15 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from batwatt.gym.hosts import HostControl
 from batwatt.gym.limits import Limits
 from batwatt.gym.queue import NEVER_S, Visible
 from batwatt.gym.tally import Tally
 from batwatt.model import hostset
+from batwatt.model.platform import NOISE_W
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.options import VICTIM, PartChoice, SchedulerOptions
-from batwatt.scheduling.queue import Ends
+from batwatt.scheduling.node_selection import First, NodeSelection
+from batwatt.scheduling.options import NODES, VICTIM, PartChoice, SchedulerOptions
+from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.queue import Ends, Queue
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, VictimRule, Victims
@@ -31,22 +36,40 @@ class AgentOptions(SchedulerOptions):
     """Options of the scheduler that an agent is."""
 
     victim: PartChoice = Field("resubmit", description=VICTIM)
+    node_selection: PartChoice = Field("first", description=NODES)
 
 
 class AgentScheduler(Scheduler[AgentOptions]):
     """Schedules as an agent decides, under limits.
 
-    The agent decides between a message and its answer if `undecided`, by calls of `start` and `wait`. Sets of hosts are
-    masks: `busy` hosts have jobs, `free` ones are in service and have none. `room` is how many hosts can be given to
-    jobs; `fits` which visible jobs can start; `finished` if all jobs of the workload are over.
+    The agent decides between a message and its answer if `undecided`, by calls of `start`, `switch` and `wait`. Sets
+    of hosts are masks: `busy` hosts have jobs, `free` ones are in service and have none. `room` is how many hosts can
+    be given to jobs; `fits` which visible jobs can start; `finished` if all jobs of the workload are over. `actions`
+    are those on hosts, as (verb, kind); with some `control` carries them out. A moment begins every `every_s` s, too.
     """
 
     Options: ClassVar[type[AgentOptions]] = AgentOptions
     tally: Tally
     """Set before the simulation begins."""
 
-    def __init__(self, options: Mapping[str, Any], limits: Limits, places: int, every_event: bool) -> None:
+    control: HostControl | None = None
+
+    def __init__(
+        self,
+        options: Mapping[str, Any],
+        limits: Limits,
+        places: int,
+        every_event: bool,
+        actions: list[tuple[str, int]] | None = None,
+        every_s: float | None = None,
+    ) -> None:
         super().__init__(options)
+        selection: NodeSelection = make("node_selection", self.settings.node_selection)
+        self._selection = None if type(selection) is First else selection
+        self._cluster: Cluster | None = None
+        self._actions = actions or []
+        self._every_s = every_s
+        self._next_tick_s = math.inf if every_s is None else every_s
         self.rule: VictimRule = make("victim", self.settings.victim)
         self.limits = limits
         self.queue = Visible(places)
@@ -54,8 +77,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.undecided = self.finished = False
         self.waiting_hosts = self.busy = self.free = self.room = 0
         self._every_event = every_event
-        self._mask = np.zeros(places + 1, dtype=np.int8)
-        self.fits = self._mask[:-1].view(np.bool_)
+        self._mask = np.zeros(places + 1 + len(self._actions), dtype=np.int8)
+        self.fits = self._mask[:places].view(np.bool_)
         self._any_fits = self._changed = False
 
     @property
@@ -71,22 +94,40 @@ class AgentScheduler(Scheduler[AgentOptions]):
         return self.lifecycle.states
 
     @property
+    def to_come(self) -> bool:
+        """Whether an end or a submission of a job, or a change of the limit is to come."""
+        return bool(self.lifecycle.states) or self._unseen > 0 or self.limits.next_s < math.inf
+
+    @property
     def can_wait(self) -> bool:
         """Whether anything is to come."""
-        jobs_to_come = bool(self.lifecycle.states) or self._unseen > 0
-        return jobs_to_come or self.limits.next_s < math.inf or self.hosts_may_return
+        return self.to_come or self.hosts_may_return
 
     def mask(self) -> NDArray[np.int8]:
-        """Which actions are possible, 1 or 0, (places + 1,)."""
+        """Which actions are possible, 1 or 0, (places + 1 + actions on hosts,)."""
         mask = self._mask.copy()
-        mask[-1] = self.finished or self.can_wait
+        mask[self.queue.places] = self.finished or self.can_wait
         return mask
 
+    @property
+    def power_w(self) -> float:
+        """The power in W as the envelope bounds it."""
+        return self._power_w(self.busy)
+
+    def _power_w(self, busy: int) -> float:
+        return self.limits.power_w(busy) if self.control is None else self.control.power_w(busy)
+
+    def _exceeded(self, busy: int) -> bool:
+        """Whether jobs on the hosts of a mask are more than what may run now."""
+        if self.control is None:
+            return self.limits.exceeded(busy)
+        return busy.bit_count() > self.limits.capacity or self._power_w(busy) > self.limits.cap_w + NOISE_W
+
     def start(self, place: int) -> None:
-        """Start a visible job on the free hosts of lowest ids; `undecided` if another one can start now."""
+        """Start a visible job on the hosts of the node selection; `undecided` if there is more to decide now."""
         job = self.queue.take(place)
         job.start_s = self.bs.time()
-        job.mask = hostset.lowest(self.free, job.hosts)
+        job.mask = self._select(job)
         self.busy |= job.mask
         self.free ^= job.mask
         self.waiting_hosts -= job.hosts
@@ -94,6 +135,17 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self._expect_end(job)
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
+        if self.control is not None:
+            self.control.started(job)
+        if self._every_s is not None:
+            self.lifecycle.wake_at(self._next_tick_s, job.start_s)
+        self._look()
+
+    def switch(self, number: int) -> None:
+        """Carry out an action on hosts, by its number; `undecided` if there is more to decide now."""
+        assert self.control is not None
+        self.control.carry_out(*self._actions[number], self.free)
+        self.free &= ~self.control.off
         self._look()
 
     def wait(self) -> None:
@@ -113,15 +165,46 @@ class AgentScheduler(Scheduler[AgentOptions]):
         job.plan = self.ends.add(job.start_s + job.walltime_s, job.number, hosts)
 
     def _look(self) -> None:
-        """Find out which visible jobs can start."""
-        self.room = self.limits.room(self.free, self.busy) if self.limits.active else self.free.bit_count()
+        """Find out which visible jobs can start, and which actions on hosts are possible."""
+        self.room = self._room()
         if self.room and self.queue.rows:
             np.less_equal(self.queue.needs, float(self.room), out=self.fits)
+            if self._selection is not None:
+                for place in np.flatnonzero(self.fits).tolist():
+                    mask = self._select(self.queue.rows[place])
+                    self.fits[place] = mask and not self._exceeded(self.busy | mask)
             # faster than `any`
             self._any_fits = b"\1" in self.fits.tobytes()
         elif self._any_fits:
             self.fits[:] = self._any_fits = False
         self.undecided = self._any_fits or self._every_event
+        if self.control is not None:
+            to_come = self.to_come or bool(self.transitions.away and not self.bs.no_more_external_events)
+            must_act = not (self._any_fits or self.can_wait)
+            slack_w = self.limits.cap_w - self.power_w
+            flags = self.control.possible(self.free, self.busy, slack_w, to_come, must_act)
+            self._mask[self.queue.places + 1 :] = flags
+            self.undecided = self.undecided or any(flags)
+
+    def _room(self) -> int:
+        """Return how many of the free hosts can be given to jobs now; the lowest ids first without a selection."""
+        limits, free = self.limits, self.free
+        if not limits.active:
+            return free.bit_count()
+        if self._selection is not None:
+            return max(0, int(min(free.bit_count(), limits.capacity - self.busy.bit_count())))
+        if self.control is None:
+            return limits.room(free, self.busy)
+        room = max(0, int(min(free.bit_count(), limits.capacity - self.busy.bit_count())))
+        while room and self._exceeded(self.busy | hostset.lowest(free, room)):
+            room -= 1
+        return room
+
+    def _select(self, job: ManagedJob) -> int:
+        """Return the hosts for a job; 0 if the node selection accepts too few."""
+        if self._selection is None or self._cluster is None:
+            return hostset.lowest(self.free, job.hosts)
+        return self._cluster.select(job, self.free)
 
     # what pybatsim calls --------------------------------------------------------------------------------------------
 
@@ -138,8 +221,13 @@ class AgentScheduler(Scheduler[AgentOptions]):
         ]
         self._lengths = JobLengths(self.bs, platform.fastest_flops)
         self._victims = Victims(self.rule, self.lifecycle, self._lengths)
+        if self._actions or self._selection is not None:
+            self._cluster = Cluster(self.room, Queue(Fcfs()), platform, self._selection, self.transitions)
+            if self._actions:
+                self.control = HostControl(self._cluster, self._actions, self.bs)
         self.limits.begin()
         self.lifecycle.wake_at(self.limits.next_s, self.bs.time())
+        self.lifecycle.wake_at(self._next_tick_s, self.bs.time())
 
     def onJobSubmission(self, job: Job) -> None:
         """A job of the workload waits, unless it can never run."""
@@ -151,6 +239,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
     def onJobCompletion(self, job: Job) -> None:
         """An attempt has ended: the job is over, or waits again."""
         managed, killed = self.lifecycle.ended(job)
+        if self.control is not None:
+            self.control.ended(managed)
         self.busy ^= managed.mask
         self.free |= managed.mask & self._in_service
         self.ends.remove(managed.plan)
@@ -185,9 +275,33 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self._changed = True
         self._in_service = hostset.span(0, self.bs.nb_compute_resources - 1) & ~self.transitions.out
         self.free = self._in_service & ~self.busy
+        if self.control is not None:
+            self.free &= ~self.control.off
         self.ends = Ends()
         for job in self.lifecycle.states.values():
             self._expect_end(job)
+
+    def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
+        """Hosts arrived in a p-state: those that came on are free."""
+        if self.control is None:
+            super().onMachinePStateChanged(nodeid, pstate)
+            return
+        self.lifecycle.news = self._changed = True
+        arrived = self.control.arrived(hostset.span(*nodeid), int(pstate))
+        if self.transitions.arrived(arrived):
+            self.hosts_changed()
+        self.free = self._in_service & ~(self.busy | self.control.off)
+
+    def _tick(self, now_s: float) -> bool:
+        """Ask for the next moment of `every_s` while something is to come; returns whether one begins now."""
+        if self._every_s is None:
+            return False
+        ticked = self._next_tick_s <= now_s + REPORTED_S
+        if ticked:
+            self._next_tick_s = (math.floor((now_s + REPORTED_S) / self._every_s) + 1) * self._every_s
+        if self.to_come:
+            self.lifecycle.wake_at(self._next_tick_s, now_s)
+        return ticked
 
     def onNoMoreEvents(self) -> None:
         """Obey a new limit, and find out whether there is something to decide."""
@@ -198,8 +312,10 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self._follow(self.bs.time())
             changed = True
         self.finished = not (self._unseen or self.lifecycle.live)
+        if self._every_s is not None and not self.finished:
+            changed = self._tick(self.bs.time()) or changed
         if self.finished:
-            self.fits[:] = False
+            self._mask[:] = False
             if self.needs_dynamic_jobs:
                 self.lifecycle.close(True)
         elif changed and not self.lifecycle.pending:
@@ -216,20 +332,24 @@ class AgentScheduler(Scheduler[AgentOptions]):
         busy = self.busy
         excess: list[ManagedJob] = []
         for job in reversed(self.lifecycle.states.values()):
-            if not limits.exceeded(busy):
+            if not self._exceeded(busy):
                 break
             busy ^= job.mask
             excess.insert(0, job)
         for job in excess:
             if not job.dying:
                 took_s = now_s - job.start_s
-                self._victims.killed(job.job, took_s * self._pace(job), took_s)
+                self._victims.killed(job.job, self._ran_s(job, took_s), took_s)
         self.lifecycle.kill(excess)
         self.lifecycle.wake_at(limits.next_s, now_s)
 
-    def _pace(self, job: ManagedJob) -> float:
-        """How many s of work at the fastest speed a running job does in a second."""
-        return min(self._paces[host] for host in hostset.ids(job.mask)) if self._lengths.scales(job.job) else 1.0
+    def _ran_s(self, job: ManagedJob, took_s: float) -> float:
+        """Return the work that a running job has done in `took_s` s, in s at the fastest speed."""
+        if not self._lengths.scales(job.job):
+            return took_s
+        if self.control is not None:
+            return self.control.ran_s(job)
+        return took_s * min(self._paces[host] for host in hostset.ids(job.mask))
 
     def _wait(self, job: ManagedJob) -> None:
         """Put a job at the end of the queue, or reject it if it can never run."""

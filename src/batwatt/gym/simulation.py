@@ -5,15 +5,25 @@ Nothing here knows gymnasium.
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
 from batwatt.engine.bs import Bs
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.gym.episode import Episode
+from batwatt.gym.hosts import host_actions
 from batwatt.gym.scheduler import AgentScheduler
 from batwatt.gym.tally import Tally
 from batwatt.model.record import Record
 from batwatt.model.work import flops_of
-from batwatt.units import microseconds
+from batwatt.units import HOUR_S, microseconds
+
+Floats = NDArray[np.float64]
+STEPS: Final = 4
+"""Default number of steps ahead of the forecasts."""
 
 
 class Simulation:
@@ -25,12 +35,23 @@ class Simulation:
     record: Record
     """What the episode wrote down; set when it is `over`."""
 
-    def __init__(self, episode: Episode) -> None:
+    def __init__(self, episode: Episode, seed: int = 0) -> None:
         self.episode = episode
         self.limits = episode.limits
         settings, inputs = episode.spec.options, episode.inputs
-        options = {"platform": inputs.platform, "victim": settings["victim"]}
-        self.scheduler = AgentScheduler(options, self.limits, settings["queue"], settings["every_event"])
+        options = {name: settings[name] for name in ("victim", "node_selection") if name in settings}
+        options["platform"] = inputs.platform
+        switch, dvfs = (bool(settings.get(name)) for name in ("switch", "dvfs"))
+        self.scheduler = AgentScheduler(
+            options,
+            self.limits,
+            settings["queue"],
+            settings["every_event"],
+            host_actions(inputs.platform, switch, dvfs),
+            settings.get("every_s"),
+        )
+        self.forecasts = episode.forecasts(settings.get("forecast_error", 0.0), seed)
+        self.ahead_s = settings.get("forecast_step_s", HOUR_S) * np.arange(1, settings.get("forecast_steps", STEPS) + 1)
         again = self.scheduler.needs_dynamic_jobs
         self.config = EngineConfig(energy=inputs.platform.has_power, dynamic_jobs=again, profile_reuse=again)
         self.engine = Engine(inputs.platform, inputs.run, self.config, inputs.events)
@@ -38,7 +59,7 @@ class Simulation:
         if "work" in settings["reward"]:
             each = flops_of(inputs.measured, inputs.platform.fastest_flops).tolist()
             flops = dict(zip(episode.horizon.jobs, each, strict=True))
-        self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.horizon, flops)
+        self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.horizon, flops, dvfs)
         self.total = self.tally.total
         self.over = False
         self.now_s = 0.0
@@ -57,9 +78,13 @@ class Simulation:
         if self.over:
             return places
         if not (0 <= action < places and scheduler.fits[action]):
-            action = places if scheduler.can_wait else int(scheduler.fits.argmax())
+            mask = scheduler.mask()
+            if not (places < action < len(mask) and mask[action]):
+                action = places if scheduler.can_wait else int(mask.argmax())
         if action == places:
             scheduler.wait()
+        elif action > places:
+            scheduler.switch(action - places - 1)
         else:
             scheduler.start(action)
         if not scheduler.undecided:
@@ -83,5 +108,15 @@ class Simulation:
         """Energy in J of all hosts until now; at the end, until the last job has ended."""
         if not self.over:
             return self.engine.recorder.energy_at(self.now_s)
-        energies = self.record.consumed_energy.energies
-        return energies[-1] if energies else 0.0
+        rows = self.record.consumed_energy
+        return next(
+            (j for j, kind in zip(reversed(rows.energies), reversed(rows.kinds), strict=True) if kind == "e"), 0.0
+        )
+
+    def value_of(self, signal: str) -> float:
+        """Return the value of `envelope`, `carbon` or `price` now, in its unit."""
+        return float(self.forecasts[signal].at(self.now_s).at(self.now_s))
+
+    def forecast_of(self, signal: str) -> Floats:
+        """Return the forecast of `envelope`, `carbon` or `price` at the times `ahead_s` from now, in its unit."""
+        return np.asarray(self.forecasts[signal].at(self.now_s).at(self.now_s + self.ahead_s), dtype=np.float64)

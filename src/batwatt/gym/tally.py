@@ -33,10 +33,12 @@ class Tally:
     """Sums over the `total` jobs of a workload, from the rows of the record and the decisions of the scheduler.
 
     A job whose work is saved by a victim rule runs in parts: it waits until the first of them, and its run time is that
-    of all parts (`batwatt.results.parts`).
+    of all parts (`batwatt.results.parts`). With `dvfs` a job that reaches its walltime, but would not
+    at full speed, counts as one that was lost.
     """
 
-    def __init__(self, rows: JobRows, horizon: Horizon, flops: Mapping[str, float]) -> None:
+    def __init__(self, rows: JobRows, horizon: Horizon, flops: Mapping[str, float], dvfs: bool = False) -> None:
+        self._dvfs = dvfs
         self._rows = rows
         self._row = 0
         self._horizon = horizon
@@ -121,6 +123,12 @@ class Tally:
 
     def ended(self, job: ManagedJob, end_s: float, completed: bool) -> None:
         """Add a job that ended by itself, with its times as the files have them (`JobRows.times`)."""
+        if self._dvfs and not completed and self._horizon.jobs[job.name].full_s <= job.walltime_s:
+            if job.name not in self._parts:
+                self.waited_s -= job.start_s - job.submit_s
+            self.last_end_s = max(self.last_end_s, end_s)
+            self.unserved_job(job)
+            return
         ran_s, overhead_s, _ = self._last_row(job)
         parts = self._parts.pop(job.name, None)
         if ran_s <= 0.0:
