@@ -1,0 +1,85 @@
+"""Train the agents: `pip install torch stable-baselines3==2.9.2` first, then about ten minutes of a processor a seed.
+
+    python -m papers.gym.train 1 2 3
+
+Writes data/agent-SEED.npz and the learning curves, data/curve-SEED.csv: the mean return of the first days of tuning.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import DummyVecEnv
+
+from papers.gym.agent import HostsEnv, Network, run_day, score
+from papers.gym.cells import TRAINING_DAYS, TUNING_DAYS
+
+DATA = Path(__file__).resolve().parent / "data"
+DECISIONS, ENVIRONMENTS = 150_000, 4
+SETTINGS: dict[str, Any] = {
+    "n_steps": 576, "batch_size": 288, "n_epochs": 8, "gamma": 0.98, "gae_lambda": 0.9, "ent_coef": 0.003,
+    "learning_rate": lambda left: 5e-4 * left, "policy_kwargs": {"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+}  # fmt: skip
+CURVE_DAYS = TUNING_DAYS[:10]
+CURVE_EVERY = 5
+"""Rollouts between two points of a learning curve."""
+
+
+def draw(rng: np.random.Generator) -> int:
+    """Draw the number of a day of training."""
+    return int(rng.choice(TRAINING_DAYS))
+
+
+def network_of(model: PPO) -> Network:
+    """Return the policy network of a model."""
+    policy = model.policy
+    layers = [policy.mlp_extractor.policy_net[0], policy.mlp_extractor.policy_net[2], policy.action_net]
+    return Network([part.detach().numpy().copy() for layer in layers for part in (layer.weight, layer.bias)])
+
+
+class Curve(BaseCallback):
+    """Measure the mean return of the days of the curve."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[dict[str, float]] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        if self.num_timesteps % (CURVE_EVERY * ENVIRONMENTS * SETTINGS["n_steps"]) == 0:
+            self.measure()
+
+    def measure(self) -> None:
+        """Add a point."""
+        rows = [run_day(day, network_of(self.model)) for day in CURVE_DAYS]
+        mean = {name: float(np.mean([row[name] for row in rows])) for name in ("mean_wait_s", "energy_j")}
+        self.rows.append(
+            {"decisions": self.num_timesteps, "return": float(np.mean([score(row) for row in rows])), **mean}
+        )
+        print(self.rows[-1], file=sys.stderr, flush=True)
+
+
+def train(seed: int, decisions: int = DECISIONS) -> None:
+    """Train an agent; write its weights and its learning curve."""
+    torch.set_num_threads(1)
+    envs = DummyVecEnv([lambda: HostsEnv(draw)] * ENVIRONMENTS)
+    model = PPO("MlpPolicy", envs, seed=seed, device="cpu", **SETTINGS)
+    curve = Curve()
+    model.learn(decisions, callback=curve)
+    curve.measure()
+    network_of(model).write(DATA / f"agent-{seed}.npz")
+    pd.DataFrame(curve.rows).to_csv(DATA / f"curve-{seed}.csv", index=False, float_format="%.6g", lineterminator="\n")
+
+
+if __name__ == "__main__":
+    for word in sys.argv[1:]:
+        train(int(word))
