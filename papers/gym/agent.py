@@ -1,6 +1,6 @@
 """What an agent decides every five minutes of a day: how many idle hosts stay on, and how long the others do.
 
-Jobs start by first fit, and hosts are switched by `batwatt.gym.TimeoutPolicy`, whose reserve and timeout the agent
+Jobs start by first fit, and hosts are switched by `TimeoutPolicy`, whose reserve and timeout the agent
 sets. So each timeout for idle hosts is an agent that always decides the same, with no reserve.
 """
 
@@ -14,8 +14,9 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.gym import BatwattEnv, TimeoutPolicy
+from batwatt.gym import BatwattEnv
 from papers.gym.cells import jobs_of, platform
+from papers.gym.timeout import TimeoutPolicy
 
 RESERVES = (0, 1, 2, 3, 4, 6, 8, 12)
 AGENT_TIMEOUTS_S = (0.0, 300.0, 1200.0)
@@ -32,8 +33,6 @@ MEMORY = (0.9, 0.98)
 """Factors by decision of the exponential means of hosts with jobs and of running jobs."""
 WAIT_WEIGHT, ENERGY_WEIGHT = 1.0, 5e-6
 """Weights of mean_wait_s, per s, and of energy_j, per J: a second of mean wait is worth 200 kJ a day."""
-SCALE = 0.02
-"""Factor of rewards for learning."""
 
 
 class HostsEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
@@ -72,7 +71,7 @@ class HostsEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             gained += gain
             self._time_s = info["time_s"]
         self._next_s = (np.floor(self._time_s / DECISION_S) + 1.0) * DECISION_S
-        return self._observed(), gained * SCALE, over, False, info
+        return self._observed(), gained, over, False, info
 
     def _observed(self) -> NDArray[np.float32]:
         layout, seen = self.inner.layout, self._seen

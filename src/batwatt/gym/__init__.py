@@ -52,9 +52,8 @@ with extra("gym"):
 
 from batwatt.gym.columns import OBSERVATIONS, REWARDS
 from batwatt.gym.env import BatwattEnv
-from batwatt.gym.timeout import TimeoutPolicy
 
-__all__ = ["ENVIRONMENT", "OBSERVATIONS", "REWARDS", "BatwattEnv", "TimeoutPolicy"]
+__all__ = ["ENVIRONMENT", "OBSERVATIONS", "REWARDS", "BatwattEnv"]
 
 ENVIRONMENT = "batwatt/Schedule-v0"
 """The name for `gymnasium.make`."""

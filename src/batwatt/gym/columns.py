@@ -133,10 +133,10 @@ def _signal_columns(name: str, column: str, unit: str, scale: float | str, words
     """Declare the present value of a signal, unless it is the envelope, and its forecast; below 0 they are 0."""
     bounded = isinstance(scale, str)
     if name != "envelope":
-        yield Observation(column, unit, f"{words} now", scale, bounded, lambda s: max(0.0, s.value_of(name)),
+        yield Observation(column, unit, f"{words} now", scale, bounded, lambda s: float(s.forecast(name, 0.0)),
                           limit=name)  # fmt: skip
     yield Observation(f"{column}_forecast", unit, f"{words} at each step of the forecast", scale, bounded,
-                      lambda s: np.maximum(s.forecast_of(name), 0.0), limit=name, per="steps")  # fmt: skip
+                      lambda s: s.forecast(name, s.ahead_s), limit=name, per="steps")  # fmt: skip
 
 
 _SIGNAL_COLUMNS = (
@@ -161,7 +161,7 @@ _COLUMNS = (
     Observation("head_shadow_s", "s", "until walltimes end that leave enough hosts for the first waiting job", HOUR_S,
                 False, lambda s: s.scheduler.head_shadow_s()),
     Observation("power_w", "W", "power as the envelope bounds it: full with a job, idle without", "watts", True,
-                lambda s: s.scheduler.power_w),
+                lambda s: s.scheduler.power_w(s.scheduler.busy)),
     Observation("cap_w", "W", "the envelope now", "watts", True, lambda s: s.limits.cap_w, limit="envelope"),
     Observation("next_cap_w", "W", "the envelope after the next change", "watts", True,
                 lambda s: s.limits.next_cap_w, limit="envelope"),

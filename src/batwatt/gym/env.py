@@ -58,8 +58,6 @@ Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generato
 Info = dict[str, Any]
 MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
-MOST_STEPS = 1000
-"""More steps of a forecast than this are taken for a typing error."""
 SCHEDULER = "batwatt.gym"
 """What the metadata of a run name as its scheduler."""
 
@@ -144,7 +142,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         switch=flag,
         dvfs=flag,
         every_s=optional(positive),
-        forecast_steps=partial(whole, low=1, high=MOST_STEPS),
+        forecast_steps=partial(whole, low=1, high=1000),
         forecast_step_s=positive,
         forecast_error=real,
         render_mode=_no_render_mode,
@@ -197,10 +195,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._workloads = workload
         self._places = queue
         self._entries = {"kinds": max(self.platform.kinds) + 1, "steps": forecast_steps}
-        arguments = {
-            name: getattr(self._inputs, name) is not None for name in ("envelope", "capacity", "carbon", "price")
-        }
-        self._columns = self._observations(observation, arguments | {"switch": switch, "dvfs": dvfs})
+        self._columns = self._observations(observation, {"switch": switch, "dvfs": dvfs})
         self._rewards = self._chosen_rewards(reward)
         self._known: dict[int, Episode] = {}
         self._settings = {
@@ -225,11 +220,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._outcome: Outcome | None = None
 
     @property
-    def places(self) -> int:
-        """The number of visible jobs, which is the action that waits."""
-        return self._places
-
-    @property
     def simulation(self) -> Simulation:
         """The present episode. Raises InputError if none has begun."""
         if self._simulation is None:
@@ -238,10 +228,10 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     # what is chosen -------------------------------------------------------------------------------------------------
 
-    def _observations(self, names: Iterable[str], arguments: Mapping[str, bool]) -> list[Observation]:
+    def _observations(self, names: Iterable[str], flags: Mapping[str, bool]) -> list[Observation]:
         columns = [OBSERVATIONS[name] for name in names]
         for column in columns:
-            if column.limit and not arguments[column.limit]:
+            if column.limit and not flags.get(column.limit, getattr(self._inputs, column.limit, None) is not None):
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
             if column.unit == "W":
                 _check_watts(self.platform, f"observation {column.name!r}")

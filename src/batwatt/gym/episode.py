@@ -15,8 +15,6 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.events import refuse_batsim5_events
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle
-from batwatt.scheduling.registry import make
-from batwatt.scheduling.victims import VictimRule
 from batwatt.systems.carbon.forecast import SignalForecast
 
 
@@ -42,8 +40,7 @@ class Episode:
     @classmethod
     def of(cls, spec: RunSpec) -> Episode:
         """Read the inputs of an episode; without a capacity all hosts are there. Raises InputError."""
-        switch, dvfs = (bool(spec.options.get(name)) for name in ("switch", "dvfs"))
-        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None, speeds=dvfs))
+        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None, speeds="dvfs" in spec.options))
         platform, [workload], hosts = inputs.platform, inputs.workloads, len(inputs.platform)
         if not workload.jobs:
             raise InputError(workload.source, "has no job: there is nothing to decide", "give another workload")
@@ -56,7 +53,5 @@ class Episode:
         elif len(machines_of(platform)) < hosts:
             problem = "a capacity counts machines, and here a machine has several hosts"
             raise InputError(platform.source, problem, "give a platform whose hosts are machines")
-        rule: VictimRule = make("victim", spec.options["victim"])
         last_event_s = inputs.events[-1].time_s if inputs.events else 0.0
-        horizon = Horizon.of(inputs, limits, last_event_s, rule.recovery_s, switch, dvfs)
-        return cls(spec, inputs, limits, horizon)
+        return cls(spec, inputs, limits, Horizon.of(inputs, limits, last_event_s, spec.options))

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from batwatt.gym.limits import Limits
 from batwatt.inputs.load import RunInputs
-from batwatt.model.platform import Host
 from batwatt.model.record import NULL_RUNTIME_S
 from batwatt.model.work import run_times_s
 from batwatt.model.workload import LENGTH, RELEASE, merged
 from batwatt.results.slowdowns import BOUND_S
+from batwatt.scheduling.registry import make
+from batwatt.scheduling.victims import VictimRule
 
 
 class JobTimes(NamedTuple):
@@ -46,23 +47,21 @@ class Horizon:
     jobs: Mapping[str, JobTimes]
 
     @classmethod
-    def of(
-        cls,
-        inputs: RunInputs,
-        limits: Limits,
-        last_event_s: float,
-        recovery_s: float,
-        switch: bool = False,
-        dvfs: bool = False,
-    ) -> Horizon:
-        """The horizon of an episode with these inputs, its last external event, and the recovery of its victim rule."""
+    def of(cls, inputs: RunInputs, limits: Limits, last_event_s: float, options: Mapping[str, Any]) -> Horizon:
+        """The horizon of an episode with these inputs, its last external event, and the options of its run."""
         platform, load, run = inputs.platform, inputs.measured, merged(inputs.run)
-        states = [host.compute[-1] if dvfs else host.initial_pstate for host in platform.hosts]
-        slowest = min(host.pstates[state].speed_flops for host, state in zip(platform.hosts, states, strict=True))
-        switch_s = max([_switch_s(host) for host in platform.hosts]) if switch else 0.0
+        slowest = min(
+            host.pstates[host.compute[-1] if "dvfs" in options else host.initial_pstate].speed_flops
+            for host in platform.hosts
+        )
+        rule: VictimRule = make("victim", options["victim"])
+        sleepers = [(host.pstates, host.sleeps[0]) for host in platform.hosts if host.sleeps and "switch" in options]
+        switches_s = [states[way.switch_off].duration_s + states[way.switch_on].duration_s for states, way in sleepers]
         slower = platform.fastest_flops / slowest
         longest_s = [
-            max(run_s, job.raw.get(LENGTH, 0.0) * slower, NULL_RUNTIME_S) + recovery_s * slower + switch_s
+            max(run_s, job.raw.get(LENGTH, 0.0) * slower, NULL_RUNTIME_S)
+            + rule.recovery_s * slower
+            + max(switches_s, default=0.0)
             for job, run_s in zip(run.jobs, np.nan_to_num(run_times_s(run, slowest)).tolist(), strict=True)
         ]
         last_s = max([load.last_submission_s, last_event_s, *limits.changes[-1:]])
@@ -73,10 +72,3 @@ class Horizon:
             shortest_s = min(run_s, math.inf if job.walltime_s is None else job.walltime_s)
             jobs[job.id] = JobTimes(release_s, length_s, max(shortest_s, NULL_RUNTIME_S))
         return cls(end_s, limits.most_w * end_s, len(platform) * end_s, jobs)
-
-
-def _switch_s(host: Host) -> float:
-    """Return how long a host takes to switch off and on, s; 0 if it cannot sleep."""
-    return sum(
-        host.pstates[state].duration_s for sleep in host.sleeps[:1] for state in (sleep.switch_off, sleep.switch_on)
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -13,8 +12,7 @@ from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import NOISE_W, Host, Platform
-from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.cluster import Cluster
 from batwatt.units import REPORTED_S
 
 OFF: Final = "off"
@@ -24,41 +22,29 @@ FASTER: Final = "faster"
 
 
 def host_actions(platform: Platform, switch: bool, dvfs: bool) -> list[tuple[str, int]]:
-    """List the actions on hosts as (verb, kind): of kinds that can sleep, and of kinds with slower p-states.
+    """List the actions on hosts as (verb, kind of hosts).
 
-    Raises InputError if no host has such states, or one begins in a state in which no job runs.
+    Raises InputError if no kind has the p-states for them, or a host begins in a p-state in which no job runs.
     """
-    kinds = _first_of_kinds(platform)
-    if switch or dvfs:
-        for host in platform.hosts:
-            if host.initial_pstate not in host.compute:
-                problem = f"host {host.name!r} begins in p-state {host.initial_pstate}, which runs no job"
-                raise InputError(platform.source, problem, "let it begin in a computation p-state")
-    able = {
-        (OFF, ON): [kind for kind, host in enumerate(kinds) if switch and host.sleeps],
-        (SLOWER, FASTER): [kind for kind, host in enumerate(kinds) if dvfs and len(_levels(host)) > 1],
-    }
-    for (verbs, numbers), wanted, states in zip(
-        able.items(), (switch, dvfs), ("sleep p-state", "slower p-state"), strict=True
-    ):
-        if wanted and not numbers:
-            raise InputError(
-                platform.source, f"no host has a {states} for the actions {' and '.join(verbs)}", "add one"
-            )
-    return [(verb, kind) for verbs, numbers in able.items() for verb in verbs for kind in numbers]
+    actions = []
+    for wanted, verbs in ((switch, (OFF, ON)), (dvfs, (SLOWER, FASTER))):
+        able = [k for k, host in enumerate(_kinds(platform)) if (host.sleeps if OFF in verbs else _levels(host)[1:])]
+        if wanted and not (able and all(_levels(host) for host in platform.hosts)):
+            problem = f"no host has p-states for {' and '.join(verbs)}, or one begins in a p-state without jobs"
+            raise InputError(platform.source, problem, "correct it, or leave these actions out")
+        actions += [(verb, kind) for verb in verbs for kind in able if wanted]
+    return actions
 
 
-def _first_of_kinds(platform: Platform) -> list[Host]:
+def _kinds(platform: Platform) -> list[Host]:
     """Return the first host of each kind."""
-    first: dict[int, Host] = {}
-    for host, kind in zip(platform.hosts, platform.kinds, strict=True):
-        first.setdefault(kind, host)
-    return list(first.values())
+    return [platform.hosts[platform.kinds.index(kind)] for kind in range(max(platform.kinds) + 1)]
 
 
 def _levels(host: Host) -> tuple[int, ...]:
-    """Return the computation p-states from the initial one to the slowest."""
-    return host.compute[host.compute.index(host.initial_pstate) :]
+    """Return the computation p-states from the initial one to the slowest; none if it begins in another p-state."""
+    begin = host.initial_pstate
+    return host.compute[host.compute.index(begin) :] if begin in host.compute else ()
 
 
 def _on_w(host: Host, state: int) -> tuple[float, float]:
@@ -70,24 +56,20 @@ def _on_w(host: Host, state: int) -> tuple[float, float]:
 class HostControl:
     """Switch hosts and change their p-states; sets of hosts are masks, vectors have an entry for each kind (K,).
 
-    `actions` are pairs of a verb and a kind. `idle_since_s` says since when each host is on without a job. A kind is
-    as fast as its initial p-state at most, and all of its hosts that are on have one p-state.
+    `actions` are pairs of a verb and a kind. A kind is as fast as its initial p-state at most, `level` p-states slower
+    now. `idle_since_s` says since when each host is on without a job.
     """
 
     def __init__(self, cluster: Cluster, actions: list[tuple[str, int]], bs: Any) -> None:
         platform = cluster.platform
         assert platform is not None
-        self.cluster, self.actions, self._bs = cluster, actions, bs
-        self._hosts = platform.hosts
-        self._fastest_flops = platform.fastest_flops
-        self._kinds = _first_of_kinds(platform)
-        self.members = [0] * len(self._kinds)
-        for host, kind in enumerate(platform.kinds):
-            self.members[kind] |= 1 << host
+        self.cluster, self.actions, self._bs, self._hosts = cluster, actions, bs, platform.hosts
+        self._kinds = _kinds(platform)
+        numbers = np.array(platform.kinds)
+        self.members = [hostset.of_ids(np.flatnonzero(numbers == kind).tolist()) for kind in range(len(self._kinds))]
         self.level = [0] * len(self._kinds)
         self._changed_s = [-math.inf] * len(self._kinds)
         self.idle_since_s = np.zeros(len(platform))
-        self._progress: dict[str, Progress] = {}
         self._group()
 
     @property
@@ -112,9 +94,7 @@ class HostControl:
             idle_w = max(idle_w, host.pstates[host.sleep_of[state].switch_off].full_w)
         elif self.cluster.switching_on & bit:
             idle_w = max(idle_w, host.pstates[host.sleeps[0].switch_on].full_w)
-        elif not self.cluster.asleep & bit:
-            return _on_w(host, state)
-        return idle_w, idle_w
+        return (idle_w, idle_w) if self.off & bit else _on_w(host, state)
 
     def power_w(self, busy: int) -> float:
         """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
@@ -123,19 +103,19 @@ class HostControl:
             for idle_w, full_w, hosts in self._groups
         )
 
-    def _more_w(self, verb: str, kind: int, busy: int) -> float:
+    def _more_w(self, verb: str, kind: int) -> float:
         """Return how many W more all hosts draw at most once `on` or `faster` is carried out."""
         host, levels, level = self._kinds[kind], _levels(self._kinds[kind]), self.level[kind]
         if verb == ON:
             sleep, present = host.sleeps[0], host.pstates[levels[level]]
             return max(host.pstates[sleep.switch_on].full_w, present.idle_w) - host.pstates[sleep.sleep].idle_w
         before, after = (_on_w(host, levels[one]) for one in (level, level - 1))
-        on = self.members[kind] & ~self.off
-        return (on & ~busy).bit_count() * (after[0] - before[0]) + (on & busy).bit_count() * (after[1] - before[1])
+        idle, busy = ((self.members[kind] & hosts).bit_count() for hosts in (self.cluster.idle, self.cluster.busy))
+        return idle * (after[0] - before[0]) + busy * (after[1] - before[1])
 
     # actions --------------------------------------------------------------------------------------------------------
 
-    def possible(self, free: int, busy: int, slack_w: float, to_come: bool, must_act: bool) -> list[bool]:
+    def possible(self, free: int, slack_w: float, to_come: bool, must_act: bool) -> list[bool]:
         """Return which actions are possible.
 
         `free` hosts are on without a job, `slack_w` is what the envelope leaves in W. Without anything `to_come` no
@@ -147,7 +127,7 @@ class HostControl:
                 flag = to_come and (bool(free & self.members[kind]) if verb == OFF else self._changeable(kind, 1))
             else:
                 flag = self._wakes(kind) > 0 if verb == ON else self._changeable(kind, -1)
-                flag = flag and (must_act or self._more_w(verb, kind, busy) <= slack_w + NOISE_W)
+                flag = flag and (must_act or self._more_w(verb, kind) <= slack_w + NOISE_W)
             flags.append(flag)
         return flags
 
@@ -177,47 +157,19 @@ class HostControl:
             self.cluster.now_s = now_s
             self.cluster.set_pstate(mask, state)
             self._bs.set_resource_state(HostSet(mask), state)
-            for progress, hosts in self._running(mask):
-                progress.done_flops, progress.since_s = progress.done_by(now_s), now_s
-                progress.speed_flops = self.cluster.slowest(hosts)
             self._group()
 
     def arrived(self, mask: int, state: int) -> int:
-        """Note hosts that arrive in a p-state, and return them; those that come on are idle from now.
-
-        Hosts that were sent to another p-state since then are still on their way.
-        """
+        """Note hosts that arrive in a p-state, and return them; others were sent to another p-state since then."""
         mask = hostset.of_ids([host for host in hostset.ids(mask) if self.cluster.pstate[host] == state])
-        self._idle(mask & self.cluster.switching_on)
+        self.idle(mask & self.cluster.switching_on)
         self.cluster.arrived(mask)
         self._group()
         return mask
 
-    def _idle(self, mask: int) -> None:
-        for host in hostset.ids(mask):
-            self.idle_since_s[host] = self._bs.time()
-
-    # jobs -----------------------------------------------------------------------------------------------------------
-
-    def started(self, job: ManagedJob) -> None:
-        """Follow the work of a job that starts."""
-        self._progress[job.job.id] = progress = Progress()
-        progress.begin(job.start_s, self.cluster.slowest(job.mask))
-        progress.whole = job.mask
-
-    def _running(self, mask: int) -> Iterator[tuple[Progress, int]]:
-        for progress in self._progress.values():
-            if progress.whole & mask:
-                yield progress, progress.whole
-
-    def ended(self, job: ManagedJob) -> None:
-        """Note that the hosts of a job are idle from now."""
-        del self._progress[job.job.id]
-        self._idle(job.mask)
-
-    def ran_s(self, job: ManagedJob) -> float:
-        """Return the work that a run has done, in s at the fastest speed."""
-        return self._progress[job.job.id].done_by(self._bs.time()) / self._fastest_flops
+    def idle(self, mask: int) -> None:
+        """Note that hosts are on without a job from now."""
+        self.idle_since_s[hostset.ids(mask)] = self._bs.time()
 
     # what an agent sees ---------------------------------------------------------------------------------------------
 
@@ -233,10 +185,5 @@ class HostControl:
 
     def speeds(self) -> NDArray[np.float64]:
         """Return the speed of each kind as a share of that of its initial p-state, (K,)."""
-        pairs = [(host, _levels(host)) for host in self._kinds]
-        return np.array(
-            [
-                host.pstates[levels[level]].speed_flops / host.pstates[levels[0]].speed_flops
-                for (host, levels), level in zip(pairs, self.level, strict=True)
-            ]
-        )
+        flops = [[host.pstates[state].speed_flops for state in _levels(host)] for host in self._kinds]
+        return np.array([speeds[level] / speeds[0] for speeds, level in zip(flops, self.level, strict=True)])

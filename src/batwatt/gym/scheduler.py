@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from batwatt.gym.hosts import HostControl
+from batwatt.gym.hosts import HostControl, host_actions
 from batwatt.gym.limits import Limits
 from batwatt.gym.queue import NEVER_S, Visible
 from batwatt.gym.tally import Tally
 from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W
 from batwatt.scheduling.base import Job, Scheduler
-from batwatt.scheduling.cluster import Cluster
+from batwatt.scheduling.cluster import Cluster, Progress
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.node_selection import First, NodeSelection
@@ -54,29 +54,23 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     control: HostControl | None = None
 
-    def __init__(
-        self,
-        options: Mapping[str, Any],
-        limits: Limits,
-        places: int,
-        every_event: bool,
-        actions: list[tuple[str, int]] | None = None,
-        every_s: float | None = None,
-    ) -> None:
+    def __init__(self, options: Mapping[str, Any], limits: Limits, settings: Mapping[str, Any]) -> None:
         super().__init__(options)
         selection: NodeSelection = make("node_selection", self.settings.node_selection)
         self._selection = None if type(selection) is First else selection
         self._cluster: Cluster | None = None
-        self._actions = actions or []
-        self._every_s = every_s
-        self._next_tick_s = math.inf if every_s is None else every_s
+        assert self.platform is not None
+        self._actions = host_actions(self.platform, "switch" in settings, "dvfs" in settings)
+        self._every_s: float = settings.get("every_s", math.inf)
+        self._next_tick_s = self._every_s
+        places: int = settings["queue"]
         self.rule: VictimRule = make("victim", self.settings.victim)
         self.limits = limits
         self.queue = Visible(places)
         self.ends = Ends()
         self.undecided = self.finished = False
         self.waiting_hosts = self.busy = self.free = self.room = 0
-        self._every_event = every_event
+        self._every_event: bool = settings["every_event"]
         self._mask = np.zeros(places + 1 + len(self._actions), dtype=np.int8)
         self.fits = self._mask[:places].view(np.bool_)
         self._any_fits = self._changed = False
@@ -109,19 +103,15 @@ class AgentScheduler(Scheduler[AgentOptions]):
         mask[self.queue.places] = self.finished or self.can_wait
         return mask
 
-    @property
-    def power_w(self) -> float:
-        """The power in W as the envelope bounds it."""
-        return self._power_w(self.busy)
-
-    def _power_w(self, busy: int) -> float:
+    def power_w(self, busy: int) -> float:
+        """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
         return self.limits.power_w(busy) if self.control is None else self.control.power_w(busy)
 
     def _exceeded(self, busy: int) -> bool:
         """Whether jobs on the hosts of a mask are more than what may run now."""
         if self.control is None:
             return self.limits.exceeded(busy)
-        return busy.bit_count() > self.limits.capacity or self._power_w(busy) > self.limits.cap_w + NOISE_W
+        return busy.bit_count() > self.limits.capacity or self.power_w(busy) > self.limits.cap_w + NOISE_W
 
     def start(self, place: int) -> None:
         """Start a visible job on the hosts of the node selection; `undecided` if there is more to decide now."""
@@ -132,13 +122,14 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.free ^= job.mask
         self.waiting_hosts -= job.hosts
         self.lifecycle.states[job.job.id] = job
-        self._expect_end(job)
+        if self._cluster is None:
+            self._expect_end(job)
+        else:
+            job.estimate_s, job.plan, self._cluster.now_s = job.walltime_s, Progress(), job.start_s
+            self._cluster.start(job, job.mask)
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
-        if self.control is not None:
-            self.control.started(job)
-        if self._every_s is not None:
-            self.lifecycle.wake_at(self._next_tick_s, job.start_s)
+        self.lifecycle.wake_at(self._next_tick_s, job.start_s)
         self._look()
 
     def switch(self, number: int) -> None:
@@ -181,22 +172,18 @@ class AgentScheduler(Scheduler[AgentOptions]):
         if self.control is not None:
             to_come = self.to_come or bool(self.transitions.away and not self.bs.no_more_external_events)
             must_act = not (self._any_fits or self.can_wait)
-            slack_w = self.limits.cap_w - self.power_w
-            flags = self.control.possible(self.free, self.busy, slack_w, to_come, must_act)
+            slack_w = self.limits.cap_w - self.power_w(self.busy)
+            flags = self.control.possible(self.free, slack_w, to_come, must_act)
             self._mask[self.queue.places + 1 :] = flags
             self.undecided = self.undecided or any(flags)
 
     def _room(self) -> int:
         """Return how many of the free hosts can be given to jobs now; the lowest ids first without a selection."""
         limits, free = self.limits, self.free
-        if not limits.active:
-            return free.bit_count()
-        if self._selection is not None:
-            return max(0, int(min(free.bit_count(), limits.capacity - self.busy.bit_count())))
-        if self.control is None:
-            return limits.room(free, self.busy)
-        room = max(0, int(min(free.bit_count(), limits.capacity - self.busy.bit_count())))
-        while room and self._exceeded(self.busy | hostset.lowest(free, room)):
+        if self._cluster is None:
+            return limits.room(free, self.busy) if limits.active else free.bit_count()
+        room = int(max(0, min(free.bit_count(), limits.capacity - self.busy.bit_count())))
+        while room and self._selection is None and self._exceeded(self.busy | hostset.lowest(free, room)):
             room -= 1
         return room
 
@@ -223,6 +210,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self._victims = Victims(self.rule, self.lifecycle, self._lengths)
         if self._actions or self._selection is not None:
             self._cluster = Cluster(self.room, Queue(Fcfs()), platform, self._selection, self.transitions)
+            self.ends = self._cluster.ends
             if self._actions:
                 self.control = HostControl(self._cluster, self._actions, self.bs)
         self.limits.begin()
@@ -239,11 +227,14 @@ class AgentScheduler(Scheduler[AgentOptions]):
     def onJobCompletion(self, job: Job) -> None:
         """An attempt has ended: the job is over, or waits again."""
         managed, killed = self.lifecycle.ended(job)
-        if self.control is not None:
-            self.control.ended(managed)
         self.busy ^= managed.mask
         self.free |= managed.mask & self._in_service
-        self.ends.remove(managed.plan)
+        if self.control is not None:
+            self.control.idle(managed.mask)
+        if self._cluster is None:
+            self.ends.remove(managed.plan)
+        else:
+            self._cluster.end(managed)
         self._changed = True
         if not killed:
             self.lifecycle.live -= 1
@@ -277,6 +268,9 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.free = self._in_service & ~self.busy
         if self.control is not None:
             self.free &= ~self.control.off
+        if self._cluster is not None:
+            self._cluster.hosts_changed()
+            return
         self.ends = Ends()
         for job in self.lifecycle.states.values():
             self._expect_end(job)
@@ -294,8 +288,6 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     def _tick(self, now_s: float) -> bool:
         """Ask for the next moment of `every_s` while something is to come; returns whether one begins now."""
-        if self._every_s is None:
-            return False
         ticked = self._next_tick_s <= now_s + REPORTED_S
         if ticked:
             self._next_tick_s = (math.floor((now_s + REPORTED_S) / self._every_s) + 1) * self._every_s
@@ -312,7 +304,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self._follow(self.bs.time())
             changed = True
         self.finished = not (self._unseen or self.lifecycle.live)
-        if self._every_s is not None and not self.finished:
+        if self._every_s < math.inf and not self.finished:
             changed = self._tick(self.bs.time()) or changed
         if self.finished:
             self._mask[:] = False
@@ -347,8 +339,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
         """Return the work that a running job has done in `took_s` s, in s at the fastest speed."""
         if not self._lengths.scales(job.job):
             return took_s
-        if self.control is not None:
-            return self.control.ran_s(job)
+        if self._cluster is not None and self.platform is not None:
+            return float(job.plan.done_by(self.bs.time()) / self.platform.fastest_flops)
         return took_s * min(self._paces[host] for host in hostset.ids(job.mask))
 
     def _wait(self, job: ManagedJob) -> None:

@@ -14,7 +14,6 @@ from batwatt.engine.bs import Bs
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.gym.episode import Episode
-from batwatt.gym.hosts import host_actions
 from batwatt.gym.scheduler import AgentScheduler
 from batwatt.gym.tally import Tally
 from batwatt.model.record import Record
@@ -40,16 +39,7 @@ class Simulation:
         self.limits = episode.limits
         settings, inputs = episode.spec.options, episode.inputs
         options = {name: settings[name] for name in ("victim", "node_selection") if name in settings}
-        options["platform"] = inputs.platform
-        switch, dvfs = (bool(settings.get(name)) for name in ("switch", "dvfs"))
-        self.scheduler = AgentScheduler(
-            options,
-            self.limits,
-            settings["queue"],
-            settings["every_event"],
-            host_actions(inputs.platform, switch, dvfs),
-            settings.get("every_s"),
-        )
+        self.scheduler = AgentScheduler(options | {"platform": inputs.platform}, self.limits, settings)
         self.forecasts = episode.forecasts(settings.get("forecast_error", 0.0), seed)
         self.ahead_s = settings.get("forecast_step_s", HOUR_S) * np.arange(1, settings.get("forecast_steps", STEPS) + 1)
         again = self.scheduler.needs_dynamic_jobs
@@ -59,7 +49,8 @@ class Simulation:
         if "work" in settings["reward"]:
             each = flops_of(inputs.measured, inputs.platform.fastest_flops).tolist()
             flops = dict(zip(episode.horizon.jobs, each, strict=True))
-        self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.horizon, flops, dvfs)
+        self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.horizon, flops)
+        self.tally.dvfs = "dvfs" in settings
         self.total = self.tally.total
         self.over = False
         self.now_s = 0.0
@@ -109,14 +100,9 @@ class Simulation:
         if not self.over:
             return self.engine.recorder.energy_at(self.now_s)
         rows = self.record.consumed_energy
-        return next(
-            (j for j, kind in zip(reversed(rows.energies), reversed(rows.kinds), strict=True) if kind == "e"), 0.0
-        )
+        pairs = zip(reversed(rows.energies), reversed(rows.kinds), strict=True)
+        return next((energy_j for energy_j, kind in pairs if kind == "e"), 0.0)
 
-    def value_of(self, signal: str) -> float:
-        """Return the value of `envelope`, `carbon` or `price` now, in its unit."""
-        return float(self.forecasts[signal].at(self.now_s).at(self.now_s))
-
-    def forecast_of(self, signal: str) -> Floats:
-        """Return the forecast of `envelope`, `carbon` or `price` at the times `ahead_s` from now, in its unit."""
-        return np.asarray(self.forecasts[signal].at(self.now_s).at(self.now_s + self.ahead_s), dtype=np.float64)
+    def forecast(self, signal: str, ahead_s: Floats | float) -> Floats:
+        """Return the forecast of `envelope`, `carbon` or `price` at times ahead in s, 0 for now, in its unit; or 0."""
+        return np.maximum(self.forecasts[signal].at(self.now_s).at(self.now_s + ahead_s), 0.0)

@@ -37,8 +37,8 @@ class Tally:
     at full speed, counts as one that was lost.
     """
 
-    def __init__(self, rows: JobRows, horizon: Horizon, flops: Mapping[str, float], dvfs: bool = False) -> None:
-        self._dvfs = dvfs
+    def __init__(self, rows: JobRows, horizon: Horizon, flops: Mapping[str, float]) -> None:
+        self.dvfs = False
         self._rows = rows
         self._row = 0
         self._horizon = horizon
@@ -123,7 +123,7 @@ class Tally:
 
     def ended(self, job: ManagedJob, end_s: float, completed: bool) -> None:
         """Add a job that ended by itself, with its times as the files have them (`JobRows.times`)."""
-        if self._dvfs and not completed and self._horizon.jobs[job.name].full_s <= job.walltime_s:
+        if self.dvfs and not completed and self._horizon.jobs[job.name].full_s <= job.walltime_s:
             if job.name not in self._parts:
                 self.waited_s -= job.start_s - job.submit_s
             self.last_end_s = max(self.last_end_s, end_s)
