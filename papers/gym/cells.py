@@ -23,7 +23,7 @@ SERVERS = Path(__file__).resolve().parents[2] / "platforms" / "grid5000-idle.xml
 """Its first server is Paravance: 69.9 W idle, 200.5 W with a job, 4.5 W asleep, 10 s to switch off, 189 s to boot."""
 SEEDS = (1, 2, 3)
 """Seeds of training: weights, exploration and order of the days."""
-TRAINING_DAYS = range(250)
+TRAINING_DAYS = range(150)
 """Days of training, drawn at random."""
 TUNING_DAYS = range(5_000, 5_030)
 """Days on which weights of the reward and settings were chosen and the learning curve is measured."""
@@ -56,6 +56,7 @@ def jobs_of(day: int) -> Workload:
         draws = rng.uniform(0.0, DAY_S, count)
         rate = 0.55 - 0.45 * np.cos(2.0 * np.pi * (draws - 2 * HOUR_S) / DAY_S)
         times_s += draws[rng.random(count) < rate].tolist()
+    speed_flops = platform().hosts[0].pstates[0].speed_flops
     jobs, profiles = [], {}
     for number, time_s in enumerate(sorted(times_s[:count])):
         run_s = min(LONGEST_S, max(30.0, float(rng.lognormal(np.log(MEDIAN_S), SPREAD))))
@@ -70,5 +71,5 @@ def jobs_of(day: int) -> Workload:
                 "profile": f"p{number}",
             }
         )
-        profiles[f"p{number}"] = {"type": "delay", "delay": round(run_s, 3)}
+        profiles[f"p{number}"] = {"type": "parallel_homogeneous", "cpu": round(run_s, 3) * speed_flops, "com": 0}
     return parse_workload({"nb_res": HOSTS, "jobs": jobs, "profiles": profiles}, "w0", f"day {day}")

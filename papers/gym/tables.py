@@ -1,0 +1,177 @@
+"""Run the held-back days of the study of agents that switch hosts; make the figure and the tables of its page.
+
+python -m papers.gym.tables
+    run the stored agents and all fixed policies on the held-back days (about 5 minutes of a processor)
+python -m papers.gym.tables --check
+    compare the tables with data/held-back.csv
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from batwatt.results import style
+from papers import pages
+from papers.gym.agent import DECISION_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
+from papers.gym.cells import HELD_BACK_DAYS, SEEDS, TIMEOUTS_S
+from papers.pages import markdown, number
+
+HERE = Path(__file__).resolve().parent
+PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
+RUNS = DATA / "held-back.csv"
+MJ = 1e-6
+AGENT, TIMEOUT, RESERVE = "agent", "timeout", "reserve"
+RESERVE_TIMEOUTS_S = (0.0, 300.0, 1200.0)
+T_95 = 2.0227
+"""Quantile 0.975 of Student's t with 39 degrees of freedom."""
+
+
+def policies() -> Iterator[tuple[str, str, Decide, float]]:
+    """List (kind, name, decisions, how often hosts are looked at in s) of what runs on each day."""
+    for seed in SEEDS:
+        yield AGENT, str(seed), Network.read(DATA / f"agent-{seed}.npz"), DECISION_S
+    for timeout_s in TIMEOUTS_S:
+        yield TIMEOUT, f"{timeout_s:g}", always(0, timeout_s), TIMEOUT_EVERY_S
+    for reserve in RESERVES[1:]:
+        for timeout_s in RESERVE_TIMEOUTS_S:
+            yield RESERVE, f"{reserve}, {timeout_s:g}", always(reserve, timeout_s), TIMEOUT_EVERY_S
+
+
+def make() -> None:
+    """Run agents and fixed policies on the held-back days; make the figure and the tables of the page."""
+    rows = []
+    for kind, name, decide, every_s in policies():
+        rows += [{"kind": kind, "name": name, "day": day, **run_day(day, decide, every_s)} for day in HELD_BACK_DAYS]
+        print(kind, name, file=sys.stderr, flush=True)
+    pd.DataFrame(rows).to_csv(RUNS, index=False, lineterminator="\n", float_format="%.10g")
+    style.draw(FIGURE, lambda: chart(pd.read_csv(RUNS, dtype={"name": str})))
+
+
+# comparisons ----------------------------------------------------------------------------------------------------------
+
+
+def by_name(runs: pd.DataFrame, kind: str) -> dict[str, pd.DataFrame]:
+    """Return name -> rows by day of the policies of a kind, the one that waits longest first."""
+    groups = {str(name): rows.set_index("day") for name, rows in runs[runs["kind"] == kind].groupby("name")}
+    return dict(sorted(groups.items(), key=lambda item: -item[1]["mean_wait_s"].mean()))
+
+
+def point(rows: pd.DataFrame) -> tuple[float, float]:
+    """Return mean wait in s and mean energy in J."""
+    return float(rows["mean_wait_s"].mean()), float(rows["energy_j"].mean())
+
+
+def front(groups: dict[str, pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return the policies on the lower convex hull of mean energy over mean wait, the shortest wait first."""
+    hull: list[pd.DataFrame] = []
+    for rows in sorted(groups.values(), key=point):
+        if hull and point(rows)[1] >= point(hull[-1])[1]:
+            continue
+        while len(hull) > 1 and _turns_up(hull[-2], hull[-1], rows):
+            hull.pop()
+        hull.append(rows)
+    return hull
+
+
+def _turns_up(first: pd.DataFrame, middle: pd.DataFrame, last: pd.DataFrame) -> bool:
+    """Return whether the middle point lies on or above the line between the others."""
+    (x0, y0), (x1, y1), (x2, y2) = point(first), point(middle), point(last)
+    return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)
+
+
+def mixture(hull: list[pd.DataFrame], wait_s: float) -> pd.DataFrame | None:
+    """Mix two neighbours of a front so that their mean wait is `wait_s`; None beyond its ends."""
+    for short, long in pairwise(hull):
+        low, high = point(short)[0], point(long)[0]
+        if low <= wait_s <= high:
+            share = (wait_s - low) / (high - low)
+            columns = ["mean_wait_s", "energy_j"]
+            return (1.0 - share) * short[columns] + share * long[columns]
+    return None
+
+
+def interval(values: pd.Series) -> tuple[float, float]:
+    """Return mean and half the width of the 95 % interval by Student's t."""
+    return float(values.mean()), T_95 * float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def agents_table(runs: pd.DataFrame) -> str:
+    """Return the agents, with energies against mixtures of timeouts and of fixed reserves of equal mean wait."""
+    lines = []
+    for name, rows in sorted(by_name(runs, AGENT).items()):
+        wait_s, energy_j = point(rows)
+        line = [name, number(wait_s, 1), number(energy_j * MJ, 2)]
+        for kind in (TIMEOUT, RESERVE):
+            mixed = mixture(front(by_name(runs, kind)), wait_s)
+            if mixed is None:
+                line += [pages.NOTHING, pages.NOTHING]
+                continue
+            mean, half = interval((rows["energy_j"] - mixed["energy_j"]) * MJ)
+            share = 100.0 * mean / (float(mixed["energy_j"].mean()) * MJ)
+            line += [f"{number(mean, 2, signed=True)} ± {number(half, 2)}", number(share, 1, signed=True)]
+        lines.append(line)
+    heads = ["agent", "mean wait, s", "energy, MJ", "against timeouts, MJ", "%", "against fixed reserves, MJ", "%"]
+    return markdown(heads, lines)
+
+
+def fixed_table(runs: pd.DataFrame) -> str:
+    """Return mean wait and energy of the timeouts, and of the fixed reserves on their front."""
+    lines = []
+    for name, rows in by_name(runs, TIMEOUT).items():
+        wait_s, energy_j = point(rows)
+        words = "never" if float(name) >= 1e9 else f"{name} s"
+        lines.append(["0", words, number(wait_s, 1), number(energy_j * MJ, 2)])
+    for rows in reversed(front(by_name(runs, RESERVE))):
+        reserve, _, timeout_s = str(rows["name"].iloc[0]).partition(", ")
+        lines.append([reserve, f"{timeout_s} s", *(number(value, d) for value, d in _shown(rows))])
+    return markdown(["reserve", "timeout", "mean wait, s", "energy, MJ"], lines, texts=2)
+
+
+def _shown(rows: pd.DataFrame) -> list[tuple[float, int]]:
+    wait_s, energy_j = point(rows)
+    return [(wait_s, 1), (energy_j * MJ, 2)]
+
+
+def tables() -> dict[str, str]:
+    """Return every table, from held-back.csv."""
+    runs = pd.read_csv(RUNS, dtype={"name": str})
+    return {"agents": agents_table(runs), "fixed": fixed_table(runs)}
+
+
+def chart(runs: pd.DataFrame) -> Figure:
+    """Draw energy against mean wait on the held-back days, and the learning curves."""
+    figure, [[left, right]] = style.panels_of(
+        style.WIDTH_IN, 3.6, 1, 2, margins_in=(0.42, 0.48), left=0.08, right=0.985, wspace=0.25
+    )
+    for number_, (kind, label) in enumerate(((TIMEOUT, "timeouts"), (RESERVE, "fixed reserve and timeout"))):
+        points = [point(rows) for rows in front(by_name(runs, kind))]
+        left.plot(
+            *zip(*[(x, y * MJ) for x, y in points], strict=True), color=style.PALETTE[number_], marker=".", label=label
+        )
+    for name, rows in by_name(runs, AGENT).items():
+        wait_s, energy_j = point(rows)
+        left.plot(
+            [wait_s], [energy_j * MJ], color=style.PALETTE[2], marker="D", linestyle="", label=f"agent, seed {name}"
+        )
+        curve = pd.read_csv(DATA / f"curve-{name}.csv")
+        right.plot(curve["decisions"] / 1e3, curve["return"], label=f"seed {name}")
+    left.set_xlabel("mean wait (s)")
+    left.set_ylabel("energy (MJ)")
+    right.set_xlabel("decisions (thousands)")
+    right.set_ylabel("mean return of ten days of tuning")
+    for axes in (left, right):
+        style.plain(axes)
+        axes.legend(fontsize=7.0, frameon=False)
+    style.headline(figure, "Agents, timeouts and fixed reserves on 40 held-back days; learning curves", 0.05)
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(pages.main(PAGE, tables, make))

@@ -1,0 +1,238 @@
+"""Hosts that an agent switches and slows down, node selection, forecasts: by hand, and laws on random cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from builders import job, machine, workload_of
+from examples import examples
+from gym_cases import STATE, THREE, platform, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env
+
+from batwatt.errors import InputError
+from batwatt.gym import OBSERVATIONS, BatwattEnv
+from batwatt.model.platform import Host, Platform, PState, Sleep
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+from papers.gym.timeout import NEEDED, TimeoutPolicy
+
+# 30 W idle and 100 W with a job at 10 flop/s, 20 W and 50 W at 5; asleep 2 W, off 40 W for 10 s, on 60 W for 20 s
+STATES = (
+    STATE, PState(5.0, 20.0, 20.0, 50.0), PState(1e-3, 2.0, 2.0, 2.0), PState(0.1, 40.0, 40.0, 40.0),
+    PState(0.05, 60.0, 60.0, 60.0),
+)  # fmt: skip
+TWO = Platform(tuple(Host(i, f"h{i}", STATES, sleeps=(Sleep(2, 3, 4),), has_power=True) for i in range(2)))
+LATE = workload_of(job("a", 0, 1, 100), job("b", 200, 2, 50))
+BOTH = {"mean_wait_s": 1.0, "energy_j": 1.0}
+START, WAIT, OFF, ON, SLOWER, FASTER = range(6)
+
+
+def hosts_env(load, **settings):
+    return BatwattEnv(TWO, load, **{"queue": 1, "reward": BOTH, "switch": True, **settings})
+
+
+def play(env, *actions):
+    """(time, mask, reward) after each action; the last one ends the episode."""
+    env.reset(seed=0)
+    steps = []
+    for index, action in enumerate(actions):
+        _, reward, over, _, info = env.step(action)
+        assert over == (index == len(actions) - 1) and info["action"] == action
+        steps.append((info["time_s"], "".join(map(str, info["action_mask"])), round(reward, 6)))
+    return steps
+
+
+def test_a_host_switched_off_and_on_by_hand():
+    steps = play(hosts_env(LATE), START, OFF, WAIT, WAIT, WAIT, ON, WAIT, START)
+    assert steps == [
+        # masks: start, wait, off, on
+        (0.0, "0110", 0.0),
+        (0.0, "0100", 0.0),
+        # h0 runs a; h1 switches off at 40 W, sleeps at 2 W
+        (10.0, "0101", -10 * (100 + 40)),
+        (100.0, "0111", -90 * (100 + 2)),
+        (200.0, "0111", -100 * (30 + 2)),
+        # nothing is to come: the agent must act
+        (200.0, "0100", 0.0),
+        (220.0, "1000", -20 * (30 + 60) - 20 / 2),
+        (270.0, "0100", -50 * 200),
+    ]  # fmt: skip
+
+
+def test_the_energy_of_the_run_is_the_sum():
+    env = hosts_env(LATE)
+    play(env, START, OFF, WAIT, WAIT, WAIT, ON, WAIT, START)
+    assert env.outcome().figures.metrics["energy_j"] == 1400 + 9180 + 3200 + 1800 + 10000
+
+
+def test_waiting_for_nothing_is_switching_on():
+    env = hosts_env(LATE)
+    env.reset()
+    for action in (START, OFF, WAIT, WAIT, WAIT):
+        env.step(action)
+    env.step(OFF)  # h0: b is to come no more, so that it is what waiting is
+    info = env.step(WAIT)[-1]
+    assert info["action"] in (ON, WAIT) and info["time_s"] == 220.0
+
+
+def test_slower_hosts_by_hand():
+    # work of 100 s: 40 s at 10 flop/s, then 30 s at 5 flop/s, then 45 s at 10 flop/s
+    load = workload_of(
+        job("a", 0, 2, 100, flops=True), job("b", 40, 1, 10, flops=True), job("c", 70, 1, 10, flops=True)
+    )
+    env = hosts_env(load, switch=False, dvfs=True)
+    slower, faster = 2, 3
+    env.reset()
+    times = [env.step(action)[-1]["time_s"] for action in (START, WAIT, slower, WAIT, WAIT, faster, WAIT)]
+    assert times == [0.0, 40.0, 40.0, 40.0, 70.0, 70.0, 70.0]
+    env.step(WAIT)
+    assert env.simulation.now_s == pytest.approx(115.0)
+    # once at a time: not slower and faster again at 40 s
+    assert env.step(slower)[-1]["time_s"] == pytest.approx(115.0)
+
+
+def test_a_job_that_slow_hosts_cut_off_counts_as_lost():
+    # 100 s at full speed, 200 s at half of it: its walltime of 150 s ends it
+    load = workload_of(job("a", 0, 1, 100, 150, flops=True))
+    env = hosts_env(load, switch=False, dvfs=True, reward="mean_wait_s")
+    env.reset()
+    env.step(START)
+    over, total = False, 0.0
+    while not over:
+        _, gain, over, _, info = env.step(2)
+        total += gain
+    assert info["metrics"]["jobs_killed"] == 1 or info["time_s"] == 150.0
+    # the horizon: 200 s of run time at the slowest p-state
+    assert total == pytest.approx(-200.0)
+
+
+def test_an_envelope_bounds_what_is_switched_on():
+    # 90 W: h1 sleeps (2 W) and h0 idles (30 W); booting h1 to 60 W is allowed, with a job on h0 (100 W) it is not
+    cap = Series((0.0,), (159.0,), "power_w")
+    env = hosts_env(workload_of(job("a", 30, 1, 100), job("b", 500, 1, 10)), envelope=cap)
+    env.reset()
+    env.step(OFF)
+    env.step(WAIT)
+    assert env.values and env.simulation.scheduler.power_w(0) == 32.0 and env.action_masks()[ON]
+    env.step(WAIT)
+    assert env.step(START)[-1]["action_mask"][ON] == 0
+    assert env.simulation.scheduler.power_w(env.simulation.scheduler.busy) == 102.0
+
+
+def test_node_selection_takes_the_fastest_hosts():
+    env = BatwattEnv(machine(1, 1), workload_of(job("a", 0, 1, 10)), node_selection="spread", queue=1)
+    play(env, 0)
+    assert rows_of(env)["a"][2] == "0"
+    slow_first = Platform(tuple(Host(i, f"h{i}", (PState(speed),)) for i, speed in enumerate((5.0, 10.0))))
+    env = BatwattEnv(slow_first, workload_of(job("a", 0, 1, 10)), node_selection="fastest", queue=1)
+    play(env, 0)
+    assert rows_of(env)["a"][2] == "1"
+
+
+def test_carbon_price_and_envelope_ahead():
+    signals = {
+        "carbon": SignalIntegral.regular([100.0, 200.0, 300.0]),
+        "price": SignalIntegral.regular([0.1, -0.1, 0.3]),
+        "envelope": Series((0.0, 7200.0), (400.0, 300.0), "power_w"),
+    }
+    columns = [name for name, column in OBSERVATIONS.items() if column.limit in signals]
+    env = BatwattEnv(platform(), THREE, observation=columns, forecast_steps=3, **signals)
+    seen, _ = env.reset()
+    assert {name: np.asarray(value).tolist() for name, value in env.values().items()} == {
+        "cap_w": 400.0, "next_cap_w": 300.0, "cap_w_forecast": [400.0, 300.0, 300.0],
+        "carbon": 100.0, "carbon_forecast": [200.0, 300.0, 300.0], "price": 0.1, "price_forecast": [0.0, 0.3, 0.3],
+    }  # fmt: skip
+    assert seen[env.layout["carbon_forecast"]].tolist() == pytest.approx([0.4, 0.5, 0.5])
+    wrong = BatwattEnv(platform(), THREE, observation=columns, forecast_steps=3, forecast_error=0.2, **signals)
+    forecasts = [wrong.reset(seed=seed)[0].tolist() for seed in (1, 1, 2)]
+    assert forecasts[0] == forecasts[1] != forecasts[2]
+
+
+def test_the_timeout_policy_by_hand():
+    env = hosts_env(LATE, observation=NEEDED, every_s=30.0)
+    env.reset()
+    policy, over, done = TimeoutPolicy(env, 60.0), False, []
+    while not over:
+        action = policy.action()
+        *_, over, _, info = env.step(action)
+        done += [(action, info["time_s"])] * (action in (OFF, ON))
+    # h1 idles from 0 s, h0 from 100 s; seen every 30 s: off at 60 s and 180 s, then b needs both
+    assert done == [(OFF, 60.0), (OFF, 180.0), (ON, 200.0), (ON, 200.0)]
+    assert info["metrics"]["mean_wait_s"] == 20 / 2
+
+
+ROWS = st.lists(
+    st.tuples(st.floats(0, 400), st.integers(1, 6), st.floats(1, 150), st.booleans()), min_size=1, max_size=9
+)
+
+
+@examples(60)
+@given(
+    rows=ROWS, caps=st.lists(st.floats(560, 700), max_size=5), dvfs=st.booleans(), seed=st.integers(0, 99),
+    selection=st.sampled_from(["first", "fewest-watts", "spread"]), every_s=st.sampled_from([None, 45.0]),
+)  # fmt: skip
+def test_laws_of_random_agents(rows, caps, dvfs, seed, selection, every_s):
+    """An episode ends, its actions are possible, and its return is the energy of the run."""
+    load = workload_of(
+        *(job(i, round(at, 3), n, round(run, 3), flops=flops) for i, (at, n, run, flops) in enumerate(rows))
+    )
+    limits = {"envelope": Series(tuple(60.0 * i for i in range(len(caps))), tuple(caps), "power_w")} if caps else {}
+    reward = {"energy_j": 1.0, "mean_wait_s": 1e-15}
+    settings = {"switch": True, "dvfs": dvfs, "every_s": every_s, "node_selection": selection, "queue": 3, **limits}
+    env, rng, total, over = (
+        BatwattEnv(machine(3, 2), load, reward=reward, **settings),
+        np.random.default_rng(seed),
+        0.0,
+        False,
+    )
+    _, info = env.reset(seed=0)
+    while not over:
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        _, gain, over, _, info = env.step(action)
+        assert over or info["action"] == action
+        total += gain
+    unserved = sum(n > 5 for _, n, _, _ in rows) if not caps else math.nan
+    if unserved == 0:
+        assert total == pytest.approx(-info["metrics"]["energy_j"], rel=1e-9)
+
+
+@pytest.mark.parametrize("gap_s", [20.0, 400.0])
+def test_an_agent_that_switches_everything_off_loses(gap_s):
+    """Under the documented weights, against first come first served with all hosts on and with timeouts."""
+    load = workload_of(*(job(i, gap_s * i, 1 + i % 2, 100.0) for i in range(12)))
+    returns = {}
+    for name in ("idle", "on", "timeout"):
+        env = hosts_env(load, observation=NEEDED, every_s=60.0, reward={"mean_wait_s": 1.0, "energy_j": 1e-3})
+        env.reset()
+        policy, over, returns[name] = TimeoutPolicy(env, 60.0 if name == "timeout" else math.inf), False, 0.0
+        while not over:
+            off = env.action_masks()[OFF]
+            action = (OFF if off else WAIT) if name == "idle" else policy.action()
+            _, gain, over, _, _ = env.step(action)
+            returns[name] += gain
+    assert returns["idle"] < min(returns["on"], returns["timeout"])
+
+
+def test_check_env_and_wrong_arguments():
+    columns = [name for name, column in OBSERVATIONS.items() if column.limit in ("", "switch", "dvfs")]
+    check_env(hosts_env(THREE, dvfs=True, observation=columns), skip_render_check=True)
+    for settings, message in (
+        ({"reward": "energy_j"}, "energy is least while all hosts sleep and jobs wait"),
+        ({"platform": platform()}, "no host has p-states for off and on"),
+        ({"platform": platform(), "switch": False, "dvfs": True}, "no host has p-states for slower and faster"),
+        ({"switch": False, "observation": ["idle_s"]}, "observation 'idle_s': needs the argument 'switch'"),
+        ({"observation": ["carbon"]}, "observation 'carbon': needs the argument 'carbon'"),
+        ({"every_s": 0}, "every_s: must be > 0, got 0"),
+        ({"node_selection": "frist"}, "did you mean 'first'?"),
+        ({"forecast_error": -1}, "forecast_error: must be >= 0, got -1"),
+    ):  # fmt: skip
+        with pytest.raises(InputError) as error:
+            BatwattEnv(**{"platform": TWO, "workload": THREE, "reward": BOTH, "switch": True, **settings})
+        assert message in str(error.value) and "\n" not in str(error.value)
