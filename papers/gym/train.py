@@ -112,8 +112,8 @@ def train(seed: int, decisions: int = DECISIONS) -> None:
     envs = DummyVecEnv([RelativeEnv] * ENVIRONMENTS)
     model = PPO("MlpPolicy", envs, seed=seed, device="cpu", **SETTINGS)
     with torch.no_grad():
-        # half of the first decisions are those of the base
-        model.policy.action_net.bias[CHOICES.index(BASE)] = 3.0
+        # a tenth of the first decisions are those of the base
+        model.policy.action_net.bias[CHOICES.index(BASE)] = 1.0
     curve = Curve()
     model.learn(decisions, callback=curve)
     curve.measure()

@@ -50,80 +50,58 @@ def play(env, *actions):
 
 
 def test_a_host_switched_off_and_on_by_hand():
-    steps = play(hosts_env(LATE), START, OFF, WAIT, WAIT, WAIT, ON, WAIT, START)
-    assert steps == [
-        # masks: start, wait, off, on
-        (0.0, "0110", 0.0),
-        (0.0, "0100", 0.0),
-        # h0 runs a; h1 switches off at 40 W, sleeps at 2 W
-        (10.0, "0101", -10 * (100 + 40)),
-        (100.0, "0111", -90 * (100 + 2)),
-        (200.0, "0111", -100 * (30 + 2)),
-        # nothing is to come: the agent must act
-        (200.0, "0100", 0.0),
-        (220.0, "1000", -20 * (30 + 60) - 20 / 2),
-        (270.0, "0100", -50 * 200),
-    ]  # fmt: skip
-
-
-def test_the_energy_of_the_run_is_the_sum():
     env = hosts_env(LATE)
-    play(env, START, OFF, WAIT, WAIT, WAIT, ON, WAIT, START)
-    assert env.outcome().figures.metrics["energy_j"] == 1400 + 9180 + 3200 + 1800 + 10000
+    assert play(env, START, OFF, WAIT, WAIT, ON, START) == [
+        # masks: start, wait, off, on; a delay draws what an idle host draws
+        (0.0, "0110", 0.0),
+        # h1 switches off at 40 W, then sleeps at 2 W
+        (10.0, "0101", -10 * (30 + 40)),
+        (100.0, "0111", -90 * (30 + 2)),
+        # nothing but b is left, so the agent must switch on
+        (200.0, "0001", -100 * (30 + 2)),
+        (220.0, "1000", -20 * (30 + 60) - 20 / 2),
+        (270.0, "0100", -50 * 60),
+    ]  # fmt: skip
+    assert env.outcome().figures.metrics["energy_j"] == 700 + 2880 + 3200 + 1800 + 3000
 
 
 def test_waiting_for_nothing_is_switching_on():
     env = hosts_env(LATE)
     env.reset()
-    for action in (START, OFF, WAIT, WAIT, WAIT):
+    for action in (START, OFF, WAIT, WAIT):
         env.step(action)
-    env.step(OFF)  # h0: b is to come no more, so that it is what waiting is
     info = env.step(WAIT)[-1]
-    assert info["action"] in (ON, WAIT) and info["time_s"] == 220.0
+    assert info["action"] == ON and info["time_s"] == 220.0
 
 
 def test_slower_hosts_by_hand():
-    # work of 100 s: 40 s at 10 flop/s, then 30 s at 5 flop/s, then 45 s at 10 flop/s
-    load = workload_of(
-        job("a", 0, 2, 100, flops=True), job("b", 40, 1, 10, flops=True), job("c", 70, 1, 10, flops=True)
-    )
+    # work of 100 s: 40 s at 10 flop/s, 30 s at 5 flop/s and 45 s at 10 flop/s
+    load = workload_of(job("a", 0, 2, 100, flops=True), *(job(name, at, 1, 10) for name, at in (("b", 40), ("c", 70))))
     env = hosts_env(load, switch=False, dvfs=True)
     slower, faster = 2, 3
     env.reset()
-    times = [env.step(action)[-1]["time_s"] for action in (START, WAIT, slower, WAIT, WAIT, faster, WAIT)]
-    assert times == [0.0, 40.0, 40.0, 40.0, 70.0, 70.0, 70.0]
-    env.step(WAIT)
-    assert env.simulation.now_s == pytest.approx(115.0)
-    # once at a time: not slower and faster again at 40 s
-    assert env.step(slower)[-1]["time_s"] == pytest.approx(115.0)
+    steps = [env.step(action) for action in (START, WAIT, slower, faster)]
+    assert [info["time_s"] for *_, info in steps] == [0.0, 40.0, 70.0, 115.0]
+    # b waits from 40 s on, c from 70 s on
+    assert [gain for _, gain, *_ in steps] == [0.0, -40 * 200, -30 * 100 - 30 / 3, -45 * 200 - 90 / 3]
 
 
 def test_a_job_that_slow_hosts_cut_off_counts_as_lost():
-    # 100 s at full speed, 200 s at half of it: its walltime of 150 s ends it
-    load = workload_of(job("a", 0, 1, 100, 150, flops=True))
-    env = hosts_env(load, switch=False, dvfs=True, reward="mean_wait_s")
-    env.reset()
-    env.step(START)
-    over, total = False, 0.0
-    while not over:
-        _, gain, over, _, info = env.step(2)
-        total += gain
-    assert info["metrics"]["jobs_killed"] == 1 or info["time_s"] == 150.0
-    # the horizon: 200 s of run time at the slowest p-state
-    assert total == pytest.approx(-200.0)
+    # 100 s at full speed, 200 s at half of it: its walltime of 150 s ends it; 200 s is the horizon, too
+    env = hosts_env(workload_of(job("a", 0, 1, 100, 150, True)), switch=False, dvfs=True, reward="mean_wait_s")
+    assert play(env, START, 2)[-1] == (150.0, "0100", -200.0)
 
 
-def test_an_envelope_bounds_what_is_switched_on():
-    # 90 W: h1 sleeps (2 W) and h0 idles (30 W); booting h1 to 60 W is allowed, with a job on h0 (100 W) it is not
-    cap = Series((0.0,), (159.0,), "power_w")
-    env = hosts_env(workload_of(job("a", 30, 1, 100), job("b", 500, 1, 10)), envelope=cap)
+@pytest.mark.parametrize(("cap_w", "time_s"), [(159.0, 140.0), (161.0, 40.0)])
+def test_an_envelope_bounds_what_is_switched_on(cap_w, time_s):
+    # h1 sleeps; with a job on h0 (100 W) and h1 booting (60 W) 160 W: below that a has to end first
+    load = workload_of(job("a", 30, 1, 100), job("b", 500, 1, 10))
+    env = hosts_env(load, envelope=Series((0.0,), (cap_w,), "power_w"))
     env.reset()
-    env.step(OFF)
-    env.step(WAIT)
-    assert env.values and env.simulation.scheduler.power_w(0) == 32.0 and env.action_masks()[ON]
-    env.step(WAIT)
-    assert env.step(START)[-1]["action_mask"][ON] == 0
-    assert env.simulation.scheduler.power_w(env.simulation.scheduler.busy) == 102.0
+    masks = ["".join(map(str, env.step(action)[-1]["action_mask"])) for action in (OFF, WAIT)]
+    assert masks == ["1110", "1111"] and env.simulation.scheduler.power_w(0) == 30.0 + 2.0
+    info = env.step(START)[-1]
+    assert info["time_s"] == time_s and info["action_mask"][ON]
 
 
 def test_node_selection_takes_the_fastest_hosts():
@@ -161,9 +139,9 @@ def test_the_timeout_policy_by_hand():
     policy, over, done = TimeoutPolicy(env, 60.0), False, []
     while not over:
         action = policy.action()
+        done += [(action, env.simulation.now_s)] * (action in (OFF, ON))
         *_, over, _, info = env.step(action)
-        done += [(action, info["time_s"])] * (action in (OFF, ON))
-    # h1 idles from 0 s, h0 from 100 s; seen every 30 s: off at 60 s and 180 s, then b needs both
+    # h1 idles from 0 s, h0 from 100 s; hosts are looked at every 30 s: off at 60 s and 180 s, then b needs both
     assert done == [(OFF, 60.0), (OFF, 180.0), (ON, 200.0), (ON, 200.0)]
     assert info["metrics"]["mean_wait_s"] == 20 / 2
 

@@ -385,7 +385,11 @@ LIMITED = limits_of([400.0, 250.0, 180.0, 300.0], [5, 3, 2, 5])
     [
         {},
         {"queue": 1, "every_event": True},
-        {"observation": [n for n, c in OBSERVATIONS.items() if c.limit in ("", *LIMITED)], "reward": "energy_j", **LIMITED},
+        {
+            "observation": [n for n, c in OBSERVATIONS.items() if c.limit in ("", *LIMITED)],
+            "reward": "energy_j",
+            **LIMITED,
+        },
         {"workload": [SOME, load_of([(0.0, 1, 5.0, None, False)] * 3)]},
         {"workload": lambda rng: load_of([(float(rng.integers(9)), 1, 5.0, None, False)] * 3)},
     ],

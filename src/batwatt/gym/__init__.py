@@ -41,6 +41,8 @@
 11. *Equal runs.* The same workload and the same actions give the same trajectory. Of several workloads, or of a
     function of a random generator, the seed of `reset` decides which comes; `reset(options={"workload": index})` names
     one.
+12. *Hosts.* With `switch` and `dvfs` actions behind action `queue` switch hosts off and on and change their p-states, a
+    node selection chooses hosts, and forecasts tell envelope, carbon and price: docs/reference/gym.md has the rules.
 """
 
 from __future__ import annotations
