@@ -23,7 +23,7 @@ SERVERS = Path(__file__).resolve().parents[2] / "platforms" / "grid5000-idle.xml
 """Its first server is Paravance: 69.9 W idle, 200.5 W with a job, 4.5 W asleep, 10 s to switch off, 189 s to boot."""
 SEEDS = (1, 2, 3)
 """Seeds of training: weights, exploration and order of the days."""
-TRAINING_DAYS = range(150)
+TRAINING_DAYS = range(100)
 """Days of training, drawn at random."""
 TUNING_DAYS = range(5_000, 5_030)
 """Days on which weights of the reward and settings were chosen and the learning curve is measured."""

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from batwatt.results import style
 from papers import pages
-from papers.gym.agent import DECISION_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
+from papers.gym.agent import KEPT_S, LOOK_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
 from papers.gym.cells import HELD_BACK_DAYS, SEEDS, TIMEOUTS_S
 from papers.pages import markdown, number
 
@@ -28,7 +28,6 @@ PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
 RUNS = DATA / "held-back.csv"
 MJ = 1e-6
 AGENT, TIMEOUT, RESERVE = "agent", "timeout", "reserve"
-RESERVE_TIMEOUTS_S = (0.0, 300.0, 1200.0)
 T_95 = 2.0227
 """Quantile 0.975 of Student's t with 39 degrees of freedom."""
 
@@ -36,12 +35,11 @@ T_95 = 2.0227
 def policies() -> Iterator[tuple[str, str, Decide, float]]:
     """List (kind, name, decisions, how often hosts are looked at in s) of what runs on each day."""
     for seed in SEEDS:
-        yield AGENT, str(seed), Network.read(DATA / f"agent-{seed}.npz"), DECISION_S
+        yield AGENT, str(seed), Network.read(DATA / f"agent-{seed}.npz"), LOOK_S
     for timeout_s in TIMEOUTS_S:
         yield TIMEOUT, f"{timeout_s:g}", always(0, timeout_s), TIMEOUT_EVERY_S
     for reserve in RESERVES[1:]:
-        for timeout_s in RESERVE_TIMEOUTS_S:
-            yield RESERVE, f"{reserve}, {timeout_s:g}", always(reserve, timeout_s), TIMEOUT_EVERY_S
+        yield RESERVE, f"{reserve}", always(reserve, KEPT_S), LOOK_S
 
 
 def make() -> None:
@@ -129,14 +127,9 @@ def fixed_table(runs: pd.DataFrame) -> str:
         words = "never" if float(name) >= 1e9 else f"{name} s"
         lines.append(["0", words, number(wait_s, 1), number(energy_j * MJ, 2)])
     for rows in reversed(front(by_name(runs, RESERVE))):
-        reserve, _, timeout_s = str(rows["name"].iloc[0]).partition(", ")
-        lines.append([reserve, f"{timeout_s} s", *(number(value, d) for value, d in _shown(rows))])
+        wait_s, energy_j = point(rows)
+        lines.append([str(rows["name"].iloc[0]), f"{KEPT_S:g} s", number(wait_s, 1), number(energy_j * MJ, 2)])
     return markdown(["reserve", "timeout", "mean wait, s", "energy, MJ"], lines, texts=2)
-
-
-def _shown(rows: pd.DataFrame) -> list[tuple[float, int]]:
-    wait_s, energy_j = point(rows)
-    return [(wait_s, 1), (energy_j * MJ, 2)]
 
 
 def tables() -> dict[str, str]:
@@ -150,7 +143,7 @@ def chart(runs: pd.DataFrame) -> Figure:
     figure, [[left, right]] = style.panels_of(
         style.WIDTH_IN, 3.6, 1, 2, margins_in=(0.42, 0.48), left=0.08, right=0.985, wspace=0.25
     )
-    for number_, (kind, label) in enumerate(((TIMEOUT, "timeouts"), (RESERVE, "fixed reserve and timeout"))):
+    for number_, (kind, label) in enumerate(((TIMEOUT, "timeouts"), (RESERVE, "fixed reserves"))):
         points = [point(rows) for rows in front(by_name(runs, kind))]
         left.plot(
             *zip(*[(x, y * MJ) for x, y in points], strict=True), color=style.PALETTE[number_], marker=".", label=label
