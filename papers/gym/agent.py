@@ -19,8 +19,8 @@ from papers.gym.cells import jobs_of, platform
 from papers.gym.timeout import TimeoutPolicy
 
 RESERVES = (0, 1, 2, 3, 4, 6, 8)
-KEPT_S = 300.0
-CHOICES = tuple((reserve, KEPT_S) for reserve in RESERVES)
+EXCESS_S = 300.0
+CHOICES = tuple((reserve, EXCESS_S) for reserve in RESERVES)
 """What an agent decides: (idle hosts that stay on, timeout in s of the others)."""
 DECISION_S, LOOK_S = 600.0, 300.0
 """How often an agent decides, and how often hosts are looked at beside all events, in s."""

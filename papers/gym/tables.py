@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from batwatt.results import style
 from papers import pages
-from papers.gym.agent import KEPT_S, LOOK_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
+from papers.gym.agent import EXCESS_S, LOOK_S, RESERVES, TIMEOUT_EVERY_S, Decide, Network, always, run_day
 from papers.gym.cells import HELD_BACK_DAYS, SEEDS, TIMEOUTS_S
 from papers.pages import markdown, number
 
@@ -39,7 +39,7 @@ def policies() -> Iterator[tuple[str, str, Decide, float]]:
     for timeout_s in TIMEOUTS_S:
         yield TIMEOUT, f"{timeout_s:g}", always(0, timeout_s), TIMEOUT_EVERY_S
     for reserve in RESERVES[1:]:
-        yield RESERVE, f"{reserve}", always(reserve, KEPT_S), LOOK_S
+        yield RESERVE, f"{reserve}", always(reserve, EXCESS_S), LOOK_S
 
 
 def make() -> None:
@@ -128,7 +128,7 @@ def fixed_table(runs: pd.DataFrame) -> str:
         lines.append(["0", words, number(wait_s, 1), number(energy_j * MJ, 2)])
     for rows in reversed(front(by_name(runs, RESERVE))):
         wait_s, energy_j = point(rows)
-        lines.append([str(rows["name"].iloc[0]), f"{KEPT_S:g} s", number(wait_s, 1), number(energy_j * MJ, 2)])
+        lines.append([str(rows["name"].iloc[0]), f"{EXCESS_S:g} s", number(wait_s, 1), number(energy_j * MJ, 2)])
     return markdown(["reserve", "timeout", "mean wait, s", "energy, MJ"], lines, texts=2)
 
 

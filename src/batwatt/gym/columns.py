@@ -113,9 +113,9 @@ def _control(simulation: Simulation) -> HostControl:
     return control
 
 
-_idle_s = "how long the host of each kind that has been on without a job longest has been so"
+_idle_s = "longest time that a host of each kind has been on without a job"
 _HOST_COLUMNS = (
-    Observation("idle_hosts", "hosts", "hosts of each kind that are on, in service and without a job", "hosts", True,
+    Observation("idle_hosts", "hosts", "hosts of each kind on without a job", "hosts", True,
                 lambda s: _control(s).counts(s.scheduler.free), limit="switch", per="kinds"),
     Observation("asleep_hosts", "hosts", "hosts of each kind that sleep or switch off", "hosts", True,
                 lambda s: _control(s).counts(_control(s).off & ~_control(s).cluster.switching_on), limit="switch",
@@ -124,7 +124,7 @@ _HOST_COLUMNS = (
                 lambda s: _control(s).counts(_control(s).cluster.switching_on), limit="switch", per="kinds"),
     Observation("idle_s", "s", _idle_s, HOUR_S, False, lambda s: _control(s).longest_idle_s(s.scheduler.free),
                 limit="switch", per="kinds"),
-    Observation("speed", "", "speed of each kind as a share of that of its initial p-state", 1.0, True,
+    Observation("speed", "", "speed of each kind / that of its initial p-state", 1.0, True,
                 lambda s: _control(s).speeds(), limit="dvfs", per="kinds"),
 )  # fmt: skip
 
@@ -135,14 +135,14 @@ def _signal_columns(name: str, column: str, unit: str, scale: float | str, words
     if name != "envelope":
         yield Observation(column, unit, f"{words} now", scale, bounded, lambda s: float(s.forecast(name, 0.0)),
                           limit=name)  # fmt: skip
-    yield Observation(f"{column}_forecast", unit, f"{words} at each step of the forecast", scale, bounded,
+    yield Observation(f"{column}_forecast", unit, f"{words} at each step ahead", scale, bounded,
                       lambda s: s.forecast(name, s.ahead_s), limit=name, per="steps")  # fmt: skip
 
 
 _SIGNAL_COLUMNS = (
     *_signal_columns("envelope", "cap_w", "W", "watts", "the envelope"),
     *_signal_columns("carbon", "carbon", "g/kWh", 300.0, "carbon intensity"),
-    *_signal_columns("price", "price", "per kWh", 0.1, "price of energy, 0 if below,"),
+    *_signal_columns("price", "price", "per kWh", 0.1, "energy price, 0 if below,"),
 )
 _COLUMNS = (
     Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
