@@ -1,7 +1,7 @@
 """Run the held-back days of the study of agents that switch hosts; make the figure and the tables of its page.
 
 python -m papers.gym.tables
-    run the stored agents and all fixed policies on the held-back days (about 5 minutes of a processor)
+    run the stored agents and all fixed policies on the held-back days (about ten minutes on two busy processors)
 python -m papers.gym.tables --check
     compare the tables with data/held-back.csv
 """
@@ -148,7 +148,7 @@ def chart(runs: pd.DataFrame) -> Figure:
         left.plot(
             *zip(*[(x, y * MJ) for x, y in points], strict=True), color=style.PALETTE[number_], marker=".", label=label
         )
-    for name, rows in by_name(runs, AGENT).items():
+    for name, rows in sorted(by_name(runs, AGENT).items()):
         wait_s, energy_j = point(rows)
         left.plot(
             [wait_s], [energy_j * MJ], color=style.PALETTE[2], marker="D", linestyle="", label=f"agent, seed {name}"

@@ -1,4 +1,4 @@
-"""Train the agents: `pip install torch stable-baselines3==2.9.2` first, then about ten minutes of a processor a seed.
+"""Train the agents: `pip install torch stable-baselines3==2.9.2` first, then about three minutes of a processor a seed.
 
     python -m papers.gym.train 1 2 3
 

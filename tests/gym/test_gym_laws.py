@@ -378,6 +378,7 @@ def test_an_idle_agent_loses_on_what_is_shipped(hosts, jobs, limits):
 
 SOME = load_of([(5.0 * i, 1 + i % 4, 20.0 + 7 * i, 2.0, i % 2 == 0) for i in range(30)])
 LIMITED = limits_of([400.0, 250.0, 180.0, 300.0], [5, 3, 2, 5])
+SEEN = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *LIMITED)]
 
 
 @pytest.mark.parametrize(
@@ -385,11 +386,7 @@ LIMITED = limits_of([400.0, 250.0, 180.0, 300.0], [5, 3, 2, 5])
     [
         {},
         {"queue": 1, "every_event": True},
-        {
-            "observation": [n for n, c in OBSERVATIONS.items() if c.limit in ("", *LIMITED)],
-            "reward": "energy_j",
-            **LIMITED,
-        },
+        {"observation": SEEN, "reward": "energy_j", **LIMITED},
         {"workload": [SOME, load_of([(0.0, 1, 5.0, None, False)] * 3)]},
         {"workload": lambda rng: load_of([(float(rng.integers(9)), 1, 5.0, None, False)] * 3)},
     ],
