@@ -129,7 +129,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self._cluster.start(job, job.mask)
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
-        self.lifecycle.wake_at(self._next_tick_s, job.start_s)
+        if self._every_s < math.inf:
+            self.lifecycle.wake_at(self._next_tick_s, job.start_s)
         self._look()
 
     def switch(self, number: int) -> None:

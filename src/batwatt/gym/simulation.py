@@ -68,10 +68,9 @@ class Simulation:
         places = scheduler.queue.places
         if self.over:
             return places
-        if not (0 <= action < places and scheduler.fits[action]):
-            mask = scheduler.mask()
-            if not (places < action < len(mask) and mask[action]):
-                action = places if scheduler.can_wait else int(mask.argmax())
+        starts = 0 <= action < places and scheduler.fits[action]
+        if not starts and not (places < action and action in np.flatnonzero(scheduler.mask())):
+            action = places if scheduler.can_wait else int(scheduler.mask().argmax())
         if action == places:
             scheduler.wait()
         elif action > places:
