@@ -180,7 +180,12 @@ def _machines() -> Named:
             "foresight_false_alarms": 0.2,
         },
         "class": {"mapping": "base", "foresight_h": 6, "knowledge": "class"},
-        "estimate": {"mapping": "base", "foresight_h": 6, "knowledge": "estimate"},
+        "estimate": {
+            "mapping": "base",
+            "foresight_h": 6,
+            "knowledge": "exact",
+            "run_times": {"name": "walltime", "otherwise_s": 3600},
+        },
         "exact": {"mapping": "jobsize-order", "foresight_h": 6, "knowledge": "exact"},
         "no knowledge": {"mapping": "base", "knowledge": "none"},
         "preemption": {"preemption": "slowdown", "order": "asc_walltime", "backfilling": "easy"},

@@ -39,7 +39,7 @@ def entries() -> str:
     rows = []
     for entry in sorted(stored, key=lambda entry: (not entry.ranked, entry.records()[-1]["score"])):
         if entry.cells.keys() != benchmark().cells.keys():
-            raise ValueError(f"entry {entry.label!r} has not all cells")
+            sys.exit(f"entry {entry.label!r} has not all cells: run it without --cells")
         total = entry.records()[-1]
         above = total["energy_above_cap_j"] / total["energy_j"]
         rows.append((

@@ -141,8 +141,12 @@ def command(tiny, house):
     policy = house.write(
         "mine.py", f"from batwatt.schedulers.varcap import Varcap\n\n\nclass Mine(Varcap):\n    {'pass'}\n"
     )
-    words = ("--cells", "a/sun-60", "-e", house.out / "b")
-    return policy, lambda *more: house.batwatt("benchmark", *words, *more)
+
+    def run(*more):
+        cells = () if "--check" in more else ("--cells", "a/sun-60")
+        return house.batwatt("benchmark", *cells, "-e", house.out / "b", *more)
+
+    return policy, run
 
 
 def test_command(command, house):
@@ -170,7 +174,10 @@ def test_parts_and_references(command, house):
     assert done.code == 0 and json.loads((house.out / "b_my-policy.json").read_text())["scheduler"] == "powercap"
     done = benchmark()
     assert done.code == 0 and [line.split("\t")[0] for line in done.out.splitlines()] == ["entry", "EASY", "LWW"]
-    assert done.err == "not ranked: EASY: too much energy above the limit\n"
+    assert done.err == (
+        "not ranked: EASY: 40.0% of its energy in a/sun-60 is above the limit; "
+        "let it follow the limit, as with the option response\n"
+    )
 
 
 @pytest.mark.parametrize(("text", "line"), [("class Mine(", "be loaded: SyntaxError"), ("", "no class Mine")])
@@ -188,6 +195,7 @@ def test_bad_words(command, house):
         ("-s", "varcap", "--cells", "sitee"): "no cell or log 'sitee'; known: a, a/sun-60,",
         ("-s", "varcap", "-o", '{"run_times": "exact"}'): "an entry may not know run times",
         ("--check", house.write("x.json", '{"label": 1}')): "is no entry of a benchmark",
+        ("--check", "x.json", "-s", "varcap"): "--check: runs the entry's own scheduler, options and cells",
     }.items():
         done = benchmark(*words)
         assert done.code == 2 and line in done.line
@@ -198,3 +206,20 @@ def test_the_page_has_the_stored_entries():
     import benchmark as page
 
     assert page.pages.fill(page.PAGE, page.tables(), check=True) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"victim": "migrate"}, "option 'victim': 'migrate' saves work in no time"),
+        (
+            {"victim": {"name": "checkpoint", "recovery_s": 0}},
+            "option 'recovery_s': must be >= 60 s in an entry, got 0",
+        ),
+        ({"checkpoint_s": 59.9}, "option 'checkpoint_s': must be >= 60 s in an entry, got 59.9"),
+        ({"work_estimate": "exact"}, "option 'work_estimate': an entry may not know run times"),
+    ],
+)
+def test_options_against_the_rules(options, problem):
+    with pytest.raises(InputError, match=problem):
+        entry_of(None, "powercap", options).case()

@@ -37,6 +37,8 @@ from batwatt.units import DAY_S
 Row = Mapping[str, float]
 COUNTS, MEANS = ("jobs_lost", "jobs_rejected"), ("finished_work_fraction", "energy_j", "energy_above_cap_j")
 _REFERENCE = "reference of the score"
+LEAST_S = 60.0
+"""Least time in s of a checkpoint and of a recovery in an entry."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,18 @@ class Entry:
         estimate = options.get("run_times", "walltime")
         if (estimate.get("name") if isinstance(estimate, dict) else estimate) in ("exact", None):
             raise InputError("option 'run_times'", "an entry may not know run times", "choose walltime")
+        _check_rules(options)
         return Case(kind, options, self.limit)
+
+    @property
+    def most_above(self) -> tuple[float, str]:
+        """The largest share of energy above the limit, and its cell; more than `Benchmark.above` is not ranked."""
+        return max((row["energy_above_cap_j"] / (row["energy_j"] or 1.0), row["cell"]) for row in self.records()[:-1])
 
     @property
     def ranked(self) -> bool:
         """Whether in no cell more energy is above the limit than is allowed."""
-        return all(row["energy_above_cap_j"] <= benchmark().above * row["energy_j"] for row in self.records()[:-1])
+        return self.most_above[0] <= benchmark().above
 
     def records(self) -> list[dict[str, Any]]:
         """Return a row for each cell and one for all: score, lost and rejected jobs, means of windows, energy in J."""
@@ -108,6 +116,19 @@ class Entry:
                 for name in (name for name, value in row.items() if value != rerun.get(name)):
                     text = f"{name} is {rerun.get(name)!r}, and {row[name]!r} in the entry, of batwatt {self.batwatt}"
                     raise BatwattError(f"cell {cell}, window {number}: {text}")
+
+
+def _check_rules(options: Mapping[str, Any]) -> None:
+    """Raise InputError for options against the rules of docs/reference/benchmark.md."""
+    victim = options.get("victim")
+    parts = victim if isinstance(victim, dict) else {"name": victim}
+    if parts.get("name") == "migrate":
+        raise InputError("option 'victim'", "'migrate' saves work in no time", "choose checkpoint, of 60 s or more")
+    for name, value in (*options.items(), *parts.items()):
+        if name in ("checkpoint_s", "recovery_s") and isinstance(value, int | float) and value < LEAST_S:
+            raise InputError(f"option {name!r}", f"must be >= {LEAST_S:g} s in an entry, got {value!r}", "correct it")
+    if options.get("work_estimate") == "exact":
+        raise InputError("option 'work_estimate'", "an entry may not know run times", "choose walltime or learned")
 
 
 def entry_of(policy: Path | None, scheduler: str | None, options: Mapping[str, Any], old: Entry | None = None) -> Entry:

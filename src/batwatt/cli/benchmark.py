@@ -11,7 +11,7 @@ import typer
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import OptionsJson, Prefix, complete_scheduler
 from batwatt.cli.printing import below, counting_bar, note, show_table, tabular
-from batwatt.errors import printable
+from batwatt.errors import InputError, printable
 from batwatt.files import check_place
 
 _option = typer.Option
@@ -28,7 +28,9 @@ def benchmark_command(
     cells: Annotated[str, _option("--cells", help="Cells or logs: google/sun-50,site.", show_default="all")] = "",
     jobs: Annotated[int, _option("-j", "--jobs", min=1, help="Processes.")] = 1,
     export: Prefix = Path("out/benchmark"),
-    check: Annotated[Path | None, _option("--check", help="Entry to run again: no figure may differ.")] = None,
+    check: Annotated[
+        Path | None, _option("--check", help="Entry to run again, as it is: no figure may differ.")
+    ] = None,
 ) -> None:
     """Score a policy on the frozen cells of the benchmark, job logs x limits of power, against EASY without a limit.
 
@@ -43,6 +45,8 @@ def benchmark_command(
     from batwatt.results.tables import Column
 
     check_place(export, "--export")
+    if check is not None and (scheduler or cells or options != "{}"):
+        raise InputError("--check", "runs the entry's own scheduler, options and cells", "leave out -s, -o and --cells")
     names = cells_of([name.strip() for name in cells.split(",") if name.strip()])
     old = None if check is None else Entry.read(check)
     entries = [entry_of(policy, scheduler, read_options(options), old)] if policy or scheduler or old else references()
@@ -58,7 +62,10 @@ def benchmark_command(
         records = records_of(result.records())
         rows += records if key == "cell" else [{"entry": result.label, **records[-1]}]
         if not result.ranked:
-            note(f"not ranked: {printable(result.label)}: too much energy above the limit")
+            share, cell = result.most_above
+            problem = f"{share:.1%} of its energy in {cell} is above the limit"
+            hint = "let it follow the limit, as with the option response"
+            note(f"not ranked: {printable(result.label)}: {problem}; {hint}")
     figures = figures_of(("score", "score_se", *COUNTS, *MEANS))
     show_table([Column(key, key, [row[key] for row in rows]), *columns_of(figures, rows)], rows)
     if old is not None:
