@@ -21,8 +21,8 @@ def plain_place(fleet, task, low, high, upwards):
     full = [time for time, count, limit in known if NOW_S <= time < end_s and count + task.width > limit]
     order = range(low, high) if upwards else range(high - 1, low - 1, -1)
     if task.machines:
-        whole = [m for m in order if fleet.whole[m]]
-        return None if full or len(whole) < task.machines else whole[: task.machines]
+        whole = [m for m in order if fleet.whole[m] and (not full or fleet.until_s[m] > full[-1])]
+        return None if (full and task.machines > 1) or len(whole) < task.machines else whole[: task.machines]
     for m in order:
         room = fleet.usable[m] and fleet.free[m] >= task.hosts and fleet.memory[m] >= task.memory
         if room and (not full or fleet.until_s[m] > full[-1]):

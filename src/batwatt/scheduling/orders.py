@@ -19,15 +19,11 @@ from batwatt.scheduling.registry import register
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What an order sees when it is asked for all jobs: vectors in s, s and hosts. No walltime: infinite.
-
-    `plan` is what the system keeps of a single job.
-    """
+    """What an order sees when it is asked for all jobs: vectors in s, s and hosts. No walltime: infinite."""
 
     submit_s: Any
     walltime_s: Any
     hosts: Any
-    plan: Any = None
 
 
 Jobs = Any

@@ -16,7 +16,7 @@ import numpy as np
 
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.orders import Columns, Order
+from batwatt.scheduling.orders import Order
 
 LONG: Final = 48 if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
@@ -75,11 +75,6 @@ class Ages:
         return aged
 
 
-def _seen(job: ManagedJob) -> Columns:
-    """Return a job as orders see it: its estimate is the walltime."""
-    return Columns(job.submit_s, job.estimate_s, job.hosts, job.plan)
-
-
 class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the lower number.
 
@@ -109,7 +104,10 @@ class Queue:
     def add(self, row: ManagedJob) -> None:
         """Put a job in the queue."""
         if self.time_invariant:
-            row.sort_key = (float(self._order.key(_seen(row), 0.0)), row.submit_s, row.number)
+            # an order sees the estimate as the walltime
+            walltime_s, row.walltime_s = row.walltime_s, row.estimate_s
+            row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.number)
+            row.walltime_s = walltime_s
         else:
             row.sort_key = (0.0, 0.0, row.number)
             self._boxes.add(row, (row.submit_s, row.estimate_s, row.hosts, row.hosts, row.submit_s, row.number))

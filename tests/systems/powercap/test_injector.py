@@ -105,7 +105,7 @@ def test_an_exact_estimate_of_what_only_a_real_batsim_runs_is_the_walltime():
         profile, profile_dict = "p", {"type": "parallel_homogeneous", "cpu": 5, "com": 1}
 
     class Run:
-        job, mask, hosts, walltime_s = Communicating, 1, 1, 30.0
+        job, mask, hosts, walltime_s, estimate_s = Communicating, 1, 1, 30.0, 30.0
 
     assert scheduler._work_flops(Run) == 300.0
 
