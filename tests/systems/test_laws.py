@@ -320,7 +320,7 @@ def test_an_envelope_told_by_events_gives_the_same_result(case):
 @given(case=varcap("longshort"))
 def test_longshort_never_kills_long_jobs(case):
     options = case.options
-    leave_out(case, "until_s", "knowledge", "preemption")
+    leave_out(case, "until_s", "knowledge", "preemption", "run_times")
     options["stable"] = int(min(*case.capacity.values, options.get("stable", MACHINES), MACHINES))
     run = case.run()
     for attempt in run.ran:
