@@ -66,13 +66,17 @@ def test_the_shortest_first_by_each_estimate(name, run_times, x_s, y_s):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_estimate_that_is_outrun_doubles(name):
-    """The job a is expected to end at 31 s, then at 41, 61, 101 and 181 s: W gets its hosts then, and s ends before."""
+    """The job a is expected to end at 31 s, then at 41, 61, 101 and 181 s: W gets its hosts then.
+
+    At 62 s it is 101 s, before which s does not end; at 102 s it is 181 s.
+    """
     jobs = (
         of("u", "p", 0, 1, 10, 200), of("u", "q", 10, 1, 10, 200), of("u", "a", 21, 1, 100, 200),
-        of("w", "W", 25, 2, 10, 20), of("w", "s", 26, 1, 5, 50), of("w", "t", 102, 1, 5, 50),
+        of("w", "W", 25, 2, 10, 20), of("w", "s", 26, 1, 5, 50), of("w", "r", 62, 1, 5, 50),
+        of("w", "t", 102, 1, 5, 50),
     )  # fmt: skip
     begun = played(name, 2, *jobs, order="fcfs", backfilling="easy", run_times="recent")
-    assert begun == {"p": 0.0, "q": 10.0, "a": 21.0, "W": 121.0, "s": 102.0, "t": 107.0}
+    assert begun == {"p": 0.0, "q": 10.0, "a": 21.0, "W": 121.0, "s": 102.0, "r": 107.0, "t": 112.0}
 
 
 @pytest.mark.parametrize("name", NAMES)

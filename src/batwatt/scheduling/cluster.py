@@ -212,13 +212,14 @@ class Cluster:
         return self._tickets[job.number][0]
 
     def correct_ends(self) -> None:
-        """Expect jobs that have outrun their estimates to end at their bounds, or now."""
+        """Double the estimates that are outrun, up to their bounds; no job is expected to end before now."""
         if not self.ends.rows or self.ends.rows[0][0] >= self.now_s:
             return
         for job in self.running.values():
             end_s, _, hosts = self._tickets[job.number]
             if end_s < self.now_s:
-                self._expect(job, max(self.now_s, microseconds(job.start_s + job.bound_s)), hosts)
+                job.double_estimate(self.now_s - job.start_s)
+                self._expect(job, max(self.now_s, microseconds(job.start_s + job.estimate_s)), hosts)
 
     def slowest(self, mask: int) -> float:
         """Speed in flop/s of the slowest host of a set, which rules a parallel job."""

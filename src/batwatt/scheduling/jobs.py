@@ -118,12 +118,14 @@ class ManagedJob:
         return self.start_s + (length_s - (self.length_s - self.left_s)) / self.pace
 
     def expected_end_s(self, now_s: float) -> float:
-        """Return when its run is expected to end, not before now; outrun estimates double, up to the bound."""
-        end_s = self.ends_s(self.estimate_s)
-        while end_s < now_s and self.estimate_s < self.bound_s:
+        """Return when its run is expected to end, not before now; an estimate that is outrun doubles."""
+        self.double_estimate(self.done_s(now_s))
+        return max(now_s, self.ends_s(self.estimate_s))
+
+    def double_estimate(self, done_s: float) -> None:
+        """Double the estimate until it is not below what is done of the job, in s, or reaches the bound."""
+        while self.estimate_s < done_s and self.estimate_s < self.bound_s:
             self.estimate_s = min(2.0 * self.estimate_s, self.bound_s)
-            end_s = self.ends_s(self.estimate_s)
-        return max(now_s, end_s)
 
     def work(self, now_s: float) -> float:
         """Return the core seconds that are lost if it is killed."""
