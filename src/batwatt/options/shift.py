@@ -17,8 +17,8 @@ from batwatt.errors import InputError
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.work import run_times_s
-from batwatt.model.workload import ESTIMATE, Workload
-from batwatt.scheduling.job_lengths import number_in
+from batwatt.model.workload import Workload
+from batwatt.scheduling.job_lengths import request_s
 from batwatt.scheduling.options import WAIT_H, WaitHours
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 from batwatt.systems.carbon.forecast import SignalForecast
@@ -58,18 +58,17 @@ def held_until(
     A job whose length is not known, or longer than the signal is, is not held. The mean length of a class is that of
     its jobs submitted so far. Estimates other than the exact ones take the requests for lengths.
     """
-    chosen = shift_of(choice)
-    policy = policy_named(chosen.name, _WHERE, suspending=False)
+    shift = shift_of(choice)
+    policy = policy_named(shift.name, _WHERE, suspending=False)
     if policy.interrupting:
         problem = f"the policy {policy.name!r} suspends jobs, which only the scheduler 'carbon' does"
         raise InputError(_WHERE, problem, "choose one that does not, such as waiting or oracle")
-    lengths = run_times_s(workload, speed_flops).tolist()
-    if not isinstance(run_times, ExactRunTimes | None):
-        lengths = [
-            job.walltime_s or number_in(job.raw, ESTIMATE, math.inf, job.id, zero=False) for job in workload.jobs
-        ]
-    forecast = SignalForecast(signal, chosen.forecast_error, chosen.forecast_seed, chosen.forecast_sure_h)
-    found: dict[str, float] = {}
+    if isinstance(run_times, ExactRunTimes | None):
+        lengths = run_times_s(workload, speed_flops).tolist()
+    else:
+        lengths = [request_s(job.walltime_s, job.raw, job.id) for job in workload.jobs]
+    forecast = SignalForecast(signal, shift.forecast_error, shift.forecast_seed, shift.forecast_sure_h)
+    begins_s: dict[str, float] = {}
     sums = {True: (0.0, 0), False: (0.0, 0)}
     for job, length_s in sorted(zip(workload.jobs, lengths, strict=True), key=lambda pair: pair[0].submit_time_s):
         if not 0.0 < length_s < math.inf:
@@ -77,8 +76,8 @@ def held_until(
         alone = ShiftJob(job.id, job.submit_time_s, constant(length_s, 1.0))
         short = is_short(alone)
         total, count = sums[short] = sums[short][0] + length_s, sums[short][1] + 1
-        window = by_class(alone, chosen.wait_h)
+        window = by_class(alone, shift.wait_h)
         if window.latest_s + max(length_s, total / count) > signal.end_s:
             continue
-        found[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), Known(total / count))[0][0]
-    return found
+        begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), Known(total / count))[0][0]
+    return begins_s

@@ -9,7 +9,7 @@ from typing import Any
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.model.workload import LENGTH, RELEASE, Delay, Parallel
+from batwatt.model.workload import ESTIMATE, LENGTH, RELEASE, Delay, Parallel
 from batwatt.protocol.workload4 import parse_profile
 from batwatt.scheduling.lifecycle import Job
 from batwatt.units import LAG_S, number_text
@@ -117,6 +117,17 @@ class JobLengths:
         # the job that comes of it does not carry its profile
         self._lengths[workload, name, job.requested_resources] = length_s
         return name
+
+
+def request_s(walltime_s: float | None, raw: Mapping[str, Any] | None, job_id: str) -> float:
+    """Return the run time that a user requested in s: the walltime, else `estimate_s`; infinite without either."""
+    estimate_s = number_in(raw or {}, ESTIMATE, math.inf, job_id, zero=False)
+    return float(walltime_s) if walltime_s is not None and walltime_s > 0 else estimate_s
+
+
+def text_in(raw: Mapping[str, Any] | None, *names: str) -> str:
+    """Return the first text among some fields of a job, such as its user; empty without one."""
+    return next((str(raw[name]) for name in names if raw.get(name) not in (None, "")), "") if raw else ""
 
 
 def number_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str, *, zero: bool) -> float:

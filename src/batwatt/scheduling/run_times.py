@@ -9,26 +9,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.workload import ESTIMATE
-from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.job_lengths import JobLengths, request_s, text_in
 from batwatt.scheduling.lifecycle import Job
 from batwatt.scheduling.registry import register
 
 LEAST_S: Final = 1.0
 """Least estimate in s of a prediction: logarithms and ratios need one."""
-
-
-def request_s(job: Job) -> float:
-    """Return the run time that the user requested in s: the walltime, else `estimate_s`; infinite without either."""
-    if job.requested_time is not None and job.requested_time > 0:
-        return float(job.requested_time)
-    return number_in(job.json_dict or {}, ESTIMATE, math.inf, job.id, zero=False)
 
 
 class Estimate(NamedTuple):
@@ -79,7 +71,7 @@ class Walltime(RunTimes):
 
     def bound_s(self, job: Job) -> float:
         """Return the request of a job in s. Raises InputError without one."""
-        bound_s = request_s(job)
+        bound_s = request_s(job.requested_time, job.json_dict, job.id)
         if bound_s < math.inf:
             return bound_s
         if self._otherwise_s is None:
@@ -124,11 +116,6 @@ class PredictedRunTimes(Walltime):
         """Learn from a job that has run for `run_s` s."""
 
 
-def _label(raw: Mapping[str, Any] | None, name: str) -> str:
-    """Return the user or the queue of a job; empty if unknown."""
-    return str((raw or {}).get(name, ""))
-
-
 @register("run_times", "doubling")
 class Doubling(Walltime):
     """The same `first_s` for each job, at most its request; it doubles when it is outrun, so that long runs show.
@@ -164,7 +151,7 @@ class Recent(PredictedRunTimes):
 
     def facts(self, job: Job, bound_s: float) -> str:
         """See `PredictedRunTimes`: the user."""
-        return _label(job.json_dict, "user")
+        return text_in(job.json_dict, "user")
 
     def predict(self, facts: str) -> float:
         """See `PredictedRunTimes`."""
@@ -214,7 +201,7 @@ class Regression(PredictedRunTimes):
         """See `PredictedRunTimes`."""
         raw = job.json_dict
         columns = (1.0, math.log(bound_s), math.log(job.requested_resources))
-        return Traits(_label(raw, "user"), _label(raw, "queue"), columns)
+        return Traits(text_in(raw, "user"), text_in(raw, "queue"), columns)
 
     def _row(self, facts: Traits) -> Any:
         """Return the regressors of a job: logarithms, those of its user and queue as differences to all jobs."""

@@ -24,8 +24,9 @@ from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.work import run_times_s
-from batwatt.model.workload import ESTIMATE, RELEASE, Workload
+from batwatt.model.workload import RELEASE, Workload
 from batwatt.protocol.workload4 import parse_workload
+from batwatt.scheduling.job_lengths import request_s
 from batwatt.study.spec import canonical
 from batwatt.study.yaml_model import Declared, read_declared
 from batwatt.units import DAY_S
@@ -33,7 +34,7 @@ from batwatt.units import DAY_S
 DECLARED = Path(__file__).with_name("benchmark_v1.yaml")
 REQUESTS = (1.2, 4.0)
 """Bounds of walltime / run time, drawn uniformly for jobs without a request."""
-LEAST_S = 60.0
+MARGIN_S = 60.0
 """Time in s by which a walltime exceeds the run time at least: no job is cut off at full speed."""
 
 
@@ -94,11 +95,12 @@ class Benchmark(Declared):
             if RELEASE in job.raw:
                 continue
             run_s = round(float(length_s), 3)
-            request_s = job.walltime_s or job.raw.get(ESTIMATE) or math.ceil(factor * run_s)
+            requested_s = request_s(job.walltime_s, job.raw, job.id)
+            walltime_s = requested_s if requested_s < math.inf else math.ceil(factor * run_s)
             submit_s = round(job.submit_time_s - begin_s + log.thirds * (number % 3) * DAY_S, 3)
             row = {"id": job.name, "subtime": submit_s, "res": job.hosts, "profile": f"p{job.name}"}
             row |= {"user": job.raw["user"]} if job.raw.get("user") else {}
-            rows.append({**row, "walltime": max(float(request_s), run_s + LEAST_S)})
+            rows.append({**row, "walltime": max(float(walltime_s), run_s + MARGIN_S)})
             profiles[f"p{job.name}"] = {"type": "delay", "delay": run_s}
         rows.sort(key=lambda row: (row["subtime"], row["id"]))
         return {"nb_res": log.hosts, "jobs": rows, "profiles": profiles}

@@ -17,10 +17,9 @@ from batwatt.checks import shown_json
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import machine_of
-from batwatt.model.workload import ESTIMATE
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Start
-from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.job_lengths import JobLengths, request_s, text_in
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.transitions import outage
@@ -84,7 +83,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         self._changed = True
         now_s, raw = self.bs.time(), job.json_dict or {}
         self.fairshare.advance(now_s)
-        partition, qos = self._partition_of(raw), _text(raw, "qos")
+        partition, qos = self._partition_of(raw), text_in(raw, "qos")
         if partition is None:
             self.lifecycle.reject([job], "as their partition is not one of the option partitions")
             return
@@ -94,8 +93,8 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         self._count += 1
         state = ManagedJob(self._count, job)
         nodes = -(-state.hosts // self._cores)
-        limit_s = number_in(raw, ESTIMATE, partition.max_time_s, job.id, zero=False)
-        limit_s = state.walltime_s if state.walltime_s < math.inf else limit_s
+        limit_s = request_s(job.requested_time, raw, job.id)
+        limit_s = limit_s if limit_s < math.inf else partition.max_time_s
         state.assumed_s = whole_minutes(limit_s) if limit_s < math.inf else UNLIMITED_S
         over = self._limit_exceeded(state, nodes, partition)
         if over:
@@ -103,8 +102,8 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
             return
         if self.run_times is not None:
             state.assumed_s = whole_minutes(self.run_times.estimate(job).expected_s)
-        user = _text(raw, "user")
-        charged = user if self.settings.fairshare_by == "user" else _text(raw, "account", "group")
+        user = text_in(raw, "user")
+        charged = user if self.settings.fairshare_by == "user" else text_in(raw, "account", "group")
         urgency = self._qos[qos] / (max(self._qos.values()) or 1) if qos in self._qos else 0.0
         fixed = self.multifactor.fixed(nodes, state.hosts, partition, urgency)
         state.plan = standing = Standing(partition, user, charged, fixed)
@@ -119,7 +118,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         """Return the partition of a job with these fields; None if there is none of its name."""
         if self.settings.partitions is None:
             return self._usual
-        name = _text(raw, "partition", "queue")
+        name = text_in(raw, "partition", "queue")
         return self.partitions.get(name) if name else self._usual
 
     def _limit_exceeded(self, job: ManagedJob, nodes: int, partition: Partition) -> str:
@@ -273,11 +272,6 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
                 del self.lifecycle.states[job.job.id]
                 self.lifecycle.live -= 1
                 self.lifecycle.reject([job.job], outage(out))
-
-
-def _text(raw: Mapping[str, Any], *names: str) -> str:
-    """Return the first of some fields of a job that has a text; empty if none has."""
-    return next((str(raw[name]) for name in names if raw.get(name) not in (None, "")), "")
 
 
 def _needs(job: ManagedJob) -> tuple[int, int, float]:
