@@ -16,9 +16,9 @@ from papers.cross.frames import (
     WORK,
     Numbers,
     beaten,
+    by_log,
     geometric,
     ground_rows,
-    interval,
     pivot,
     ratios,
 )
@@ -41,7 +41,7 @@ def ratio_of(before: str, after: str, *tests: tuple[str, int]) -> Test:
             values = []
             for table in numbers.parts.values():
                 logs = np.log(ratios(table, name, before, after))
-                mean, half = interval(logs)
+                mean, half = by_log(logs)
                 values.append(f"{np.exp(mean):.2f}")
                 good.append(mean > np.log(0.99) if sign == 0 else sign * mean > half)
                 decided |= sign != 0 and abs(mean) > half

@@ -9,10 +9,7 @@ each case and sample; one that is there as declared is not run again. `papers.cr
 from __future__ import annotations
 
 import argparse
-import json
 import logging
-import sys
-import time
 from collections.abc import Mapping
 from functools import cache, partial
 from itertools import product
@@ -24,7 +21,7 @@ import yaml
 
 import batwatt as bw
 from batwatt.units import DAY_S
-from papers.cross.run import HERE, check_data, envelope_of, lengths_of
+from papers.cross.run import HERE, check_data, envelope_of, lengths_of, run_cases, run_once
 
 STUDY = HERE / "estimates.yaml"
 Declared = Mapping[str, Any]
@@ -68,21 +65,18 @@ def run_sample(
     part: Declared, log: Declared, signal: str, share: float, way: str, declared: Declared, data: Path, workers: int
 ) -> pd.DataFrame:
     """Return the table of a sample."""
-    number = list(part["signals"]).index(signal)
-    hosts = log["machines"] * log["cores"]
-    cases = cases_of(declared, way)
-    result = bw.compare(
-        bw.Platform.machines(log["machines"], log["cores"], watts=declared["host_w"] * log["cores"]),
+    number, host_w = list(part["signals"]).index(signal), declared["host_w"]
+    full_w = float(log["machines"] * log["cores"] * host_w)
+    table = run_cases(
+        log,
         jobs_of(log, signal, data),
-        envelope_of(part["signals"][signal], number, share, float(hosts * declared["host_w"]), data),
-        cases,
+        envelope_of(part["signals"][signal], number, share, full_w, data),
+        cases_of(declared, way),
+        host_w,
         carbon=f"{data / part['emissions']},repeat=yes",
         workers=workers,
-        lenient=tuple(cases),
     )
-    for label, why in result.errors.items():
-        print(f"not run: {label}: {why}", file=sys.stderr)
-    return result.table.assign(signal=signal, jobs_total=len(result.jobs) // result.jobs["case"].nunique())
+    return table.assign(signal=signal)
 
 
 def main(words: list[str] | None = None) -> None:
@@ -98,25 +92,18 @@ def main(words: list[str] | None = None) -> None:
     logging.getLogger("batwatt").setLevel(logging.ERROR)
     declared = yaml.safe_load(arguments.study.read_text())
     check_data(arguments.data, declared["parts"][arguments.part])
-    arguments.output.mkdir(parents=True, exist_ok=True)
     part = declared["parts"][arguments.part]
     for (name, log), way, share in product(part["logs"].items(), declared["ways"], declared["shares"]):
         if arguments.only and name not in arguments.only:
             continue
         about = {key: value for key, value in declared.items() if key not in ("parts", "ways", "shares")}
         about |= {"way": declared["ways"][way], "share": share, "part": {**part, "logs": {name: log}}}
-        declaration = json.loads(json.dumps(about, default=str))
         path = arguments.output / f"{arguments.part}-{name}-{way}-{share:g}.csv"
-        key = path.with_suffix(".json")
-        if key.exists() and path.exists() and json.loads(key.read_text()) == declaration:
-            continue
-        began = time.perf_counter()
-        sample = partial(run_sample, part, log, share=share, way=way, declared=declared)
-        tables = [sample(signal, data=arguments.data, workers=arguments.jobs) for signal in log["days"]]
-        table = pd.concat(tables).assign(part=arguments.part, log=name, way=way, share=share)
-        table.to_csv(path, index=False, lineterminator="\n")
-        key.write_text(json.dumps(declaration))
-        print(f"{name}, {way}, {share:g}: {time.perf_counter() - began:.0f} s", flush=True)
+        run = partial(
+            run_sample, part, log, share=share, way=way, declared=declared, data=arguments.data, workers=arguments.jobs
+        )
+        columns = {"part": arguments.part, "log": name, "way": way, "share": share}
+        run_once(path, about, f"{name}, {way}, {share:g}", run, log["days"], **columns)
 
 
 if __name__ == "__main__":

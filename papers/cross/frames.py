@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from papers.pairs import interval
+
 PARTS = ("tune", "held")
 CELL = ["log", "signal", "share"]
 SAMPLE = [*CELL, "sample"]
@@ -113,17 +115,13 @@ def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
     return {case: {cases[m]: bool(clear[n, m]) for m in np.flatnonzero(better[n])} for n, case in enumerate(cases)}
 
 
-T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228}
-"""Student's t: 95 % of the distribution are within, by degrees of freedom."""
+def by_log(logarithms: pd.Series) -> tuple[float, float]:
+    """Return the mean over logs of logarithms of ratios, and half its 95 % interval (`papers.pairs.interval`).
 
-
-def interval(logs: pd.Series) -> tuple[float, float]:
-    """Return the mean of logarithms of ratios, and the half of its 95 % interval; logs of jobs are the clusters.
-
-    Cells of one log share its jobs, so that the mean of a log is one value; Student's t for so few of them.
+    Cells of one log share its jobs, so that the mean of a log is one value.
     """
-    by_log = logs.groupby(level="log", sort=False).mean()
-    return float(by_log.mean()), T95[len(by_log) - 1] * float(by_log.sem()) if len(by_log) > 1 else math.inf
+    mean, _, half = interval(logarithms.groupby(level="log", sort=False).mean())
+    return mean, half
 
 
 def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series:

@@ -17,7 +17,7 @@ import pandas as pd
 import yaml
 
 from papers.cross.estimates import STUDY
-from papers.cross.frames import interval
+from papers.cross.frames import by_log
 from papers.pages import markdown
 
 BOUNDED = "mean_bounded_slowdown"
@@ -58,7 +58,7 @@ def ways(table: pd.DataFrame) -> str:
     logs = wide(table, BOUNDED)
     rows = []
     for case in table["case"].unique():
-        texts = [f"{math.exp(interval(logs[case, way])[0]):.1f}" if (case, way) in logs else "–" for way in names]
+        texts = [f"{math.exp(by_log(logs[case, way])[0]):.1f}" if (case, way) in logs else "–" for way in names]
         rows.append([case, *texts])
     return markdown(["case", *names], rows)
 
@@ -69,7 +69,7 @@ def robust(table: pd.DataFrame) -> str:
     rows = []
     for case, way in RIVALS:
         ratio = (logs[ROBUST] - logs[case, way]).dropna()
-        mean, half = interval(ratio)
+        mean, half = by_log(ratio)
         better = (ratio.groupby(level="log").mean() < 0.0).sum()
         count = f"{better} of {ratio.index.unique('log').size}"
         rows.append([case, way, f"{math.exp(mean):.2f} ×/÷ {math.exp(half):.2f}", count])

@@ -14,7 +14,8 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -91,26 +92,49 @@ def run_cell(
     """The table of a sample of a cell."""
     log, signal, share = cell
     found, cases = declared["parts"][part], declared["cases"]
-    about = found["logs"][log]
-    machines, cores, watts = about["machines"], about["cores"], declared["host_w"]
-    hosts = machines * cores
-    result = bw.compare(
-        bw.Platform.machines(machines, cores, watts=watts * cores),
+    about, host_w = found["logs"][log], declared["host_w"]
+    full_w = float(about["machines"] * about["cores"] * host_w)
+    table = run_cases(
+        about,
         jobs_of(about, sample, data),
-        envelope_of(found["signals"][signal], sample, share, float(hosts * watts), data),
+        envelope_of(found["signals"][signal], sample, share, full_w, data),
         {label: bw.Case(*case) for label, case in cases.items()},
+        host_w,
         carbon=f"{data / found['emissions']},repeat=yes",
         price=f"{data / found['cost']},repeat=yes",
         seeds=found["seeds"],
         workers=workers,
-        lenient=tuple(cases),
     )
-    for label, why in result.errors.items():
-        print(f"not run: {label}: {why}", file=sys.stderr)
-    table = result.table.assign(jobs_total=len(result.jobs) // result.jobs["case"].nunique())
     for name, value in zip(("part", "log", "signal", "share", "sample"), (part, *cell, sample), strict=True):
         table.insert(0, name, value)
     return table
+
+
+def run_cases(
+    log: Declared, jobs: bw.Workload, envelope: str, cases: Mapping[str, bw.Case], host_w: float, **more: Any
+) -> pd.DataFrame:
+    """Return the table of cases on the machines of a log, and print those that cannot run."""
+    machines = bw.Platform.machines(log["machines"], log["cores"], watts=host_w * log["cores"])
+    result = bw.compare(machines, jobs, envelope, cases, lenient=tuple(cases), **more)
+    for label, why in result.errors.items():
+        print(f"not run: {label}: {why}", file=sys.stderr)
+    return result.table.assign(jobs_total=len(result.jobs) // result.jobs["case"].nunique())
+
+
+def run_once(
+    path: Path, about: Declared, name: str, run: Callable[[Any], pd.DataFrame], samples: Iterable[Any], **columns: Any
+) -> None:
+    """Write the tables of samples, with further columns, to a file, unless it is there as declared by `about`."""
+    declaration = json.loads(json.dumps(about, default=str))
+    key = path.with_suffix(".json")
+    if key.exists() and path.exists() and json.loads(key.read_text()) == declaration:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    began = time.perf_counter()
+    table = pd.concat([run(sample) for sample in samples]).assign(**columns)
+    table.to_csv(path, index=False, lineterminator="\n")
+    key.write_text(json.dumps(declaration))
+    print(f"{name}: {time.perf_counter() - began:.0f} s", flush=True)
 
 
 def check_data(folder: Path, declared: Declared) -> None:
@@ -135,27 +159,15 @@ def main(words: list[str] | None = None) -> None:
     logging.getLogger("batwatt").setLevel(logging.ERROR)
     declared = yaml.safe_load(STUDY.read_text())
     check_data(arguments.data, declared["parts"][arguments.part])
-    cases = declared["cases"]
-    shared = {name: declared[name] for name in ("host_w", "shares")} | {"part": declared["parts"][arguments.part]}
-    declaration = json.loads(json.dumps({**shared, "cases": cases}, default=str))
-    arguments.output.mkdir(parents=True, exist_ok=True)
+    part = declared["parts"][arguments.part]
+    about = {name: declared[name] for name in ("host_w", "shares", "cases")} | {"part": part}
     for cell in cells(arguments.part, declared):
         name = "/".join(map(str, cell))
         if arguments.only and not any(name.startswith(one) for one in arguments.only):
             continue
         path = arguments.output / f"{arguments.part}-{name.replace('/', '-')}.csv"
-        key = path.with_suffix(".json")
-        done = json.loads(key.read_text()) if key.exists() and path.exists() else None
-        if done == declaration:
-            continue
-        began = time.perf_counter()
-        samples = range(len(declared["parts"][arguments.part]["logs"][cell[0]]["days"]))
-        table = pd.concat(
-            [run_cell(arguments.part, cell, k, declared, arguments.data, arguments.jobs) for k in samples]
-        )
-        table.to_csv(path, index=False, lineterminator="\n")
-        key.write_text(json.dumps(declaration))
-        print(f"{name}: {len(cases)} cases, {time.perf_counter() - began:.0f} s", flush=True)
+        run = partial(run_cell, arguments.part, cell, declared=declared, data=arguments.data, workers=arguments.jobs)
+        run_once(path, about, f"{name}, {len(declared['cases'])} cases", run, range(len(part["logs"][cell[0]]["days"])))
 
 
 if __name__ == "__main__":

@@ -35,10 +35,10 @@ from papers.cross.frames import (
     WORK,
     Numbers,
     beaten,
+    by_log,
     difference,
     geometric,
     ground_rows,
-    interval,
     measured,
     pivot,
     ratios,
@@ -84,7 +84,7 @@ def systems(table: pd.DataFrame) -> list[list[str]]:
 
 def spread(ratio: pd.Series) -> str:
     """Geometric mean of the logs, its 95 % interval, least and greatest cell."""
-    mean, half = interval(np.log(ratio))
+    mean, half = by_log(np.log(ratio))
     return f"{math.exp(mean):.2f} ×/÷ {math.exp(half):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
 
 
@@ -214,7 +214,7 @@ def draw(numbers: Numbers) -> Figure:
     for part, colour, shift in zip(PARTS, ("tab:blue", "tab:orange"), (0.15, -0.15), strict=True):
         for row, (_, before, after) in enumerate(reversed(IDEAS)):
             logs = np.log(ratios(numbers.parts[part], SLOWDOWN, before, after))
-            mean, error = interval(logs)
+            mean, error = by_log(logs)
             low, high = np.exp(mean) - np.exp(mean - error), np.exp(mean + error) - np.exp(mean)
             name = part if row == 0 else None
             axes.errorbar(np.exp(mean), row + shift, xerr=[[low], [high]], fmt="o", ms=4, color=colour, label=name)
