@@ -124,9 +124,9 @@ def plan_carbon() -> None:
 
 @_call
 def account() -> None:
-    found = bw.account("made/jobs.swf", by=["partition", "month"], busy_w=90, carbon=CARBON)
-    _show(found, found.table, found.facts, found.remarks)
-    found.save("out/x.csv", "out/x.html", command="command")
+    account = bw.account("made/jobs.swf", by=["partition", "month"], busy_w=90, carbon=CARBON)
+    _show(account, account.table, account.facts, account.remarks)
+    account.save("out/x.csv", "out/x.html", command="command")
 
 
 @_call

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
 
 from papers import pages  # noqa: E402 (papers/ is not installed)
-from papers.pages import markdown  # noqa: E402
+from papers.pages import markdown  # noqa: E402 (papers/ is not installed)
 
 PAGE = ROOT / "docs" / "reference" / "benchmark.md"
 ENTRIES = PAGE.with_suffix("")

@@ -49,7 +49,7 @@ class VarcapOptions(VaryingOptions):
         "submission", description="where a terminated job waits: by its first submission, or behind all others"
     )
     knowledge: Knowledge | None = Field(
-        None, description="what mapping and foresight are told of run times; by default what the mapping needs"
+        None, description="how much of run times mapping and foresight use; by default what the mapping needs"
     )
     long_s: float = Field(LONG_S, ge=0.0, description="a job is long if it runs longer, in s")
     longest_s: float = Field(

@@ -20,11 +20,12 @@ class TimeoutPolicy:
 
     def __init__(self, env: BatwattEnv, timeout_s: float, reserve: int = 0) -> None:
         self.env, self.timeout_s, self.reserve = env, timeout_s, reserve
-        self._places = int(env.action_space.n) - len(env.host_actions) - 1  # type: ignore[attr-defined]
 
     def action(self) -> int:
         """Return the action at the present moment."""
-        places, mask = self._places, self.env.action_masks()
+        mask = self.env.action_masks()
+        # places of jobs, then the action that waits, then those on hosts
+        places = len(mask) - len(self.env.host_actions) - 1
         if mask[:places].any():
             return int(mask[:places].argmax())
         values = self.env.values()

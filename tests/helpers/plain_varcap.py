@@ -178,18 +178,18 @@ class PlainVarcap:
     def alone(self, job: PlainJob) -> bool:
         return job.cpus > self.rules.cores or self.rules.nodes == "dedicated"
 
-    def known_s(self, job: PlainJob) -> float:
+    def estimate_of(self, job: PlainJob) -> float:
         return job.expected_s if self.rules.run_times else job.length_s
 
     def kind(self, job: PlainJob) -> str:
-        return LONG if self.known_s(job) > self.rules.long_s else SHORT
+        return LONG if self.estimate_of(job) > self.rules.long_s else SHORT
 
     def assumed_s(self, job: PlainJob) -> float:
         usual = {"longshort": "class", "jobsize-order": "exact", "twomode": "exact"}
         known = self.rules.knowledge or usual.get(self.rules.mapping, "none")
         if known == "class":
             return self.rules.longest_s if self.kind(job) == LONG else self.rules.long_s
-        return {"none": math.inf, "exact": self.known_s(job)}[known]
+        return {"none": math.inf, "exact": self.estimate_of(job)}[known]
 
     def reject(self) -> None:
         """What can never run."""

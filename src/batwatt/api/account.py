@@ -52,7 +52,7 @@ class JobAccount:
     @property
     def columns(self) -> list[Column]:
         """The columns of the table as texts."""
-        rows: list[dict[str, Any]] = self.table.to_dict("records")  # type: ignore[assignment]
+        rows: Any = self.table.to_dict("records")
         first, *others = self.by
         names = [" ".join(filter(None, (row[first], "" if row["part"] == JOBS else row["part"]))) for row in rows]
         texts = [Column(name, name, [row[name] for row in rows], is_text=True) for name in others]
@@ -156,8 +156,8 @@ def account(
         rows = by_month(rows, begin_s, end_s, date, months)
         first_s, last_s = float(rows["begin_s"].min()), float(rows["end_s"].max())
         clock = Clock(date, first_s=first_s, last_s=first_s, end_s=last_s)
-        given: Any = (("carbon_kg", "carbon", carbon), ("cost", "price", price))
-        signals = {name: covering(kind, value, clock) for name, kind, value in given if value is not None}
+        kinds: Any = (("carbon_kg", "carbon", carbon), ("cost", "price", price))
+        signals = {name: covering(kind, signal, clock) for name, kind, signal in kinds if signal is not None}
     facts = [("log", str(path)), ("period", f"{period}, months of {zone or options.tz}")]
     facts += [("jobs", f"{len(jobs)}, {len(jobs) - modelled} by measured energy")]
     facts += [("node in use", f"{busy_w:g} W")] if busy_w is not None else []
@@ -170,7 +170,7 @@ def account(
 def _remark(path: Path, of: pd.Series[bool], text: str) -> None:
     """Remark on jobs, if there are any."""
     if of.any():
-        # like warnings are told once
+        # the log prints equal messages once
         remark(_log, f"%s: %d of %d jobs {text}", path, of.sum(), len(of))
 
 

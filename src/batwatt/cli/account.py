@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,8 +56,8 @@ def account_command(
         until=until, zone=zone, **vars(log.options),
     )  # fmt: skip
     result.save(output, page, command=shlex.join(["batwatt", *manners.words]))
-    records = result.table.to_dict("records")
+    records: Any = result.table.to_dict("records")
     content = {"rows": records, "currency": result.currency, "remarks": list(result.remarks)}
-    show_table(result.columns, records, content)  # type: ignore[arg-type]
+    show_table(result.columns, records, content)
     if files := [printable(path) for path in (output, page) if path is not None]:
         below(f"files: {', '.join(files)}")

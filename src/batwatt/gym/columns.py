@@ -113,7 +113,7 @@ def _control(simulation: Simulation) -> HostControl:
     return control
 
 
-_idle_s = "longest time that a host of each kind has been on without a job"
+_IDLE = "longest time that a host of each kind has been on without a job"
 _HOST_COLUMNS = (
     Observation("idle_hosts", "hosts", "hosts of each kind on without a job", "hosts", True,
                 lambda s: _control(s).counts(s.scheduler.free), limit="switch", per="kinds"),
@@ -122,7 +122,7 @@ _HOST_COLUMNS = (
                 per="kinds"),
     Observation("booting_hosts", "hosts", "hosts of each kind that switch on", "hosts", True,
                 lambda s: _control(s).counts(_control(s).cluster.switching_on), limit="switch", per="kinds"),
-    Observation("idle_s", "s", _idle_s, HOUR_S, False, lambda s: _control(s).longest_idle_s(s.scheduler.free),
+    Observation("idle_s", "s", _IDLE, HOUR_S, False, lambda s: _control(s).longest_idle_s(s.scheduler.free),
                 limit="switch", per="kinds"),
     Observation("speed", "", "speed of each kind / that of its initial p-state", 1.0, True,
                 lambda s: _control(s).speeds(), limit="dvfs", per="kinds"),

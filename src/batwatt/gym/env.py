@@ -205,7 +205,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             "victim": victim,
             "every_event": every_event,
         }
-        # what is usual is not told: files of runs stay as they are
+        # leave out defaults: files of runs keep their bytes
         more = {
             "node_selection": (node_selection, "first"), "switch": (switch, False), "dvfs": (dvfs, False),
             "every_s": (every_s, None), "forecast_steps": (forecast_steps, STEPS),

@@ -182,7 +182,7 @@ class Account:
         return {"sums": sums, "rows": rows}
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Go on with the totals of the process before; what was drawn in between is not known, and not counted."""
+        """Go on with the totals of the process before; energy in between is neither measured nor counted."""
         self.energy = Energy(**totals["sums"])
         self._rows = {number: _Row(**row) for number, row in totals["rows"].items()}
         with self._path("starts").open(encoding="utf-8", newline="") as file:

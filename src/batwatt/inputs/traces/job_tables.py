@@ -12,7 +12,7 @@ F-DATA (Fugaku): power is `avgpcon`, the mean of a node, times the nodes. The do
 `avgpcon`: s and W are assumed.
 
 Eagle (NREL): tasks of an array have one `job_id`: the second is called `17-2`. Nodes were allocated whole, and
-`processors_req` counts what a job asked for on them.
+`processors_req` counts the processors that a job requests on them.
 
 OpenDC (`tasks.parquet`): times are in ms, submissions since 1970; no user, start or request.
 

@@ -164,8 +164,9 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def forecasts(self) -> SignalForecast:
         """How the signal is forecast while jobs are planned. Raises InputError."""
-        chosen = self.settings
-        return SignalForecast(self._signal(), chosen.forecast_error, chosen.forecast_seed, chosen.forecast_sure_h)
+        settings = self.settings
+        error, seed, sure_h = settings.forecast_error, settings.forecast_seed, settings.forecast_sure_h
+        return SignalForecast(self._signal(), error, seed, sure_h)
 
     def _plan(self, job: ShiftJob) -> tuple[Execution | None, StartWindow]:
         """When a job runs, None if it never can, and when it might. Raises InputError."""

@@ -39,7 +39,7 @@ class SlurmOptions(SchedulerOptions):
     shares: dict[str, Any] | None = Field(
         None, description="shares by user or account (Fairshare of sacctmgr); 1 for those not named"
     )
-    fairshare_by: Literal["user", "account"] = Field("user", description="to whom usage is charged")
+    fairshare_by: Literal["user", "account"] = Field("user", description="name that usage is charged to")
     fairshare: Literal["classic", "fair-tree"] = Field(
         "classic", description="fairshare factor: 2^(-usage/shares), or the rank by shares/usage"
     )

@@ -12,7 +12,7 @@ from batwatt.systems.slurm.partitions import Partition
 
 
 class Standing:
-    """What the scheduler `slurm` keeps of a job: its partition, whom it is charged to, and its priority.
+    """What the scheduler `slurm` keeps of a job: its partition, the name that its usage is charged to, its priority.
 
     `fixed` are the terms of size, partition and QOS, which never change.
     """

@@ -238,7 +238,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         starts, last, look = [], len(rows), 0
         for index, job in enumerate(rows):
             if index == look:
-                # what does not fit now will not beside more reservations: the pass ends with the last job that does
+                # more reservations never make room: the pass ends with the last job that fits now
                 while last > index and not plan.fits_now(*_needs(rows[last - 1])):
                     last -= 1
                 look = 2 * index + 1
