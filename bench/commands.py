@@ -284,7 +284,7 @@ def _carbon() -> Named:
     yield "carbon run several wait", f"carbon run {CARBON_JOBS} --wait 3x12 --policy oracle,waiting,cst-average"
     ends = "--start 2024-07-02T13:00 --deadline 2024-07-03T15:00"
     job = f"workloads/carbon/job.json --carbon {CARBON}"
-    yield "carbon plan", f"carbon plan {job} {ends} --picture out/plan.svg"
+    yield "carbon plan", f"carbon plan {job} {ends}"
     yield "carbon plan ml", f"carbon plan workloads/carbon/ml.json --carbon {CARBON} {ends} --checkpoints --cpus 4"
     constraint = "--policy wait-awhile-interrupting --constraint semi-weekly --forecast-error 0.1 --repetitions 2"
     yield "carbon run constraint", f"carbon run {CARBON_JOBS} {constraint} -e out/x"
@@ -478,7 +478,7 @@ def _campaigns() -> Named:
         "campaign resume",
         (
             f"campaign run start/first.yaml --only small {parts} && campaign status out/half --json && "
-            "campaign resume out/half -j 2 && campaign report out/half --figures png && campaign clean out/half"
+            "campaign resume out/half -j 2 && report out/half --figures png && campaign clean out/half"
         ),
     )
     for name in ("igsc22", "pmbs23", "varcap", "checkpoint"):

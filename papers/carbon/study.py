@@ -102,7 +102,7 @@ def plans(case: Case, arrival_s: float, integral: SignalIntegral) -> dict[str, f
 
     def optimum(of: PhaseModel) -> Execution:
         planned = plan(of, integral, arrival_s, deadline_s)
-        return planned.execution(job) if of is model else carry_out(job, planned.intervals, apart=True)
+        return Execution(job, planned.segments) if of is model else carry_out(job, planned.intervals, apart=True)
 
     at_once = immediate(job, window, integral, known)
     guessed = oracle(twin, window, integral, known)

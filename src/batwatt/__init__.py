@@ -43,16 +43,13 @@ _NAMES = {
 }
 _MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() for name in names}
 """Name -> its module."""
-_MOVED = {"compare_systems": "compare", "sweep": "campaign"}
-"""Name of an earlier version -> the name now."""
 
 
 def __getattr__(name: str) -> Any:
     """A part of the API is loaded when it is used."""
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
-    moved = f": it is now batwatt.{_MOVED[name]}" if name in _MOVED else ""
-    raise AttributeError(f"module 'batwatt' has no attribute {name!r}{moved}")
+    raise AttributeError(f"module 'batwatt' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

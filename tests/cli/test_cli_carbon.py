@@ -87,11 +87,10 @@ def test_a_price_is_charged_and_counts_by_its_weight(house):
     assert both["carbon_g"] == 800  # 100 + 40 x 9 = 460 > 400 + 40
 
 
-def test_a_plan_to_a_file_and_a_picture(house):
-    file, picture = house.out / "plan.json", house.out / "plan.png"
-    done = good(plan(house, "--deadline", 14400, "-o", file, "--picture", picture))
+def test_a_plan_to_a_file(house):
+    file = house.out / "plan.json"
+    done = good(plan(house, "--deadline", 14400, "-o", file))
     assert done.out == "" and json.loads(file.read_text())["carbon_g"] == 200
-    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_gap_beyond_the_deadline_does_not_matter(house):
@@ -115,7 +114,6 @@ def test_a_gap_beyond_the_deadline_does_not_matter(house):
         (["--deadline", "36000", "--max-starts", "0"], "--max-starts"),
         (["--deadline", "36000", "--cpus", "0"], "--cpus"),
         (["--deadline", "36000", "--price-weight", "1"], "--price-weight: is for a price"),
-        (["--deadline", "36000", "--picture", "x.txt"], "is not a kind of figure"),
     ],
 )
 def test_bad_plans(house, words, expected):
@@ -134,21 +132,6 @@ def test_bad_plans(house, words, expected):
 def test_bad_keys_of_a_signal(house, keys, expected):
     done = plan(house, "--deadline", 36000, signal=f"{hourly(house)},{keys}")
     assert done.code == 2 and expected in done.line and done.out == ""
-
-
-@pytest.mark.parametrize("option", ["--begin", "--column", "--kind", "--price-column", "--signal", "--tz", "--zone"])
-@pytest.mark.parametrize("command", ["account", "plan", "run"])
-def test_options_of_earlier_versions_say_what_replaces_them(house, command, option):
-    done = house.batwatt("carbon", command, option, "x")
-    assert done.code == 2 and f"{option} is now " in done.line and ("--carbon" in done.line or "--price" in done.line)
-
-
-def test_commands_of_earlier_versions_say_what_replaces_them(house):
-    for command in ("gaia", "lwa", "jobs"):
-        assert f"`batwatt carbon {command}` is gone; use `batwatt " in house.batwatt("carbon", command, "-n", 3).line
-    assert "`batwatt carbon policies` is now `batwatt policies`" in house.batwatt("carbon", "policies").line
-    assert "--jobs is now --workload" in house.batwatt("carbon", "run", "--jobs", JOB).line
-    assert "No such command 'laws'" in house.batwatt("carbon", "laws").line
 
 
 def test_bad_prices_of_a_plan(house):

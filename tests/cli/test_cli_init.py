@@ -153,7 +153,7 @@ def tools(place: Path, endpoint: str) -> Path:
     return place
 
 
-SLOW = ("report", "campaign report")
+SLOW = ("report",)
 """Commands whose examples run campaigns, which other tests do, too."""
 
 

@@ -127,7 +127,7 @@ def plan_carbon(
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
     asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
-    return plan_job(name, model, carbon, cost, weights, asked).content
+    return plan_job(name, model, carbon, cost, weights, asked)
 
 
 @checked(

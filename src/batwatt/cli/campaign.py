@@ -1,4 +1,4 @@
-"""The commands of a campaign: run, resume, status, report, clean."""
+"""The commands of a campaign: run, resume, status, clean."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ import typer
 from batwatt.cli.models import options_of
 from batwatt.cli.options import Plugins
 from batwatt.cli.printing import below, counting_bar, note, show_table, tabular, tell
-from batwatt.cli.results import FigureKinds, report
 from batwatt.errors import InputError, message, printable
 from batwatt.study import WORKERLESS_S
 
@@ -239,16 +238,3 @@ def clean_command(known: Known, results: ResultsOptions) -> None:
         stale = found.stale()
         found.store.remove(stale)
     tell(f"{len(stale)} stale runs removed")
-
-
-@campaign.command("report")
-def report_command(
-    folder: Annotated[Path, typer.Argument(help="Folder of the campaign's results.")], figures: FigureKinds = ""
-) -> None:
-    """Write the report of a campaign: the same as `batwatt report`.
-
-    [bold]Example:[/]
-    batwatt campaign run start/first.yaml
-    batwatt campaign report results/first
-    """
-    report(folder, figures)

@@ -21,7 +21,7 @@ from batwatt.cli.carbon_options import (
 )
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.models import options_of
-from batwatt.cli.shared import Picture, json_text
+from batwatt.cli.shared import json_text
 from batwatt.model.workload import MOST_CPUS
 
 
@@ -40,7 +40,6 @@ def plan_command(
     cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
     watts: Watts = None,
     output: Output = None,
-    picture: Picture = None,
 ) -> None:
     """Plan when one job runs and is suspended so that it emits least, each start-up paid; prints the plan as JSON.
 
@@ -51,7 +50,6 @@ def plan_command(
     """
     from batwatt.inputs.series.integrals import offset_s, read_integral
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.systems.carbon.gantt import plot_gantt
     from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
 
     weights = price.weights
@@ -66,10 +64,7 @@ def plan_command(
     )
     asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
     paid = price_integral(price.price, file, integral, until)
-    found = plan_job(job.stem, model, integral, paid, weights, asked)
-    if picture is not None:
-        plot_gantt(found.execution, integral, picture, deadline_s)
-    write_output(json_text(found.content), output)
+    write_output(json_text(plan_job(job.stem, model, integral, paid, weights, asked)), output)
 
 
 def _until(deadline: str) -> float | str:

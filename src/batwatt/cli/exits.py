@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from batwatt.cli.moved import replacement
 from batwatt.errors import BatwattError, message, printable
 
 TOGETHER_S = 0.5
@@ -229,5 +228,4 @@ def _usage(error: Any) -> int:
         print(text, end="")
         return 2
     path = context.command_path if context is not None else "batwatt"
-    text = replacement(error) or text
     return _complain(f"{text.rstrip('.')}; see `{path} --help`", None, int(getattr(error, "exit_code", 2)))

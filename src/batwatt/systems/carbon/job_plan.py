@@ -24,14 +24,6 @@ class JobPlanning:
     cpus: int = 1
 
 
-@dataclass(frozen=True)
-class JobPlan:
-    """The execution that was planned, and all of it as JSON."""
-
-    execution: Execution
-    content: dict[str, Any]
-
-
 def plan_job(
     name: str,
     model: PhaseModel,
@@ -39,8 +31,8 @@ def plan_job(
     price: SignalIntegral | None,
     weights: tuple[float, float],
     asked: JobPlanning,
-) -> JobPlan:
-    """The plan of least `weights` x (carbon, cost), in g and units of money. Raises InputError."""
+) -> dict[str, Any]:
+    """Return the plan of least `weights` x (carbon, cost), in g and units of money, as JSON. Raises InputError."""
     if not asked.start_s >= 0.0:
         problem = f"{asked.start_s:g} s is before the signal begins"
         raise InputError("start", problem, "start later, or let the signal begin earlier")
@@ -62,7 +54,6 @@ def plan_job(
     except NoPlanError as error:
         raise InputError("deadline", str(error), "give a later one") from None
     owner = ShiftJob(name, asked.start_s, model, asked.cpus)
-    execution = planned.execution(owner)
     content: dict[str, Any] = {
         "method": "dp",
         "slot_s": planned.slot_s,
@@ -77,12 +68,12 @@ def plan_job(
         content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
     at_once = Execution(owner, (Segment(asked.start_s, model.startup_s, 0.0, model.work_s),))
     immediate = _charged(at_once, carbon, price)
-    content |= _charged(execution, carbon, price) | {
+    content |= _charged(Execution(owner, planned.segments), carbon, price) | {
         f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
     }
     before = content["immediate_carbon_g"]
     content["saved_share"] = (before - content["carbon_g"]) / before if before > 0.0 else None
-    return JobPlan(execution, content)
+    return content
 
 
 def _charged(execution: Execution, carbon: SignalIntegral, price: SignalIntegral | None = None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.execution import Execution, Interval, Segment, ShiftJob
+from batwatt.systems.carbon.execution import Interval, Segment
 from batwatt.systems.carbon.optimum_table import NOISE, fill
 from batwatt.systems.carbon.starts import MOST_SLOTS, ahead, candidates, check_slots, emitted, first_least
 from batwatt.units import J_PER_KWH, PRECISION_S
@@ -97,10 +97,6 @@ class ShiftPlan:
     def intervals(self) -> tuple[Interval, ...]:
         """When the job runs; to be carried out `apart`."""
         return tuple((segment.begin_s, segment.end_s) for segment in self.segments)
-
-    def execution(self, job: ShiftJob) -> Execution:
-        """The plan as the execution of a job of this model."""
-        return Execution(job, self.segments)
 
 
 def plan(

@@ -128,7 +128,7 @@ class SharedCluster:
     def _optimum(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
         for blocked in self._blocked(job, window):
             try:
-                found = plan(
+                planned = plan(
                     job.model,
                     self.integral,
                     window.arrival_s,
@@ -137,9 +137,10 @@ class SharedCluster:
                     max_starts=known.max_starts,
                     checkpoints=self.policy.checkpoints,
                     blocked=blocked,
-                ).execution(job)
+                )
             except NoPlanError:
                 return None
+            found = Execution(job, planned.segments)
             # a run from slot to slot may be one from machine to machine
             if not self.calendar.apart or self.calendar.fits(self.calendar.need(found)):
                 return found
