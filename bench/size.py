@@ -32,6 +32,17 @@ ROOMS = {
     "docker": ROOT / "docker",
 }
 """Rooms beside the package."""
+ENGLISH = {
+    "clauses as subjects": re.compile(r"^(?:What|Whether|Who|How|Which|Where|When|Why)\b.*"),
+    "answers to another text": re.compile(r"^(?:The same|It|They|These|Those|Refused|Likewise|So)\b.*"),
+    "persons and turns": re.compile(
+        r"\b(?:who|whoever|whom|nobody|somebody|anybody|everybody|so many|so much|for want of|anew|mends?|by what)\b",
+        re.IGNORECASE,
+    ),
+}
+"""Marks against plain technical English in docstrings (CONTRIBUTING.md); the first two in a first line."""
+ROLES = {"asked", "chosen", "done", "found", "given", "kept", "known", "shown"}
+"""Names of variables by their role in a sentence, in place of a noun of the field."""
 _SCRIPTS = {".py", ".js", ".css", ".j2"}
 
 
@@ -109,6 +120,21 @@ def words() -> dict[str, int]:
     }
 
 
+def english() -> dict[str, int]:
+    """Count marks against plain technical English: docstrings, and variables named by role, of all but tests."""
+    counts = dict.fromkeys([*ENGLISH, "variables named by role"], 0)
+    for path in (path for name in ("src", "schedulers", "papers", "bench") for path in (ROOT / name).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node) or ""
+                for name, mark in ENGLISH.items():
+                    counts[name] += len(mark.findall(text))
+            stored = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
+            name = getattr(node, "arg", None) if isinstance(node, ast.arg) else stored
+            counts["variables named by role"] += name is not None and name.strip("_") in ROLES
+    return counts
+
+
 def main() -> int:
     """Compare figures with their limits; exit 1 where one is above."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -116,7 +142,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="lower the limits to the figures")
     parser.add_argument("--raise", dest="raised", action="store_true", help="with --write: raise limits, too")
     arguments = parser.parse_args()
-    figures = rooms() | kinds() | options() | words()
+    figures = rooms() | kinds() | options() | words() | english()
     limits: dict[str, int] = json.loads(LIMITS.read_text(encoding="utf-8")) if LIMITS.is_file() else {}
     above = [name for name, figure in figures.items() if figure > limits.get(name, 0)]
     if arguments.write and (arguments.raised or not above):
