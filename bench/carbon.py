@@ -79,18 +79,18 @@ def child(text: str) -> None:
 def measured(case: Case) -> dict[str, float]:
     """What a plan takes, in a process of its own."""
     command = [sys.executable, __file__, "--child", json.dumps(asdict(case))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(process.stdout)
+    return figures
 
 
 def main() -> int:
     """All of it; 1 if something takes longer, or more memory, than it should."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child:
-        child(given.child)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child)
         return 0
     missed = False
     print("carbon plans")

@@ -99,9 +99,9 @@ def measured(case: Case) -> dict[str, float]:
     """What a plan takes, in a process of its own."""
     given = {"name": case.name, "jobs": case.jobs, "processors": case.processors, "times": case.times}
     command = [sys.executable, __file__, "--child", json.dumps(given)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    figures: dict[str, float] = json.loads(process.stdout)
+    return figures
 
 
 def line(case: Case, found: dict[str, float]) -> str:
@@ -133,9 +133,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out the growth and the scheduler")
     parser.add_argument("--child", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.child:
-        child(given.child)
+    arguments = parser.parse_args()
+    if arguments.child:
+        child(arguments.child)
         return 0
     missed = False
     print("checkpoint plans")
@@ -145,7 +145,7 @@ def main() -> int:
         missed |= late
         verdict = "MISSED" if late else "met"
         print(f"{case.name:15s} {line(case, found)}  (to stay under {case.most_s:g} s and 2 GiB: {verdict})")
-    if given.quick:
+    if arguments.quick:
         return int(missed)
     for title, cases in (("jobs", BY_JOBS), ("processors", BY_PROCESSORS), ("checkpoint times", BY_TIMES)):
         print(f"growth with {title}")

@@ -95,21 +95,21 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--profile", choices=list(CASES), help="one case, in this process")
     parser.add_argument("--keep", type=Path, help="write tables and page under this prefix")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        prefix = given.keep or Path(folder) / "x"
-        if given.profile:
+        prefix = arguments.keep or Path(folder) / "x"
+        if arguments.profile:
             profile = cProfile.Profile()
-            profile.runcall(compared, given.jobs, [given.profile], 1, prefix)
+            profile.runcall(compared, arguments.jobs, [arguments.profile], 1, prefix)
             pstats.Stats(profile).sort_stats("tottime").print_stats(25)
             return 0
         prefix.parent.mkdir(parents=True, exist_ok=True)
         prefix.with_suffix(".times").unlink(missing_ok=True)
         began = time.perf_counter()
-        took = compared(given.jobs, list(CASES), WORKERS, prefix)
+        took = compared(arguments.jobs, list(CASES), WORKERS, prefix)
         wall_s = time.perf_counter() - began
     first_s = next(took[label] for label in CASES)
-    print(f"{given.jobs} jobs, {len(CASES)} cases, {WORKERS} processes")
+    print(f"{arguments.jobs} jobs, {len(CASES)} cases, {WORKERS} processes")
     for label in CASES:
         share = took[label] / (WORKERS * wall_s)
         print(f"{label:20s} {took[label]:6.2f} s {share:5.0%} of the time {took[label] / first_s:5.1f} x")

@@ -101,8 +101,8 @@ def apart(python: str, jobs: int, load: float, order: str) -> dict[str, float]:
     """A measure in a process of its own."""
     command = [python, str(Path(__file__).resolve()), "--one", str(jobs), str(load), order]
     # not from here, where the sources are
-    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tempfile.gettempdir())
-    return json.loads(done.stdout)
+    process = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tempfile.gettempdir())
+    return json.loads(process.stdout)
 
 
 def in_turn(python: str, pairs: int = 5) -> dict[float, float]:

@@ -114,8 +114,8 @@ def main() -> int:
             times_s = []
             for count in SIZES:
                 command = [sys.executable, __file__, "--child", case.name, str(count), str(folder / "out")]
-                done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-                times_s.append(float(done.stdout))
+                process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+                times_s.append(float(process.stdout))
                 print(f"{times_s[-1]:>8.1f}", end="", flush=True)
             ratio = times_s[-1] / times_s[-2]
             print(f"  x{ratio:.2f} {'met' if ratio <= MOST else 'MISSED'}", flush=True)

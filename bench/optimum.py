@@ -110,23 +110,23 @@ def main() -> None:
     parser.add_argument("--profiles", type=int, nargs="*", default=[3])
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--divided", action="store_true")
-    given = parser.parse_args()
-    if given.small:
+    arguments = parser.parse_args()
+    if arguments.small:
         for run_s, cap_w, seed in SMALL:
             problem = small(seed, run_s, cap_w)
             began = time.perf_counter()
-            found = optimise(problem, SearchBudget(time_limit_s=given.time_limit or 60.0, cores=2))
+            found = optimise(problem, SearchBudget(time_limit_s=arguments.time_limit or 60.0, cores=2))
             print(
                 f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {found.value:.4f}  {found.bound:.4f}  "
                 f"{'proven' if found.proven else 'open'}  {time.perf_counter() - began:.1f} s",
                 flush=True,
             )
         return
-    options = {"time_limit_s": given.time_limit} if given.time_limit else {"effort": given.effort}
-    for profile in given.profiles:
-        for workload in given.workloads:
-            if given.divided:
-                compare_divided(workload, profile, given.time_limit or 120.0)
+    options = {"time_limit_s": arguments.time_limit} if arguments.time_limit else {"effort": arguments.effort}
+    for profile in arguments.profiles:
+        for workload in arguments.workloads:
+            if arguments.divided:
+                compare_divided(workload, profile, arguments.time_limit or 120.0)
             else:
                 full(workload, profile, options)
 

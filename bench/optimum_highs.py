@@ -95,9 +95,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--time-limit", type=float, default=60.0, help="in s")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     for run_s, cap_w, seed in SMALL:
-        found = solve(small(seed, run_s, cap_w), given.time_limit)
+        found = solve(small(seed, run_s, cap_w), arguments.time_limit)
         print(f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {found}", flush=True)
 
 

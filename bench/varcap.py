@@ -89,8 +89,8 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
         "prefix": str(folder / "x"),
     }  # fmt: skip
     command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(given)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
+    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(process.stdout)
 
 
 def main() -> int:

@@ -81,8 +81,8 @@ class Adaptive(Scheduler[AdaptiveOptions]):
     @property
     def changes_speeds(self) -> bool:
         """Whether the core is to be that for an envelope on servers of several speeds."""
-        chosen = self.settings
-        return chosen.objective != "carbon" and chosen.envelope is not None and self._several_speeds()
+        settings = self.settings
+        return settings.objective != "carbon" and settings.envelope is not None and self._several_speeds()
 
     def onSimulationBegins(self) -> None:
         """Choose a core, which is called from now on."""
@@ -96,19 +96,19 @@ class Adaptive(Scheduler[AdaptiveOptions]):
 
     def choose(self) -> Scheduler[Any]:
         """The core for this site. Raises InputError."""
-        chosen = self.settings
+        settings = self.settings
         if self._for_carbon():
             return self._core(Carbon, "carbon")
-        if chosen.envelope is not None and self._several_speeds():
-            if chosen.capacity is not None:
+        if settings.envelope is not None and self._several_speeds():
+            if settings.capacity is not None:
                 raise InputError("options", "have both envelope and capacity, on servers of several speeds", "give one")
-            if not chosen.switch:
+            if not settings.switch:
                 problem = "servers of several speeds are slowed down and switched off, which takes energy accounting"
                 raise InputError("option 'switch', --no-energy", problem, "leave out both")
             return self._core(Powercap, "powercap")
         machines = {machine_of(host["properties"], host["name"]) for host in self.hosts_described}
-        capacity = machines_fed(chosen.capacity, chosen.envelope, self.platform, len(machines))
-        stopping = chosen.checkpoint_s is not None and chosen.objective == "slowdown"
+        capacity = machines_fed(settings.capacity, settings.envelope, self.platform, len(machines))
+        stopping = settings.checkpoint_s is not None and settings.objective == "slowdown"
         return self._core(Varcap, "varcap", capacity=capacity, **WITH_CHECKPOINTS if stopping else {})
 
     def _core(self, kind: type[Scheduler[Any]], name: str, **options: Any) -> Scheduler[Any]:
@@ -128,12 +128,12 @@ class Adaptive(Scheduler[AdaptiveOptions]):
 
     def _for_carbon(self) -> bool:
         """Whether carbon or money counts, or the machines are for jobs in phases."""
-        chosen = self.settings
-        if chosen.signal is None and chosen.price is None:
-            if chosen.objective == "carbon":
+        settings = self.settings
+        if settings.signal is None and settings.price is None:
+            if settings.objective == "carbon":
                 raise InputError("option 'objective'", "needs a signal", "give --carbon or --price")
             return False
-        if chosen.objective == "carbon":
+        if settings.objective == "carbon":
             return True
         try:
             reported_machines(self.hosts_described)
@@ -147,10 +147,10 @@ class Adaptive(Scheduler[AdaptiveOptions]):
 
     def _victim(self) -> Any:
         """What becomes of a job that is killed."""
-        chosen = self.settings
-        if chosen.checkpoint_s is None:
-            if chosen.recovery_s is not None:
+        settings = self.settings
+        if settings.checkpoint_s is None:
+            if settings.recovery_s is not None:
                 raise InputError("option 'recovery_s'", "there are no checkpoints", "give checkpoint_s, too")
             return "resubmit"
-        recovery_s = chosen.checkpoint_s if chosen.recovery_s is None else chosen.recovery_s
-        return {"name": "checkpoint", "checkpoint_s": chosen.checkpoint_s, "recovery_s": recovery_s}
+        recovery_s = settings.checkpoint_s if settings.recovery_s is None else settings.recovery_s
+        return {"name": "checkpoint", "checkpoint_s": settings.checkpoint_s, "recovery_s": recovery_s}

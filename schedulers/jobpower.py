@@ -61,12 +61,12 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
-        chosen = self.settings
-        self.the_order: Order = make("order", chosen.order)
-        self.rule = _rule_of(make("backfilling", chosen.backfilling))
-        self.check: PowerCheck = make("power_check", chosen.power_check)
-        self.predictor: Predictor = make("predictor", chosen.predictor)
-        if chosen.envelope is None:
+        settings = self.settings
+        self.the_order: Order = make("order", settings.order)
+        self.rule = _rule_of(make("backfilling", settings.backfilling))
+        self.check: PowerCheck = make("power_check", settings.power_check)
+        self.predictor: Predictor = make("predictor", settings.predictor)
+        if settings.envelope is None:
             self.logger.warning("no envelope is given, so no cap holds")
         else:
             self.injector = self.make_injector("the scheduler")

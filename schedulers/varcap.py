@@ -82,31 +82,32 @@ class Varcap(VaryingScheduler[VarcapOptions]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
         # a wrong name is an error before anything runs
-        chosen = self.settings
-        self._map: type[MappingPolicy] | partial[MappingPolicy] = named("mapping", chosen.mapping)
+        settings = self.settings
+        self._map: type[MappingPolicy] | partial[MappingPolicy] = named("mapping", settings.mapping)
         self._mapping: type[MappingPolicy] = getattr(self._map, "func", self._map)
-        self._order: Order = make("order", chosen.order or "fcfs")
+        self._order: Order = make("order", settings.order or "fcfs")
         usual = "easy" if isinstance(self._order, Wfp) else "first-fit"
-        self._backfilling: Backfilling = make("backfilling", chosen.backfilling or usual)
+        self._backfilling: Backfilling = make("backfilling", settings.backfilling or usual)
         if self._backfilling.blocked is None:
-            problem = f"{chosen.backfilling!r} places jobs on servers of its own, as only powercap has them"
+            problem = f"{settings.backfilling!r} places jobs on servers of its own, as only powercap has them"
             raise InputError("option 'backfilling'", problem, "let it say `blocked`, or take another")
-        self._termination: Termination = make("termination", chosen.termination or self._mapping.usual_termination)
-        self._preemption = None if chosen.preemption is None else make("preemption", chosen.preemption)
-        self.selection = make("node_selection", chosen.node_selection)
-        self.victim = make("victim", chosen.victim)
+        self._termination: Termination = make("termination", settings.termination or self._mapping.usual_termination)
+        self._preemption = None if settings.preemption is None else make("preemption", settings.preemption)
+        self.selection = make("node_selection", settings.node_selection)
+        self.victim = make("victim", settings.victim)
 
     def make_parts(self, machines: int) -> Components:
         """The chosen mapping, termination and forecast."""
-        chosen = self.settings
+        settings = self.settings
         self._check()
-        self._termination.begin(np.random.default_rng(chosen.seed), chosen.foresight_h > 0.0)
+        self._termination.begin(np.random.default_rng(settings.seed), settings.foresight_h > 0.0)
         forecast = None
-        if chosen.foresight_h > 0.0:
+        if settings.foresight_h > 0.0:
             names = ("bias", "noise", "false_alarms", "missed")
-            error = ForecastError(**{name: getattr(chosen, f"foresight_{name}") for name in names}, seed=chosen.seed)
-            forecast = CapacityForecast(self.steps, machines, chosen.foresight_h * HOUR_S, error)
-        mapping = self._map(MappingSite(machines, self._queue, self.capacity, chosen))
+            errors = {name: getattr(settings, f"foresight_{name}") for name in names}
+            error = ForecastError(**errors, seed=settings.seed)
+            forecast = CapacityForecast(self.steps, machines, settings.foresight_h * HOUR_S, error)
+        mapping = self._map(MappingSite(machines, self._queue, self.capacity, settings))
         return Components(mapping, self._termination, forecast, self._preemption)
 
     def _check(self) -> None:
@@ -144,12 +145,12 @@ class Varcap(VaryingScheduler[VarcapOptions]):
 
     def know(self, length_s: float) -> tuple[float, bool]:
         """See `VaryingScheduler`."""
-        chosen = self.settings
-        long = length_s > chosen.long_s
+        settings = self.settings
+        long = length_s > settings.long_s
         if self.knowledge == "none":
             return math.inf, long
         if self.knowledge == "class":
-            return chosen.longest_s if long else chosen.long_s, long
+            return settings.longest_s if long else settings.long_s, long
         return length_s, long
 
     def to_itself(self, cpus: int) -> int:

@@ -77,18 +77,18 @@ class SlurmCommands:
     def run(self, *words: str) -> str:
         """Return what a command prints. Raises SlurmError, SlurmSilentError if the controller does not answer."""
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 words, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=self._limit_s
             )
         except subprocess.TimeoutExpired:
             raise SlurmSilentError(f"{words[0]}: no answer within {self._limit_s:g} s") from None
         except OSError as error:
             raise SlurmError(f"{words[0]}: cannot be run ({error.strerror}); install the client of Slurm") from None
-        if done.returncode:
-            text = " ".join(done.stderr.decode(errors="replace").split()) or f"exit code {done.returncode}"
+        if process.returncode:
+            text = " ".join(process.stderr.decode(errors="replace").split()) or f"exit code {process.returncode}"
             kind = SlurmSilentError if any(word in text for word in _SILENT) else SlurmError
             raise kind(f"{' '.join(words[:3])}: {text}")
-        return done.stdout.decode(errors="replace")
+        return process.stdout.decode(errors="replace")
 
     def change(self, *words: str) -> None:
         """Run a command that changes something, and tell of it. Raises SlurmError."""

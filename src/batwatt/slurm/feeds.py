@@ -148,8 +148,8 @@ class Meter:
             return None
         try:
             words = shlex.split(self.command)
-            done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=ANSWER_S, check=True)
-            watts = float(done.stdout.split()[0])
+            process = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=ANSWER_S, check=True)
+            watts = float(process.stdout.split()[0])
             if not 0.0 <= watts < math.inf:
                 raise ValueError(f"{watts} is no power in W")
         except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:

@@ -126,30 +126,30 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _use(self, cluster: CarbonCluster) -> None:
         """Plan and run on these hosts. Raises InputError."""
-        chosen = self.settings
+        settings = self.settings
         self.cluster = cluster
-        machines, watts, cores = cluster.limits(chosen.capacity, chosen.envelope)
-        calendar = ReservationCalendar(chosen.slot_s, machines, watts, cores, cluster.prefer)
-        self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(chosen.policy))
+        machines, watts, cores = cluster.limits(settings.capacity, settings.envelope)
+        calendar = ReservationCalendar(settings.slot_s, machines, watts, cores, cluster.prefer)
+        self.shared = SharedCluster(self.forecast.at(0.0), calendar, policy_named(settings.policy))
         self._hosts_changed = bool(self.transitions.out)
 
     def _signal(self) -> SignalIntegral:
         """What plans are made by: carbon, price, or both by their weights. Raises InputError."""
-        chosen = self.settings
-        if chosen.shift is not None:
+        settings = self.settings
+        if settings.shift is not None:
             raise InputError("option 'shift'", "is for schedulers that do not shift jobs themselves", "give policy")
-        if chosen.deadline_h is not None and chosen.constraint is not None:
+        if settings.deadline_h is not None and settings.constraint is not None:
             raise InputError("options", "have both deadline_h and constraint", "give one of them")
-        if not chosen.carbon_weight + chosen.price_weight > 0.0:
+        if not settings.carbon_weight + settings.price_weight > 0.0:
             raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
-        if chosen.price is None:
-            if chosen.price_weight > 0.0:
+        if settings.price is None:
+            if settings.price_weight > 0.0:
                 raise InputError("option 'price_weight'", "there is no price", "give the option price")
-            return self._converted("signal", chosen.signal)
-        if chosen.signal is None:
-            return self._converted("price", chosen.price)
-        carbon, price = self._converted("signal", chosen.signal), self._converted("price", chosen.price)
-        return carbon.plus(price, chosen.carbon_weight, chosen.price_weight)
+            return self._converted("signal", settings.signal)
+        if settings.signal is None:
+            return self._converted("price", settings.price)
+        carbon, price = self._converted("signal", settings.signal), self._converted("price", settings.price)
+        return carbon.plus(price, settings.carbon_weight, settings.price_weight)
 
     def _converted(self, name: str, given: SignalIntegral | None) -> SignalIntegral:
         if given is None:
@@ -170,13 +170,13 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def _plan(self, job: ShiftJob) -> tuple[Execution | None, StartWindow]:
         """When a job runs, None if it never can, and when it might. Raises InputError."""
-        chosen = self.settings
+        settings = self.settings
         total_s, count = self._lengths[is_short(job)]
         self._lengths[is_short(job)] = total_s + job.length_s, count + 1
         self.shared.integral = self.forecast.at(job.arrival_s)
-        window = start_window(job, self.shared.integral, chosen.wait_h, chosen.deadline_h, chosen.constraint)
+        window = start_window(job, self.shared.integral, settings.wait_h, settings.deadline_h, settings.constraint)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
-        known = self._known(job, chosen.max_starts)
+        known = self._known(job, settings.max_starts)
         execution = self.shared.place(job, allowed, known)
         if execution is None and self.transitions.out:
             # it waits until the hosts that it needs are back

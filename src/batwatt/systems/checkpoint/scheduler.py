@@ -77,34 +77,34 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
         The next period has `period_s` s.
         """
-        chosen = self.settings
-        objective = chosen.prepare or usual_objective(chosen.method)
+        settings = self.settings
+        objective = settings.prepare or usual_objective(settings.method)
         looks_ahead = objective in ("worst", "expected")
         given = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
         # what cannot be saved is in the way of more, too
         platform = len(self.fleet) - (self.alive - processors)
         try:
-            return prepare(*given, objective=objective, platform=platform, cover=chosen.cover, most_tried=MOST_TRIED)
+            return prepare(*given, objective=objective, platform=platform, cover=settings.cover, most_tried=MOST_TRIED)
         except TooLargeError:
-            return prepare(*given, objective="cheapest", cover=chosen.cover)
+            return prepare(*given, objective="cheapest", cover=settings.cover)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
         """The machines are known: check options that go with others, or with them. Raises InputError."""
         super().onSimulationBegins()
-        chosen = self.settings
-        usual_s = chosen.checkpoint_s, chosen.recovery_s
+        settings = self.settings
+        usual_s = settings.checkpoint_s, settings.recovery_s
         self.segments = Segments(self.lifecycle, self.lengths, self.hosts, usual_s)
         self.fleet = self.segments.fleet
         self.fleet.paces = self.paces if (self.paces != 1.0).any() else None
         if type(self._selection) is not First:
             self.fleet.selection = self._selection
             self.hosts.describe(self.fleet, self.platform)
-        if chosen.k is not None and chosen.k > len(self.fleet):
-            problem = f"must be from 0 to {len(self.fleet)}, all machines, got {chosen.k}"
+        if settings.k is not None and settings.k > len(self.fleet):
+            problem = f"must be from 0 to {len(self.fleet)}, all machines, got {settings.k}"
             raise InputError("option 'k'", problem, "leave it out: then it is the largest change of the capacity")
-        if chosen.min_yield > 0.0 and chosen.method == "subset-sum":
+        if settings.min_yield > 0.0 and settings.method == "subset-sum":
             raise InputError("option 'min_yield'", "is for the method dp", "leave one of the two out")
 
     def arrived(self, job: Job) -> None:

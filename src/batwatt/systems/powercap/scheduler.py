@@ -49,14 +49,14 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        chosen = self.settings
-        self.the_order: Order = make("order", chosen.order or type(self).order)
-        self.the_backfilling: Backfilling = make("backfilling", chosen.backfilling or copy(type(self).backfilling))
-        self.the_response: Response = make("response", chosen.response or self._usual_response())
+        settings = self.settings
+        self.the_order: Order = make("order", settings.order or type(self).order)
+        self.the_backfilling: Backfilling = make("backfilling", settings.backfilling or copy(type(self).backfilling))
+        self.the_response: Response = make("response", settings.response or self._usual_response())
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
         usual = "walltime" if self.run_times is not None else self.the_response.work_estimate
-        self._work_estimate = chosen.work_estimate or usual
+        self._work_estimate = settings.work_estimate or usual
         self._settled = self._paused = self._steady = False
         self._idle_steps = 0
         self._placed = -1
@@ -83,14 +83,14 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         return self.make_injector(f"the response {self.the_response.name!r}")
 
     def _make_forecast(self) -> EnvelopeForecast | None:
-        chosen = self.settings
-        if not chosen.forecast_steps:
+        settings = self.settings
+        if not settings.forecast_steps:
             return None
         if not isinstance(self.injector, FileInjector):
             problem = "only the file of an envelope can be forecast, and only for a response"
             raise InputError("option 'forecast_steps'", problem, "give an envelope, or 0 steps")
         return EnvelopeForecast(
-            self.injector.series, chosen.forecast_steps, chosen.forecast_error, chosen.forecast_seed
+            self.injector.series, settings.forecast_steps, settings.forecast_error, settings.forecast_seed
         )
 
     @property
