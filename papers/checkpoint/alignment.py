@@ -15,7 +15,6 @@ from batwatt.checks import rng_of
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob, State
 from batwatt.systems.checkpoint.period_plan import plan
 from papers.checkpoint.grid import schedules
-from papers.pages import markdown, number
 
 INSTANCES = 1000
 PROCESSORS, JOBS, RECOVERY_S = 8, 5, 2
@@ -83,16 +82,3 @@ def losses(count: int = INSTANCES, kinds: tuple[Kind, ...] = KINDS) -> pd.DataFr
         "refilled_largest_percent",
     ]
     return pd.DataFrame(rows, columns=heading).round(4)
-
-
-def table(rows: pd.DataFrame) -> str:
-    """Return these rows as a table."""
-    lines = [
-        [f"{row.period_s}", f"{'all alike, ' if row.alike else ''}1 to {row.longest_s}", f"{row.lose}",
-         number(row.mean_percent, 3), number(row.largest_percent, 1), f"{row.refilled_lose}",
-         number(row.refilled_mean_percent, 3), number(row.refilled_largest_percent, 1)]
-        for row in rows.itertuples()
-    ]  # fmt: skip
-    heading = ["period (s)", "checkpoints (s)", f"lose, of {rows['instances'].max()}", "mean loss (%)", "largest (%)",
-               "refilled: lose", "mean loss (%)", "largest (%)"]  # fmt: skip
-    return markdown(heading, lines, texts=2)

@@ -3,7 +3,7 @@
     python -m papers.checkpoint.tables results/checkpoint
         write data/ from the results of study.yaml, then the figure and the tables
     python -m papers.checkpoint.tables --check
-        compare the tables with data/runs.csv and data/alignment.csv
+        compare the tables with data/runs.csv
 
 `runs.csv` has the figures of each run, `claims.csv` every number that a claim is decided by, `alignment.csv` what plans
 of random small periods lose (`alignment.py`).
@@ -18,7 +18,6 @@ from statistics import fmean
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
 from batwatt.systems.checkpoint.files import read_sequence
@@ -196,12 +195,11 @@ def tables(path: Path = RUNS) -> dict[str, str]:
         "frequency": means_table(
             periods.rename(columns={"label": "algorithm"}), ["algorithm"], "period_s", "goodput_percent"
         ),
-        "ranges": means(points, "ranges", [*shares, "mean_yield_percent", "wait_min"]),
+        "ranges": means(points, "ranges", ["goodput_percent", "mean_yield_percent", "wait_min"]),
         "prepare": means(points, "prepare", shares),
         "endless": means(points, "endless", ["goodput_percent", "least_yield_percent", "mean_yield_percent"]),
         "front": front(),
         "break-even": break_even(points),
-        "alignment": alignment.table(pd.read_csv(path.with_name("alignment.csv"))),
     }
 
 

@@ -104,10 +104,10 @@ def test_more_than_can_be_had():
         schedules(Instance(9.0, 2, (job,)), known=19)
 
 
-def test_the_table_of_what_alignment_costs():
+def test_losses_by_alignment():
     kinds = alignment.KINDS[:3]
     rows = alignment.losses(60, kinds)
-    assert len(alignment.table(rows).splitlines()) == 2 + len(rows) and (rows["instances"] == 60).all()
+    assert len(rows) == len(kinds) and (rows["instances"] == 60).all()
     for row in rows.itertuples():
         assert 0.0 <= row.refilled_mean_percent <= row.mean_percent <= row.largest_percent < 100.0
         assert row.refilled_mean_percent <= row.refilled_largest_percent <= row.largest_percent
