@@ -1,9 +1,9 @@
-"""Run the held-back days of the study of agents that switch hosts; make the figure and the tables of its page.
+"""Run the held-back days of the study of agents that switch hosts; make the figure and the table of its page.
 
 python -m papers.gym.tables
     run the stored agents and all fixed policies on the held-back days (about ten minutes on two busy processors)
 python -m papers.gym.tables --check
-    compare the tables with data/held-back.csv
+    compare the table with data/held-back.csv
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def policies() -> Iterator[tuple[str, str, Decide, float]]:
 
 
 def make() -> None:
-    """Run agents and fixed policies on the held-back days; make the figure and the tables of the page."""
+    """Run agents and fixed policies on the held-back days; make the figure and the table of the page."""
     rows = []
     for kind, name, decide, every_s in policies():
         rows += [{"kind": kind, "name": name, "day": day, **run_day(day, decide, every_s)} for day in HELD_BACK_DAYS]
@@ -119,23 +119,9 @@ def agents_table(runs: pd.DataFrame) -> str:
     return markdown(heads, lines)
 
 
-def fixed_table(runs: pd.DataFrame) -> str:
-    """Return mean wait and energy of the timeouts, and of the fixed reserves on their front."""
-    lines = []
-    for name, rows in by_name(runs, TIMEOUT).items():
-        wait_s, energy_j = point(rows)
-        words = "never" if float(name) >= 1e9 else f"{name} s"
-        lines.append(["0", words, number(wait_s, 1), number(energy_j * MJ, 2)])
-    for rows in reversed(front(by_name(runs, RESERVE))):
-        wait_s, energy_j = point(rows)
-        lines.append([str(rows["name"].iloc[0]), f"{EXCESS_S:g} s", number(wait_s, 1), number(energy_j * MJ, 2)])
-    return markdown(["reserve", "timeout", "mean wait, s", "energy, MJ"], lines, texts=2)
-
-
 def tables() -> dict[str, str]:
-    """Return every table, from held-back.csv."""
-    runs = pd.read_csv(RUNS, dtype={"name": str})
-    return {"agents": agents_table(runs), "fixed": fixed_table(runs)}
+    """Return the table of the page, from held-back.csv."""
+    return {"agents": agents_table(pd.read_csv(RUNS, dtype={"name": str}))}
 
 
 def chart(runs: pd.DataFrame) -> Figure:
