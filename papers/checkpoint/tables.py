@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import sys
 from pathlib import Path
-from statistics import fmean
 
 import matplotlib as mpl
 import numpy as np
@@ -28,18 +27,15 @@ from papers.checkpoint.claims import CLAIMS
 from papers.checkpoint.frames import KILLING, PLANNED, SUBSET, read_points, write_runs
 from papers.claims import claims_table
 from papers.pages import NOTHING, markdown, number
-from papers.pairs import Points, all_numbers, interval, means_table, verdict
+from papers.pairs import Points, all_numbers, interval, verdict
 from papers.runs import FIXED
 
 HERE = Path(__file__).resolve().parent
 PAGE, RUNS, FIGURE = HERE / "README.md", HERE / "data" / "runs.csv", HERE / "figure.png"
 PERIODS = HERE.parents[1] / "workloads" / "periods"
-YIELDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 FAIR = "DP fair 0.5"
 PERCENTS = {
     "goodput_percent": "goodput (%)",
-    "aborted_percent": "aborted (%)",
-    "checkpoints_percent": "checkpoints (%)",
     "least_yield_percent": "least yield (%)",
     "mean_yield_percent": "mean yield (%)",
     "wait_min": "wait (min)",
@@ -60,17 +56,6 @@ def figure1(points: Points) -> str:
     return markdown(
         ["periods", "least yield asked for", "19", "16", "22", "goodput", "on the engine", "least yield"], rows
     )
-
-
-def front() -> str:
-    """Return what fairness costs over twelve periods in which the goodput alone starves a job."""
-    rows = []
-    for asked in YIELDS:
-        plan = follow(read_sequence(PERIODS / "starving.json").sequence, min_yield=asked)
-        rows.append(
-            [f"{asked:g}", f"{plan.goodput:.2%}", f"{plan.min_yield:.3f}", f"{fmean(plan.yields.values()):.3f}"]
-        )
-    return markdown(["least yield asked for", "goodput", "least yield", "mean yield"], rows)
 
 
 def gains(points: Points, study: str, over: str) -> str:
@@ -185,20 +170,12 @@ def draw(points: Points) -> Figure:
 def tables(path: Path = RUNS) -> dict[str, str]:
     """Return every table."""
     points = read_points(path)
-    shares = ["goodput_percent", "aborted_percent", "checkpoints_percent"]
-    frame = points.frame
-    periods = frame[(frame["study"] == "frequency") & (frame["structure"] != FIXED)]
     return {
         "claims": claims_table(CLAIMS, points, ("statement or question", "where", "here", "holds")),
         "figure1": figure1(points),
         "costs": gains(points, "costs", "checkpoint_s"),
-        "frequency": means_table(
-            periods.rename(columns={"label": "algorithm"}), ["algorithm"], "period_s", "goodput_percent"
-        ),
         "ranges": means(points, "ranges", ["goodput_percent", "mean_yield_percent", "wait_min"]),
-        "prepare": means(points, "prepare", shares),
         "endless": means(points, "endless", ["goodput_percent", "least_yield_percent", "mean_yield_percent"]),
-        "front": front(),
         "break-even": break_even(points),
     }
 
