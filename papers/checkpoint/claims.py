@@ -49,7 +49,7 @@ CLAIMS = (
         Pairs(("ranges", "costs"), DP, {"label": "DP fair 0.5"}, free=("asked_yield",)))),
     Claim("Changes told in time lose less work than those told too late", OURS, decided(
         Pairs(("warning",), {"warning_s": 0.0}, {"warning_s": 900.0}, measure="aborted_percent"))),
-    *(Claim(f"Checkpoints have more goodput than {words}", OURS, decided(against(other))) for other, words in zip(
+    *(Claim(f"Checkpoints beat {words}", OURS, decided(against(other))) for other, words in zip(
         (*KILLING[:3], "foresight 6 h", *KILLING[3:]),
         ("random terminations", "terminating the least wasted work (LWW)", "terminating the least fraction done (LFD)",
          "six hours of foresight with exact run times", "FirstFitAware (jobs of one processor)",

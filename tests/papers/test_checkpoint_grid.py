@@ -54,7 +54,7 @@ def test_what_alignment_costs():
     assert schedules(one_after_another) == 3 * 15 + 3 * 12
     # a works 3 s while b is checkpointed, then both leave together
     assert plan(one_after_another).work_processor_s == 2 * 3 + 6 * 12
-    # checkpoints of 1 s and of 100 s, as in docs/explanation/checkpoint.md: 3 x 399 + 3 x 300 were possible
+    # checkpoints of 1 s and of 100 s: 3 x 399 + 3 x 300 were possible
     longer = plan(two_after_another(400.0, 100.0))
     assert longer.work_processor_s == 2 * 99 + 6 * 300
     assert longer.work_processor_s < 3 * 399 + 3 * 300
