@@ -1,4 +1,4 @@
-"""The table of docs/explanation/victims.md: three systems on shipped inputs, with each rule for what becomes of a
+"""The table of docs/explanation/victims.md: two systems on shipped inputs, with each rule for what becomes of a
 victim.
 
 python docs/victims.py [--check]
@@ -25,9 +25,6 @@ SYSTEMS: dict[str, tuple[list[str], dict[str, object]]] = {
     "powercap, HFLD, profile 3": (
         ["-p", "platforms/grid5000.xml", "-w", "workloads/google-288-00.json", "--envelope",
          "power_profiles/profile3.csv"], {"response": "hfld"}),
-    "riskaware, first-fit-unaware": ([*RISK, *WALK, "-s", "riskaware"], {"strategy": "first-fit-unaware"}),
-    "riskaware, packed-target-asap": (
-        [*RISK, *WALK, "-s", "riskaware"], {"strategy": "packed-target-asap", "reference": "workloads/risk-small.txt"}),
     "varcap, base": ([*RISK, *WALK, "-s", "varcap"], {}),
 }  # fmt: skip
 RULES: dict[str, object] = {
@@ -53,7 +50,7 @@ def rows() -> list[tuple[str, ...]]:
 
 
 def _figures(metrics: dict[str, float | None]) -> tuple[str, ...]:
-    goodput, aborted = metrics["goodput"], metrics["aborted_volume"]
+    goodput = metrics["goodput"]
     killed = metrics["killed_power"] if goodput is None else metrics["terminations"]
     work = metrics["finished_work_fraction"]
     return (
@@ -61,13 +58,12 @@ def _figures(metrics: dict[str, float | None]) -> tuple[str, ...]:
         f"{metrics['jobs_finished']:.0f}",
         "" if work is None else f"{100 * work:.1f}",
         "" if goodput is None else f"{100 * goodput:.2f}",
-        "" if aborted is None else f"{100 * aborted:.2f}",
     )
 
 
 def tables() -> dict[str, str]:
     """Return the table."""
-    head = ("system", "victim", "runs lost", "jobs finished", "finished work (%)", "goodput (%)", "aborted (%)")
+    head = ("system", "victim", "runs lost", "jobs finished", "finished work (%)", "goodput (%)")
     return {"victims": markdown(head, rows(), texts=2)}
 
 
