@@ -25,7 +25,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HOWTO = (
-    "own-jobs", "own-power", "machines", "several-workloads", "compare", "read-results", "own-scheduler", "account",
+    "own-jobs", "own-power", "machines", "many-settings", "compare", "read-results", "own-scheduler", "account",
 )  # fmt: skip
 PAGES = [
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
