@@ -6,8 +6,9 @@
         compare the tables with data/
 
 `runs.csv`, `claims-runs.csv` and `prices-runs.csv` have the figures of each run of the three campaigns, `claims.csv`
-every number that a claim of the first table is decided by, `fairness.csv` who was terminated; `variation.csv`,
-`stranded.csv`, `cost.csv` and `ranges.csv` are of capacities by carbon and price (`prices.py`).
+every number that a claim of the first two tables is decided by, `sentences.csv` the sentences that a single number
+decides, `fairness.csv` who was terminated; `variation.csv`, `stranded.csv`, `cost.csv` and `ranges.csv` are of
+capacities by carbon and price (`prices.py`).
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from matplotlib.figure import Figure
 from papers import pages
 from papers.claims import claims_table
 from papers.pages import markdown, number
-from papers.pairs import Points, all_numbers, interval, means_table
+from papers.pairs import Points, all_numbers, interval
 from papers.runs import FIXED
 from papers.varcap import prices, sentences
-from papers.varcap.claims import CLAIMS
+from papers.varcap.claims import CLAIMS, GENERAL, tng_table
 from papers.varcap.frames import CONVENTIONAL, read_points, write_runs
 
 HERE = Path(__file__).parent
 PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
 RUNS, SINGLE, PRICED = DATA / "runs.csv", DATA / "claims-runs.csv", DATA / "prices-runs.csv"
-FAIRNESS = DATA / "fairness.csv"
+FAIRNESS, SENTENCES = DATA / "fairness.csv", DATA / "sentences.csv"
 LIMITS = (5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
 """Tolerable losses of goodput of Table 7.3, in %."""
 PRINTED = {"Base": (0, 0, 0, 3, 6, 6, 9), "LongShort": (1, 49, 60, 63, 69, 74, 83),
@@ -49,25 +50,32 @@ def of_study(points: Points, study: str) -> pd.DataFrame:
     return points.frame[points.frame["study"] == study]
 
 
+def cell(values: pd.Series) -> str:
+    """Return the mean ± standard error of some values."""
+    mean, error, _ = interval(values)
+    return number(mean, 1) + ("" if math.isnan(error) else f" ± {number(error, 1)}")
+
+
 def means(rows: pd.DataFrame, by: Sequence[str], names: Sequence[str]) -> str:
     """Return mean ± standard error of some figures for each value of some columns."""
-    lines = []
-    for where, part in rows.groupby(list(by), sort=False):
-        cells = []
-        for name in names:
-            mean, error, _ = interval(part[name])
-            cells.append(number(mean, 1) + ("" if math.isnan(error) else f" ± {number(error, 1)}"))
-        lines.append([*map(str, where), *cells])
+    lines = [
+        [*map(str, where), *(cell(part[name]) for name in names)] for where, part in rows.groupby(list(by), sort=False)
+    ]
     return markdown([*by, *(HEADS[name] for name in names)], lines, texts=len(by))
 
 
-def terminations(points: Points, measure: str) -> str:
-    """Return goodput or failures by termination, system, structure and range (Figures 6.4 and 6.5)."""
+def terminations(points: Points) -> str:
+    """Return goodput by termination, system and range, and the failures at range 0.6 (Figures 6.4 and 6.5)."""
     rows = points.frame[points.frame["study"].str.startswith("fig6-4-")]
-    rows = rows.assign(system=rows["study"].str.removeprefix("fig6-4-").map(sentences.SYSTEMS),
-                       termination=rows["label"])  # fmt: skip
     rows = rows[rows["structure"].isin([FIXED, "walk"])]
-    return means_table(rows, ["system", "termination"], "range", measure)
+    lines = []
+    for (study, label), part in rows.groupby(["study", "label"], sort=False):
+        by_range = part.groupby("range")
+        goodputs = [cell(values) for _, values in by_range["goodput_percent"]]
+        failures = cell(by_range.get_group(0.6)["failure_percent"])
+        lines.append([sentences.SYSTEMS[str(study).removeprefix("fig6-4-")], str(label), *goodputs, failures])
+    ranges = ["fixed", "0.2", "0.4", "0.6"]
+    return markdown(["system", "termination", *ranges, "failures at 0.6 (% of runs)"], lines, texts=2)
 
 
 def acceptable(points: Points, study: str) -> pd.DataFrame:
@@ -140,20 +148,24 @@ def headroom(points: Points) -> str:
 
 
 def oversubscription(points: Points) -> str:
-    """Return goodput, failures and lengthened runs of oversubscribed machines by structure and range (Figure 5.4)."""
-    rows = points.frame[points.frame["study"].str.startswith("fig5-4-")]
+    """Return goodput and lengthened runs of oversubscribed machines, fixed and of range 0.8 (Figure 5.4)."""
+    rows = points.frame[points.frame["study"].str.startswith("fig5-4-") & points.frame["range"].isin([0.0, 0.8])]
     rows = rows.assign(
         system=rows["study"].str.removeprefix("fig5-4-").map(sentences.SYSTEMS),
         capacity=rows["structure"].replace(FIXED, "fixed"),
     )
-    return means(rows, ["system", "capacity", "range"], ["goodput_percent", "failure_percent", "slowed_percent"])
+    return means(rows, ["system", "capacity"], ["goodput_percent", "slowed_percent"])
 
 
 def mustang(points: Points) -> str:
-    """Return the real jobs on the fixed capacity and on the German one."""
-    rows = of_study(points, "mustang")
-    rows = rows.assign(algorithm=rows["label"], capacity=rows["structure"].replace(FIXED, "fixed"))
-    return means(rows, ["algorithm", "capacity"], ["goodput_percent", "failure_percent", "wait_min"])
+    """Return goodput of the real jobs on the fixed capacity, and goodput, failures and waits on the German one."""
+    lines = []
+    for label, part in of_study(points, "mustang").groupby("label", sort=False):
+        fixed, german = part[part["structure"] == FIXED], part[part["structure"] != FIXED]
+        names = ("goodput_percent", "failure_percent", "wait_min")
+        lines.append([str(label), cell(fixed["goodput_percent"]), *(cell(german[name]) for name in names)])
+    heading = ["fixed: goodput (%)", *(f"Germany: {HEADS[name]}" for name in names)]
+    return markdown(["algorithm", *heading], lines)
 
 
 def draw(points: Points) -> Figure:
@@ -191,14 +203,14 @@ def draw(points: Points) -> Figure:
 
 def tables(folder: Path = DATA) -> dict[str, str]:
     """Return every table."""
-    points, single = read_points(folder / RUNS.name), read_points(folder / SINGLE.name)
+    points = read_points(folder / RUNS.name)
     return {
-        "claims": claims_table(CLAIMS, points),
-        "sentences": sentences.sentences_table(single),
+        "claims": claims_table(GENERAL, points),
+        "tng": tng_table(points),
+        "sentences": sentences.counts_table(pd.read_csv(folder / SENTENCES.name)),
         "fairer": sentences.fairness_table(folder / FAIRNESS.name),
         "prices": prices.sentences_table(),
-        "goodput": terminations(points, "goodput_percent"),
-        "failures": terminations(points, "failure_percent"),
+        "terminations": terminations(points),
         "table73": table73(points),
         "oversubscription": oversubscription(points),
         "german": german(points),
@@ -212,6 +224,7 @@ def make(results: Path, single: Path, priced: Path) -> None:
     for folder, path in ((results, RUNS), (single, SINGLE), (priced, PRICED)):
         write_runs(folder, path)
     sentences.write_fairness(single, FAIRNESS)
+    sentences.told(read_points(SINGLE)).to_csv(SENTENCES, index=False, lineterminator="\n")
     prices.write_numbers(read_points(PRICED))
     points = read_points(RUNS)
     all_numbers(points, CLAIMS).round(4).to_csv(DATA / "claims.csv", index=False, lineterminator="\n")

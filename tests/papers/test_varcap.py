@@ -13,6 +13,7 @@ import pytest
 from papers.claims import NO, OPEN, PARTLY, YES
 from papers.pairs import Points
 from papers.varcap import prices, sentences, tables
+from papers.varcap.frames import read_points
 from papers.varcap.sentences import HELD, LONGER, TNG, WAIT, Single, quotient
 
 TIMES = Single(WAIT, "times", ("TwoMode", 0.6, 0.0), ("Base", 0.6, 0.0), 2.0, neutral=1.0)
@@ -86,6 +87,14 @@ def test_pairs_are_of_the_same_jobs_and_walk():
     # a second stands for eight, also of the 24 h that 3 h stand for
     value = replace(TIMES, how="value", second=None, first=("TwoMode", 0.6, 1.0))
     assert value((points, LONGER))[0] == "8 s"
+
+
+def test_the_committed_sentences_are_those_of_the_runs():
+    listed = pd.read_csv(tables.SENTENCES)
+    pd.testing.assert_frame_equal(sentences.told(read_points(tables.SINGLE)), listed)
+    # goodput, waits, failures and migrations: yes, partly, no and open on a TNG cell, then as if jobs ran longer
+    counts = [[int(cell) for cell in line.split("|")[2:-1]] for line in sentences.counts_table(listed).splitlines()[2:]]
+    assert [sum(line[:4]) for line in counts] == [sum(line[4:]) for line in counts] == [10, 12, 11]
 
 
 def test_how_terminations_are_spread(tmp_path):
