@@ -22,20 +22,9 @@ CONVENTIONAL = ("Random", "Base")
 """The schedulers that on a fixed capacity are what others are held against; Base terminates as Random does."""
 CASES = ("fig5-", "fig6-8", "errors", "longer-5-")
 """Beginnings of studies whose labels name cases: the options name the scheduler."""
-FIGURES = [
-    "goodput",
-    "goodput_short",
-    "goodput_long",
-    "job_failure_rate",
-    "mean_wait_s",
-    "slowdown_rate",
-    "terminations",
-    "terminations_short",
-    "terminations_long",
-    "migrations",
-    "jobs_finished",
-    "useful_core_s",
-]
+FIGURES = ["goodput", "goodput_short", "goodput_long", "job_failure_rate", "mean_wait_s", "slowdown_rate",
+           "terminations", "terminations_short", "terminations_long", "migrations", "jobs_finished",
+           "useful_core_s"]  # fmt: skip
 DIMENSIONS = ("study", "platform", "label", "source", "day", "range", "step", "period_s", "headroom",
               "structure", "foresight_h", "long_fraction", "dependencies", "trace", "walk")  # fmt: skip
 CAPACITY = ("structure", "range", "step", "period_s", "headroom", "source", "day", "walk")

@@ -189,13 +189,8 @@ def cost(points: Points) -> pd.DataFrame:
     rows = []
     for grid, budget, by, headroom in [*cases, *((grid, "year", "price", 1.0) for grid in GRIDS)]:
         days = days_of(grid, headroom, budget, by)
-        row: dict[str, object] = {
-            "grid": grid.name,
-            "by": by,
-            "budget": budget,
-            "headroom": headroom,
-            "days": len(days),
-        }
+        row: dict[str, object] = {"grid": grid.name, "by": by, "budget": budget}
+        row |= {"headroom": headroom, "days": len(days)}
         figures = {
             "cost_saved": quotient(days["price"], days["price_fixed"], "less"),
             "gained": interval(100.0 * days["gained"]),
@@ -309,10 +304,6 @@ def sentences_table() -> str:
 
 def write_numbers(points: Points) -> None:
     """Write variation.csv, stranded.csv, cost.csv and ranges.csv. Raises InputError without the files of signals/."""
-    for name, frame in (
-        ("variation", variation()),
-        ("stranded", stranded()),
-        ("cost", cost(points)),
-        ("ranges", ranges()),
-    ):
+    frames = {"variation": variation(), "stranded": stranded(), "cost": cost(points), "ranges": ranges()}
+    for name, frame in frames.items():
         frame.to_csv(DATA / f"{name}.csv", index=False, lineterminator="\n")

@@ -103,11 +103,10 @@ def crossing(lost: pd.Series, limit: float) -> float:
 
 
 def table73(points: Points) -> str:
-    """Return Table 7.3, here as if jobs ran longer and with jobs as they are, and as printed."""
-    longer, plain = acceptable(points, "longer-7-5"), acceptable(points, "fig7-5")
+    """Return Table 7.3 as if jobs ran longer, and as printed."""
+    frame = acceptable(points, "longer-7-5")
     columns = [
-        (f"{name}, {words}", frame[label])
-        for words, frame in (("longer jobs", longer), ("TNG", plain))
+        (name, frame[label])
         for name in PRINTED
         for label in frame
         if label.split(" ")[0] == name and "sized" not in label
@@ -143,6 +142,7 @@ def german(points: Points) -> str:
 def headroom(points: Points) -> str:
     """Return work, carbon and capacity of LWW by the most capacity (Figure 6.12)."""
     rows = of_study(points, "german-headroom").sort_values("headroom", ascending=False)
+    rows = rows[rows["headroom"].isin([1.0, 0.9, 0.8, 0.7])]
     return means(rows.assign(most=rows["headroom"].map("{:g}".format)).rename(columns={"most": "most capacity"}),
                  ["most capacity"], ["work_percent", "saved_percent", "gained_percent"])  # fmt: skip
 
