@@ -55,6 +55,7 @@ MEASURES = {
 }
 """Figures of `figures_of`: heading and decimals."""
 STEPS = ("one_averaged", "one", "blind_claimed", "blind", "blind_starts", "late", "late_min", "aware", "pieces", "free")
+SOME = ("one_averaged", "one", "blind_claimed", "blind", "late", "aware", "pieces")
 GAINS = ("one", "pieces", "phases_one", "phases", "cost", "lost")
 HEADINGS = {
     "deadline_h": "deadline, h",
@@ -65,6 +66,11 @@ HEADINGS = {
     "contrast": "high and low, W",
     "period_min": "phases of, min",
 }
+SOLVED = ("24 6", "24 12", "48 6", "48 12", "48 36", "250 120", "1,000 400", "5,000 800")
+"""Slots and work of the cases of `solver` on the page."""
+DRAWN = ("machine at rest, W", "standard deviation, W", "standard deviation, kJ", "start-up, s", "training, s",
+         "training, W", "evaluate, s", "save, s", "save, W")  # fmt: skip
+"""Rows of `fit` that drawn runs have by construction: not on the page."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +84,13 @@ class Shares:
 
 
 ON_PAGE = {
-    "overall": Shares("", ("study",), ("plans", "carbon_g", "one_claimed", *STEPS)),
-    "grid": Shares(CHAPTER6, ("deadline_h", "length_h"), ("carbon_g", "one", "pieces", "interrupting", "starts")),
-    "twin": Shares(CHAPTER6, ("deadline_h",), STEPS),
-    "contrast": Shares(CONTRAST, ("contrast", "startup_s"), ("phases",), "period_min"),
+    "overall": Shares("", ("study",), ("plans", *SOME)),
+    "grid": Shares(CHAPTER6, ("deadline_h", "length_h"), ("one", "pieces", "interrupting")),
 }
 IN_FILES = {
+    "contrast": Shares(CONTRAST, ("contrast", "startup_s"), ("phases",), "period_min"),
+    "studies": Shares("", ("study",), ("plans", "carbon_g", "one_claimed", *STEPS)),
+    "twin": Shares(CHAPTER6, ("deadline_h",), STEPS),
     "startups": Shares(CHAPTER6, ("startup_s", "startup_w"), STEPS),
     "patterns": Shares(CHAPTER6, ("pattern",), GAINS),
     "final": Shares(
@@ -249,18 +256,34 @@ def write(name: str, frame: pd.DataFrame) -> None:
 def detail() -> dict[str, pd.DataFrame]:
     """Return the tables that are too long for the page."""
     summary = pd.read_csv(DATA / study.SUMMARY)
-    return {name: shares(summary, table) for name, table in IN_FILES.items()}
+    frames = {name: shares(summary, table) for name, table in IN_FILES.items()}
+    return frames | {"rolling-means": rolling(pd.read_csv(DATA / "rolling.csv"))}
+
+
+def shown(name: str, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows and columns of a table that are on the page."""
+    if name == "rolling":
+        return frame[frame["load"] == "0.6"].drop(columns="load")
+    if name == "fit":
+        return frame[~frame["figure"].isin(DRAWN)]
+    if name == "solver":
+        frame = frame[(frame["slots"] + " " + frame["work"]).isin(SOLVED)]
+    dropped = {"solver": "peak", "cluster": "wait|g$", "real": " g$|pieces", "real-startups": "g$|energy"}.get(name)
+    return frame.loc[:, ~frame.columns.str.contains(dropped)] if dropped else frame
 
 
 def tables() -> dict[str, str]:
     """Return every table of the page, from data/."""
     summary = pd.read_csv(DATA / study.SUMMARY)
     frames = {name: shares(summary, table) for name, table in ON_PAGE.items()}
-    frames |= {name: read(name) for name in ("author", "hours", "real", "real-startups", "cluster", "solver", "fit")}
-    frames["rolling"] = rolling(pd.read_csv(DATA / "rolling.csv"))
-    texts = {"overall": 1, "contrast": 2, "rolling": 3}
-    made = {name: markdown(list(frame), frame.to_numpy(), texts.get(name, 1)) for name, frame in frames.items()}
-    return {"claims": claims_table(CLAIMS, detail() | frames)} | made
+    frames |= {name: read(name) for name in ("hours", "real", "real-startups", "cluster", "solver", "fit")}
+    details = detail() | {"author": read("author")}
+    frames["rolling"] = details["rolling-means"]
+    made = {"claims": claims_table(CLAIMS, details | frames)}
+    for name in frames:
+        frame = shown(name, frames[name])
+        made[name] = markdown(list(frame), frame.to_numpy(), 2 if name == "rolling" else 1)
+    return made
 
 
 def refill() -> None:
