@@ -1,13 +1,13 @@
 """Make the numbers, the figure and the tables of the powercap paper's page.
 
     python -m papers.igsc22.tables results/igsc22
-        write data/summary.csv and data/instances.csv from the results of study.yaml, then the figure and the tables
+        write data/ from the results of study.yaml, then the figure and the tables
     python -m papers.igsc22.tables --check
-        compare the tables with the two files
+        compare the tables with data/
 
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
 run of the optimum, of the algorithms of Table II, of our own and of those that `PAIRS` compares. Units are in the names
-of the columns: kills in jobs, violations in steps of the envelope.
+of the columns: kills in jobs, violations in steps of the envelope. `paired.csv` has the differences of all `PAIRS`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ PAIRS = (
     ("other-seeds", "EBF Slow Frugal forecast", "EBF Slow HFLD"),
 )
 """Study and two algorithms of it that are compared workload by workload."""
+HIDDEN = ("EBF Slow no config.", "EBF Slow IDFS", "FF Asc IDFS", "FF Slow IDFS", "FF Slow IDSB")
+"""Rows of tables of means that are not on the page, like those of exact work."""
 WHERE = ["study", "label", "workload", "envelope"]
 COUNTS = ["killed_power", "killed_walltime", "violations"]
 MEANS = [SLOWDOWN, "killed_power", "killed_walltime", KILLS, VIOLATIONS, WORK, ENERGY]
@@ -163,22 +165,23 @@ def profiles(numbers: Numbers) -> str:
 
 
 def means(numbers: Numbers, study: str) -> str:
-    """The means of a study over all its workloads and envelopes."""
-    rows = [[str(label), *cells(row)] for label, row in numbers.means(study).iterrows()]
+    """The means of a study over all its workloads and envelopes, without `HIDDEN` algorithms."""
+    table = numbers.means(study)
+    table = table[~table.index.isin(HIDDEN) & ~table.index.str.endswith("exact")]
+    rows = [[str(label), *cells(row)] for label, row in table.iterrows()]
     return markdown(["algorithm", *(head for head, _ in HEADS.values())], rows)
 
 
-def paired(numbers: Numbers, *studies: str) -> str:
+def paired(numbers: Numbers) -> pd.DataFrame:
     """Differences of two algorithms on the same workloads: mean and standard error, by envelope."""
     columns = (*COMPARED, WORK)
     rows = []
     for study, one, other in PAIRS:
-        runs = numbers.runs(study) if study in studies else numbers.instances[:0]
-        for envelope in runs["envelope"].unique():
+        for envelope in numbers.runs(study)["envelope"].unique():
             differences = numbers.paired(study, envelope, one, other)
             changes = [difference(differences[name], HEADS[name][1]) for name in columns]
             rows.append([envelope, f"{one} − {other}", *changes])
-    return markdown(["envelope", "difference", *(HEADS[name][0] for name in columns)], rows, texts=2)
+    return pd.DataFrame(rows, columns=["envelope", "difference", *(HEADS[name][0] for name in columns)])
 
 
 def difference(values: pd.Series, decimals: int) -> str:
@@ -213,22 +216,24 @@ def draw(numbers: Numbers) -> Figure:
 def tables(folder: Path = DATA) -> dict[str, str]:
     """Return every table, from the two files."""
     numbers = Numbers.read(folder)
+    differences = paired(numbers)
+    of_hfld = differences[differences["difference"].str.fullmatch("EBF Slow HFLD( in turns)? − EBF Slow IDSB")]
     return {
         "claims": claims_table(CLAIMS, numbers),
         "table2": table2(numbers),
         "readings": means(numbers, "readings"),
-        "paired": paired(numbers, "readings", "resubmitted"),
+        "paired": markdown(list(of_hfld), of_hfld.to_numpy(), texts=2),
         "resubmitted": means(numbers, "resubmitted"),
         "profiles": profiles(numbers),
         "own": means(numbers, "own"),
         "other-seeds": means(numbers, "other-seeds"),
-        "paired-own": paired(numbers, "own", "other-seeds"),
     }
 
 
 def make(results: Path) -> None:
     """Make the numbers, the figure and the tables of the powercap paper's page from the results of study.yaml."""
     write_numbers(results, DATA)
+    paired(Numbers.read(DATA)).to_csv(DATA / "paired.csv", index=False, lineterminator="\n")
     draw(Numbers.read(DATA)).savefig(FIGURE, dpi=150)
 
 

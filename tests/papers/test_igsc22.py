@@ -36,6 +36,11 @@ def test_the_two_files_agree():
     assert len(means) >= 70
 
 
+def test_the_committed_differences_are_those_of_the_runs():
+    committed = pd.read_csv(tables.DATA / "paired.csv", dtype=str)
+    pd.testing.assert_frame_equal(tables.paired(Numbers.read(tables.DATA)), committed)
+
+
 def test_the_verdicts():
     verdicts = [claim.test(Numbers.read(tables.DATA))[1] for claim in CLAIMS]
     assert verdicts == [YES, YES, PARTLY, YES, NO, PARTLY, NO, YES, YES, YES, PARTLY, PARTLY]
