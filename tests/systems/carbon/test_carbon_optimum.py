@@ -98,7 +98,7 @@ class TestEverySchedule:
     def test_finer_slots_are_not_better(self, case):
         """Where all changes at ends of slots, an optimum has its dates there, too.
 
-        The rules: docs/explanation/carbon-model.md.
+        The rules: docs/explanation/carbon-policies.md.
         """
         signal, startup, work = case
         args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)

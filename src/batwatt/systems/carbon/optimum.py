@@ -1,6 +1,6 @@
 """The exact optimum of phase-aware suspend/resume, by dynamic programming.
 
-The rules: docs/explanation/carbon-model.md, "The optimum".
+The rules: docs/explanation/carbon-policies.md, "The optimum".
 """
 
 from __future__ import annotations

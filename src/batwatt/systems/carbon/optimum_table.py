@@ -1,4 +1,4 @@
-"""The dynamic programme of phase-aware suspend/resume (docs/explanation/carbon-model.md, "The optimum").
+"""The dynamic programme of phase-aware suspend/resume (docs/explanation/carbon-policies.md, "The optimum").
 
 A job that has worked `j` slots and `d` slots later than it could have at the earliest is in cell (d, j), at slot
 d + S + j of the window, S being the slots of a start-up. Working leaves d as it is, so a column j is computed from the
