@@ -24,6 +24,10 @@ from batwatt.units import DAY_S
 from papers.cross.run import HERE, check_data, envelope_of, lengths_of, run_cases, run_once
 
 STUDY = HERE / "estimates.yaml"
+EXACT = "exact"
+"""The way that knows run times."""
+WITHOUT_RUN_TIMES = ("checkpoint",)
+"""Cases that use no run times, whose rows are the same in each way: they run in `EXACT` only."""
 Declared = Mapping[str, Any]
 
 
@@ -53,6 +57,8 @@ def cases_of(declared: Declared, way: str) -> dict[str, bw.Case]:
     """Return the cases of a way; those that shift jobs twice, with exact forecasts and with those that are declared."""
     cases = {}
     for label, (scheduler, options) in declared["cases"].items():
+        if label in WITHOUT_RUN_TIMES and way != EXACT:
+            continue
         options = options | {"run_times": declared["ways"][way]}
         cases[label] = bw.Case(scheduler, options)
         if "shift" in options:

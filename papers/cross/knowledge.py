@@ -1,84 +1,64 @@
-"""Print the tables of the study of estimates: what is left of each case without knowledge of run times.
-
-    python -m papers.cross.knowledge out/estimates
-
-The first has the bounded slowdown of each case in each way, the second the ratio of `ROBUST` to others, of the logs of
-a part that were run.
-"""
+"""Tables of the study of estimates: what is left of each case without knowledge of run times."""
 
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import yaml
 
-from papers.cross.estimates import STUDY
-from papers.cross.frames import by_log
+from papers.cross.estimates import EXACT, STUDY, WITHOUT_RUN_TIMES
+from papers.cross.frames import WORK, by_log
 from papers.pages import markdown
 
 BOUNDED = "mean_bounded_slowdown"
 ROBUST = ("adaptive + checkpoint", "doubling")
-RIVALS = (
-    ("adaptive + checkpoint", "exact"),
-    ("adaptive + checkpoint", "walltimes"),
-    ("adaptive + checkpoint", "predictions"),
-    ("adaptive + checkpoint", "regression"),
-    ("adaptive", "walltimes"),
-    ("LWW + checkpoint + shortest first", "walltimes"),
-    ("LWW + checkpoint + shortest first", "predictions"),
-    ("LWW + checkpoint + shortest first", "regression"),
-    ("long-short + checkpoint", "walltimes"),
-    ("long-short + checkpoint", "predictions"),
-    ("long-short + checkpoint", "exact"),
-    ("frugal + resubmit, smallest first", "walltimes"),
-    ("frugal + resubmit, smallest first", "predictions"),
-    ("checkpoint", "exact"),
-)
-"""Cases and ways that the robust one is compared with."""
+"""The case and the way that the declaration expects to be the best without knowledge."""
 
 
-def collected(folder: Path) -> pd.DataFrame:
-    """Return the rows of the files of `papers.cross.estimates` in a folder."""
-    return pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*.csv"))], ignore_index=True)
-
-
-def wide(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Return logarithms of a measure: a row for each sample, a column for each (case, way)."""
-    pivot = table.pivot_table(index=["log", "signal", "share"], columns=["case", "way"], values=name, sort=False)
-    return np.log(pivot)
+def wide(table: pd.DataFrame) -> pd.DataFrame:
+    """Return logarithms of bounded slowdowns: a row for each sample, a column for each (case, way)."""
+    sample = ["log", "signal", "share"]
+    return np.log(table.pivot_table(index=sample, columns=["case", "way"], values=BOUNDED, sort=False))
 
 
 def ways(table: pd.DataFrame) -> str:
-    """Return a row for each case: bounded slowdown in each way, geometric mean of logs."""
+    """Return a row for each case: its bounded slowdown in each way, and the work finished.
+
+    Slowdown is the geometric mean of logs, work the mean of samples in the way with the least.
+    """
     names = list(yaml.safe_load(STUDY.read_text())["ways"])
-    logs = wide(table, BOUNDED)
+    logs = wide(table)
+    work = table.groupby(["case", "way"])[WORK].mean().groupby("case").min()
     rows = []
     for case in table["case"].unique():
-        texts = [f"{math.exp(by_log(logs[case, way])[0]):.1f}" if (case, way) in logs else "–" for way in names]
-        rows.append([case, *texts])
-    return markdown(["case", *names], rows)
+        run = [EXACT if case in WITHOUT_RUN_TIMES else way for way in names]
+        rows.append([case, *(f"{math.exp(by_log(logs[case, way])[0]):.1f}" for way in run), f"{work[case]:.1%}"])
+    return markdown(["case", *names, "work finished"], rows)
+
+
+def rivals(logs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return the robust case in its other ways, then each further case in its best way but `EXACT`."""
+    own, best = [], []
+    for case in logs.columns.unique("case"):
+        names = list(logs[case])
+        if case == ROBUST[0]:
+            own = [(case, way) for way in names if (case, way) != ROBUST]
+        else:
+            without = names if case in WITHOUT_RUN_TIMES else [way for way in names if way != EXACT]
+            best.append((case, min(without, key=lambda way, case=case: by_log(logs[case, way])[0])))
+    return own + best
 
 
 def robust(table: pd.DataFrame) -> str:
-    """Return the ratio of bounded slowdown of the robust case to others, with the 95 % interval of logs."""
-    logs = wide(table, BOUNDED)
+    """Return the ratio of bounded slowdown of the robust case to its rivals, with the 95 % interval of logs."""
+    logs = wide(table)
     rows = []
-    for case, way in RIVALS:
-        ratio = (logs[ROBUST] - logs[case, way]).dropna()
+    for rival in rivals(logs):
+        ratio = (logs[ROBUST] - logs[rival]).dropna()
         mean, half = by_log(ratio)
         better = (ratio.groupby(level="log").mean() < 0.0).sum()
-        count = f"{better} of {ratio.index.unique('log').size}"
-        rows.append([case, way, f"{math.exp(mean):.2f} ×/÷ {math.exp(half):.2f}", count])
-    return markdown(["compared with", "way", "ratio", "logs with a lower one"], rows, texts=2)
-
-
-if __name__ == "__main__":
-    table = collected(Path(sys.argv[1]))
-    for part, rows in table.groupby("part", sort=False):
-        ways_run = rows.groupby("log")["way"].nunique()
-        whole = rows[rows["log"].isin(ways_run.index[ways_run == ways_run.max()])]
-        print(part, *whole["log"].unique(), "", ways(whole), robust(whole), sep="\n")
+        interval = f"{math.exp(mean - half):.2f} to {math.exp(mean + half):.2f}"
+        rows.append([*rival, f"{math.exp(mean):.2f}", interval, f"{better} of {ratio.index.unique('log').size}"])
+    return markdown(["compared with", "way", "ratio", "95 % interval", "logs with less"], rows, texts=2)

@@ -1,9 +1,10 @@
 """Make the numbers, the figure and the tables of the page on all systems.
 
-    python -m papers.cross.tables out/cross results/adaptive
-        write data/*.csv from the results of `papers.cross.run` and adaptive.yaml, the figure and the tables
+    python -m papers.cross.tables out/cross results/adaptive out/estimates
+        write data/*.csv from the results of `papers.cross.run`, adaptive.yaml and `papers.cross.estimates`, the figure
+        and the tables
     python -m papers.cross.tables --check
-        compare the tables with data/tune.csv, held.csv and grounds.csv
+        compare the tables with data/tune.csv, held.csv, grounds.csv and estimates.csv
 
 `systems.csv`, `ideas.csv`, `front.csv` and `others.csv` in data/ are tables too long for the page.
 """
@@ -20,6 +21,7 @@ from matplotlib.figure import Figure
 
 from papers import pages
 from papers.claims import claims_table
+from papers.cross import knowledge
 from papers.cross.claims import CLAIMS
 from papers.cross.frames import (
     BASE,
@@ -50,6 +52,9 @@ PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
 ROWS = ["case", *SAMPLE, "seed", "jobs_total", "jobs_finished", "killed_power", SLOWDOWN, "mean_wait_s", WORK,
         "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
 """Columns of the rows that are committed."""
+ESTIMATES = ["part", "log", "way", "share", "signal", "case", "jobs_total", "jobs_finished", "killed_power",
+             knowledge.BOUNDED, SLOWDOWN, "mean_wait_s", WORK, "energy_j", "carbon_g"]  # fmt: skip
+"""Columns of the rows of the study of estimates that are committed."""
 FURTHER = ["mean_slowdown", "goodput", SLOWDOWN, "max_full_speed_slowdown", WORK, "jobs_finished"]
 SYSTEMS = ["case", "jobs finished", "work finished", "kills", "slowdown", "wait, h", f"carbon / {BASE}",
            "energy above the envelope", "cells on the front"]  # fmt: skip
@@ -191,6 +196,7 @@ def both(frame: pd.DataFrame, columns: list[str]) -> list[list[str]]:
 def tables(folder: Path = DATA) -> dict[str, str]:
     """Return every table of the page."""
     numbers = Numbers.read(folder)
+    estimates = pd.read_csv(folder / "estimates.csv")
     long = details(numbers)
     columns = ["work finished", "slowdown", f"carbon / {BASE}", "cells on the front"]
     texts = {name: long["ideas"][name].str.replace(r" \(.*\)", "", regex=True) for name in MEASURES}
@@ -204,6 +210,8 @@ def tables(folder: Path = DATA) -> dict[str, str]:
         "ideas": markdown(["idea", *list(MEASURES)[::2], "work finished"],
                           both(short, [*list(MEASURES)[::2], "work finished"])),
         "grounds": grounds(numbers.grounds),
+        "ways": knowledge.ways(estimates),
+        "robust": knowledge.robust(estimates),
     }  # fmt: skip
 
 
@@ -230,16 +238,31 @@ def draw(numbers: Numbers) -> Figure:
     return figure
 
 
-def make(cross: Path, adaptive: Path) -> None:
+def make(cross: Path, adaptive: Path, estimates: Path) -> None:
     """Make the numbers, the figure and the tables of the page on all systems."""
     for part in PARTS:
-        rows = pd.concat([pd.read_csv(path) for path in sorted(cross.glob(f"{part}-*.csv"))], ignore_index=True)
-        rows[ROWS].to_csv(DATA / f"{part}.csv", index=False, float_format="%.8g", lineterminator="\n")
-    table = pd.read_parquet(adaptive / "table.parquet")[
-        ["study", "label", "workload", "envelope", "capacity", *FURTHER]
-    ]
-    table.to_csv(DATA / "grounds.csv", index=False, float_format="%.8g", lineterminator="\n")
+        write_rows(part, collected(cross, f"{part}-*.csv")[ROWS])
+    columns = ["study", "label", "workload", "envelope", "capacity", *FURTHER]
+    write_rows("grounds", pd.read_parquet(adaptive / "table.parquet")[columns])
+    write_rows("estimates", estimates_of(estimates))
     write_details(Numbers.read(DATA))
+
+
+def estimates_of(folder: Path) -> pd.DataFrame:
+    """Return the rows of the held-back part of the study of estimates."""
+    table = collected(folder, "held-*.csv")[ESTIMATES]
+    # rows of an earlier version, which ran such cases in each way
+    return table[~table["case"].isin(knowledge.WITHOUT_RUN_TIMES) | (table["way"] == knowledge.EXACT)]
+
+
+def collected(folder: Path, pattern: str) -> pd.DataFrame:
+    """Return the rows of the files of a study."""
+    return pd.concat([pd.read_csv(path) for path in sorted(folder.glob(pattern))], ignore_index=True)
+
+
+def write_rows(name: str, table: pd.DataFrame) -> None:
+    """Write rows to a file of data/."""
+    table.to_csv(DATA / f"{name}.csv", index=False, float_format="%.8g", lineterminator="\n")
 
 
 def write_details(numbers: Numbers) -> None:
@@ -250,4 +273,4 @@ def write_details(numbers: Numbers) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(pages.main(PAGE, tables, make, ("cross", "adaptive")))
+    sys.exit(pages.main(PAGE, tables, make, ("cross", "adaptive", "estimates")))

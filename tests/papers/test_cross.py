@@ -8,7 +8,7 @@ import yaml
 
 from papers import pages
 from papers.claims import OPEN, PARTLY, YES
-from papers.cross import frames, run, tables
+from papers.cross import estimates, frames, knowledge, run, tables
 from papers.cross.claims import CLAIMS
 
 ROW = {"log": "a", "signal": "s", "share": 0.5, "sample": 0, "jobs_total": 10, "jobs_finished": 9, "killed_power": 2,
@@ -44,6 +44,42 @@ def test_what_is_declared_was_run():
         assert sorted(rows["case"].unique()) == sorted(declared["cases"])
         there = set(rows[frames.SAMPLE].itertuples(index=False, name=None))
         assert there == {(*cell, sample) for cell in run.cells(part, declared) for sample in range(3)}
+
+
+def test_what_is_declared_of_estimates_was_run():
+    declared = yaml.safe_load(estimates.STUDY.read_text())
+    rows = pd.read_csv(tables.DATA / "estimates.csv")
+    logs = declared["parts"]["held"]["logs"]
+    there = set(rows[["log", "signal", "way", "case"]].itertuples(index=False, name=None))
+    assert len(there) == len(rows) and there == {
+        (log, signal, way, case)
+        for log, of in logs.items()
+        for signal in of["days"]
+        for way in declared["ways"]
+        for case in estimates.cases_of(declared, way)
+    }
+
+
+def test_what_was_expected_of_estimates_comes_out():
+    """Less than in the ways walltimes and predictions, and than each other case in any way but exact."""
+    logs = knowledge.wide(pd.read_csv(tables.DATA / "estimates.csv"))
+    exact = [(case, "exact") for case in logs.columns.unique("case") if case not in estimates.WITHOUT_RUN_TIMES]
+    for other in logs.columns.drop([*exact, knowledge.ROBUST, (knowledge.ROBUST[0], "regression")]):
+        mean, half = frames.by_log((logs[knowledge.ROBUST] - logs[other]).dropna())
+        assert mean + half < 0.0, other
+
+
+def test_estimates_by_hand():
+    """Ratios 2 / 4 and 2 / 16 in two logs: mean 1 / 4, ln 2 each side, 12.71 errors. b is best by walltimes."""
+    values = {("adaptive + checkpoint", "doubling"): (2, 2), ("b", "exact"): (1, 1), ("b", "walltimes"): (4, 16),
+              ("b", "doubling"): (5, 16)}  # fmt: skip
+    rows = [{"log": log, "signal": "s", "share": 0.6, "case": case, "way": way, knowledge.BOUNDED: pair[n]}
+            for (case, way), pair in values.items() for n, log in enumerate("xy")]  # fmt: skip
+    logs = knowledge.wide(pd.DataFrame(rows))
+    assert knowledge.rivals(logs) == [("b", "walltimes")]
+    row = knowledge.robust(pd.DataFrame(rows)).splitlines()[-1]
+    low, high = (0.25 * 2 ** (side * 12.71) for side in (-1, 1))
+    assert row == f"| b | walltimes | 0.25 | {low:.2f} to {high:.2f} | 2 of 2 |"
 
 
 def test_the_front_by_hand():
