@@ -1,4 +1,4 @@
-"""Replaying a job log: every job at its recorded start, as a Batsim scheduler (docs/howto/job-logs.md)."""
+"""Replaying a job log: every job at its recorded start, as a Batsim scheduler (docs/howto/own-jobs.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TO_THE_SECOND_S = 1.0
 
 
 class ReplayOptions(SchedulerOptions):
-    """Options of the scheduler `replay` (docs/howto/job-logs.md)."""
+    """Options of the scheduler `replay` (docs/howto/own-jobs.md)."""
 
     hosts: Literal["lowest", "packed"] = Field(
         "lowest", description="free hosts that a job gets: the lowest ids, or those of as few machines as possible"

@@ -171,7 +171,7 @@ def test_written_and_read_back(folder):
     [
         ("wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
         ("Wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
-        ("walk:rnage=0.6", "no key 'rnage'; did you mean 'range'? See docs/reference/capacity.md."),
+        ("walk:rnage=0.6", "no key 'rnage'; did you mean 'range'? See docs/reference/signals.md."),
         ("walk:range=", "range '' is not a finite number"),
         ("walk:range=nan", "range 'nan' is not a finite number"),
         ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
@@ -213,6 +213,6 @@ def test_a_file_that_is_not_there(folder):
 
 
 def test_every_kind_is_in_the_docs():
-    docs = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "capacity.md").read_text()
+    docs = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "signals.md").read_text()
     for kind in KINDS:
         assert f"`{kind}:" in docs

@@ -290,7 +290,7 @@ def test_the_example_of_vessim():
 
 
 def test_every_kind_and_key_is_in_the_docs():
-    docs = (ROOT / "docs" / "reference" / "site-power.md").read_text()
+    docs = (ROOT / "docs" / "reference" / "signals.md").read_text()
     for kind in KINDS:
         assert f"`{kind}:" in docs
     for key in (

@@ -92,13 +92,13 @@ class Inputs:
     log: LogOptions = _input("Time that is 0 s, and columns of a job log.", default_factory=_usual_log)
     envelope: Path | EnvelopeSpec | Series | None = _input(
         "Power envelope: CSV with columns time_s,power_w; or as in power:solar.csv,peak_w=50000 + "
-        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/site-power.md).",
+        "constant:20000, carbon:FILE,budget=..., battery:... (docs/reference/signals.md).",
         default=None,
     )
     capacity: Path | CapacitySpec | Series | None = _input(
         "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
-        "(docs/reference/capacity.md).",
+        "(docs/reference/signals.md).",
         default=None,
     )
     carbon: SignalSpec | SignalIntegral | None = _input(

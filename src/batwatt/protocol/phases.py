@@ -27,7 +27,7 @@ MOST_W = 1e9
 """More power than this on one cpu is refused."""
 MOST_PHASES = 100_000
 """More phases than this in one job are refused."""
-HINT = "see docs/reference/formats.md"
+HINT = "see docs/reference/workloads.md"
 TYPE, ARGS = "name", "args"
 """The columns of a trace that name the type of a job's model, and give what that needs."""
 PHASES, ARRIVAL, CPUS = "phases", "arrival", "cpus"
@@ -116,7 +116,7 @@ _File = TypeVar("_File", bound=_Row)
 
 
 def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
-    """The model that a JSON object describes; see docs/reference/formats.md. Raises InputError."""
+    """The model that a JSON object describes; see docs/reference/workloads.md. Raises InputError."""
     if not isinstance(data, dict):
         hint = 'write {"startup": [...], "work": [{"duration": 60, "power": 100}]}'
         raise InputError(where, f"must be an object, got {shown(data)}", hint)

@@ -165,13 +165,13 @@ def is_spec(text: str) -> bool:
 
 
 def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
-    """The capacity that `text` describes, None if it is the name of a file instead; see docs/reference/capacity.md.
+    """The capacity that `text` describes, None if it is the name of a file instead; see docs/reference/signals.md.
 
     Files are looked for in the folder `base` (None: the current one). Raises InputError.
     """
     if not is_spec(text):
         return None
-    spec = ParsedSpec(text, base, KINDS, _WHERE, "docs/reference/capacity.md")
+    spec = ParsedSpec(text, base, KINDS, _WHERE, "docs/reference/signals.md")
     return KINDS[spec.kind](spec)
 
 

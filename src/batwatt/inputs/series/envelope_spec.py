@@ -29,7 +29,7 @@ from batwatt.remarks import remark
 from batwatt.units import DAY_S
 
 _WHERE = "envelope"
-_DOCS = "docs/reference/site-power.md"
+_DOCS = "docs/reference/signals.md"
 _PLUS = re.compile(r"\s\+\s")
 _PER_K = ("capacity", "charge", "discharge", "power", "demand")
 """Keys of a battery that may be in thousands: `capacity_kwh` for `capacity_wh`, `power_kw` for `power_w`."""
@@ -270,7 +270,7 @@ def is_envelope(text: str) -> bool:
 
 
 def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
-    """The envelope that `text` describes, None if it is the name of a file instead; see docs/reference/site-power.md.
+    """The envelope that `text` describes, None if it is the name of a file instead; see docs/reference/signals.md.
 
     Files are looked for in the folder `base` (None: the current one). Raises InputError.
     """

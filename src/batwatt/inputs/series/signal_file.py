@@ -34,7 +34,7 @@ class SignalFile(Parameters, where=_WHERE):
 
     `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
     whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
-    it. `gaps` says what missing values become, see docs/reference/capacity.md.
+    it. `gaps` says what missing values become, see docs/reference/signals.md.
 
     `wanted`: a column is refused whose name or unit says that it is of something else, and values become W, g/kWh or
     money per kWh, by the unit that the file states or by `unit` (kW, g/kWh, EUR/MWh, fraction...); without a unit they

@@ -18,7 +18,7 @@ from batwatt.units import HOUR_S, REPORTED_S
 
 SignalKind = Literal["carbon", "price"]
 """g/kWh, or money per kWh."""
-_DOCS = "docs/reference/site-power.md"
+_DOCS = "docs/reference/signals.md"
 
 
 @dataclass(frozen=True)

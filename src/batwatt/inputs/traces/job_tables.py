@@ -174,7 +174,7 @@ def _checked_layout(names: Sequence[str], path: Path | str) -> Layout:
     layout = _layout_of(names)
     if layout is None:
         problem = f"lacks the columns of {', '.join(TABLES)}; it has {', '.join(names[:8])}"
-        raise InputError(path, problem, "they are listed in docs/howto/job-logs.md")
+        raise InputError(path, problem, "they are listed in docs/reference/workloads.md")
     twice = next((name for name in layout.columns if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(path, f"has the column {twice!r} twice", "name each once")

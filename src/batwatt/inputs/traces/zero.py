@@ -1,4 +1,4 @@
-"""Which time of a trace of jobs is 0 s of a run, and its date: one rule for all formats (docs/reference/formats.md)."""
+"""Which time of a trace of jobs is 0 s of a run, and its date, for all formats (docs/reference/workloads.md)."""
 
 from __future__ import annotations
 
