@@ -26,6 +26,7 @@ from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.options import bounds_of
 from batwatt.scheduling.registry import KINDS, describe, first_line
+from batwatt.systems.carbon.outcome import FURTHER_COLUMNS, SEGMENT_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
@@ -308,6 +309,32 @@ def metrics() -> str:
     return table(("metric", "unit", "meaning", "better"), rows)
 
 
+def segments() -> str:
+    """The columns of the segments of `batwatt carbon run`."""
+    rows = [(f"`{name}`", _plain(meaning)) for name, meaning in (SEGMENT_COLUMNS | FURTHER_COLUMNS).items()]
+    return table(("column", "meaning"), rows)
+
+
+def observations() -> str:
+    """The columns of an observation of an agent."""
+    from batwatt.gym import OBSERVATIONS
+
+    rows = []
+    for column in OBSERVATIONS.values():
+        meaning = column.meaning + " (of each job)" * column.of_jobs
+        rows.append((f"`{column.name}`", column.unit, _plain(meaning), column.normalised))
+    return table(("column", "unit", "meaning", "entry"), rows)
+
+
+def rewards() -> str:
+    """The rewards of an agent, with the figures of a run that they add up to."""
+    from batwatt.gym import REWARDS
+
+    rows = [(f"`{one.name}`", one.figure.unit, _plain(one.meaning), f"`{one.figure.name}`") for one in REWARDS.values()]
+    return table(("reward", "unit", "meaning", "figure of the run"), rows)
+
+
 GENERATED: dict[str, Callable[..., str]] = {
-    function.__name__: function for function in (cli, schedulers, kinds, parts, columns, metrics)
+    function.__name__: function
+    for function in (cli, schedulers, kinds, parts, columns, metrics, segments, observations, rewards)
 }
