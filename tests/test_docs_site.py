@@ -56,29 +56,12 @@ def test_every_metric_is_shown(hooks):
     assert [row.split("`")[1] for row in rows if row.startswith("| `")] == [metric.name for metric in METRICS]
 
 
-def test_every_column_of_segments_is_shown(hooks):
-    rows = section(page(hooks, "reference/outputs.md"), "Files of `batwatt carbon run`").splitlines()
-    found = [row.split("`")[1] for row in rows if row.startswith("| `")]
-    assert found[: len(SEGMENT_COLUMNS | FURTHER_COLUMNS)] == [*SEGMENT_COLUMNS, *FURTHER_COLUMNS]
-
-
-def test_every_observation_and_reward_is_shown_as_declared(hooks):
+def test_every_segment_column_observation_and_reward_is_shown(hooks):
     gym = pytest.importorskip("batwatt.gym", reason="no Gymnasium: pip install -e '.[gym]'")
-    text = page(hooks, "reference/gym.md")
-    observed, rewarded = [
-        {row[0].strip(" `"): [cell.strip() for cell in row[1:]] for row in rows}
-        for rows in (
-            [line.strip("|").split(" | ") for line in section(text, title).splitlines() if line.startswith("| `")]
-            for title in ("Observations", "Rewards")
-        )
-    ]
-    assert observed == {
-        column.name: [column.unit, column.meaning + " (of each job)" * column.of_jobs, column.normalised]
-        for column in gym.OBSERVATIONS.values()
-    }
-    assert rewarded == {
-        one.name: [one.figure.unit, one.meaning, f"`{one.figure.name}`"] for one in gym.REWARDS.values()
-    }
+    declared = {"outputs": SEGMENT_COLUMNS | FURTHER_COLUMNS, "gym": gym.OBSERVATIONS | gym.REWARDS}
+    for name, rows in declared.items():
+        text = page(hooks, f"reference/{name}.md")
+        assert [row for row in rows if f"\n| `{row}` |" not in text] == []
 
 
 def test_every_option_of_every_scheduler_is_shown(hooks):

@@ -245,10 +245,10 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
     """Read a signal (carbon, price, power) from all that `--carbon`, `--price` and `--envelope` take.
 
     Values become g/kWh, money per kWh or W by the unit that the file states, or `unit`, and the signal has that `unit`
-    (`?` if none is stated). 0 s is the first row, or `begin`. A run takes it as its text (docs: formats).
+    (`?` if none is stated). 0 s is the first row, or `begin`. A run takes it as its text (docs: workloads).
 
     Args:
-        path: A file (CSV, JSON, XML; docs: site-power), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
+        path: A file (CSV, JSON, XML; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
             an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
         repeat: Begin it again and again until a run ends.
         options: unit, wanted (carbon, price, power), column, time_column, kind, zone, sequence, resolution, tz, dates,
