@@ -214,7 +214,8 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
     except Exception as error:
         raise InputError(path, f"cannot be described: {_line_of(error, str(path))}", "mend the file") from error
     if not found:
-        raise InputError(path, "defines no scheduler, order, backfilling or response", "see docs/howto/own-scheduler.md")
+        problem = "defines no scheduler, order, backfilling or response"
+        raise InputError(path, problem, "see docs/howto/own-scheduler.md")
     return found
 
 
