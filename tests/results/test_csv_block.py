@@ -1,10 +1,11 @@
-"""Blocks of CSV against Python's own formats, and numbers of a record against a reader of the file."""
+"""Tables on terminals and blocks of CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,12 @@ import pytest
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from batwatt.results.columns import Column
 from batwatt.results.csv_block import MOST, as_read, block_of
+from batwatt.results.tables import LABEL, tables
+from batwatt.results.tables import Column as TableColumn
 from batwatt.results.writers import write_columns, write_rows
 
 ties = st.integers(-(2**40), 2**40).map(lambda half: half / 2**7)
@@ -82,11 +86,6 @@ def test_texts_are_read_back_as_they_were(tmp_path_factory, rows):
     assert frame["c"].tolist() == [row[2] for row in rows]
 
 
-def test_ordinary_texts_have_no_marks(tmp_path):
-    write_rows(tmp_path / "x.csv", COLUMNS, [(None, 1, "w0!0-3 5's; x", None, "", 0.5)])
-    assert (tmp_path / "x.csv").read_text() == """a,b,c,d,e,f\n,1,w0!0-3 5's; x,NA,"",0.5\n"""
-
-
 @pytest.mark.parametrize("text,number", [("a\0b", 1.0), ("a" * 3000, 1.0), ("a", 1e10), ("a", math.inf)])
 def test_what_has_no_place_in_a_block_is_written_all_the_same(tmp_path, text, number):
     rows = [(number, 1, text, None, "", 0.5)]
@@ -94,3 +93,62 @@ def test_what_has_no_place_in_a_block_is_written_all_the_same(tmp_path, text, nu
     write_rows(tmp_path / "rows.csv", COLUMNS, rows)
     write_columns(tmp_path / "columns.csv", COLUMNS, columns_of(rows))
     assert (tmp_path / "columns.csv").read_bytes() == (tmp_path / "rows.csv").read_bytes()
+
+
+LABELS = ["EASY Slowdown HFLD", "a label of forty characters, more or less", "x"]
+
+
+def figures(count: int) -> list[TableColumn]:
+    """Numbers that are found again: 1000, 1001, ... in each column."""
+    return [
+        TableColumn(f"figure\nno {number}", f"k{number}", [f"{1000 + 3 * number + row}.5" for row in range(3)])
+        for number in range(count)
+    ]
+
+
+def shown(columns: list[TableColumn], width: int) -> list[list[str]]:
+    """The lines of each table."""
+    found = []
+    for table in tables(columns, width):
+        out = io.StringIO()
+        Console(file=out, width=width, color_system=None).print(table)
+        found.append([line for line in out.getvalue().splitlines() if line.strip()])
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 5, 14])
+@pytest.mark.parametrize("width", [20, 40, 57, 80, 100, 120, 160, 200])
+def test_all_is_there_at_any_width(width, count):
+    columns = [TableColumn("run", "run", LABELS), *figures(count)]
+    blocks = shown(columns, width)
+    numbers = []
+    for lines in blocks:
+        assert max(map(len, lines)) <= width
+        head, body = "".join(lines[:2]), lines[3:]
+        assert "run" in head and set(lines[2].strip()) == {"─"}
+        # each row begins with its label, which goes on below
+        text = "".join(re.sub(r"\d{4}\.5", "", line).strip() for line in body)
+        assert text.replace(" ", "") == "".join(LABELS).replace(" ", "")
+        numbers += re.findall(r"\b\d{4}\.5", "\n".join(body))
+    assert sorted(numbers) == sorted(cell for column in columns[1:] for cell in column.cells)
+
+
+def test_one_table_where_it_fits():
+    columns = [TableColumn("run", "run", LABELS), *figures(5)]
+    # columns of 6 characters, blanks between and around
+    fits = LABEL + 5 * (1 + 6) + 2
+    assert len(shown(columns, fits)) == 1 and len(shown(columns, fits - 1)) == 2
+    assert len(shown(columns, fits)[0][3].split()[0]) <= LABEL
+    whole = shown(columns, 120)[0]
+    assert LABELS[1] in whole[4]
+
+
+@pytest.mark.parametrize("width", [30, 40, 80, 200])
+def test_texts_are_wrapped_next_to_their_names(width):
+    text = "words of a description that is longer than most terminals are wide, and goes on below"
+    names = ["one", "a-long-name-of-something"]
+    [lines] = shown([TableColumn("", "name", names), TableColumn("", "description", [text, text], is_text=True)], width)
+    assert max(map(len, lines)) <= width and " ".join(" ".join(lines).split()).count("description") == 2
+    assert lines[0].split()[:2] == ["one", "words"]
+    if width == 200:
+        assert [line.split(None, 1)[1].strip() for line in lines] == [text, text]

@@ -1,67 +1,33 @@
-"""Goodput, stretches and aborted work of a window, each worked by hand."""
+"""Goodput, failures, waits and slowdowns of a window, also by the length of jobs, each worked by hand."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import random
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
+from rows_of_runs import WINDOW, job, killed, moved, ran, refused, workload
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.model.window import Window
-from batwatt.model.workload import REMAINDER, WINDOW_OVER, Workload
-from batwatt.protocol.workload4 import parse_workload
-from batwatt.results.columns import JOBS, KILLED, SUCCESSFUL
-from batwatt.results.figures import METRICS, Values
-from batwatt.results.goodput import capacity_core_s
-from batwatt.results.metrics import measured
+from batwatt.model.workload import REMAINDER, WINDOW_OVER
+from batwatt.results import read
+from batwatt.results.classes import EDGES_H, RunTimeClass, classes_of, write_classes
+from batwatt.results.columns import CLASSES, KILLED, SUCCESSFUL
+from batwatt.results.figures import METRICS, Values, rounded
+from batwatt.results.run_table import RunTable
 from batwatt.results.summary import summary, table_text
 
-HEADER = ",".join(column.name for column in JOBS) + "\n"
-REFERENCE = 1e9
-WINDOW = Window(100.0, 200.0)
-TWO_THEN_ONE = Series((0.0, 150.0), (2.0, 1.0), "machines")
 NAMES = [metric.name for metric in METRICS]
 FIGURES = tuple(NAMES[NAMES.index("goodput") : NAMES.index("aborted_core_s") + 1])
 
 
-def ran(job, submit, start, end, cores=1, state=SUCCESSFUL, metadata=""):
-    """A row of a run of `cores` cores from `start` to `end`."""
-    dates = (start, end - start, end, start - submit, end - submit, 1.0)
-    numbers = ",".join(f"{value:.6f}" for value in dates)
-    tail = f'{numbers},0,-1.000000,"{metadata}"\n'
-    return f"{job},w0,p,{submit:.6f},{cores},-1.000000,{int(state == SUCCESSFUL)},{state},{tail}"
-
-
-def refused(job, submit, metadata=""):
-    return f'{job},w0,p,{submit:.6f},1,-1.000000,0,REJECTED,,,,,,,,,"{metadata}"\n'
-
-
-def job(name, submit, delay, cores=1, **fields):
-    return {"id": name, "subtime": submit, "res": cores, "profile": f"d{delay}", **fields}
-
-
-def workload(*jobs) -> Workload:
-    delays = [row["profile"] for row in jobs if row["profile"].startswith("d")]
-    profiles = {name: {"type": "delay", "delay": float(name[1:])} for name in delays} | {
-        "tasks": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0},
-        "nothing": {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
-        "d7": {"type": "delay", "delay": 7},
-        "both": {"type": "composed", "seq": ["d7", "tasks"], "repeat": 2},
-    }
-    return parse_workload({"nb_res": 8, "jobs": list(jobs), "profiles": profiles}, "w0", "memory")
-
-
 @pytest.fixture
-def figures(tmp_path: Path):
-    """The metrics of rows under 2 machines of 4 cores until 150 s, then 1, in [100, 200]."""
-
-    def of(rows, jobs, window=WINDOW, capacity=TWO_THEN_ONE, cores=4) -> Values:
-        (tmp_path / "r_jobs.csv").write_text(HEADER + "".join(rows))
-        return measured(tmp_path / "r", jobs, None, REFERENCE, capacity=capacity, cores=cores, window=window)[0]
-
-    return of
+def figures(found):
+    return lambda *args, **options: found(*args, **options)[0]
 
 
 JOBS_BY_HAND = workload(
@@ -154,24 +120,12 @@ def test_without_a_capacity_only_the_jobs_are_counted(figures):
 @pytest.mark.parametrize(
     ("start", "end", "state", "useful", "aborted", "unfinished"),
     [
-        (50, 80, SUCCESSFUL, 0, 0, 0),  # before the window
-        (50, 80, KILLED, 0, None, 0),
         (50, 100, KILLED, 0, None, 0),
-        (50, 130, SUCCESSFUL, 30, 0, 0),  # into it
-        (50, 130, KILLED, 0, 30, 0),
         (50, 230, KILLED, 100, 0, 1),  # over all of it
-        (180, 200, SUCCESSFUL, 20, 0, 0),  # to its end
-        (180, 200, KILLED, 0, 20, 0),
-        (180, 200.000001, SUCCESSFUL, 20, 0, 0),  # late by what is printed
         (180, 200.0009, KILLED, 0, 20, 0),
         (180, 200.0011, SUCCESSFUL, 20, 0, 1),  # still going at the end
-        (180, 200.0011, KILLED, 20, 0, 1),
-        (180, 230, "COMPLETED_WALLTIME_REACHED", 20, 0, 1),
         (180, 190, "COMPLETED_WALLTIME_REACHED", 0, 0, 0),  # neither useful nor aborted
-        (180, 190, "COMPLETED_FAILED", 0, 0, 0),
         (200, 230, SUCCESSFUL, 0, 0, 1),  # begins at the end
-        (200.5, 200.75, KILLED, 0, 0, 1),  # begins after it
-        (150, 150, KILLED, 0, 0, 0),
     ],
 )
 def test_one_run(figures, start, end, state, useful, aborted, unfinished):
@@ -190,23 +144,21 @@ def test_one_run(figures, start, end, state, useful, aborted, unfinished):
 @pytest.mark.parametrize(
     ("profile", "fields", "stretch"),
     [
-        ("d7", {}, (150 - 110) / 7),
-        ("d7", {"release_s": 80, "length_s": 20}, (150 - 80) / 20),
-        ("d7", {"release_s": 0}, 150 / 7),
-        ("d7", {"length_s": 12.5}, (150 - 110) / 12.5),
+        (7, {}, (150 - 110) / 7),
+        (7, {"release_s": 80, "length_s": 20}, (150 - 80) / 20),
         ("tasks", {}, (150 - 110) / 4),  # 4e9 flops at 1e9 flop/s, though it took 25 s
-        ("both", {}, (150 - 110) / 22),  # (7 + 4) s, twice
         ("tasks", {"length_s": 10}, (150 - 110) / 10),
     ],
 )
 def test_release_and_length(figures, profile, fields, stretch):
-    one = {"id": "a", "subtime": 110, "res": 1, "profile": profile, **fields}
     rows = [ran("a", 110, 112, 120, 1, KILLED), ran("a#1", 120, 121, 122, 1, KILLED), ran("a#2", 122, 125, 150)]
-    assert figures(rows, workload(one))["max_full_speed_slowdown"] == pytest.approx(stretch, rel=1e-12)
+    assert figures(rows, workload(job("a", 110, profile, **fields)))["max_full_speed_slowdown"] == pytest.approx(
+        stretch, rel=1e-12
+    )
 
 
 def test_stretches_of_jobs_made_up_and_of_no_length(figures):
-    jobs = workload(job("a", 100, 10), {"id": "b", "subtime": 100, "res": 1, "profile": "nothing"}, job("c", 100, 10))
+    jobs = workload(job("a", 100, 10), job("b", 100, "nothing"), job("c", 100, 10))
     made = [ran("x", 110, 112, 120, 1, KILLED), ran("x#1", 120, 130, 140)]
     metrics = figures([ran("a", 100, 100, 110), ran("b", 100, 105, 105), ran("c", 100, 120, 130), *made], jobs)
     assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"], metrics["completed_fraction"]) == (
@@ -216,41 +168,13 @@ def test_stretches_of_jobs_made_up_and_of_no_length(figures):
     )
 
 
-@pytest.mark.parametrize("value", [0, -1, "long", None, True, [5]])
-def test_a_length_that_is_none(figures, value):
-    message = r"memory: job 'w0!a': 'length_s' must be > 0 s, got .*; correct it or leave it out"
-    with pytest.raises(InputError, match=message):
-        figures([ran("a", 0, 150, 160)], workload(job("a", 0, 10, length_s=value)))
-
-
-def test_a_release_that_is_none(figures):
-    with pytest.raises(InputError, match=r"'release_s' must be >= 0 s, got -0\.5"):
-        figures([ran("a", 0, 150, 160)], workload(job("a", 0, 10, release_s=-0.5)))
-
-
 @pytest.mark.parametrize(
-    ("times", "values", "begin", "end", "machine_s"),
-    [
-        ((0,), (3,), 100, 200, 300),
-        ((0, 150), (2, 1), 100, 200, 150),
-        ((150, 160), (2, 1), 100, 200, 2 * 60 + 40),  # the first value holds before the first row
-        ((0, 50, 100, 200, 300), (9, 9, 1, 9, 9), 100, 200, 100),  # rows at both ends
-        ((0, 120, 130), (5, 0, 7), 100, 200, 20 * 5 + 70 * 7),
-        ((0, 10, 20), (5, 6, 7), 12.5, 12.75, 0.25 * 6),
-        ((0, 10), (5, 6), 10, 10, 0),
-    ],
+    ("field", "value", "bound"), [("length_s", 0, ">"), ("length_s", True, ">"), ("release_s", -0.5, ">=")]
 )
-def test_capacity(times, values, begin, end, machine_s):
-    capacity = Series(tuple(map(float, times)), tuple(map(float, values)))
-    assert capacity_core_s(capacity, 24, Window(begin, end)) == 24 * machine_s
-    by_steps = sum((stop - start) * value for start, stop, value in capacity.steps(begin, end))
-    assert by_steps == pytest.approx(machine_s)
-
-
-def test_no_capacity_at_all(figures):
-    metrics = figures([ran("a", 100, 100, 110)], workload(job("a", 100, 10)), capacity=Series((0.0,), (0.0,)))
-    assert (metrics["goodput"], metrics["aborted_volume"], metrics["capacity_core_s"]) == (None, None, 0.0)
-    assert (metrics["useful_core_s"], metrics["max_full_speed_slowdown"]) == (10.0, 1.0)
+def test_bad_fields(figures, field, value, bound):
+    message = f"memory: job 'w0!a': '{field}' must be {bound} 0 s, got {value}; correct it or leave it out"
+    with pytest.raises(InputError, match=message):
+        figures([ran("a", 0, 150, 160)], workload(job("a", 0, 10, **{field: value})))
 
 
 @pytest.mark.parametrize("rows", [[], [refused("a", 150)]])
@@ -270,17 +194,7 @@ def test_a_job_killed_after_the_window_and_submitted_again_is_one_unfinished_job
     assert (metrics["jobs_unfinished"], metrics["jobs_rejected"], metrics["killed_power"]) == (1, 0, 0)
 
 
-def test_other_metadata_is_a_refusal(figures):
-    metrics = figures([refused("a", 150, "too wide")], workload(job("a", 150, 10)))
-    assert (metrics["jobs_unfinished"], metrics["jobs_rejected"]) == (0, 1)
-
-
-def test_a_job_that_completed_twice_is_one(figures):
-    metrics = figures([ran("a", 100, 100, 110), ran("a#1", 110, 110, 120)], workload(job("a", 100, 10)))
-    assert metrics["completed_fraction"] == 1.0
-
-
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_second_by_second(figures, seed):
     """Runs at random, and the same sums by looking at each second of the window."""
     rng = random.Random(seed)
@@ -320,26 +234,6 @@ def test_the_order_of_rows_tells_nothing(figures):
     assert [there[name] for name in FIGURES] == [back[name] for name in FIGURES]
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "complaint"),
-    [
-        (-1.0, 5.0, "begin_s must be >= 0 s and finite, got -1.0"),
-        (float("nan"), 5.0, "begin_s must be >= 0 s"),
-        (5.0, 4.0, r"end_s must be >= begin_s \(5.0 s\) and finite, got 4.0"),
-        (5.0, float("inf"), "end_s must be"),
-        (5.0, float("nan"), "end_s must be"),
-    ],
-)
-def test_windows(begin, end, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        Window(begin, end)
-
-
-def test_cores(figures):
-    with pytest.raises(ValueError, match="cores must be >= 1, got 0"):
-        figures([], workload(job("a", 0, 10)), cores=0)
-
-
 def test_summary_of_runs_under_a_capacity(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
     nothing = figures([], JOBS_BY_HAND)
@@ -351,3 +245,200 @@ def test_summary_of_runs_under_a_capacity(figures):
     power = metrics | {"capacity_core_s": None}
     text = table_text(summary("power", power))
     assert "kWh" in text and "goodput" not in text
+
+
+JOBS_OF_CLASSES = workload(
+    job("a", 100, 10, 2), job("b", 100, 40), job("c", 110, 50, 2), job("d", 120, 10), job("e", 130, 20)
+)
+ROWS_OF_CLASSES = [
+    ran("a", 100, 105, 115, 2),  # waited 5 s, 20 core s
+    moved("b", 100, 100, 120),
+    ran("b#1", 120, 120, 140),  # with b 40 s from 100 on: waited 0 s, 40 core s
+    moved("c", 110, 110, 130, 2),
+    killed("c#1", 130, 130, 150, 2),  # with c 40 s and 80 core s lost
+    moved("c#2", 150, 160, 190, 2),
+    refused("c#3", 190, WINDOW_OVER),  # what is left of c#2 waits: 60 core s are not lost
+    killed("d", 120, 120, 125),  # 5 core s lost
+    ran("d#1", 125, 150, 160.5),  # waited 30 s; took 0.5 s longer than it should
+    moved("e", 130, 130, 140),
+    refused("e#1", 140),  # its rest never comes: 10 core s lost
+]
+
+
+def test_by_hand(found):
+    metrics, _ = found(ROWS_OF_CLASSES, JOBS_OF_CLASSES)
+    assert metrics["terminations"] == metrics["killed_power"] == 2  # c#1 d
+    assert metrics["migrations"] == 4  # b c c#2 e
+    assert metrics["job_failure_rate"] == 2 / 5  # a b d completed
+    assert metrics["mean_wait_s"] == (5 + 0 + 30) / 3
+    assert metrics["slowdown_rate"] == 1 / 3
+    assert metrics["useful_core_s"] == 20 + 40 + 60 + 10.5
+    assert metrics["aborted_core_s"] == 80 + 5 + 10
+    assert metrics["mean_aborted_time_s"] == (40 + 5 + 10) / 3
+    assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"]) == (
+        40.5 / 10,
+        pytest.approx((1.5 + 1.0 + 4.05) / 3),
+    )
+    assert metrics["mean_slowdown"] == pytest.approx((1.5 + 1.0 + (30 + 10.5) / 10.5) / 3)
+    # a and d are short
+    assert (metrics["goodput_short"], metrics["goodput_long"]) == ((20 + 10.5) / 600, (40 + 60) / 600)
+    assert (metrics["job_failure_rate_short"], metrics["job_failure_rate_long"]) == (1 / 3, 1 / 2)
+    assert (metrics["mean_wait_short_s"], metrics["mean_wait_long_s"]) == ((5 + 30) / 2, 0.0)
+    assert (metrics["terminations_short"], metrics["terminations_long"]) == (1, 1)
+
+
+def test_a_slowdown_is_of_what_the_workload_says(found):
+    jobs = workload(
+        job("a", 100, 10, release_s=60, length_s=50),  # what is left takes 10 s
+        job("b", 100, 10, release_s=60, length_s=50),
+        job("c", 100, "tasks"),
+        job("d", 100, "tasks", length_s=5),
+    )
+    rows = [
+        ran("a", 100, 100, 110.0009),  # late by what is printed
+        ran("b", 100, 100, 110.0011),
+        ran("c", 100, 100, 140),  # nobody says
+        ran("d", 100, 100, 105),
+    ]
+    assert found(rows, jobs)[0]["slowdown_rate"] == 1 / 3
+    # a run that starts again takes all 50 s
+    again = [
+        killed("a", 100, 100, 105),
+        ran("a#1", 105, 110, 160),
+        killed("b", 100, 100, 105),
+        ran("b#1", 105, 110, 161),
+    ]
+    assert found(again, jobs)[0]["slowdown_rate"] == 1 / 2
+    assert found([rows[2]], jobs)[0]["slowdown_rate"] is None
+
+
+def test_short_and_long(found):
+    """A job of exactly `long_s` is short; one of unknown length is as long as its longest run."""
+    jobs = workload(job("a", 100, 15), job("b", 100, 15.5), job("c", 100, "tasks"), job("d", 100, "tasks"))
+    rows = [
+        killed("a", 100, 100, 101), killed("b", 100, 100, 102), ran("c", 100, 100, 115),
+        killed("d", 100, 100, 116), ran("d#1", 116, 120, 130), killed("x", 100, 100, 120),
+    ]  # fmt: skip
+    metrics, _ = found(rows, jobs)
+    assert (metrics["terminations_short"], metrics["terminations_long"]) == (1, 3)  # a; b d x
+    assert (metrics["mean_wait_short_s"], metrics["mean_wait_long_s"]) == (0.0, 20.0)
+
+
+# by class ---------------------------------------------------------------------------------------------------------
+
+
+def test_classes_by_hand(found, tmp_path):
+    day = 86_400
+    lengths = {"a": 900, "b": 901, "c": 3600, "d": 3601, "e": day, "f": day + 1, "late": 100}
+    jobs = workload(*(job(name, 1e6 if name == "late" else 0, length, 2) for name, length in lengths.items()))
+    rows = [
+        ran("a", 0, 36, 936, 2),
+        killed("b", 0, 0, 90, 2),
+        killed("b#1", 90, 90, 180, 2),
+        ran("b#2", 180, 200, 1101, 2),
+        moved("c", 0, 0, 1800, 2),
+        ran("c#1", 1800, 1800, 3600, 2),
+        killed("d", 0, 0, 1800, 2),
+        ran("e", 0, 100, day + 100, 2),
+        ran("f", 0, 0, day + 1, 2),
+    ]
+    _, run_table = found(rows, jobs, Window(0.0, 50_000.0))
+    by_hand = {
+        (0.0, 0.25): (1, 2 * 900, 1, 1, 0, 0, 2 * 900, 36.0),
+        (0.25, 1.0): (2, 2 * 4501, 4, 2, 2, 2 * 180, 2 * 901 + 2 * 3600, (200 + 0) / 2),
+        (1.0, 3.0): (1, 2 * 3601, 1, 0, 1, 2 * 1800, 0, None),
+        (12.0, 24.0): (1, 2 * day, 1, 0, 0, 0, 2 * 49_900, None),  # still going at 50,000 s
+        (24.0, math.inf): (1, 2 * (day + 1), 1, 0, 0, 0, 2 * 50_000, None),
+    }
+    classes = classes_of(run_table)
+    assert [(row.from_h, row.to_h) for row in classes] == list(pairwise(EDGES_H))
+    for row in classes:
+        none = (0, 0, 0, 0, 0, 0, 0, None)
+        jobs_in, core_s, runs, completed, kills, wasted, useful, wait = by_hand.get((row.from_h, row.to_h), none)
+        counts = (row.jobs, row.runs, row.completed, row.terminations)
+        assert counts == (jobs_in, runs, completed, kills), row
+        hours = (row.core_h, row.wasted_core_h, row.useful_core_h)
+        assert hours == pytest.approx((core_s / 3600, wasted / 3600, useful / 3600)), row
+        assert row.mean_wait_s == wait
+    assert [column.name for column in CLASSES] == [field.name for field in dataclasses.fields(RunTimeClass)]
+    write_classes(tmp_path / "r", run_table)
+    frame = read.table(tmp_path / "r", "classes")
+    assert frame["terminations"].tolist() == [0, 2, 1, 0, 0, 0, 0]
+    assert frame["to_h"].tolist()[-1] == math.inf and math.isnan(frame["mean_wait_s"][2])
+
+
+# laws -------------------------------------------------------------------------------------------------------------
+
+INTERRUPTED = ("migrations", "resubmissions")
+"""Figures that tell of interruptions."""
+
+
+def drawn(seed):
+    """Jobs at random, and their runs: (job, submission, start, end, cores, state), up to three a job."""
+    rng = random.Random(seed)
+    jobs, runs = [], []
+    for number in range(60):
+        name, length, cores = f"j{number}", rng.choice([5, 10, 20, 40]), rng.randrange(1, 4)
+        submit = rng.randrange(80, 190)
+        jobs.append(job(name, submit, length, cores))
+        time = submit
+        for attempt in range(rng.randrange(4)):
+            start = time + rng.randrange(5)
+            time = start + rng.randrange(2, length + 1)
+            state = rng.choice([SUCCESSFUL, KILLED, KILLED, "COMPLETED_FAILED"])
+            runs.append((name, attempt, submit if attempt == 0 else start, start, time, cores, state))
+            if state != KILLED:
+                break
+    return rng, workload(*jobs), runs
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_interruptions_change_nothing(found, seed):
+    """Runs at random, and the same runs in parts that follow each other at once."""
+    rng, jobs, runs = drawn(seed)
+    whole, parts, count = [], [], {}
+    for name, attempt, submit, start, end, cores, state in runs:
+        whole.append(ran(f"{name}#{attempt}" if attempt else name, submit, start, end, cores, state))
+        cuts = sorted(rng.sample(range(start + 1, end), min(rng.randrange(3), end - start - 1)))
+        for low, high in zip([start, *cuts], [*cuts, end], strict=True):
+            number = count.get(name, 0)
+            count[name] = number + 1
+            label, since = (f"{name}#{number}" if number else name), submit if low == start else low
+            last = high == end
+            row = ran(label, since, low, high, cores, state) if last else moved(label, since, low, high, cores)
+            parts.append(row)
+    rng.shuffle(parts)
+    one, other = found(whole, jobs), found(parts, jobs)
+    assert other[0]["migrations"] > 0
+    figures, same = ({**rounded(each[0]), **dict.fromkeys(INTERRUPTED)} for each in (one, other))
+    assert figures == same
+    assert classes_of(one[1]) == classes_of(other[1])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_classes_add_up(found, seed):
+    _, jobs, runs = drawn(seed)
+    rows = [ran(f"{n}#{k}" if k else n, *times) for n, k, *times in runs]
+    metrics, run_table = found(rows, jobs)
+    classes = classes_of(run_table)
+    assert sum(row.terminations for row in classes) == metrics["terminations"]
+    assert sum(row.useful_core_h for row in classes) * 3600 == pytest.approx(metrics["useful_core_s"])
+    assert sum(row.wasted_core_h for row in classes) * 3600 == pytest.approx(metrics["aborted_core_s"])
+    assert sum(row.completed for row in classes) == run_table.completed.sum()
+    assert sum(row.jobs for row in classes) == len(jobs.jobs)
+    _halves_add_up(metrics, run_table)
+
+
+def _halves_add_up(metrics: Values, run_table: RunTable) -> None:
+    assert metrics["goodput_short"] + metrics["goodput_long"] == pytest.approx(metrics["goodput"])
+    assert metrics["terminations_short"] + metrics["terminations_long"] == metrics["terminations"]
+    completed = int(run_table.completed.sum())
+    assert metrics["job_failure_rate"] == metrics["terminations"] / (metrics["terminations"] + completed)
+
+
+@pytest.mark.parametrize(
+    "options,said", [({"cores": 0}, "cores must be >= 1, got 0"), ({"long_s": 0.0}, "long_s must be > 0 s")]
+)
+def test_wrong_options(figures, options, said):
+    with pytest.raises(ValueError, match=said):
+        figures([], JOBS_BY_HAND, **options)

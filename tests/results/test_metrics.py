@@ -5,31 +5,34 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from builders import envelope, machine
+from drawing import carried_out, drawing, figures_of, jobs_of, plain
+from files_of_tests import refusal
+from rows_of_runs import HEADER, REFERENCE, ran, refused
 
 from batwatt.errors import InputError
+from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results import read
-from batwatt.results.columns import JOBS
 from batwatt.results.figures import METRICS
+from batwatt.results.job_power import job_power_figures, job_power_trace
 from batwatt.results.metrics import measured, write_metrics
+from batwatt.results.run_data import RunData
 from batwatt.results.summary import summary, table_text
-
-HEADER = ",".join(column.name for column in JOBS) + "\n"
-REFERENCE = 1e9
+from batwatt.results.unfinished import why_none_finished
+from batwatt.results.writers import write_record
 
 
 def row(job, submit, start, execution, state="COMPLETED_SUCCESSFULLY", metadata=""):
     if state == "REJECTED":
-        return f'{job},w0,p,{submit:.6f},1,-1.000000,0,REJECTED,,,,,,,,,"{metadata}"\n'
-    times = (start, execution, start + execution, start - submit, start + execution - submit, 1.0)
-    numbers = ",".join(f"{value:.6f}" for value in times)
-    success = int(state == "COMPLETED_SUCCESSFULLY")
-    return f'{job},w0,p,{submit:.6f},1,-1.000000,{success},{state},{numbers},0-1,-1.000000,"{metadata}"\n'
+        return refused(job, submit, metadata)
+    return ran(job, submit, start, start + execution, 1, state, metadata)
 
 
 def workload(*jobs: tuple[str, float, int, str]) -> Workload:
@@ -125,32 +128,11 @@ def test_no_job_ended(run, rows, energy):
     assert (metrics["finished_work_fraction"], metrics["jobs_rejected"]) == (0.0, len(rows))
 
 
-@pytest.mark.parametrize(
-    ("profile", "hosts", "flops"),
-    [
-        ("p", 2, 8e9),
-        ("total", 2, 6e9),
-        ("nap", 3, 5 * 3 * REFERENCE),
-        ("both", 2, 3 * (8e9 + 5 * 2 * REFERENCE)),
-        ("nested", 2, 2 * (3 * (8e9 + 5 * 2 * REFERENCE) + 6e9)),
-    ],
-)
-def test_work(run, profile, hosts, flops):
-    jobs = workload(("a", 0, hosts, profile), ("b", 0, 1, "p"))
-    metrics = measured(run([row("a", 0, 0, 1), row("b", 0, 0, 1, "COMPLETED_KILLED")]), jobs, None, REFERENCE)[0]
-    assert metrics["finished_work_fraction"] == pytest.approx(flops / (flops + 4e9))
-
-
 def test_work_counts_once_and_only_of_the_workload(run):
     jobs = workload(("a", 0, 1, "p"), ("b", 0, 1, "p"))
     rows = [row("a", 0, 0, 1), row("a#1", 2, 3, 1), row("made", 0, 0, 1)]
     metrics = measured(run(rows), jobs, None, REFERENCE)[0]
     assert (metrics["finished_work_fraction"], metrics["jobs_finished"], metrics["resubmissions"]) == (0.5, 3, 1)
-
-
-def test_work_of_an_unknown_profile_is_unknown(run):
-    jobs = dataclasses.replace(workload(("a", 0, 1, "p")), profiles={})
-    assert measured(run([row("a", 0, 0, 1)]), jobs, None, REFERENCE)[0]["finished_work_fraction"] is None
 
 
 def test_origins(run):
@@ -166,7 +148,7 @@ def test_ids_and_metadata_stay_texts(run):
     frame = read.jobs(run([row("10", 0, 0, 1), row("NA", 0, 0, 1, metadata="a,b;c"), row("007", 0, 0, 1)]))
     assert frame["job_id"].tolist() == ["10", "NA", "007"]
     assert frame["metadata"].tolist() == ["", "a,b;c", ""]
-    assert frame["allocated_resources"].tolist() == ["0-1"] * 3
+    assert frame["allocated_resources"].tolist() == ["0"] * 3
 
 
 @pytest.mark.parametrize(
@@ -184,11 +166,6 @@ def test_malformed(run, rows, complaint):
         measured(run(rows), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
 
 
-def test_energies_of_another_run(run):
-    with pytest.raises(InputError, match="ends at 10 s but the last job at 50 s"):
-        measured(run([row("1", 0, 0, 50)], [(10, 5)]), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
-
-
 def test_json(run):
     metrics = measured(run([row("1", 0, 1, 3)]), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
     path = write_metrics(run([]), metrics)
@@ -203,17 +180,16 @@ def test_json(run):
     # p has 4e9 flops on each host, total 6e9 on all, nap lasts 5 s at any speed; both is three times p and nap
     [("p", 2, 4.0), ("total", 3, 2.0), ("nap", 2, 5.0), ("both", 2, 3 * 9.0), ("nested", 2, 2 * (3 * 9.0 + 3.0))],
 )
-def test_run_time_at_full_speed(run, profile, hosts, full_s):
+def test_run_time_and_work_at_full_speed(run, profile, hosts, full_s):
     metrics = measured(run([row("1", 10, 70, 135)]), workload(("1", 10, hosts, profile)), None, REFERENCE)[0]
     assert metrics["mean_run_time_stretch"] == 135 / full_s
     assert metrics["mean_full_speed_slowdown"] == (70 - 10 + 135) / full_s
-
-
-def test_uneven_tasks_wait_for_the_longest(run):
-    profiles = {"p": {"type": "parallel", "cpu": [1e9, 4e9, 2e9], "com": [0] * 9}}
-    jobs = [{"id": "1", "subtime": 0, "res": 3, "profile": "p"}]
-    uneven = parse_workload({"nb_res": 3, "jobs": jobs, "profiles": profiles}, "w0", "memory")
-    assert measured(run([row("1", 0, 0, 6)]), uneven, None, REFERENCE)[0]["mean_run_time_stretch"] == 1.5
+    killed = row("b", 0, 0, 1, "COMPLETED_KILLED")
+    metrics = measured(
+        run([row("1", 10, 70, 135), killed]), workload(("1", 10, hosts, profile), ("b", 0, 1, "p")), None, REFERENCE
+    )[0]
+    flops = full_s * hosts * REFERENCE
+    assert metrics["finished_work_fraction"] == pytest.approx(flops / (flops + 4e9))
 
 
 def test_jobs_below_the_resolution_of_times_have_no_full_speed_slowdown(run):
@@ -243,14 +219,6 @@ def test_full_speed_is_told_where_it_differs(run):
     assert nothing["mean_run_time_stretch"] is None and "full" not in table_text(summary("a", nothing))
 
 
-def test_figures_are_finite(run, monkeypatch):
-    prefix, jobs = run([row("1", 0, 0, 5)], [(5, 100)]), workload(("1", 0, 1, "p"))
-    assert measured(prefix, jobs, None, REFERENCE)[0]["energy_j"] == 100.0
-    monkeypatch.setattr("batwatt.results.metrics._energy", lambda *_: {"energy_j": math.nan})
-    with pytest.raises(ValueError, match="energy_j must be finite or None"):
-        measured(prefix, jobs, None, REFERENCE)
-
-
 def test_summary(run):
     jobs = workload(("1", 0, 1, "p"))
     envelope = Series((0.0,), (5e5,))
@@ -263,3 +231,136 @@ def test_summary(run):
     assert all(line == line.rstrip() for text in texts for line in text.splitlines())
     # figures are never cut, however narrow the page
     assert "0.083" in table_text(summary("a long label of a run", full), width=20)
+
+
+COUNTS = ("jobs_", "killed_", "resubmissions")
+NOBODY = {metric.name: 0 if metric.name.startswith(COUNTS) else None for metric in METRICS} | {"makespan_s": 0.0}
+
+
+def jobs(*rows):
+    """(servers, walltime, profile); hosts of the machine do 10 flop/s at most."""
+    profiles = {
+        "nap": {"type": "delay", "delay": 30},
+        "work": {"type": "parallel_homogeneous", "cpu": 400, "com": 0},
+        "total": {"type": "parallel_homogeneous_total", "cpu": 400, "com": 0},
+        "uneven": {"type": "parallel", "cpu": [100, 700], "com": [0] * 4},
+        "both": {"type": "composed", "seq": ["nap", "work"], "repeat": 2},
+    }
+    named = [
+        {"id": str(i), "subtime": 0, "res": hosts, "profile": profile} | ({"walltime": walltime} if walltime else {})
+        for i, (hosts, walltime, profile) in enumerate(rows)
+    ]
+    return parse_workload({"nb_res": 4, "jobs": named, "profiles": profiles}, "w0", "test")
+
+
+def why(workload, **ends):
+    return why_none_finished(NOBODY | {"jobs_total": len(workload.jobs)} | ends, workload, machine(4))
+
+
+@pytest.mark.parametrize(
+    ("rows", "low", "high"),
+    [
+        ([(1, 10, "nap"), (1, 20, "work")], "2", "3"),  # 30 s of 10 s, 40 s of 20 s
+        ([(2, 10, "total"), (2, 20, "uneven")], "2", "3.5"),  # 20 s of 10 s, 70 s of 20 s
+        ([(1, 70, "both")], "2", "2"),  # 2 x (30 + 40) s of 70 s
+        ([(1, 80, "work"), (1, None, "work")], "0.5", "0.5"),  # slowed down: at full speed it would make it
+    ],
+)
+def test_jobs_at_their_walltime(rows, low, high):
+    need = f"at the platform's full speed of 1e-08 Gflop/s jobs need {low} to {high} times theirs"
+    said = why(jobs(*rows), killed_walltime=len(rows))
+    assert said == f"none of {len(rows)} jobs finished: {len(rows)} reached their walltime ({need})"
+
+
+def test_other_ends():
+    workload = jobs((1, None, "nap"), (5, None, "nap"), (1, None, "nap"), (1, None, "nap"))
+    assert why(workload, killed_power=1, jobs_rejected=1, jobs_failed=1, jobs_unfinished=1) == (
+        "none of 4 jobs finished: 1 were killed by the scheduler; "
+        "1 were rejected (1 ask for more than the platform's 4 hosts); "
+        "1 failed: the return code of their profile is not 0; 1 waited or ran when the window ended"
+    )
+    assert why(workload) == "none of 4 jobs finished: none ran"
+
+
+def test_nothing_is_said_of_other_runs():
+    workload = jobs((1, 10, "nap"))
+    assert why(workload, jobs_finished=1) is None
+    assert why(jobs()) is None
+
+
+ROWS = (
+    drawing("a", 0, 1, 100, power_phases=[[40, 150], [60, 250]]),
+    drawing("b", 20, 2, 60, power_w=520.0),
+)
+
+
+def test_the_power_of_two_jobs():
+    # 3 hosts of 100 W: "a" adds 50 W until 40 s, then 150 W until 100 s, "b" 320 W from 20 to 80 s
+    workload = jobs_of(*ROWS, nb_res=3)
+    record, _ = carried_out(workload, 3)
+    trace = job_power_trace(RunData("x", record), workload, plain(3))
+    assert trace.times_s.tolist() == [0.0, 20.0, 40.0, 80.0]
+    assert trace.power_w.tolist() == [350.0, 670.0, 770.0, 450.0]
+    assert trace.end_s == 100.0
+    found = figures_of(record, workload, 3, envelope(700.0))
+    assert found["share_above"] == pytest.approx(0.4) and found["above_j"] == pytest.approx(40 * 70.0)
+    assert found["mean_w"] == pytest.approx((20 * 350.0 + 20 * 670.0 + 40 * 770.0 + 20 * 450.0) / 100.0)
+    assert found["max_w"] == 770.0 and found["makespan_s"] == 100.0
+    assert (found["completed"], found["killed_power"]) == (2, 0)
+    assert found["mean_turnaround_s"] == pytest.approx((100.0 + 60.0) / 2)
+    assert found["completed"] == 2
+
+
+def test_files_give_the_figures_of_the_record(tmp_path):
+    workload = jobs_of(*ROWS, nb_res=3)
+    record, _ = carried_out(workload, 3)
+    write_record(record, tmp_path / "x")
+    cap = envelope(700.0)
+    assert job_power_figures(RunData(tmp_path / "x"), workload, plain(3), cap) == figures_of(record, workload, 3, cap)
+
+
+def test_a_run_that_was_killed_draws_until_then_and_turnaround_counts_from_the_first_submission():
+    rows = [drawing("a", 0, 1, 400, power_w=200.0), drawing("b", 0, 1, 400, power_phases=[[100, 160], [100, 200]])]
+    caps = envelope(500.0, 350.0, 500.0)
+    workload = jobs_of(*rows, nb_res=2)
+    options = {"envelope": caps, "excess": "kill-latest", "victim": "resubmit", "power_check": "mean"}
+    record, _ = carried_out(workload, 2, **options)
+    # "b" is killed at 300 s, begins anew at 400 s, and ends at 800 s
+    trace = job_power_trace(RunData("x", record), workload, plain(2))
+    edges = dict(zip(trace.times_s.tolist(), trace.power_w.tolist(), strict=True))
+    assert edges == {0.0: 360.0, 100.0: 400.0, 300.0: 300.0, 400.0: 260.0, 500.0: 300.0}
+    found = figures_of(record, workload, 2, caps)
+    assert (found["killed_power"], found["completed"], found["mean_turnaround_s"]) == (1, 2, 600.0)
+
+
+def test_what_is_missing():
+    workload = jobs_of(drawing("a", 0, 1, 10), nb_res=2)
+    record, _ = carried_out(workload, 2)
+    assert "job a does not say what it draws" in refusal(figures_of, record, workload, 2, envelope(1.0))
+    bare = Platform(tuple(replace(host, has_power=False) for host in plain(2).hosts))
+    assert "has no watts" in refusal(job_power_trace, RunData("x", record), workload, bare)
+
+
+def test_work_of_an_unknown_profile_is_unknown(run):
+    jobs = dataclasses.replace(workload(("a", 0, 1, "p")), profiles={})
+    assert measured(run([row("a", 0, 0, 1)]), jobs, None, REFERENCE)[0]["finished_work_fraction"] is None
+
+
+def test_energies_of_another_run(run):
+    with pytest.raises(InputError, match="ends at 10 s but the last job at 50 s"):
+        measured(run([row("1", 0, 0, 50)], [(10, 5)]), workload(("1", 0, 1, "p")), None, REFERENCE)[0]
+
+
+def test_uneven_tasks_wait_for_the_longest(run):
+    profiles = {"p": {"type": "parallel", "cpu": [1e9, 4e9, 2e9], "com": [0] * 9}}
+    jobs = [{"id": "1", "subtime": 0, "res": 3, "profile": "p"}]
+    uneven = parse_workload({"nb_res": 3, "jobs": jobs, "profiles": profiles}, "w0", "memory")
+    assert measured(run([row("1", 0, 0, 6)]), uneven, None, REFERENCE)[0]["mean_run_time_stretch"] == 1.5
+
+
+def test_nothing_ran():
+    workload = jobs_of(drawing("a", 0, 9, 10, power_w=1.0), nb_res=2)
+    record, _ = carried_out(workload, 2)
+    found = figures_of(record, workload, 2, envelope(1.0))
+    assert (found["share_above"], found["completed"], found["makespan_s"]) == (0.0, 0, 0.0)
+    assert math.isnan(found["mean_turnaround_s"])

@@ -1,16 +1,24 @@
-"""Figures: they are drawn, equal for equal runs, and refuse what cannot be drawn."""
+"""Figures and Gantt charts, and the states of servers that they draw."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders import envelope, job, machine, simulated
+from files_of_tests import refusal
 
 from batwatt.errors import InputError
+from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
+from batwatt.results.columns import FILES
+from batwatt.results.gantt import plot_gantt
 from batwatt.results.plots import draw_power, power_figure
 from batwatt.results.power import PowerTrace, compare
 from batwatt.results.power_bins import bin_edges
 from batwatt.results.style import draw, new_figure
+from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, DrawnRun, StateSegment, read_timeline
+from batwatt.results.writers import write_record
+from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 ENVELOPE = Series((0.0, 300.0, 600.0), (1000.0, 400.0, 1200.0))
 TRACE = PowerTrace(np.array([0.0, 310.0, 700.0]), np.array([900.0, 300.0, 1100.0]), 7200.0)
@@ -31,17 +39,6 @@ def test_same_runs_same_bytes(tmp_path, kind):
     second = picture(runs, ENVELOPE, tmp_path / f"b.{kind.upper()}").read_bytes()
     assert first.startswith(MAGIC[kind])
     assert first == second
-
-
-def test_red_only_above_the_envelope(tmp_path):
-    def red(envelope):
-        path = picture([("run", TRACE)], envelope, tmp_path / "f.svg")
-        return path.read_text().count("#d1242f")
-
-    # the legend's patch alone, unless there is a violation
-    quiet = red(Series((0.0,), (5000.0,)))
-    assert red(None) == 0
-    assert quiet < red(ENVELOPE)
 
 
 def areas(trace, envelope, edges_s):
@@ -65,12 +62,111 @@ def test_areas_of_the_power_are_energies(edges_s):
     assert ("least to largest power" in sizes) == (len(edges_s) == 4)
 
 
-def test_power_without_an_envelope_is_blue():
-    sizes = areas(TRACE, None, bin_edges([TRACE], None))
-    assert list(sizes.values()) == [pytest.approx(TRACE.energy_j / 3.6e6)]
-
-
 def test_a_picture_of_no_known_kind_is_refused(tmp_path):
-    with pytest.raises(InputError, match="end its name with one of png, svg, pdf"):
-        picture([("run", TRACE)], ENVELOPE, tmp_path / "f.bmp")
+    assert "end its name with one of png, svg, pdf" in refusal(picture, [("run", TRACE)], ENVELOPE, tmp_path / "f.bmp")
     assert not (tmp_path / "f.bmp").exists()
+
+
+OK, KILLED = "COMPLETED_SUCCESSFULLY", "COMPLETED_KILLED"
+JOBS_HEAD = ",".join(column.name for column in FILES["jobs"])
+
+
+def jobs(*rows):
+    """Lines of jobs.csv of rows (id, state, start, end, hosts); REJECTED has no times."""
+    lines = [
+        f'{name},w0,p,0,1,-1,{int(state == OK)},{state},{start},{end - start},{end},{start},{end},1,{hosts},0,""'
+        if state != "REJECTED"
+        else f'{name},w0,p,0,1,-1,0,REJECTED,,,,,,,,,""'
+        for name, state, start, end, hosts in rows
+    ]
+    return "\n".join([JOBS_HEAD, *lines]) + "\n"
+
+
+def files(folder, jobs_text, *changes):
+    (folder / "x_jobs.csv").write_text(jobs_text)
+    lines = "".join(f"{time},{hosts},{pstate}\n" for time, hosts, pstate in changes)
+    (folder / "x_pstate_changes.csv").write_text("time,machine_id,new_pstate\n" + lines)
+    return folder / "x"
+
+
+# two of the fast hosts of `builders`: 3 is asleep, 4 off, 5 on
+CHANGES = ((0, "0-1", 0), (10, "0", -1), (10, "0", 2), (20, "1", -2), (30, "1", 3), (35, "0", -42), (40, "1", -1),
+           (60, "1", 0), (200, "0", -1), (200, "0", 1))  # fmt: skip
+ROWS = jobs(("a", OK, 5, 50, "0"), ("b", KILLED, 70, 90, "0-1"), ("c", "REJECTED", 0, 0, ""))
+
+
+def test_timeline_by_hand(tmp_path):
+    found = read_timeline(files(tmp_path, ROWS, *CHANGES), machine(2))
+    assert found.end_s == 90.0
+    assert found.spans == (
+        StateSegment(0, 0.0, 10.0, 0),
+        StateSegment(0, 10.0, 90.0, 2),
+        StateSegment(1, 0.0, 20.0, 0),
+        StateSegment(1, 20.0, 30.0, SWITCHING_OFF),
+        StateSegment(1, 30.0, 40.0, ASLEEP),
+        StateSegment(1, 40.0, 60.0, SWITCHING_ON),
+        StateSegment(1, 60.0, 90.0, 0),
+    )
+    assert found.runs == (DrawnRun("a", 0, 0, 5.0, 50.0, False), DrawnRun("b", 0, 1, 70.0, 90.0, True))
+    # job a runs first in p-state 0, then in 2
+    assert list(found.computing()) == [
+        StateSegment(0, 5.0, 10.0, 0), StateSegment(0, 10.0, 50.0, 2),
+        StateSegment(0, 70.0, 90.0, 2), StateSegment(1, 70.0, 90.0, 0)
+    ]  # fmt: skip
+
+
+def test_a_job_on_servers_apart_is_two_runs(tmp_path):
+    found = read_timeline(files(tmp_path, jobs(("a", OK, 0, 9, "0-1 3")), (0, "0-3", 0)), machine(4))
+    assert [(run.low, run.high) for run in found.runs] == [(0, 1), (3, 3)]
+
+
+def test_the_engine_agrees_with_itself(tmp_path):
+    """The time in states adds up to the servers' time, and the jobs' to what they ran."""
+    scheduler = EnvelopeScheduler({"platform": machine(2, 2), "envelope": envelope(400.0, 150.0, 60.0, 400.0)})
+    record = simulated(scheduler, machine(2, 2), *(job(n, 40.0 * n, 1 + n % 3, 90.0, 400.0) for n in range(9)))
+    write_record(record, tmp_path / "x")
+    found = read_timeline(tmp_path / "x", machine(2, 2))
+    assert sum(span.end_s - span.start_s for span in found.spans) == pytest.approx(4 * found.end_s)
+    ran = sum((run.high - run.low + 1) * (run.end_s - run.start_s) for run in found.runs)
+    computing = list(found.computing())
+    assert ran > 0.0 and sum(span.end_s - span.start_s for span in computing) == pytest.approx(ran)
+    # no server computes while it sleeps; times of states have 6 digits, so a sliver may overlap
+    assert sum(s.end_s - s.start_s for s in computing if isinstance(s.state, str)) < 0.1
+    assert plot_gantt(tmp_path / "x", machine(2, 2), envelope(400.0), tmp_path / "x.svg").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "problem"),
+    [
+        (jobs(("a", OK, 0, 9, "7")), [(0, "0-1", 0)], r"x_jobs\.csv: row 1: host 7 is not one of the 2"),
+        (jobs(("a", OK, 0, 9, "0-")), [(0, "0-1", 0)], "not a host id"),
+        (ROWS, [(0, "0-1", 9)], r"x_pstate_changes\.csv: row 1: f000 has no p-state 9"),
+        (ROWS, [(0, "0-5", 0)], "host 5 is not one of the 2"),
+    ],
+)
+def test_files_of_another_platform(tmp_path, rows, changes, problem):
+    with pytest.raises(InputError, match=problem):
+        read_timeline(files(tmp_path, rows, *changes), machine(2))
+
+
+def test_gantt_same_run_same_bytes(tmp_path):
+    prefix = files(tmp_path, ROWS, *CHANGES)
+    title = "<b> $x_1$ & co"
+    first, second = (
+        plot_gantt(prefix, machine(2), envelope(300.0), tmp_path / f"{n}.svg", title).read_bytes() for n in "ab"
+    )
+    assert first == second and len(first) > 5000
+
+
+def test_gantt_of_many_servers(tmp_path):
+    hosts = tuple(Host(i, f"h{i}", (PState(10.0), PState(5.0))) for i in range(300))
+    rows = jobs(*((f"j{n}", OK, n, n + 40, f"{n % 200}-{n % 200 + 90}") for n in range(200)))
+    prefix = files(tmp_path, rows, (0, "0-299", 0), *((n, f"{n}", n % 2) for n in range(300)))
+    path = plot_gantt(prefix, Platform(hosts), None, tmp_path / "x.svg")
+    # the many boxes are one image, not a shape each
+    assert path.stat().st_size < 2e6 and path.read_text().count("<image") >= 1
+
+
+def test_no_gantt_of_nothing(tmp_path):
+    prefix = files(tmp_path, jobs(("c", "REJECTED", 0, 0, "")), *CHANGES)
+    assert "no job ran" in refusal(plot_gantt, prefix, machine(2), None, tmp_path / "x.png")

