@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from html import unescape as html_words
 
-import pytest
-from tables_of_tests import HOSTILE, check_plots, paper, plots_of, row, save, visible, whole
+from files_of_tests import refusal
+from tables_of_tests import HOSTILE, check_plots, plots_of, row, save, visible, whole
 
-from batwatt.errors import InputError
 from batwatt.report.page import write_report
 
 
@@ -75,8 +73,7 @@ def test_charts_as_files(tmp_path):
     assert charts and {f"{name}.{kind}" for name in charts for kind in ("png", "svg", "pdf")} <= names
     begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     assert all(path.read_bytes().startswith(begins[path.suffix[1:]]) for path in written if path.suffix[1:] in begins)
-    with pytest.raises(InputError, match="gif"):
-        write_report(folder, ["gif"])
+    assert "gif" in refusal(write_report, folder, ["gif"])
 
 
 def test_hostile_labels_stay_labels(tmp_path):
@@ -91,12 +88,6 @@ def test_hostile_labels_stay_labels(tmp_path):
     assert list(dict.fromkeys(title.split("\n")[0] for title in titles)) == [HOSTILE, "<b>b", "c"]
 
 
-def test_only_failed_runs_is_a_report_as_well(tmp_path):
-    rows = [row(label, status="failed", error="broken") for label in ("a", "b")]
-    page = write_report(save(tmp_path / "r", rows))[0].read_text()
-    assert "2 runs failed" in page
-
-
 def test_charts_of_an_earlier_report_do_not_stay(tmp_path):
     folder = save(tmp_path / "r", [row("a", status="failed", error="broken")])
     (folder / "report").mkdir()
@@ -109,24 +100,10 @@ def test_damaged_kept_files_are_named(tmp_path):
     folder = whole(tmp_path / "r", 1)
     for energy in (folder / "runs").glob("*/run_consumed_energy.csv"):
         energy.write_text("time,energy\n0,1\n")
-    with pytest.raises(InputError, match=r"run_consumed_energy\.csv: no column"):
-        write_report(folder)
+    assert "run_consumed_energy.csv: no column" in refusal(write_report, folder)
 
 
-@pytest.mark.deep
-def test_a_thousand_rows_take_less_than_half_a_minute(tmp_path):
-    rows = paper(20) + [
-        row(f"{order} {name}", f"w{n}", mean_slowdown=n + 1.0, response=name, order=order, backfilling="easy")
-        for name in ("idfs", "iafs", "idsb", "iasb", "hfld", "none")
-        for order in ("fcfs", "asc", "desc", "slowdown", "e", "f", "g")
-        for n in range(20)
-    ]
-    assert len(rows) >= 980
-    began = time.perf_counter()
-    write_report(save(tmp_path / "r", rows))
-    assert time.perf_counter() - began < 30.0
-
-
-def test_the_page_says_how_many_optima_are_proven(tmp_path):
-    text = visible(write_report(save(tmp_path, [*paper(), row("Optimum", "w3", mean_slowdown=1.4)]))[0].read_text())
-    assert "proven in 1 of 4 runs, else the best known schedule" in text
+def test_only_failed_runs_is_a_report_as_well(tmp_path):
+    rows = [row(label, status="failed", error="broken") for label in ("a", "b")]
+    page = write_report(save(tmp_path / "r", rows))[0].read_text()
+    assert "2 runs failed" in page

@@ -48,12 +48,6 @@ def test_seeds_of_an_instance_count_once(tmp_path):
     assert table_of(study(tmp_path, [*TWO, row(A, "w-1", seed=7, mean_slowdown=10.0)]))[1][A][0] == "5.50"
 
 
-def test_a_measure_without_values_has_no_column(tmp_path):
-    nothing = {"envelope": None, "violations": None, "energy_j": None}
-    table, _ = table_of(study(tmp_path, [made | nothing for made in TWO]))
-    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
-
-
 def test_a_study_by_envelope(tmp_path):
     rows = [*TWO, *further()]
     data = study(tmp_path, rows, "own")
@@ -91,31 +85,12 @@ def test_goodput_by_the_range_of_the_capacity(tmp_path):
     assert (line.y, list(line.error)) == (pytest.approx([85.0, 65.0, 45.0]), pytest.approx([5.0, 5.0, 5.0]))
 
 
-def test_a_fixed_capacity_has_no_time_between_changes(tmp_path):
-    """It has a column of the table, and no mark of the figure."""
-    cases = (("walk", 900.0, 0.5), ("walk", 3600.0, 0.7), ("constant", None, 0.9))
-    rows = [
-        row("a", "w", capacity=f"{kind}-{period_s}", cap_structure=kind, cap_period_s=period_s, goodput=goodput,
-            capacity_core_s=1.0, aborted_volume=0.25, mean_wait_s=90.0)
-        for kind, period_s, goodput in cases
-    ]  # fmt: skip
-    data = study(tmp_path, rows)
-    table, cells = table_of(data)
-    assert [head.text for head in table.headings][:3] == ["900", "3600", "none"]
-    assert cells["a"][:3] == ["50.0", "70.0", "90.0"]
-    chart = means_figure("x", data, *varied(data)).charts[0]
-    [line] = chart.series
-    assert (line.x, line.y) == ([900.0, 3600.0], [50.0, 70.0])
-    assert chart.x.ticks == {900.0: "900", 3600.0: "3600"}
-
-
 @pytest.mark.parametrize(
     ("envelopes", "workloads", "expected"),
     [
         (APART, 1, [f"e{n}" for n in range(APART)]),
         (APART + 1, 2, ["w0", "w1"]),
         (APART + 1, APART + 1, ["slowdown"]),
-        (1, 1, ["slowdown"]),
     ],
 )
 def test_columns_of_their_own(tmp_path, envelopes, workloads, expected):
@@ -123,12 +98,6 @@ def test_columns_of_their_own(tmp_path, envelopes, workloads, expected):
     table, _ = table_of(study(tmp_path, rows))
     assert [head.text for head in table.headings][: len(expected)] == expected
     assert len(table.headings) == 4 * len(expected)
-
-
-def test_a_study_with_and_without_an_envelope(tmp_path):
-    rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
-    table, cells = table_of(study(tmp_path, rows))
-    assert [head.text for head in table.headings][4:6] == ["none", "e"] and cells[A][4:6] == ["–", "4"]
 
 
 def test_names_of_studies_that_no_file_can_tell_apart(tmp_path):
@@ -169,16 +138,10 @@ def test_the_best_cases_are_drawn(tmp_path):
     assert figure.caption.endswith("The reference and the best of 12 cases by slowdown.")
 
 
-def test_looks_tell_apart(tmp_path):
-    looks = read_campaign(save(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])).looks
-    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 48
-
-
 @pytest.mark.parametrize(
     ("make", "problem", "hint"),
     [
         (lambda folder: None, "no such folder", "batwatt campaign run"),
-        (lambda folder: folder.mkdir(), "is not a folder of results", "batwatt campaign run"),
         (lambda folder: (folder / "cells").mkdir(parents=True), "no table.parquet yet", "batwatt campaign run"),
         (lambda folder: save(folder, []), "has no row", "declare"),
         (lambda folder: (save(folder, TWO) / "table.parquet").write_text("PAR1?"), "cannot be read", "again"),
@@ -187,7 +150,6 @@ def test_looks_tell_apart(tmp_path):
             "no column 'study': it was written by another version",
             "run the campaign again",
         ),
-        (lambda folder: save(folder, [row(A, mean_slowdown="much")]), "'mean_slowdown' holds something", "again"),
     ],
 )
 def test_errors(tmp_path, make, problem, hint):
@@ -195,3 +157,20 @@ def test_errors(tmp_path, make, problem, hint):
     with pytest.raises(InputError, match=problem) as caught:
         read_campaign(tmp_path / "r")
     assert hint in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_measure_without_values_has_no_column(tmp_path):
+    nothing = {"envelope": None, "violations": None, "energy_j": None}
+    table, _ = table_of(study(tmp_path, [made | nothing for made in TWO]))
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
+
+
+def test_a_study_with_and_without_an_envelope(tmp_path):
+    rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
+    table, cells = table_of(study(tmp_path, rows))
+    assert [head.text for head in table.headings][4:6] == ["none", "e"] and cells[A][4:6] == ["–", "4"]
+
+
+def test_looks_tell_apart(tmp_path):
+    looks = read_campaign(save(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])).looks
+    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 48
