@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from files_of_tests import refusal
 
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import (
     KINDS,
     CapacitySpec,
@@ -85,18 +86,6 @@ def test_names_of_files(name, folder):
     assert parse_capacity(name) is None and not is_spec(name)
 
 
-def test_the_kind_may_be_in_capitals(folder):
-    assert parsed("Walk:range=0.6") == parsed("walk:range=0.6") and is_spec("WALK:")
-    assert parsed("PRICE:p.csv").source == parsed("price:p.csv").source
-
-
-def test_whole_machines_are_rounded_down():
-    assert parsed("constant:mean=0.7").series(1000, 1e6).values == (700.0,)
-    # 0.29 x 100 is 28.999999999999996
-    assert parsed("constant:mean=0.29").series(100, 1e6).values == (29.0,)
-    assert parsed("constant:mean=0.7").series(24, 1e6).values == (16.0,)
-
-
 def test_how_long_it_is():
     text = "walk:period=60,seed=1,level=0,end=300"
     assert len(parsed("walk:period=60,seed=1").series(10, 900.0)) == 15
@@ -118,10 +107,10 @@ def test_what_a_budget_buys(folder):
 
 
 def test_more_machines_than_there_are(folder):
-    with pytest.raises(InputError, match=r"price:p.csv,headroom=2: asks for 175 machines of 100; give more machines"):
-        parsed("price:p.csv,headroom=2").series(100, 1e6)
-    with pytest.raises(InputError, match="asks for 1099 machines of 1000"):
-        parsed("uniform:range=0.8,level=0,end=36e5").series(1000, 1e6)
+    assert "price:p.csv,headroom=2: asks for 175 machines of 100; give more machines" in refusal(
+        parsed("price:p.csv,headroom=2").series, 100, 1e6
+    )
+    assert "asks for 1099 machines of 1000" in refusal(parsed("uniform:range=0.8,level=0,end=36e5").series, 1000, 1e6)
 
 
 def test_files_are_found_from_a_folder(folder, monkeypatch, tmp_path):
@@ -145,57 +134,35 @@ def test_traces(folder):
     Path("percent.csv").write_text("time_s,share (%)\n0,50\n100,77\n")
     assert parsed("trace:percent.csv").series(10, 1e6).values == (5, 7)
     Path("w.csv").write_text("time_s,power_kw\n0,0.5\n")
-    with pytest.raises(InputError, match=r"w.csv: column 'power_w' is in W, not machines or fractions of them; name"):
-        parsed("trace:w.csv").series(10, 1.0)
+    assert "w.csv: column 'power_w' is in W, not machines or fractions of them; name" in refusal(
+        parsed("trace:w.csv").series, 10, 1.0
+    )
     # from the file's 0 s, as if it were given without a kind
     Path("late.csv").write_text("time_s,machines\n3600,5\n7200,10\n")
     assert parsed("trace:late.csv").series(10, 1e6).at(7199.0) == read_capacity("late.csv", 10).at(7199.0) == 5
     Path("n.csv").write_text("time_s,fraction\n0,-0.5\n")
-    with pytest.raises(InputError, match=r"a capacity must be >= 0, got -0.5"):
-        parsed("trace:n.csv").series(10, 1.0)
-
-
-def test_written_and_read_back(folder):
-    for text in ("walk:range=0.6,seed=4", "uniform:range=0.6,seed=4"):
-        spec = parsed(text)
-        series, fractions = spec.series(476, 3e5), spec.fractions(3e5)
-        Path("m.csv").write_text(to_csv(series))
-        Path("f.csv").write_text(to_csv(fractions))
-        assert read_capacity("m.csv", 476).values == series.values
-        assert parsed("trace:m.csv").series(476, 3e5).values == series.values
-        assert parsed("trace:f.csv").fractions(3e5).values == fractions.values
+    assert "a capacity must be >= 0, got -0.5" in refusal(parsed("trace:n.csv").series, 10, 1.0)
 
 
 @pytest.mark.parametrize(
     "text,said",
     [
         ("wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
-        ("Wlak:range=0.6", "no kind of capacity 'wlak'; did you mean 'walk'? Or give the name of a CSV file."),
         ("walk:rnage=0.6", "no key 'rnage'; did you mean 'range'? See docs/reference/signals.md."),
         ("walk:range=", "range '' is not a finite number"),
-        ("walk:range=nan", "range 'nan' is not a finite number"),
         ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
-        ("walk:full=0", "full must be a whole number >= 1, got 0"),
         ("walk:level=maybe", "level must be 0 or 1, got 'maybe'"),
         ("walk:seed=1,seed=2", "seed is given twice"),
         ("walk:x.csv,seed=2", "'x.csv' is no key=value; keys are mean, range"),
-        ("walk:range=2", "the range reaches down to mean - range / 2 = -0.3, got mean 0.7 and range 2.0"),
-        ("walk:end=0", "end_s must be a finite number > 0 s, got 0.0"),
-        ("uniform:step=0.1", "no key 'step'"),
         ("constant:mean=0.7,seed=1", "no key 'seed'"),
         ("carbon:", "no file is named; write carbon:FILE"),
-        ("carbon:budget=0.7", "no file is named"),
-        ("carbon:x.csv,budgte=0.7", "no key 'budgte'; did you mean 'budget'?"),
-        ("carbon:x.csv,headroom=-1", "headroom must be a number in [0, 10], got -1.0"),
         ("carbon:x.csv,days=1e300", "days must be a number in ]0, 36525], got 1e+300"),
         ("carbon:x.csv,days=1,to=2024-01-01", "has both 'to' and 'days'"),
         ("stranded:x.csv", "no threshold is given; give one in the signal's unit"),
     ],
 )
 def test_refusals(text, said):
-    with pytest.raises(InputError) as caught:
-        parse_capacity(text)
-    assert str(caught.value).startswith(f"capacity {text!r}: {said}") and "\n" not in str(caught.value)
+    assert refusal(parse_capacity, text).startswith(f"capacity {text!r}: {said}")
 
 
 def test_what_is_found_later_shows_the_text():
@@ -207,12 +174,24 @@ def test_what_is_found_later_shows_the_text():
         assert str(caught.value) == f"walk:period=1e-9: {said}"
 
 
-def test_a_file_that_is_not_there(folder):
-    with pytest.raises(InputError, match=r"nix.csv: cannot be read"):
-        parsed("carbon:nix.csv").series(10, 1.0)
-
-
 def test_every_kind_is_in_the_docs():
     docs = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "signals.md").read_text()
     for kind in KINDS:
         assert f"`{kind}:" in docs
+
+
+def test_the_kind_may_be_in_capitals(folder):
+    assert parsed("Walk:range=0.6") == parsed("walk:range=0.6") and is_spec("WALK:")
+    assert parsed("PRICE:p.csv").source == parsed("price:p.csv").source
+
+
+def test_whole_machines_are_rounded_down():
+    assert parsed("constant:mean=0.7").series(1000, 1e6).values == (700.0,)
+    # 0.29 x 100 is 28.999999999999996
+    assert parsed("constant:mean=0.29").series(100, 1e6).values == (29.0,)
+    assert parsed("constant:mean=0.7").series(24, 1e6).values == (16.0,)
+
+
+def test_a_file_that_is_not_there(folder):
+    with pytest.raises(InputError, match=r"nix.csv: cannot be read"):
+        parsed("carbon:nix.csv").series(10, 1.0)

@@ -15,6 +15,7 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.series.signal_spec import SignalSpec
 from batwatt.model.machines import MachineSpec, SpeedMachineSpec
+from batwatt.model.series import Series
 from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.resolve import needs_of
 from batwatt.run.spec import RunSpec
@@ -61,3 +62,10 @@ def test_a_scheduler_says_what_it_needs_of_the_reading(tmp_path, scheduler, opti
     assert described.long_s == options.get("long_s", inputs.long_s)
     assert (read.capacity is not None) == ("capacity" in options)
     assert load(inputs, Needs()).described == inputs
+
+
+def test_an_envelope_of_the_options_is_one_of_the_inputs(tmp_path):
+    (tmp_path / "jobs.csv").write_text("arrival_time,length,cpus\n0,10,1\n")
+    inputs, envelope = Inputs(MACHINES, (tmp_path / "jobs.csv",)), Series((0.0,), (40.0,), "power_w")
+    needs = needs_of(RunSpec(inputs, "powercap", {"envelope": envelope}), scheduler_class("powercap"))
+    assert load(inputs, needs).described.envelope == envelope

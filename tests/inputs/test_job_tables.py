@@ -7,9 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from files_of_tests import refusal
 
 from batwatt.errors import InputError, MissingExtraError
 from batwatt.inputs.traces.convert import format_of, read_trace
@@ -79,14 +78,6 @@ def test_pm100(tmp_path: Path, name: str, caplog):
 
 
 @pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
-def test_an_older_pm100(tmp_path: Path, name: str):
-    names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
-    first, second = read_trace(written(PM100.drop(columns="run_time").rename(columns=names), tmp_path, name))[:2]
-    assert (first.cpus, first.run_s, first.extra["power_w"]) == (256, 3600, 1200)
-    assert (second.cpus, second.run_s, "power_w" in second.extra) == (8, 60, False)
-
-
-@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
 def test_fdata(tmp_path: Path, name: str, caplog):
     path = written(FDATA, tmp_path, name)
     first, second = read_trace(path)
@@ -132,11 +123,6 @@ def test_opendc(tmp_path: Path, dates: bool):
     assert table.origin_s == 1_665_093_600
 
 
-def test_dates_in_a_time_zone(tmp_path: Path):
-    log = LogOptions(tz="Asia/Tokyo", begin="2023-01-01T00:00:00+09:00")
-    assert [job.submit_s for job in read_trace(written(FDATA, tmp_path, "jobs.csv"), log=log)] == [0, 10]
-
-
 @pytest.mark.parametrize(
     "name,content,said",
     [
@@ -173,40 +159,16 @@ DAY = pd.to_datetime(["2020-05-01"] * 4)
     "column,cells",
     [
         ("run_time", DAY),
-        ("run_time", pd.to_timedelta([1, 2, 3, 4], unit="s")),
-        ("run_time", [b"1", b"2", b"3", b"4"]),
         ("num_cores_alloc", [[8], [8], [8], [8]]),
-        ("job_id", [[1], [2], [3], [4]]),
-        ("user_id", [{"a": 1}] * 4),
         ("submit_time", [["2020-05-01"]] * 4),
         ("node_power_consumption", DAY),
-        ("node_power_consumption", [True] * 4),
-        ("node_power_consumption", [["1000"]] * 4),
         ("node_power_consumption", [[[1000.0]]] * 4),
-        ("node_power_consumption", [{"w": 1.0}] * 4),
     ],
 )
 def test_columns_of_other_types(tmp_path: Path, column: str, cells):
     path = written(PM100.assign(**{column: cells}), tmp_path, "jobs.parquet")
     with pytest.raises(InputError, match=f"jobs.parquet: column '{column}' has the type .*; numbers or texts are read"):
         read_trace(path)
-
-
-def test_texts_that_are_not_utf8(tmp_path: Path):
-    table = pa.Table.from_pandas(FDATA)
-    texts = pa.array([b"x1", b"x\x90", b"x3"]).cast(pa.string(), safe=False)
-    pq.write_table(table.set_column(table.column_names.index("jid"), "jid", texts), tmp_path / "jobs.parquet")
-    with pytest.raises(InputError, match=r"jobs.parquet: is not parquet \(.*UTF8"):
-        read_trace(tmp_path / "jobs.parquet")
-
-
-def test_numbers_of_other_types(tmp_path: Path):
-    power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
-    frame = PM100.assign(
-        node_power_consumption=power, run_time=list(map(Decimal, PM100["run_time"])), job_id=list("abcd")
-    )
-    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))
-    assert (first.id, first.run_s, first.extra["power_w"]) == ("a", 3600, 1200) and "power_w" not in second.extra
 
 
 @pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
@@ -219,21 +181,35 @@ def test_samples_that_are_no_power(tmp_path: Path, name: str):
         read_trace(path)
 
 
-def test_columns_named_twice(tmp_path: Path):
-    table = pa.Table.from_pandas(PM100).append_column("job_id", pa.array([1, 2, 3, 4]))
-    pq.write_table(table, tmp_path / "jobs.parquet")
-    with pytest.raises(InputError, match="has the column 'job_id' twice"):
-        read_trace(tmp_path / "jobs.parquet")
-
-
 @pytest.mark.parametrize("commas", [1, 5_000])
 def test_rows_longer_than_the_header(tmp_path: Path, commas: int):
     # pandas would make an index of the first cells: columns shift, and many take minutes
     head, *rows = PM100.assign(node_power_consumption=5).to_csv(index=False).splitlines()
     path = tmp_path / "jobs.csv"
     path.write_text("\n".join([head, *(row + "," * commas for row in rows)]))
-    with pytest.raises(InputError, match=r"jobs\.csv: all rows have more cells than line 1 names columns"):
-        read_trace(path)
+    assert "jobs.csv: all rows have more cells than line 1 names columns" in refusal(read_trace, path)
     path.write_text("\n".join([head, rows[0], rows[1] + "," * commas]))
     with pytest.raises(InputError, match=r"jobs\.csv: is not CSV .*line 3"):
         read_trace(path)
+
+
+@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+def test_an_older_pm100(tmp_path: Path, name: str):
+    names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
+    first, second = read_trace(written(PM100.drop(columns="run_time").rename(columns=names), tmp_path, name))[:2]
+    assert (first.cpus, first.run_s, first.extra["power_w"]) == (256, 3600, 1200)
+    assert (second.cpus, second.run_s, "power_w" in second.extra) == (8, 60, False)
+
+
+def test_dates_in_a_time_zone(tmp_path: Path):
+    log = LogOptions(tz="Asia/Tokyo", begin="2023-01-01T00:00:00+09:00")
+    assert [job.submit_s for job in read_trace(written(FDATA, tmp_path, "jobs.csv"), log=log)] == [0, 10]
+
+
+def test_numbers_of_other_types(tmp_path: Path):
+    power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
+    frame = PM100.assign(
+        node_power_consumption=power, run_time=list(map(Decimal, PM100["run_time"])), job_id=list("abcd")
+    )
+    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))
+    assert (first.id, first.run_s, first.extra["power_w"]) == ("a", 3600, 1200) and "power_w" not in second.extra

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -29,24 +28,6 @@ def test_two_days_of_five_minutes_around_the_data_centre(number: int) -> None:
     assert min(powers_w) >= 250.0 > ASLEEP_W
     assert FULL_W < max(powers_w) <= 4700.0
     assert all(round(power, 1) == power for power in powers_w)
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_a_few_steep_drops_in_an_otherwise_smooth_course(number: int) -> None:
-    _, powers_w = profile(number)
-    big = [i for i in range(2, len(powers_w)) if powers_w[i] < 0.6 * powers_w[i - 2]]
-    fronts = [i for i in big if i - 1 not in big]
-    assert 2 <= len(fronts) <= 7
-    changes = sorted(abs(b - a) for a, b in itertools.pairwise(powers_w))
-    assert changes[len(changes) // 2] < 120.0
-
-
-def test_the_profiles_differ() -> None:
-    courses = [profile(number)[1] for number in (1, 2, 3)]
-    nights = [sum(powers[:54]) / 54 for powers in courses]
-    assert nights[0] < 1000.0 < min(nights[1:])
-    bright = [sum(power > FULL_W for power in powers[:300]) for powers in courses]
-    assert bright[1] < bright[0] < bright[2]
 
 
 def test_profile_3_fits_the_main_experiment() -> None:

@@ -1,25 +1,31 @@
-"""What columns of signals are of, and their units: found, converted, refused."""
+"""What columns of signals are of, their numbers and units: found, converted, refused."""
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
+from files_of_tests import refusal, written
 
 from batwatt.errors import InputError
-from batwatt.model.signal_units import declared_unit, kind_in, unit_in, unknown_unit
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
+from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
+from batwatt.inputs.traces.convert import convert_file, read_trace
+from batwatt.model.signal_units import declared_unit, kind_in, unit_in
+from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "factor", "converted"),
     [
         ("power_kw", "power", 1e3, "power_w"),
-        ("ac_power_kw_1137", "power", 1e3, "power_w"),
         ("inv2_ac_power_w__1047", "power", 1.0, "power_w"),
         ("Solar (MW)", "power", 1e6, "power_w"),
-        ("powerkW", "power", 1e3, "power_w"),
         ("load_megawatts", "power", 1e6, "power_w"),
         ("Price (EUR/MWh)", "price", 1e-3, "EUR/kWh"),
-        ("Day-ahead Price [EUR/MWh]", "price", 1e-3, "EUR/kWh"),
-        ("price (EUR/MWH)", "price", 1e-3, "EUR/kWh"),
         ("price_usd_per_kwh", "price", 1.0, "USD/kWh"),
         ("price_per_mwh", "price", 1e-3, "money/kWh"),
         ("tariff ct/kWh", "price", 0.01, "EUR/kWh"),
@@ -27,7 +33,6 @@ from batwatt.model.signal_units import declared_unit, kind_in, unit_in, unknown_
         ("Carbon intensity gCO₂eq/kWh (Life cycle)", "carbon", 1.0, "g/kWh"),
         ("lbs_co2_per_mwh", "carbon", 0.45359237, "g/kWh"),
         ("tCO2/MWh", "carbon", 1e3, "g/kWh"),
-        ("kg/MWh", "carbon", 1.0, "g/kWh"),
         ("Energy kWh", "energy", 1e3, "Wh"),
         ("GHI (W/m²)", "irradiance", 1.0, "W/m2"),
         ("windspeed (km/h)", "speed", 1.0, ""),
@@ -40,35 +45,20 @@ def test_units_in_names(name, kind, factor, converted):
     assert unit.factor == pytest.approx(factor, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["Berlin", "value", "forecast", "wind_east", "mwpower_", "swh", "1kg", "windows"])
-def test_names_without_a_unit(name):
-    assert unit_in(name) is None
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
         ("ac_power", "power"),
         ("carbon_intensity", "carbon"),
         ("price", "price"),
-        ("poa_irradiance__1055", "irradiance"),
         ("wind_speed__1051", "speed"),
-        ("inv2_temp__1050", "temperature"),
         ("inv2_dc_current__1049", "electric current"),
-        ("inv2_dc_voltage__1048", "voltage"),
         ("Low Carbon Percentage", "a share"),
         ("Berlin", None),
     ],
 )
 def test_what_columns_are_of(name, kind):
     assert kind_in(name) == kind
-
-
-def test_units_are_declared_as_they_are_named():
-    assert [declared_unit(text).factor for text in ("W", "kW", "MW", "g/kWh", "EUR/MWh", "%", "fraction")] == [
-        1.0, 1e3, 1e6, 1.0, 1e-3, 0.01, 1.0,
-    ]  # fmt: skip
-    assert [declared_unit(text) for text in ("", "watt-hours", "kWh", "km/h", "power in kW")] == [None] * 5
 
 
 def hours(name: str, *values: float) -> str:
@@ -106,39 +96,18 @@ def test_a_unit_that_is_not_stated_is_refused(read):
     assert (ratios.values, ratios.unit) == ((300.0,), "?")
 
 
-def test_series_have_units(read):
-    for name, wanted, unit in (
-        ("power_w", "any", "W"), ("load (MW)", "any", "W"), ("Price (USD/MWh)", "any", "USD/kWh"),
-        ("carbon_intensity", "any", "g/kWh"), ("tariff p/kWh", "price", "GBP/kWh"), ("fraction", "any", "fraction"),
-        ("soc (%)", "any", "fraction"), ("energy_kwh", "any", "Wh"), ("value", "any", "?"), ("value", None, ""),
-    ):  # fmt: skip
-        assert read(hours(name, 1, 2), wanted).series.unit == unit, name
-    assert read(hours("load (MW)", 1, 2), "any").series.values == (1e6, 2e6)
-
-
 @pytest.mark.parametrize(
     ("name", "factor"),
     [
         ("cts/kWh", 0.01), ("ore/kWh", 0.01), ("öre/kWh", 0.01), ("¢/kWh", 0.01), ("US$/MWh", 1e-3), ("NOK/MWh", 1e-3),
         ("k€/MWh", None), ("kEUR/MWh", None), ("ct€/kWh", None), ("ton/MWh", None), ("avg/kWh", None),
+        ("power (mW)", None),
     ],
 )  # fmt: skip
 def test_hundredths_and_thousands_of_currencies(name, factor):
     """A hundredth is not taken for the whole, nor a thousand for one."""
     unit = unit_in(name)
     assert (None if unit is None else unit.factor) == (None if factor is None else pytest.approx(factor))
-
-
-def test_milliwatts_are_no_megawatts(read):
-    assert unit_in("power (mW)") is None and declared_unit("mW") is None and unit_in("load_mw").factor == 1e6
-    assert "unit 'mW' of column 'power (mW)' is not known" in read.refused(hours("power (mW)", 3000), "power")
-
-
-def test_values_beyond_all_bounds(read):
-    for name, more in (("power_kw", {}), ("power", {"unit": "MW"})):
-        with pytest.raises(InputError) as caught:
-            read(hours(name, 5, 1e308), "power", **more)
-        assert str(caught.value).endswith(f"row 2: {name} 1e+308 is more than 1e+15 W; correct the value")
 
 
 def test_fractions_of_a_peak(read):
@@ -160,20 +129,42 @@ def test_nights_below_zero(read):
     assert said == "power is in [-400, 2], more below 0 than above; give what is produced, as positive numbers"
 
 
+STATED = "by unit=; leave out unit=, or rename the column if its unit is wrong"
+NAMED = "or the unit into the name of the column"
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "more", "said"),
     [
         ("Price (USD/MWh)", "power", {}, "column 'Price (USD/MWh)' is of price, not of power; name a column of power"),
         ("power_kw", "carbon", {}, "column 'power_kw' is of power, not of carbon; name a column of carbon"),
-        ("energy_kwh", "power", {}, "column 'energy_kwh' is of energy, not of power"),
-        ("ghi (W/m²)", "power", {}, "column 'ghi (W/m²)' is of irradiance, not of power"),
         ("x", "power", {"unit": "EUR/MWh"}, "column 'x' is of price, not of power"),
+        (
+            "consumption (kWh)",
+            "power",
+            {},
+            "of energy, not of power; divide it by the hours of a row, and name it in kW",
+        ),
         ("x", "power", {"unit": "horses"}, "unit 'horses' is not known; write for instance unit=kW"),
         ("fraction", "carbon", {}, "column 'fraction' is of a fraction, not of carbon"),
+        ("price (EUR/MWh)", "price", {"unit": "ct/kWh"}, f"is in EUR/MWh by the file, but in ct/kWh {STATED}"),
+        ("price (EUR/MWh)", "price", {"unit": "money/kWh"}, f"is in EUR/MWh by the file, but in money/kWh {STATED}"),
+        ("power_kw", "power", {"unit": "W"}, f"column 'power_kw' is in kw by the file, but in W {STATED}"),
+        ("lbs_co2_per_mwh", "carbon", {"unit": "g/kWh"}, f"in lbs_co2_per_mwh by the file, but in g/kWh {STATED}"),
+        ("load (%)", "power", {"unit": "fraction"}, f"column 'load (%)' is in % by the file, but in fraction {STATED}"),
+        ("price (mills/kWh)", "price", {}, "unit 'mills/kWh' of column 'price (mills/kWh)' is not known"),
+        ("carbon (g/MJ)", "carbon", {}, f"is not known; write unit=g/kWh or unit=lb/MWh, {NAMED}"),
+        ("power (mW)", "power", {}, f"unit 'mW' of column 'power (mW)' is not known; write unit=W or unit=kW, {NAMED}"),
+        ("power_kw", "power", {"value": 1e308}, "row 2: power_kw 1e+308 is more than 1e+15 W; correct the value"),
+        ("x", "power", {"unit": "MW", "value": 1e308}, "row 2: x 1e+308 is more than 1e+15 W; correct the value"),
+        ("out", "power", {"column": "out", "value": ""}, "no value in column 'out'; choose another with column="),
     ],
 )
-def test_kinds_that_are_wrong(read, name, wanted, more, said):
-    assert read.refused(hours(name, 1, 2), wanted, **more).startswith(said)
+def test_refused_kinds_and_units(read, name, wanted, more, said):
+    value = more.get("value", 60)
+    text = hours(name, "" if value == "" else 50, value)
+    options = {key: option for key, option in more.items() if key != "value"}
+    assert said in refusal(read, text, wanted, **options)
 
 
 def test_columns_are_chosen_by_what_is_wanted(read):
@@ -188,99 +179,17 @@ def test_columns_are_chosen_by_what_is_wanted(read):
     assert said.startswith("no column of power among: temp (°C) (temperature), wind_speed (speed); take another file")
 
 
-def test_columns_of_one_name(read):
-    text = "time,power_kw,power_kw\n2024-01-01,1,2\n"
-    assert read.refused(text, "power") == "2 columns are called 'power_kw'; rename all but one in the first line"
-    assert read.refused(text, column="power_kw").startswith("2 columns are called 'power_kw'")
-
-
-def test_a_column_without_values_is_named_as_the_file_has_it(read):
-    for name in ("output", "power (kW)"):
-        said = read.refused(f"time,{name}\n2024-01-01,\n2024-01-02,\n", "power", column=name)
-        assert said == f"no value in column {name!r}; choose another with column="
-
-
-@pytest.mark.parametrize("separator", [",", ";"])
-def test_a_header_longer_than_a_cell_may_be(read, separator):
-    header = separator.join(["time", "carbon_intensity", "x" * 200_000])
-    said = read.refused(f"{header}\n" + separator.join(["2024-01-01", "5", "1"]) + "\n")
-    assert said.startswith("is not CSV (field larger than field limit (131072))")
-
-
-def test_a_second_line_of_header(read):
-    text = "variable,pressure,wind_speed\nheight,0,10\n2010-01-01 00:00:00+01:00,98405.7,5.3\n"
-    with pytest.raises(InputError, match=r"s.txt: line 2: is a second line of header: height, 0, 10; name each column"):
-        read(text)
-
-
-def test_energy_of_a_meter_is_no_power(read):
-    said = read.refused(hours("consumption (kWh)", 1, 2), "power")
-    assert said.endswith("is of energy, not of power; divide it by the hours of a row, and name it in kW")
-    assert "unit 'kWh' is not known" in read.refused(hours("consumption", 1, 2), "power", unit="kWh")
-
-
-@pytest.mark.parametrize(
-    ("name", "wanted", "unit", "stated"),
-    [
-        ("price (EUR/MWh)", "price", "EUR/kWh", "EUR/MWh"),
-        ("price (EUR/MWh)", "price", "ct/kWh", "EUR/MWh"),
-        ("price (EUR/MWh)", "price", "USD/MWh", "EUR/MWh"),
-        ("price (EUR/MWh)", "price", "money/kWh", "EUR/MWh"),
-        ("price (EUR/MWh)", None, "EUR/kWh", "EUR/MWh"),
-        ("power_kw", "power", "W", "kw"),
-        ("power_kw", "power", "MW", "kw"),
-        ("lbs_co2_per_mwh", "carbon", "g/kWh", "lbs_co2_per_mwh"),
-        ("load (%)", "power", "fraction", "%"),
-    ],
-)
-def test_a_unit_that_contradicts_that_of_the_file_is_refused(read, name, wanted, unit, stated):
-    said = read.refused(hours(name, 50, 60), wanted, unit=unit)
-    hint = "leave out unit=, or rename the column if its unit is wrong"
-    assert said == f"column {name!r} is in {stated} by the file, but in {unit} by unit=; {hint}"
-
-
-def test_a_unit_that_contradicts_a_column_of_units_is_refused(read):
-    text = "time,value,unit\n2024-01-01,50,EUR/MWh\n2024-01-02,60,EUR/MWh\n"
-    said = read.refused(text, "price", unit="EUR/kWh")
-    assert said.startswith("column 'value' is in EUR/MWh by the file, but in EUR/kWh by unit=")
-
-
 @pytest.mark.parametrize(
     ("name", "wanted", "unit", "value"),
     [
-        ("price (EUR/MWh)", "price", "€/MWh", 0.05),
         ("price (EUR/MWh)", "price", "money/MWh", 0.05),
         ("price_per_mwh", "price", "EUR/MWh", 0.05),
-        ("price (ct/kWh)", "price", "cent/kWh", 0.5),
         ("kg/MWh", "carbon", "g/kWh", 50.0),
-        ("power_kw", "power", "kW", 5e4),
         ("load (%)", "power", "%", 0.5),
     ],
 )
 def test_a_unit_that_says_what_the_file_states_passes(read, name, wanted, unit, value):
     assert read(hours(name, 50, 60), wanted, unit=unit).series.values[0] == pytest.approx(value)
-
-
-@pytest.mark.parametrize(
-    ("name", "wanted", "unit", "hint"),
-    [
-        ("tariff c/kWh", "price", "c/kWh", "EUR/MWh or unit=ct/kWh"),
-        ("price (mills/kWh)", "price", "mills/kWh", "EUR/MWh or unit=ct/kWh"),
-        ("price [$/therm]", "price", "$/therm", "EUR/MWh or unit=ct/kWh"),
-        ("carbon_intensity (g/MJ)", "carbon", "g/MJ", "g/kWh or unit=lb/MWh"),
-        ("power (mW)", "power", "mW", "W or unit=kW"),
-        ("power (kVA)", "power", "kVA", "W or unit=kW"),
-    ],
-)
-def test_a_unit_that_is_not_known_is_named(read, name, wanted, unit, hint):
-    said = read.refused(hours(name, 30, 60), wanted)
-    rest = f"write unit={hint}, or the unit into the name of the column"
-    assert said == f"unit {unit!r} of column {name!r} is not known; {rest}"
-
-
-@pytest.mark.parametrize("name", ["price", "Caiso_North", "power W north", "load (PV)", "carbon intensity (Direct)"])
-def test_names_without_an_unknown_unit(name):
-    assert unknown_unit(name) is None
 
 
 @pytest.mark.parametrize("name", ["power (%)", "load_percent"])
@@ -290,3 +199,196 @@ def test_a_share_of_a_peak(read, name):
     assert said == f"column {name!r} is of a share, not of power; write unit=%, and peak_w= for what 100 % stands for"
     # the charge of a battery and humidity are no power
     assert "'soc (%)' is of a share, not of power" in read.refused(hours("soc (%)", 25, 100), "power", ratios=True)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SITES = ROOT.parent / "shared" / "data" / "sites"
+
+
+@pytest.fixture
+def file(tmp_path):
+    return lambda text, name="s.csv": written(tmp_path, text, name)
+
+
+def table(*cells: str, header: str = "datetime,carbon_intensity", separator: str = ",") -> str:
+    rows = [f"2024-01-01 0{hour}:00{separator}{cell}\n" for hour, cell in enumerate(cells)]
+    return f"{header}\n" + "".join(rows)
+
+
+# more fields than columns
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (table("395,7", "400,1", "401,2"), "line 2: has 3 fields where the header names 2"),
+        (table("1;2", "4;5", header="datetime;price", separator=";"), "line 2: has 3 fields where the header names 2"),
+        ("time_s value\n0 395 7\n1 396 2\n", "line 2: has 3 fields where the header names 2"),
+    ],
+)  # fmt: skip
+def test_a_signal_with_more_fields_than_columns_is_refused(file, text, line):
+    assert f"s.csv: {line}; name all columns, and write 395.7" in refusal(read_signal, SignalFile(file(text)))
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (("395,7", "-0,5", "1e3"), (395.7, -0.5, 1000.0)),
+        (("1.234,56", "1.234.567,8", "7"), (1234.56, 1_234_567.8, 7.0)),
+        (("1\u00a0234,5", "12,25"), (1234.5, 12.25)),
+    ],
+)
+def test_decimal_commas(file, cells, values):
+    for separator in (";", "\t"):
+        text = table(*cells, header=f"datetime{separator}carbon_intensity", separator=separator)
+        assert read_signal(SignalFile(file(text))).series.values == values
+    quoted = table(*(f'"{cell}"' for cell in cells))
+    assert read_signal(SignalFile(file(quoted))).series.values == values
+    assert read_signal(SignalFile(file("sep=;\n" + text.replace("\t", ";")))).series.values == values
+
+
+def test_separators_of_thousands(file):
+    for cells, values in ((("1,234.5", "7"), (1234.5, 7.0)), (("1,234,567", "1,234"), (1_234_567.0, 1234.0))):
+        assert read_signal(SignalFile(file(table(*(f'"{cell}"' for cell in cells))))).series.values == values
+    # semicolons separate columns where the comma is that of decimals
+    german = table("12,345", "1,500", header="datetime;power (kW)", separator=";")
+    assert read_signal(SignalFile(file(german), wanted="power")).series.values == (12_345.0, 1500.0)
+
+
+@pytest.mark.parametrize("cells", [('"12,345"', '"1,500"'), ('"395,7"', "395.7"), ('"1,23,4"',)])
+def test_commas_that_may_be_either_are_refused(file, cells):
+    with pytest.raises(InputError, match=r"row 1: .* is not a finite number; write a decimal point, and nothing betw"):
+        read_signal(SignalFile(file(table(*cells))))
+
+
+# units
+
+
+@pytest.mark.parametrize("column", ["power_w", "Solar (MW)", "generation_mw", "ac_power", "pv_kw", "Energy kWh"])
+def test_power_is_no_carbon(file, column):
+    path = file(table("1", "2", "3", header=f"datetime,{column}"))
+    what = "energy" if column == "Energy kWh" else "power"
+    for kind in ("carbon", "price"):
+        assert f"is of {what}, not of {kind}; name a column of {kind}, or take another" in refusal(
+            parse_capacity(f"{kind}:{path},budget=0.7").series, 10, 3600.0
+        )
+        # by its name, too
+        assert f"is of {what}" in refusal(
+            parse_capacity(f"{kind}:{path},column={column},budget=0.7").series, 10, 3600.0
+        )
+    assert parse_capacity(f"stranded:{path},threshold=2").series(10, 3600.0).values[0] == 10
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        ("carbon_intensity", "carbon"), ("gCO2/kWh", "carbon"), ("g/kWh", "carbon"),
+        ("value", "carbon"),
+        ("Price (EUR/MWh)", "price"), ("value", "price"), ("price", "price"),
+    ],
+)  # fmt: skip
+def test_names_of_carbon_and_of_prices(file, column, kind):
+    path = file(table("1", "2", "3", header=f"datetime,{column}"))
+    assert len(parse_capacity(f"{kind}:{path},budget=0.7").series(10, 3600.0)) == 3
+
+
+# numbers
+
+
+@pytest.mark.parametrize("value", ["9" * 19, "9" * 30, "9" * 400, "9" * 5000, "1e30", "-" + "9" * 30])
+@pytest.mark.parametrize("column", ["vmcreated", "vmdeleted", "vmcorecountbucket", "vmmemorybucket"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_huge_integers_of_azure(file, column, value):
+    cells = dict.fromkeys(COLUMNS, "1") | {"vmdeleted": "600", column: value}
+    path = file(",".join(cells.values()) + "\n", "vmtable.csv")
+    with pytest.raises(InputError, match=f"vmtable.csv line 1: {column} must be a") as told:
+        list(azure_jobs(path, notes=Counter()))
+    assert len(str(told.value)) < 500
+
+
+# milliseconds
+
+
+@pytest.mark.parametrize("name", ["j.csv", "j.swf", "j.txt"])
+def test_milliseconds_since_1970(file, name):
+    rows = {
+        "j.csv": "arrival_time,length,cpus\n1700000000000,60000,1\n",
+        "j.swf": "1 1700000000000 0 60000 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n",
+        "j.txt": "1 1700000000000 60000 1\n",
+    }
+    path = file(rows[name], name)
+    problem = "a job is submitted at 1700000000000 s, 53871 years on; divide all its times by 1000 if they are millisec"
+    for read in (read_trace, convert_file):
+        with pytest.raises(InputError, match=problem):
+            read(path)
+    # seconds since 1970 are no such thing
+    file(rows[name].replace("000 ", " ").replace("000,", ","), name)
+    assert len(read_trace(path)) == convert_file(path).kept == 1
+
+
+# aliases and keys of YAML
+
+
+class Anything(Declared):
+    options: dict = {}  # noqa: RUF012
+
+
+def yaml_error(text: str) -> str:
+    return refusal(parse_declared, text, "c.yaml", Anything)
+
+
+def test_aliases_of_aliases():
+    lines = ["options:", "  a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
+    found = yaml_error("\n".join(lines))
+    assert found == f"c.yaml: line 6: has more than {MAX_VALUES} values, aliases written out; correct the YAML"
+    merged = "options: {a: &a {x: 1}}\n" + "b: &b {<<: *b}\n"
+    assert "contains itself" in yaml_error(merged)
+    assert yaml_error('a: 1\nb: {"\\udfff x": 2}') == (
+        r"c.yaml: line 2: holds half of a surrogate pair (\ud...); correct the YAML"
+    )
+    assert yaml_error("options: &o [*o]") == "c.yaml: line 1: contains itself; correct the YAML"
+
+
+@pytest.mark.parametrize("key", ["[a, b]", "{a: 1}", "? [a]\n  "])
+def test_keys_are_texts(key):
+    assert yaml_error(f"options:\n  {key}: 3\n") == (
+        "c.yaml: line 2: a key must be a text, not a list or a mapping; correct the YAML"
+    )
+
+
+@pytest.mark.parametrize("name", ["Berlin", "value", "forecast", "wind_east", "mwpower_", "swh", "1kg", "windows"])
+def test_names_without_a_unit(name):
+    assert unit_in(name) is None
+
+
+def test_units_are_declared_as_they_are_named():
+    assert [declared_unit(text).factor for text in ("W", "kW", "MW", "g/kWh", "EUR/MWh", "%", "fraction")] == [
+        1.0, 1e3, 1e6, 1.0, 1e-3, 0.01, 1.0,
+    ]  # fmt: skip
+    assert [declared_unit(text) for text in ("", "watt-hours", "kWh", "km/h", "power in kW")] == [None] * 5
+
+
+def test_columns_of_one_name(read):
+    text = "time,power_kw,power_kw\n2024-01-01,1,2\n"
+    assert read.refused(text, "power") == "2 columns are called 'power_kw'; rename all but one in the first line"
+    assert read.refused(text, column="power_kw").startswith("2 columns are called 'power_kw'")
+
+
+def test_a_second_line_of_header(read):
+    text = "variable,pressure,wind_speed\nheight,0,10\n2010-01-01 00:00:00+01:00,98405.7,5.3\n"
+    with pytest.raises(InputError, match=r"s.txt: line 2: is a second line of header: height, 0, 10; name each column"):
+        read(text)
+
+
+def test_a_unit_that_contradicts_a_column_of_units_is_refused(read):
+    text = "time,value,unit\n2024-01-01,50,EUR/MWh\n2024-01-02,60,EUR/MWh\n"
+    said = read.refused(text, "price", unit="EUR/kWh")
+    assert said.startswith("column 'value' is in EUR/MWh by the file, but in EUR/kWh by unit=")
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_header_longer_than_a_cell_may_be(read, separator):
+    header = separator.join(["time", "carbon_intensity", "x" * 200_000])
+    said = read.refused(f"{header}\n" + separator.join(["2024-01-01", "5", "1"]) + "\n")
+    assert said.startswith("is not CSV (field larger than field limit (131072))")

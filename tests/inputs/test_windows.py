@@ -1,4 +1,4 @@
-"""Which time of a trace of jobs is 0 s of a run: one rule for all formats, by hand."""
+"""Windows of a trace, and which of its times is 0 s of a run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,115 @@ import logging
 from pathlib import Path
 
 import pytest
+from files_of_tests import refusal
+from files_of_tests import written as a_file
+from hypothesis import given
+from hypothesis import strategies as st
 
 import batwatt as bw
+from batwatt.checks import load_json
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.inputs.traces.trace import TraceJob
+from batwatt.inputs.traces.window import window_json, window_workload
+from batwatt.inputs.workloads.batsim_files import read_workload
+from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.clock import date_s_of, date_text
+from batwatt.protocol.workload4 import parse_workload
+
+TRACE = [
+    TraceJob("late", 200.5, 10.0, 1),
+    TraceJob("last", 200.0, 300.0, 2),
+    TraceJob("over", 0.0, 100.0, 1),
+    TraceJob("before", 50.0, 60.0, 4),
+    TraceJob("9", 100.0, 10.0, 99),
+    TraceJob("10", 100.0, 10.0, 1, requested_s=50.0, extra={"status": 1}),
+    TraceJob("bit", 99.75, 1.0, 1),
+]
+
+
+def test_a_window_by_hand():
+    # [100, 200]: "over" ends as it begins, "late" comes after it; 10 s are left of "before", 0.75 s of "bit"
+    assert window_json(TRACE, 100, 200, 8) == {
+        "nb_res": 8,
+        "jobs": [
+            {"id": "10", "subtime": 100, "res": 1, "profile": "d10", "estimate_s": 50},
+            {"id": "9", "subtime": 100, "res": 99, "profile": "d10"},
+            {"id": "before", "subtime": 100, "res": 4, "profile": "d10", "release_s": 50, "length_s": 60},
+            {"id": "bit", "subtime": 100, "res": 1, "profile": "d0.75", "release_s": 99.75, "length_s": 1},
+            {"id": "last", "subtime": 200, "res": 2, "profile": "d300"},
+        ],
+        "profiles": {
+            "d0.75": {"type": "delay", "delay": 0.75},
+            "d10": {"type": "delay", "delay": 10},
+            "d300": {"type": "delay", "delay": 300},
+        },
+    }
+
+
+@pytest.mark.parametrize("begin_s,end_s", [(100.0, 200.0), (None, None)])
+def test_written_and_read_back(tmp_path: Path, begin_s, end_s):
+    path = tmp_path / "w.json"
+    path.write_text(to_text(window_json(TRACE, begin_s, end_s, 8)))
+    assert read_workload(path) == window_workload(TRACE, begin_s, end_s, 8, source=path)
+
+
+TIMES = st.floats(0, 1000) | st.integers(0, 20).map(lambda x: x * 50.0)
+
+
+@given(
+    st.lists(st.tuples(TIMES, TIMES.filter(lambda x: x > 1e-5), st.integers(1, 9)), min_size=1, max_size=30),
+    st.integers(0, 400),
+)
+def test_law_of_windows(rows, begin_s):
+    jobs = [TraceJob(str(i), *row) for i, row in enumerate(rows)]
+    end_s = begin_s + 200.0
+    kept = {job.id for job in jobs if round(job.submit_s, 6) <= end_s and job.submit_s + job.run_s > begin_s + 2e-6}
+    maybe = kept | {job.id for job in jobs if job.submit_s <= end_s and abs(job.submit_s + job.run_s - begin_s) <= 2e-6}
+    if not kept:
+        return
+    data = window_json(jobs, begin_s, end_s, 4)
+    workload = window_workload(jobs, begin_s, end_s, 4, source="here")
+    assert parse_workload(load_json(to_text(data), "here"), "w0", "here") == workload
+    assert kept <= {job.name for job in workload.jobs} <= maybe
+    for job in workload.jobs:
+        old = jobs[int(job.name)]
+        ends_s = job.submit_time_s + workload.profiles[job.profile].duration_s
+        assert ends_s == pytest.approx(old.submit_s + old.run_s, abs=2e-6)
+        assert ("release_s" in job.raw) == (round(old.submit_s, 6) < begin_s)
+    order = [(job.submit_time_s, job.id) for job in workload.jobs]
+    assert order == sorted(order) and [row["id"] for row in data["jobs"]] == [job.name for job in workload.jobs]
+
+
+@pytest.mark.parametrize(
+    "begin_s,end_s,said",
+    [
+        (100, None, "a window needs two finite times, got 100 and None"),
+        (-1, 100, "a window must satisfy 0 <= begin_s < end_s, got -1 and 100"),
+        (100, 100, "a window must satisfy 0 <= begin_s < end_s, got 100 and 100"),
+        (1000, 2000, "no job in the window [1000, 2000] s, of 7"),
+    ],
+)
+def test_bad_windows(begin_s, end_s, said):
+    assert refusal(window_json, TRACE, begin_s, end_s, 8, "borg").startswith(f"borg: {said}; ")
+
+
+@pytest.mark.parametrize(
+    "job,said",
+    [
+        (TraceJob("bit", 0.0, 1.0, 1), "job 'bit': appears twice"),
+        (TraceJob("x", -1.0, 1.0, 1), "job 'x': needs a release >= 0 s"),
+        (TraceJob("x", 0.0, 1.0, 0), "job 'x': needs a release >= 0 s"),
+        (TraceJob("a!b", 100.0, 1.0, 1), "job 'a!b': id 'a!b' is not a name without '!'"),
+        (TraceJob("x", 100.0, 1.0, 2**31), "cores in 1..2147483647, got 100.0, 1.0, 2147483648"),
+    ],
+)
+def test_bad_jobs(job, said):
+    with pytest.raises(InputError) as caught:
+        window_workload([*TRACE, job], 100.0, 200.0, 8, source="borg")
+    assert str(caught.value).startswith("borg: ") and said in str(caught.value)
+
 
 JULY_S = 1719792000
 """2024-07-01T00:00Z."""
@@ -47,12 +150,7 @@ PLAIN = {"a.swf": swf(700, 750), "a.csv": table(700, 750), "a.txt": text(700, 75
 
 @pytest.fixture
 def written(tmp_path: Path):
-    def write(name: str, content: str) -> Path:
-        path = tmp_path / name
-        path.write_text(content)
-        return path
-
-    return write
+    return lambda name, content: a_file(tmp_path, content, name)
 
 
 def zero(path: Path, *, window: bool = False, **log) -> tuple[list[float], str]:
@@ -86,21 +184,7 @@ def test_a_date_that_is_told(written, name, caplog):
     converted = convert_file(path, log=LogOptions(begin="2024-07-01T00:00:20Z")).workload["jobs"]
     assert [job["subtime"] for job in converted] == [30]
     assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
-    with pytest.raises(InputError, match="no job is submitted at 2024-07-02 or later"):
-        read_trace(path, log=LogOptions(begin="2024-07-02"))
-
-
-@pytest.mark.parametrize("name", sorted(DATED.keys() - {"header.swf"}))
-def test_seconds_are_no_date(written, name):
-    with pytest.raises(InputError, match="begin '0' is no date"):
-        read_trace(written(name, DATED[name]), log=LogOptions(begin="0"))
-
-
-def test_a_job_without_a_run_time_before_the_first_is_counted(written):
-    path = written("a.csv", "arrival_time,length,cpus\n0,0,1\n5,10,1\n")
-    converted = convert_file(path)
-    assert (converted.kept, converted.skipped_run_time) == (1, 1)
-    assert [job["subtime"] for job in converted.workload["jobs"]] == [0]
+    assert "no job is submitted at 2024-07-02 or later" in refusal(read_trace, path, log=LogOptions(begin="2024-07-02"))
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -128,12 +212,6 @@ def test_the_header_of_swf(written, caplog):
     # times that are dates need no header, one that knows no date states none
     assert zero(written("b.swf", HEAD + swf(JULY_S + 9))) == ([0], "2024-07-01T00:00:09Z")
     assert zero(written("c.swf", "; UnixStartTime: -1\n" + swf(9))) == ([0], "")
-
-
-def test_starts_move_along_and_hours_are_dates(written):
-    path = written("a.csv", f"arrival_time,length,cpus,start\n{JULY_S / 3600},1,1,{JULY_S / 3600 + 2}\n")
-    table = read_trace(path, "h")
-    assert (table.submit_s[0], table[0].extra["start_s"]) == (0, 7200)
 
 
 @pytest.mark.parametrize("times", [(0, JULY_S), (JULY_S, 0, JULY_S + 50), (JULY_S, JULY_S + 5e8)])
@@ -172,17 +250,40 @@ def test_json_has_seconds(written, times, said):
         bw.simulate(bw.Platform.machines(1), bw.Workload.from_frame(frame))
 
 
+@pytest.mark.parametrize("begin", ["x", "", "99999999999999", "2024-13-01", 5, float("nan"), 10**400, True])
+def test_what_is_no_date(written, begin):
+    path = written("a.sacct", DATED["a.sacct"])
+    assert "begin" in refusal(lambda: read_trace(path, log=LogOptions(begin=begin)))
+    assert "begin" in refusal(date_s_of, begin)
+
+
+@pytest.fixture(autouse=True)
+def _warnings(caplog):
+    caplog.set_level(logging.WARNING)
+
+
+@pytest.mark.parametrize("name", sorted(DATED.keys() - {"header.swf"}))
+def test_seconds_are_no_date(written, name):
+    with pytest.raises(InputError, match="begin '0' is no date"):
+        read_trace(written(name, DATED[name]), log=LogOptions(begin="0"))
+
+
+def test_a_job_without_a_run_time_before_the_first_is_counted(written):
+    path = written("a.csv", "arrival_time,length,cpus\n0,0,1\n5,10,1\n")
+    converted = convert_file(path)
+    assert (converted.kept, converted.skipped_run_time) == (1, 1)
+    assert [job["subtime"] for job in converted.workload["jobs"]] == [0]
+
+
+def test_starts_move_along_and_hours_are_dates(written):
+    path = written("a.csv", f"arrival_time,length,cpus,start\n{JULY_S / 3600},1,1,{JULY_S / 3600 + 2}\n")
+    table = read_trace(path, "h")
+    assert (table.submit_s[0], table[0].extra["start_s"]) == (0, 7200)
+
+
 @pytest.mark.parametrize("date_s", [0, -1.5, JULY_S, JULY_S + 61, JULY_S + 0.25, JULY_S + 59.999999, 1e11, -5e9])
 def test_dates_as_text(date_s):
     assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
-
-
-@pytest.mark.parametrize("begin", ["x", "", "99999999999999", "2024-13-01", 5, float("nan"), 10**400, True])
-def test_what_is_no_date(written, begin):
-    with pytest.raises(InputError, match="begin"):
-        read_trace(written("a.sacct", DATED["a.sacct"]), log=LogOptions(begin=begin))
-    with pytest.raises(InputError, match="begin"):
-        date_s_of(begin)
 
 
 def test_a_date_without_an_offset_is_in_utc():
@@ -192,8 +293,3 @@ def test_a_date_without_an_offset_is_in_utc():
 def test_dates_are_as_short_as_they_are_exact():
     found = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
     assert found == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]
-
-
-@pytest.fixture(autouse=True)
-def _warnings(caplog):
-    caplog.set_level(logging.WARNING)

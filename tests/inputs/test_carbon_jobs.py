@@ -1,14 +1,17 @@
-"""Jobs in phases on the engines: energies by hand, and that they are the models' on any hosts."""
+"""Jobs in phases: read, carried out on the engines, refused."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import shutil
 from pathlib import Path
 
 import pytest
 from examples import examples
+from files_of_tests import refusal
+from files_of_tests import written as trace
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from scripted import Scripted
@@ -18,21 +21,203 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.launch import batsim_command, drive
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.workloads import phase_workload as module
+from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.hostset import HostSet
 from batwatt.model.machines import machines_platform
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
 from batwatt.protocol.numbers import wire_floats
-from batwatt.protocol.phases import PhaseMachines, phases_json, reported_machines, reported_model
+from batwatt.protocol.phases import (
+    MOST_PHASES,
+    TYPES,
+    PhaseMachines,
+    model_of,
+    phases_json,
+    reported_machines,
+    reported_model,
+)
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.read import jobs as read_jobs
 from batwatt.results.writers import write_record
-from batwatt.run.run import run as carry_out
-from batwatt.run.spec import RunSpec
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = "arrival_time|length|cpus|name|args\n"
+ML = {
+    "start_duration": 23.45, "start_power": 60, "training_duration": 8.17, "training_power": 221.93,
+    "evaluate_duration": 1.54, "evaluate_power": 63.17, "save_duration": 2.72, "save_power": 105.1, "epochs": 5,
+}  # fmt: skip
+HIGH, LOW = {"name": "high", "duration": 60, "power": 200}, {"name": "low", "duration": 30, "power": 50}
+TWO = {"startup": [{"name": "load", "duration": 10, "power": 150}], "work": [HIGH, LOW]}
+TWO_MODEL = PhaseModel((Phase("load", 10, 150),), (Phase("high", 60, 200), Phase("low", 30, 50)))
+
+
+def jobs(tmp_path, text, **options):
+    return read_phase_jobs(trace(tmp_path, text), **options)
+
+
+def test_a_plain_trace_draws_some_watts_on_each_cpu(tmp_path):
+    plain, wide = jobs(tmp_path, "arrival_time,length,cpus\n0.0,6302.0,1\n68,1000,3\n", watts=2.5)
+    assert (plain.id, plain.arrival_s, plain.length_s, plain.cpus, plain.model.mean_w) == ("1", 0, 6302, 1, 2.5)
+    assert (wide.id, wide.arrival_s, wide.model.energy_j, wide.cpus) == ("2", 68, 2500, 3)
+
+
+def test_hours_are_for_the_columns_of_times(tmp_path):
+    """Durations in args are s whatever the unit."""
+    [job] = jobs(tmp_path, HEAD + f"1|0.0277777778|1|phases|{json.dumps(TWO)}\n", unit="h")
+    assert (job.arrival_s, job.model) == (3600, TWO_MODEL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "length", "model"),
+    [
+        ("constant", "", 100, PhaseModel((), (Phase("work", 100, 1),))),
+        ("constant", "95.5", 100, PhaseModel((), (Phase("work", 100, 95.5),))),
+        ("constant", '{"power": 80}', 100, PhaseModel((), (Phase("work", 100, 80),))),
+        # (60 x 200 + 30 x 50) / 90 W, and with the start-up (13500 + 1500) / 100 W
+        ("constant-from-phases", [HIGH, LOW], 45, PhaseModel((), (Phase("work", 45, 150),))),
+        ("mocked-constant-from-phases", TWO, 100, PhaseModel((), (Phase("work", 100, 150),))),
+        ("phases", TWO, 100, TWO_MODEL),
+        (
+            "periodic-phases",
+            TWO,
+            170,
+            PhaseModel((Phase("load", 10, 150),), (*TWO_MODEL.work, *TWO_MODEL.work[:1], Phase("low", 10, 50))),
+        ),
+        (
+            "constant-from-periodic-phases",
+            TWO,
+            100,
+            PhaseModel((Phase("startup", 10, 150),), (Phase("work", 90, 150),)),
+        ),
+    ],
+)
+def test_the_types(tmp_path, kind, args, length, model):
+    texts = [args] if isinstance(args, str) else [json.dumps(args), repr(args)]
+    for text in texts:
+        assert jobs(tmp_path, HEAD + f"0|{length}|1|{kind}|{text}\n")[0].model == model
+
+
+def test_ml_is_a_startup_and_epochs_that_end_with_a_checkpoint(tmp_path):
+    """23.45 s x 60 W + 5 x (8.17 x 221.93 + 1.54 x 63.17 + 2.72 x 105.1) J."""
+    model = jobs(tmp_path, HEAD + f"0|85.6|1|ml|{ML!r}\n")[0].model
+    assert model.startup == (Phase("start", 23.45, 60),)
+    assert [phase.name for phase in model.work] == ["training", "evaluate", "save"] * 5
+    assert model.checkpoints_s == pytest.approx([12.43, 24.86, 37.29, 49.72])
+    assert model.energy_j == pytest.approx(1407 + 5 * (1813.1681 + 97.2818 + 285.872))
+
+
+def test_a_startup_of_0_s_is_none(tmp_path):
+    args = {"startup": [{"name": "startup", "duration": 0, "power": 150}], "work": [HIGH]}
+    assert jobs(tmp_path, HEAD + f"0|60|1|phases|{args!r}\n")[0].model.startup == ()
+    assert model_of({"type": "ml", **ML, "start_duration": 0}, "x").startup_s == 0
+
+
+def test_phases_rule_where_the_length_differs(tmp_path, caplog):
+    """100.4 s differs by less than 0.5 %, 110 s by more; 0 says nothing."""
+    text = HEAD + "".join(f"0|{length}|1|phases|{json.dumps(TWO)}\n" for length in (100.4, 110, 0))
+    with caplog.at_level(logging.WARNING):
+        assert [job.length_s for job in jobs(tmp_path, text)] == [100, 100, 100]
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "the phases of 1 jobs do not last as long as their length" in told and "job 2: 100 s, not 110 s" in told
+
+
+def test_the_example_has_every_type_but_an_alias():
+    path = ROOT / "workloads" / "carbon" / "jobs.csv"
+    found = {row.extra["name"] for row in iter_jobs_csv(path)}
+    assert found == set(TYPES) - {"constant-from-phases"} | {""}
+    assert [job.length_s for job in read_phase_jobs(path)] == pytest.approx(
+        [7200, 5400, 10980, 14520, 14520, 6238.45, 3600, 10800]
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("0|10|1|phases|{'startup': []\n", ("job 1", "neither JSON nor a Python literal", "never closed")),
+        ("0|10|1|phases|{'work': [] 'startup': []}", ("job 1", "Perhaps you forgot a comma")),
+        ("0|10|1|phases|__import__('os').abort()", ("more than numbers, texts, lists and objects",)),
+        ('0|10|1|phases|{"work": [], "work": []}', ("'work' appears twice",)),
+        ("0|10|1|phases|{'work': []}", ("work must be a list of one or more phases, got 0 phases",)),
+        ("0|10|1|phase|{}", ("no type of job 'phase'; did you mean 'phases'?",)),
+        ("0|10|1|constant|-5", ("power must be a number of W from 0 to 1e+09, got -5",)),
+        ("0|10|1|constant|{'watts': 5}", ("no key 'watts'",)),
+        ("0|10|1|ml|{'epochs': 5}", ("'start_duration' is missing",)),
+        (f"0|10|1|ml|{ {**ML, 'epochs': 0} }", ("epochs must be a whole number from 1 to", "got 0")),
+        (f"0|10|1|ml|{ {**ML, 'epochs': 10**9} }", ("epochs must be a whole number from 1 to 33333",)),
+        (f"0|5|1|periodic-phases|{TWO}", ("start-up of 10 s leaves no time to work in 5 s",)),
+        ("0|9e8|1|periodic-phases|{'work': [{'duration': 1, 'power': 5}]}", ("repeated to more than 100000",)),
+        ("-1|10|1||", ("job 1: it must arrive at >= 0 s, got -1.0",)),
+        ("0|0|1||", ("has no jobs",)),
+    ],
+)  # fmt: skip
+def test_bad_rows(tmp_path, row, words):
+    text = refusal(jobs, tmp_path, HEAD + row + "\n")
+    assert "jobs.csv" in text and all(word in text for word in words), text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TWO,
+        {"type": "periodic-phases", "length": 100, **TWO},
+        {"name": "periodic-phases", "args": TWO, "length": 100},
+    ],
+)
+def test_ways_to_write_a_job(tmp_path, data):
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps(data))
+    assert read_model(path) == TWO_MODEL
+
+
+def work(**changes):
+    return json.dumps({"work": [HIGH, {**LOW, **changes}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", ("is not JSON",)),
+        ('{"work": []}', ("work must be a list of one or more phases, got 0 phases",)),
+        ('{"work": [3]}', ("work phase 1: must be an object, got 3",)),
+        (work(duration=0), ("work phase 2: duration must be a number of s > 0 and up to 1e+09, got 0",)),
+        (work(power=-1), ("work phase 2: power must be a number of W from 0 to 1e+09, got -1",)),
+        (work(power=10**400), ("power must be", "an integer of more than 60 digits")),
+        (work(durations=5), ("work phase 2: no key 'durations'; did you mean 'duration'?",)),
+        ('{"startup": [{"duration": -1, "power": 5}], "work": [{"duration": 1, "power": 1}]}', ("startup phase 1",)),
+        ('{"startup": [{"duration": 1, "power": 5, "is_checkpoint": true}], "work": []}', ("no key 'is_checkpoint'",)),
+        ('{"type": "mll"}', ("no type of job 'mll'; did you mean 'ml'?",)),
+        ('{"name": "ml", "args": {}, "extra": 1}', ("no key 'extra'",)),
+        ('{"args": {}}', ("name must be a text, got None",)),
+        ('{"type": "constant", "power": 5}', ("has no length",)),
+    ],
+)
+def test_bad_files(tmp_path, text, words):
+    path = tmp_path / "job.json"
+    path.write_text(text)
+    told = refusal(read_model, path)
+    assert "job.json" in told and all(word in told for word in words), told
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    assert "cannot be read" in refusal(read_model, tmp_path / "none.json")
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 500), st.integers(0, 300), st.booleans()), min_size=1, max_size=6),
+    st.integers(1, 2000),
+)
+def test_periodic_phases_last_as_long_as_they_should(phases, length):
+    """Each whole phase is the next of the period; the energy is that of the period's step function."""
+    raw = [{"duration": duration, "power": power, "is_checkpoint": flag} for duration, power, flag in phases]
+    model = model_of({"type": "periodic-phases", "work": raw, "length": length}, "x")
+    watts = [power for duration, power, _ in phases for _ in range(duration)]
+    assert model.length_s == length and len(model.work) < MOST_PHASES
+    assert model.energy_j == sum(watts[second % len(watts)] for second in range(length))
+
 
 RUNTIME, ENERGY = 9, 15
 
@@ -82,14 +267,6 @@ def test_energy_by_hand():
     assert record.consumed_energy[-1][1] == pytest.approx(10545.0, rel=1e-12)
 
 
-def test_profiles_are_shared():
-    jobs = [ShiftJob(str(i), float(i), TRAINING, 1 + i % 2) for i in range(6)]
-    profiles = phase_workload(jobs, 3)[1]["profiles"]
-    assert sorted(name for name in profiles if name.startswith("job")) == ["job-0", "job-1"]
-    epochs = phase_workload([ShiftJob("x", 0.0, PhaseModel((), TRAINING.work * 50))], 1)[1]["profiles"]
-    assert len(epochs) == 6
-
-
 def test_one_power_takes_one_host_and_no_matrix():
     owner, data = phase_workload([ShiftJob("a", 0.0, constant(50.0, 7.0), 30)], 40)
     assert owner.cores == 1
@@ -129,17 +306,6 @@ def test_energy_is_the_models_on_any_hosts(rows, data):
         assert row[ENERGY] == energy
     total = sum(job.cpus * job.model.energy_j for job in jobs)
     assert record.consumed_energy[-1][1] == pytest.approx(total, rel=1e-9, abs=resolution_s * machines * 9.0)
-
-
-@given(st.floats(0.5, 50.0), st.integers(1, 20), st.floats(0.0, 1.0))
-def test_loads_add_up(unit, cores, share):
-    machines = PhaseMachines(1, cores, unit)
-    power = unit * (1.0 + share * (cores - 1))
-    loads = machines.loads(power)
-    assert len(loads) == cores and loads[0] == 1.0
-    assert sum(loads) * unit == pytest.approx(power, rel=1e-11)
-    assert list(loads) == sorted(loads, reverse=True) and loads[-1] >= 0.0
-    assert machines.loads(0.0) == (0.0,) * cores
 
 
 def test_rounding_leaves_no_splinters():
@@ -199,8 +365,7 @@ def test_other_machines_are_refused():
         hosts(("a", "0:9:60")),
         [{"name": "h", "properties": {}}],
     ):
-        with pytest.raises(InputError, match="machines are not alike"):
-            reported_machines(some)
+        assert "machines are not alike" in refusal(reported_machines, some)
 
 
 def test_what_is_refused(monkeypatch):
@@ -216,8 +381,7 @@ def test_what_is_refused(monkeypatch):
     phase_workload([ShiftJob("a", 0.0, model([], (1.0, 1.0), (1.0, 64.0)))], 1)
     # on 2 cpus TRAINING has 3 matrices of 8 x 8
     monkeypatch.setattr(module, "MAX_CELLS", 191)
-    with pytest.raises(InputError, match="job a: its profiles on 2 cpus"):
-        phase_workload([ShiftJob("a", 0.0, TRAINING, 2)], 2)
+    assert "job a: its profiles on 2 cpus" in refusal(phase_workload, [ShiftJob("a", 0.0, TRAINING, 2)], 2)
     monkeypatch.setattr(module, "MAX_CELLS", 192)
     phase_workload([ShiftJob("a", 0.0, TRAINING, 2)], 2)
 
@@ -235,25 +399,6 @@ def written(folder: Path) -> tuple[Path, Path]:
     (folder / "p.xml").write_text(machines_xml(owner))
     (folder / "w.json").write_text(json.dumps(data))
     return folder / "p.xml", folder / "w.json"
-
-
-@pytest.mark.parametrize(
-    ("scheduler", "options"),
-    [
-        ("powercap", {"response": "none"}),
-        ("powercap", {"response": "none", "backfilling": "first-fit", "order": "lcfs"}),
-        ("powercap", {"response": "hfld", "envelope": "cap.csv"}),
-        ("powercap", {"response": "iafs", "envelope": "cap.csv"}),
-        ("fillerSched", {}),
-        ("easyBackfill", {}),
-    ],
-)
-def test_schedulers_that_know_nothing_of_phases(scheduler, options, tmp_path, monkeypatch):
-    platform, workload = written(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    Path("cap.csv").write_text("time_s,power_w\n0,2000\n")
-    carry_out(RunSpec(Inputs(platform, (workload,)), scheduler, options, tmp_path / "x"))
-    check(tmp_path / "x")
 
 
 def check(prefix):
@@ -288,3 +433,29 @@ def start(bs, name, hosts):
     job = bs.jobs[f"w0!{name}"]
     job.allocation = hosts
     bs.execute_jobs([job])
+
+
+def test_args_between_quotes_where_commas_separate(tmp_path):
+    head = "arrival_time,length,cpus,name,args\n"
+    one, two = jobs(tmp_path, head + "0,10,1,constant,\"{'power': 7}\"\n" + '0,10,1,constant,"{""power"": 7}"\n')
+    assert one.model == two.model == PhaseModel((), (Phase("work", 10, 7),))
+
+
+def test_a_name_is_no_type_where_there_is_no_column_of_args(tmp_path):
+    [job] = jobs(tmp_path, "arrival_time,length,cpus,name\n0,10,1,resnet\n")
+    assert job.model == PhaseModel((), (Phase("work", 10, 1),))
+
+
+def test_jobs_without_a_length_are_left_out(tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        found = jobs(tmp_path, "arrival_time,length,cpus\n0,0,1\n5,10,1\n6,10,0\n")
+    assert [job.id for job in found] == ["2"]
+    assert "2 jobs without a length or cpus left out" in caplog.text
+
+
+def test_other_types_in_a_file(tmp_path):
+    assert model_of({"type": "ml", **ML}, "x") == model_of({"name": "ml", "args": ML}, "x")
+    assert model_of({"type": "constant", "length": 60, "power": 5}, "x") == PhaseModel((), (Phase("work", 60, 5),))
+    assert model_of({"type": "constant", "length": 60}, "x", 9.0).mean_w == 9
+    assert model_of({"name": "constant", "args": 7, "length": 60}, "x").energy_j == 420
+    assert model_of({"work": [{"duration": 1, "power": 0, "is_checkpoint": True}]}, "x").energy_j == 0

@@ -1,4 +1,4 @@
-"""Borg's tables as jobs: by hand in CSV and JSON, in parts of any size, dependencies, what is cut off, refusals."""
+"""Traces of Azure and Borg: by hand, in parts of any size, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,11 +9,77 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from files_of_tests import refusal, written
 
-from batwatt.errors import InputError
-from batwatt.inputs.traces import borg
 from batwatt.inputs.traces import chunked_csv as chunks
+from batwatt.inputs.traces.azure import COLUMNS, azure_jobs
 from batwatt.inputs.traces.borg import borg_jobs
+
+VMS = """\
+a,s,d,0,600,90,10,50.5,Interactive,4,32
+b,s,d,300,300,90,10,0,Unknown,>24,>64
+c,s,d,600,2591700,90,10,100,Delay-insensitive,1,1.75
+d,s,d,900,4500,101,10,101.5,Unknown,2,3.5
+"""
+ROWS = [
+    (0, 600, 4, 32.0, 0.505),
+    (300, 300, 32, 128.0, 0.001),
+    (600, 2_591_100, 1, 1.75, 1.0),
+    (900, 3600, 2, 3.5, 1.0),
+]
+
+
+def read_azure(path: Path, **options) -> tuple[list[tuple], Counter[str]]:
+    notes: Counter[str] = Counter()
+    table = pd.concat(azure_jobs(path, notes=notes, **options))
+    assert list(table.columns) == ["arrival_time", "length", "cpus", "memory", "use"]
+    return list(table.itertuples(index=False, name=None)), notes
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+@pytest.mark.parametrize("header", ["", ",".join(COLUMNS) + "\n"])
+def test_by_hand(tmp_path: Path, rows, header, monkeypatch):
+    monkeypatch.setattr(chunks, "ROWS", rows)
+    path = tmp_path / "vmtable.csv.gz"
+    path.write_bytes(gzip.compress((header + VMS).encode()))
+    jobs, notes = read_azure(path)
+    assert jobs == ROWS
+    assert notes == {
+        "ran less than 5 min, and count as 5 min": 1,
+        "ran before the trace or after it, kept with what it tells": 2,
+    }
+    jobs, notes = read_azure(path, censored="drop")
+    assert jobs == [ROWS[1], ROWS[3]]
+    assert notes["ran before the trace or after it, dropped"] == 2
+
+
+@pytest.mark.parametrize("rows", [1, 3, 1000])
+@pytest.mark.parametrize(
+    "line,said",
+    [
+        ("x,s,d,5,now,9,1,5,U,4,32", "line 5: vmdeleted must be a whole number below 2^63, got 'now'"),
+        ("x,s,d,5,4,9,1,5,U,4,32", "line 5: a VM must satisfy 0 <= vmcreated <= vmdeleted, got 5 and 4"),
+        ("x,s,d,5,6,9,1,much,U,4,32", "line 5: p95maxcpu must be a number, got 'much'"),
+        ("x,s,d,5,6,9,1,5,U,few,32", "line 5: vmcorecountbucket must be a number > 0 or a bucket"),
+        ("x,s,d,5,6,9,1,5,U,4,0", "line 5: vmmemorybucket must be a number > 0 or a bucket such as >24, got '0'"),
+    ],
+)
+def test_refusals(tmp_path: Path, line, said, rows, monkeypatch):
+    monkeypatch.setattr(chunks, "ROWS", rows)
+    path = tmp_path / "vmtable.csv"
+    path.write_text(VMS + line + "\n" + VMS)
+    assert refusal(read_azure, path).startswith(f"{path} {said}")
+
+
+def test_not_a_vmtable(tmp_path: Path):
+    for name, text, said in (
+        ("a.csv", "", "is empty"),
+        ("a.csv", "1,2,3\n", "line 1: has 3 fields, the table 11"),
+        ("plain.csv.gz", VMS, "cannot be read"),
+    ):
+        assert said in refusal(read_azure, written(tmp_path, text, name))
+    assert "cannot be read" in refusal(read_azure, tmp_path / "nowhere.csv")
+
 
 S = 1_000_000
 NEVER = 2**63 - 1
@@ -86,7 +152,7 @@ def read(path: Path, collections: Path | None = None, **options) -> tuple[pd.Dat
 
 @pytest.mark.parametrize("rows", [1, 4, 1000])
 @pytest.mark.parametrize("form", ["names", "codes", "underscores", "json"])
-def test_by_hand(tmp_path: Path, form, rows, monkeypatch):
+def test_by_hand_of_borg(tmp_path: Path, form, rows, monkeypatch):
     monkeypatch.setattr(chunks, "ROWS", rows)
     path = (
         as_json(tmp_path)
@@ -101,17 +167,6 @@ def test_by_hand(tmp_path: Path, form, rows, monkeypatch):
         "ended as they began, skipped": 1,
         "were started again without an end, and count as ended then": 1,
     }
-
-
-def test_dropped_and_other_cores(tmp_path: Path):
-    table, notes = read(as_csv(tmp_path), censored="drop", gcu_per_core=0.1)
-    assert list(table.itertuples(index=False, name=None)) == [
-        (20.0, 10.0, 1, 0.3),
-        (70.0, 10.000001, 2, 0.4),
-        (130.0, 10.0, 1, 0.1),
-        (140.0, 20.0, 1, 0.1),
-    ]
-    assert notes["ran before the trace or after it, dropped"] == 2
 
 
 @pytest.mark.parametrize("rows", [1, 1000])
@@ -133,67 +188,42 @@ def test_dependencies(tmp_path: Path, rows, monkeypatch):
     assert read(as_csv(tmp_path), as_lines)[0].depends_on.tolist() == ["", "", "2", "2 3", "2 3", ""]
 
 
-def test_memory_is_that_of_the_open_runs(tmp_path: Path):
-    events = [
-        (600 * S + n * S, kind, n, 0, 0, 0.1, 0.1) for n in range(1, 3000) for kind in ("SUBMIT", "SCHEDULE", "FINISH")
-    ]
-    events = [(time + place, *rest) for place, (time, *rest) in enumerate(events)]
-    seen = []
-    real = borg._Pairing.table
-
-    def table(self):
-        seen.append((len(self.waiting), len(self.running), len(self.last), len(self.done)))
-        return real(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "ROWS", 300)
-        patch.setattr(borg._Pairing, "table", table)
-        assert len(read(as_csv(tmp_path, events=events))[0]) == 2999
-    assert max(map(max, seen)) <= 100
-
-
 @pytest.mark.parametrize("rows", [1, 1000])
 @pytest.mark.parametrize(
     "event,said",
     [
         ((759 * S, "SUBMIT", 6, 0, 0, 0.1, 0.1), "line 23: an event at 759000000 us after one at 760000000 us; sort"),
-        ((-1, "SUBMIT", 6, 0, 0, 0.1, 0.1), "line 23: an event at -1 us"),
         (("noon", "SUBMIT", 6, 0, 0, 0.1, 0.1), "line 23: time must be a whole number below 2^63, got 'noon'"),
         ((NEVER, "SUBMIT", 6, 0, 0, "x", 0.1), "line 23: resource_request.cpus must be a number, got 'x'"),
         ((NEVER, "SUBMIT", 7, 0, 0, 1e308, 0.1), "line 23: resource_request.cpus must be in 0..1e+15, got 1e+308"),
-        ((NEVER, "SUBMIT", 7, 0, 0, 0.1, -1), "line 23: resource_request.memory must be in 0..1e+15, got -1"),
         ((NEVER, "SUBMIT", 2.5, 0, 0, 0.1, 0.1), "line 23: collection_id must be a whole number below 2^63, got '2.5'"),
     ],
 )
-def test_refusals(tmp_path: Path, event, said, rows, monkeypatch):
+def test_refusals_of_borg(tmp_path: Path, event, said, rows, monkeypatch):
     monkeypatch.setattr(chunks, "ROWS", rows)
     path = as_csv(tmp_path, events=[*EVENTS, event])
-    with pytest.raises(InputError) as caught:
-        read(path)
-    assert str(caught.value).startswith(f"{path} {said}")
-
-
-def test_cells_beyond_the_header_are_no_index(tmp_path: Path):
-    path = as_csv(tmp_path)
-    good = pd.concat(borg_jobs(path, notes=Counter()))
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0], *(f"{line},,7" for line in lines[1:])]))
-    assert pd.concat(borg_jobs(path, notes=Counter())).equals(good)
+    assert refusal(read, path).startswith(f"{path} {said}")
 
 
 def test_other_refusals(tmp_path: Path):
     path = tmp_path / "x.csv"
     path.write_text("time,type\n0,SUBMIT\n")
-    with pytest.raises(InputError, match="lacks the column 'collection_id'"):
-        read(path)
-    with pytest.raises(InputError, match=r"gcu_per_core must be a number in \]0, 1\], got 0"):
-        read(as_csv(tmp_path), gcu_per_core=0)
-    with pytest.raises(InputError, match="lacks the column 'collection_id'; take collection_events"):
-        read(as_csv(tmp_path), path)
+    assert "lacks the column 'collection_id'" in refusal(read, path)
+    assert "gcu_per_core must be a number in ]0, 1], got 0" in refusal(read, as_csv(tmp_path), gcu_per_core=0)
+    assert "lacks the column 'collection_id'; take collection_events" in refusal(read, as_csv(tmp_path), path)
     lines = tmp_path / "x.json"
     lines.write_text('{"time": 1}\n{"time":\n')
-    with pytest.raises(InputError, match="is not one JSON object a line"):
-        read(lines)
+    assert "is not one JSON object a line" in refusal(read, lines)
     lines.write_text('{"time": "1", "type": "SUBMIT", "collection_id": "a", "instance_index": 0}\n')
-    with pytest.raises(InputError, match=r"line 1: collection_id must be a whole number below 2\^63, got 'a'"):
-        read(lines)
+    assert "line 1: collection_id must be a whole number below 2^63, got 'a'" in refusal(read, lines)
+
+
+def test_dropped_and_other_cores(tmp_path: Path):
+    table, notes = read(as_csv(tmp_path), censored="drop", gcu_per_core=0.1)
+    assert list(table.itertuples(index=False, name=None)) == [
+        (20.0, 10.0, 1, 0.3),
+        (70.0, 10.000001, 2, 0.4),
+        (130.0, 10.0, 1, 0.1),
+        (140.0, 20.0, 1, 0.1),
+    ]
+    assert notes["ran before the trace or after it, dropped"] == 2

@@ -1,4 +1,4 @@
-"""Memory, estimates, use and dependencies of jobs, from the trace to the workload; read fast and slowly."""
+"""Fields of jobs besides time, length and width, from the trace to the workload; read fast and slowly."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import logging
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from examples import examples
+from files_of_tests import refusal, written
 from hypothesis import given
 from hypothesis import strategies as st
 
+import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.traces.dependencies import ids_of, within
@@ -20,54 +23,81 @@ from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.traces.window import window_json, window_workload
 
-NEEDY = """\
-arrival_time,length,cpus,memory,estimate,depends_on,use,queue
-0,0.5,4,12.5,1,,0.25,long
-0.25,1,2,,,1,,short
-0.5,2,1,3,-1,1;2 9,1,
+HEADER = "arrival_time,length,cpus,memory,estimate,depends_on,use,queue,checkpoint_s,recovery_s,user,power_w,start"
+TRACE = f"""\
+{HEADER}
+0,0.5,4,12.5,1,,0.25,long,60,30.25,ann,812.5,0.5
+0.25,1,2,,,1,,short,0,,,,
+0.5,2,1,3,-1,1;2 9,1,,,0.0000004,,,
 """
+FIRST = {"memory": 12.5, "checkpoint_s": 60.0, "recovery_s": 30.25, "use": 0.25, "power_w": 812.5, "start_s": 1800.0}
+LABELS = {"user": "ann", "queue": "long"}
 
 
-def written(folder: Path, text: str, name: str = "jobs.csv") -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
-def test_csv_with_needs(tmp_path: Path):
-    path = written(tmp_path, NEEDY)
-    assert list(iter_jobs_csv(path, "hours")) == [
-        TraceJob("1", 0.0, 1800.0, 4, 3600.0, {"memory": 12.5, "use": 0.25, "queue": "long"}),
-        TraceJob("2", 900.0, 3600.0, 2, None, {"depends_on": ["1"], "queue": "short"}),
-        TraceJob("3", 1800.0, 7200.0, 1, None, {"memory": 3.0, "depends_on": ["1", "2", "9"], "use": 1.0}),
+def test_fields_of_a_csv(tmp_path: Path):
+    """Times are in the unit, checkpoints and recoveries in s; job 9 is not there, so no job waits for it."""
+    path = written(tmp_path, TRACE)
+    slow = [
+        TraceJob("1", 0.0, 1800.0, 4, 3600.0, FIRST | LABELS),
+        TraceJob("2", 900.0, 3600.0, 2, None, {"checkpoint_s": 0.0, "depends_on": ["1"], "queue": "short"}),
+        TraceJob(
+            "3", 1800.0, 7200.0, 1, None, {"memory": 3.0, "recovery_s": 0.0, "use": 1.0, "depends_on": ["1", "2", "9"]}
+        ),
     ]
+    assert list(iter_jobs_csv(path, "hours")) == slow
     jobs = read_trace(path, "h")
-    assert isinstance(jobs, TraceTable) and len(jobs) == 3
-    assert jobs[1] == TraceJob("2", 900.0, 3600.0, 2, None, {"depends_on": ["1"], "queue": "short"})
-    assert jobs[-1:] == [TraceJob("3", 1800, 7200, 1, None, {"memory": 3.0, "use": 1.0, "depends_on": ["1", "2", "9"]})]
-
-
-def test_needs_in_the_workload(tmp_path: Path):
-    jobs = read_trace(written(tmp_path, NEEDY), "hours")
-    for source in (jobs, list(jobs)):
+    assert isinstance(jobs, TraceTable) and list(jobs) == slow and jobs[-1:] == slow[-1:]
+    assert [job.extra for job in jobs.rows(np.array([False, True, True]))] == [job.extra for job in slow[1:]]
+    for source in (jobs, slow):
         first, second, third = window_workload(source, None, None, 8).jobs
-        # job 9 is nowhere, so nobody waits for it
-        assert dict(first.raw) == {
-            "id": "w0!1",
-            "subtime": 0,
-            "res": 4,
-            "profile": "d1800",
-            "memory": 12.5,
-            "estimate_s": 3600,
-            "use": 0.25,
-            "queue": "long",
-        }
+        own = {"id": "w0!1", "subtime": 0, "res": 4, "profile": "d1800", "estimate_s": 3600}
+        assert dict(first.raw) == own | FIRST | LABELS and first.walltime_s is None
         assert (second.raw["depends_on"], third.raw["depends_on"]) == (["1"], ["1", "2"])
-        assert "memory" not in second.raw and "estimate_s" not in third.raw and first.walltime_s is None
+        assert not {"memory", "power_w", "start_s", "user", "recovery_s"} & set(second.raw)
+        assert "estimate_s" not in third.raw
         # in [2000, 3000] s the first has ended
         second, third = window_workload(source, 2000.0, 3000.0, 8).jobs
         assert "depends_on" not in second.raw and third.raw["depends_on"] == ["2"]
         assert (second.raw["release_s"], second.raw["length_s"], second.profile) == (900, 3600, "d2500")
+    row = convert_file(path, unit="h").workload["jobs"][0]
+    assert {name: row[name] for name in FIRST | LABELS} == FIRST | LABELS
+
+
+def test_starts_count_from_the_first_submission(tmp_path: Path):
+    path = written(tmp_path, "arrival_time,length,cpus,start,colour\n1,0.5,4,1.5,red\n2,1,2,,blue\n")
+    assert [job.raw.get("start_s") for job in window_workload(read_trace(path, "h"), None, None, 8).jobs] == [
+        1800,
+        None,
+    ]
+    first, second = convert_file(path, unit="h").workload["jobs"]
+    assert (first["subtime"], first["start_s"], first["colour"]) == (0, 1800, "red")
+    assert second["subtime"] == 3600 and "start_s" not in second
+
+
+def test_labels_of_swf(tmp_path: Path):
+    """Without a wait there is no start; the partition is the queue where none is given."""
+    rest = "10 4 -1 -1 4 -1 -1 1"
+    lines = f"1 5 7 {rest} 3 1 -1 2 9 -1 -1\n2 6 -1 {rest} -1 -1 -1 -1 0 -1 -1\n3 9 0 {rest} 3 -1 -1 -1 -1 -1 -1\n"
+    path = written(tmp_path, lines, "a.swf")
+    expected = [
+        {"start_s": 7.0, "user": "3", "group": "1", "queue": "2"},
+        {"queue": "0"},
+        {"start_s": 4.0, "user": "3"},
+    ]
+    assert [dict(job.extra) for job in read_trace(path)] == expected
+    assert [job.get("start_s") for job in convert_file(path).workload["jobs"]] == [7, None, 4]
+
+
+def test_of_a_frame_and_back():
+    columns = {"submission_time_s": [0, 5], "length_s": [10, 20], "hosts": [1, 2]}
+    fields = {"user": ["ann", None], "group": [7, None], "power_w": [90.5, None], "start_s": [None, 6]}
+    workload = bw.Workload.from_frame(pd.DataFrame({**columns, **fields}))
+    extra = [{name: job.raw[name] for name in fields if name in job.raw} for job in workload.jobs]
+    assert extra == [{"user": "ann", "group": "7", "power_w": 90.5}, {"start_s": 6}]
+    frame = workload.frame()
+    assert list(frame.columns)[5:] == ["length_s", "power_w", "user", "group", "start_s"]
+    assert frame["user"].tolist() == ["ann", ""] and frame["start_s"].tolist()[1] == 6
+    assert list(bw.Workload.from_frame(pd.DataFrame(columns)).frame().columns)[5:] == ["length_s"]
 
 
 def test_swf_needs(tmp_path: Path):
@@ -85,8 +115,7 @@ def test_swf_needs(tmp_path: Path):
     job = convert_file(path).workload["jobs"][0]
     assert (job["memory"], job["walltime"], job["user_id"], job["requested_memory"]) == (8.0, 300, 3, 2097152)
     assert {"wait_time", "status", "think_time", "preceding_job_number"} <= set(job)
-    with pytest.raises(InputError, match="its times are in seconds, got the unit 'hours'"):
-        read_trace(path, "hours")
+    assert "its times are in seconds, got the unit 'hours'" in refusal(read_trace, path, "hours")
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "a.swf"])
@@ -109,45 +138,38 @@ def test_jobs_without_a_length_are_told_of(tmp_path: Path, name: str, caplog):
 
 
 @pytest.mark.parametrize(
-    "text,said",
+    ("name", "cell", "said"),
     [
-        ("arrival_time,length,cpus,memory\n0,1,1,-2\n", "line 2: memory must be >= 0, got -2"),
-        ("arrival_time,length,cpus,memory\n0,1,1,4GB\n", "line 2: memory: '4GB' is not a number"),
-        ("arrival_time,length,cpus,memory\n0,1,1,nan\n", "line 2: memory: 'nan' is not a finite number"),
-        ("arrival_time,length,cpus,memory\n0,1,1\n", "line 2: has 3 fields, the header 4"),
-        ("arrival_time,length,cpus,use\n0,1,1,\n0,1,1,1.5\n", "line 3: use must be in ]0, 1], got 1.5"),
-        ("arrival_time,length,cpus,use\n0,1,1,0\n", "line 2: use must be in ]0, 1], got 0"),
-        ("arrival_time,length,cpus,estimate\n0,1,1,inf\n", "line 2: estimate: 'inf' is not a finite number"),
-        ("arrival_time,length,cpus\n0,,1\n", "line 2: length: '' is not a number"),
+        ("memory", "-2", " must be >= 0, got -2"),
+        ("memory", "4GB", ": '4GB' is not a number"),
+        ("use", "1.5", " must be in ]0, 1], got 1.5"),
+        ("use", "0", " must be in ]0, 1], got 0"),
+        ("estimate", "inf", ": 'inf' is not a finite number"),
+        ("checkpoint_s", "-1e-9", " must be >= 0, got -1e-9; leave it empty if it is unknown"),
+        ("recovery_s", "nan", ": 'nan' is not a finite number; write a finite number"),
+        ("start", "5 min", ": '5 min' is not a number; write a finite number"),
     ],
 )
-def test_bad_needs(tmp_path: Path, text: str, said: str):
-    path = written(tmp_path, text)
-    with pytest.raises(InputError) as caught:
-        read_trace(path)
-    assert str(caught.value).startswith(f"{path} {said}")
-
-
-@pytest.mark.parametrize("unit", ["minutes", ""])
-def test_units(tmp_path: Path, unit):
-    with pytest.raises(InputError, match=f"no unit of time '{unit}'"):
-        read_trace(written(tmp_path, NEEDY), unit)
+def test_bad_cells(tmp_path: Path, name, cell, said):
+    path = written(tmp_path, f"arrival_time,length,cpus,{name}\n0,1,1,\n0,1,1,{cell}\n")
+    assert refusal(read_trace, path).startswith(f"{path} line 3: {name}{said}")
 
 
 @pytest.mark.parametrize(
-    "extra,said",
+    ("extra", "said"),
     [
         ({"memory": -1}, "memory must be >= 0, got -1"),
         ({"use": 2}, "use must be in ]0, 1], got 2"),
-        ({"memory": "much"}, "memory: 'much' is not a number"),
+        ({"recovery_s": "much"}, "recovery_s: 'much' is not a number"),
+        ({"checkpoint_s": True}, "checkpoint_s: True is not a number"),
+        ({"start_s": -0.5}, "start_s must be >= 0, got -0.5"),
         ({"depends_on": "17"}, "depends_on must be a list of ids, got '17'"),
         ({"depends_on": ["a"]}, "waits for itself: a after a"),
     ],
 )
-def test_bad_needs_of_trace_jobs(extra, said):
-    with pytest.raises(InputError) as caught:
-        window_json([TraceJob("a", 0.0, 1.0, 1, extra=extra)], None, None, 1, "here")
-    assert str(caught.value).startswith(f"here: job 'a': {said}")
+def test_bad_fields_of_trace_jobs(extra, said):
+    line = refusal(window_json, [TraceJob("a", 0.0, 1.0, 1, extra=extra)], None, None, 1, "here")
+    assert line.startswith(f"here: job 'a': {said}")
 
 
 def test_circles():
@@ -155,32 +177,32 @@ def test_circles():
     chain = {str(n): [str(n - 1)] for n in range(50_000)}
     assert len(within(chain, chain)) == 49_999
     assert within({"c": ["a", "b", "a"], "b": ["a"], "x": ["c"]}, {"a", "b", "c"}) == {"c": ["a", "b"], "b": ["a"]}
-    with pytest.raises(InputError, match=r"job 'b': waits for itself: b after c after b; "):
-        within({"a": ["b"], "b": ["c"], "c": ["b"]}, {"a", "b", "c"})
+    assert "job 'b': waits for itself: b after c after b; " in refusal(
+        within, {"a": ["b"], "b": ["c"], "c": ["b"]}, {"a", "b", "c"}
+    )
     # the circle is broken by a job that is not there
     assert within({"a": ["b"], "b": ["c"], "c": ["b"]}, {"a", "b"}) == {"a": ["b"]}
 
 
-NUMBERS = st.sampled_from(["0", "1", "2.5", "3.1415926535", "1e3", " 4", "0.1", "+7", "100000.0000004", '"5"'])
-ODD = st.sampled_from(["-1", "", "nan", "1_0", "inf", "x", "1e300", "1,1"])
+NUMBERS = st.sampled_from(["0", "1", "2.5", "3.1415926535", "1e3", " 4", "0.1", "+7", "100000.0000004", '"5"', ""])
+ODD = st.sampled_from(["-1", "nan", "1_0", "inf", "x", "1e300", "1,1"])
 CELLS = st.one_of(*[NUMBERS] * 12, ODD)
-LABELS = st.sampled_from(["ann", " ann ", "", '"a,b"', "7"])
+NAMES = ("arrival_time", "length", "cpus", "memory", "start", "checkpoint_s", "recovery_s", "depends_on", "user")
+ROWS_OF_CELLS = st.tuples(
+    *[CELLS] * 7, st.sampled_from(["", "1", "1 2", "2;x"]), st.sampled_from(["ann", " ann ", "", '"a,b"', "7"])
+)
 
 
-@examples(300)
+@examples(400)
 @given(
-    rows=st.lists(st.tuples(*[CELLS] * 5, st.sampled_from(["", "1", "1 2", "2;x"]), LABELS), max_size=6),
-    needs=st.permutations(["memory", "start", "depends_on", "user"]),
+    rows=st.lists(ROWS_OF_CELLS, max_size=6),
+    order=st.permutations(range(3, len(NAMES))),
     end=st.sampled_from(["\n", "\r\n"]),
     unit=st.sampled_from(["s", "h"]),
 )
-def test_fast_and_slow_reading_are_one(tmp_path_factory, rows, needs, end, unit):
+def test_fast_and_slow_reading_are_one(tmp_path_factory, rows, order, end, unit):
     path = tmp_path_factory.getbasetemp() / "either.csv"
-    header = ["arrival_time", "length", "cpus", *needs]
-    lines = [",".join(header)]
-    for *numbers, depends, user in rows:
-        cells = {"memory": numbers[3], "start": numbers[4], "depends_on": depends, "user": user}
-        lines.append(",".join([*numbers[:3], *(cells[name] for name in needs)]))
+    lines = [",".join(row[column] for column in (0, 1, 2, *order)) for row in (NAMES, *rows)]
     path.write_bytes((end.join(lines) + end).encode())
     fast = read_jobs_table(path, unit)
     try:
@@ -194,14 +216,14 @@ def test_fast_and_slow_reading_are_one(tmp_path_factory, rows, needs, end, unit)
 
 def test_fast_reading_is_taken(tmp_path: Path):
     """Otherwise the law above would be empty."""
-    text = NEEDY.replace("\n", "\r\n")
+    text = TRACE.replace("\n", "\r\n")
     packed = tmp_path / "jobs.csv.gz"
     packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
     table = read_jobs_table(packed, "h")
     assert table is not None and len(table) == 3 and table.depends == {"2": ["1"], "3": ["1", "2", "9"]}
     assert read_jobs_table(written(tmp_path, "arrival_time|length|cpus|args\n0|10|1|x,y\n")) is not None
-    assert read_jobs_table(written(tmp_path, NEEDY + ",,,,,,,\n")) is None
-    assert len(read_trace(written(tmp_path, NEEDY + ",,,,,,,\n"))) == 3
+    assert read_jobs_table(written(tmp_path, TRACE + ",,,,,,,,,,,,\n")) is None
+    assert len(read_trace(written(tmp_path, TRACE + ",,,,,,,,,,,,\n"))) == 3
 
 
 TIMES = st.floats(0, 1000).map(lambda x: round(x, 6)) | st.integers(0, 20).map(lambda x: x * 50.0)
