@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from builders import workload_of
+from by_hand import blocks_of, options_of
 from plain_varcap import PlainJob, Ran, Rules, plain_runs
 
 from batwatt.engine.config import EngineConfig
@@ -107,3 +110,28 @@ def plain(*jobs: str, machines: int, capacity: str = "", cores: int = 1, **optio
     """The same by the second implementation."""
     rows = capacity_of(capacity or str(machines))
     return in_words(plain_runs([job_of(text) for text in jobs], rows, Rules(machines, cores, **options)))
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """Options, jobs, and what becomes of them, or of `some` of them."""
+
+    options: dict[str, object]
+    jobs: list[str]
+    told: dict[str, str]
+    some: bool
+
+    def played(self, play_of) -> dict[str, str]:
+        """What becomes of the jobs by the scheduler, or by its twin."""
+        told = play_of(*self.jobs, **self.options)
+        return {name: told[name] for name in self.told} if self.some else told
+
+
+def rules_of(text: str) -> dict[str, ByHand]:
+    """Rules of lines of options, of jobs (or those of the rule before) and of runs: `->` of all, `~>` of some jobs."""
+    rules, jobs = {}, []
+    for name, (options, *lines) in blocks_of(text).items():
+        told = dict(word.split(" ", 1) for line in lines if line[1] == ">" for word in line[3:].split(", "))
+        jobs = [word for line in lines if line[1] != ">" for word in line.split(", ")] or jobs
+        rules[name] = ByHand(options_of(options), jobs, told, lines[-1][0] == "~")
+    return rules

@@ -1,0 +1,574 @@
+"""The rules of docs/explanation/varcap.md, one by one, on examples worked out by hand: for the scheduler and for its
+plain twin.
+
+A job is `name submission length cpus [field=..]`; what became of it is `start-end@machines`, with x if it was killed
+and > if it was moved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from varcap_talk import plain, rules_of, scheduler
+
+from batwatt.errors import InputError
+
+RULES = rules_of("""
+jobs share the first machine with room
+  # b fits beside a, c only on the next, d beside both; e on the third
+  machines=3, cores=4
+  a 0 100 2, b 1 100 1, c 2 100 2, d 3 100 1, e 4 100 3
+  -> a 0-100@0, b 1-101@0, c 2-102@1, d 3-103@0, e 4-104@2
+a dedicated job has its machine to itself
+  machines=2, cores=4, nodes=dedicated
+  a 0 100 1, b 1 100 1, c 2 100 1
+  -> a 0-100@0, b 1-101@1, c 100-200@0
+a job on several machines has them to itself
+  # 5 cores of machines of 4: two machines, and b does not use what is left of them
+  machines=4, cores=4
+  a 0 100 5, b 1 100 1, c 2 100 9, d 3 10 1
+  -> a 0-100@0,1, b 1-101@2, c 100-200@0,1,3, d 3-13@2
+memory is a limit like cores
+  # 6 + 6 > 10 on machine 0, 6 + 4 = 10 is not; the wide one has 20 / 2 = 10 a machine
+  machines=3, cores=4, machine_memory=10
+  a 0 100 1 memory=6, b 1 50 1 memory=6, c 2 100 1 memory=4, d 3 100 5 memory=20
+  -> a 0-100@0, b 1-51@1, c 2-102@0, d 51-151@1,2
+what needs more memory than its machines have is rejected
+  machines=2, cores=4, machine_memory=10
+  a 0 10 1 memory=10.5, b 0 10 8 memory=20.5, c 0 10 8 memory=20
+  -> a rejected, b rejected, c 0-10@0,1
+what needs more machines than ever come is rejected
+  # a waits for the third machine; b comes when there will be two for ever; c is told so after its first submission;
+  # d cannot start before c ends at 130, is killed at 200, and can never run again
+  machines=3, capacity=2 100:3 200:2, termination=order
+  a 10 20 3, b 210 10 3, c 120 10 3, d 120.5 85 3, e 220 10 2
+  -> a 100-120@0,1,2, b rejected, c 120-130@0,1,2, d 130-200@0,1,2x rejected, e 220-230@0,1
+machines without jobs leave first and the safest come back first
+  # at 10 s machines 3, then 0 are idle and leave: 1 and 2 stay. At 50 s machine 0 comes back, at 70 s machine 3
+  machines=4, capacity=4 10:2 50:3 70:4, termination=order
+  a 0 5 1, b 0 100 1, c 0 100 1, d 20 10 1, e 55 100 1, f 56 100 1
+  -> a 0-5@0, b 0-100@1, c 0-100@2, d 50-60@0, e 60-160@0, f 70-170@3
+the least safe of those without jobs leaves
+  # two are idle, 0 and 2, and one has to go
+  machines=3, capacity=3 10:2, termination=order
+  a 0 5 1, b 0 100 1, c 20 10 1, d 21 10 1
+  -> a 0-5@0, b 0-100@1, c 20-30@0, d 30-40@0
+the victim on a fall by lww
+  # at 100 s: a on machine 0, b and c on 1, d on 2; work 4x100 = 400, 2x70 + 2x40 = 220, 4x60 = 240 core s; so
+  # machine 1, whose jobs find room when d ends
+  machines=3, cores=4, capacity=3 100:2, termination=lww
+  a 0 1000 4, b 30 200 2, d 40 300 4, c 60 400 2
+  -> a 0-1000@0, b 30-100@1x 340-540@2, c 60-100@1x 340-740@2, d 40-340@2
+the victim on a fall by lfd
+  # done 100/1000 = 0.1, 70/200 + 40/400 = 0.45, 60/300 = 0.2: machine 0; the next free one is d's
+  machines=3, cores=4, capacity=3 100:2, termination=lfd
+  -> a 0-100@0x 340-1340@2, b 30-230@1, c 60-460@1, d 40-340@2
+the victim on a fall by order
+  # machine 2; the next free one is that of b and c
+  machines=3, cores=4, capacity=3 100:2, termination=order
+  -> a 0-1000@0, b 30-230@1, c 60-460@1, d 40-100@2x 460-760@1
+lfd goes by the estimate
+  # a: 100/400 = 0.25 of its estimate, so d with 0.2 is the victim
+  machines=3, cores=4, capacity=3 100:2, termination=lfd
+  a 0 1000 4 estimate_s=400, b 30 200 2, d 40 300 4, c 60 400 2
+  -> a 0-1000@0, b 30-230@1, c 60-460@1, d 40-100@2x 460-760@1
+lww counts cores
+  # 1 core x 100 s < 2 cores x 90 s < 2 x 99 s; with equal cores a would be the last
+  machines=3, cores=2, capacity=3 100:2, termination=lww, nodes=dedicated
+  a 0 1000 1, b 1 1000 2, c 10 1000 2
+  -> a 0-100@0x 1001-2001@1, b 1-1001@1, c 10-1010@2
+of equal victims by lww it is the least safe
+  machines=3, capacity=3 50:1, termination=lww
+  a 0 100 1, b 0 100 1, c 0 100 1
+  -> a 0-100@0, b 0-50@1x 100-200@0, c 0-50@2x 200-300@0
+of equal victims by lfd it is the least safe
+  machines=3, capacity=3 50:1, termination=lfd
+  -> a 0-100@0, b 0-50@1x 100-200@0, c 0-50@2x 200-300@0
+a wide job frees all its machines
+  # lfd: w 0.1, a 90/200, b 80/100. w is killed for machine 1; of its machines 0 stays free
+  machines=4, cores=2, capacity=4 100:3, termination=lfd
+  w 0 1000 4, a 10 200 2, b 20 100 2, c 110 5 2
+  -> w 0-100@0,1x 120-1120@0,3, a 10-210@2, b 20-120@3, c 110-115@0
+the machines of a killed wide job leave first
+  machines=4, cores=2, capacity=4 100:2, termination=lfd
+  -> w 0-100@0,1x 210-1210@2,3, a 10-210@2, b 20-120@3, c 120-125@3
+the score of a wide job counts on each of its machines
+  # w has done 4 x 100 core s, on two machines; a 2 x 90, b 2 x 80
+  machines=4, cores=2, capacity=4 100:3, termination=lww
+  w 0 1000 4, a 10 200 2, b 20 100 2
+  -> w 0-1000@0,1, a 10-210@2, b 20-100@3x 210-310@2
+victims are chosen until enough machines have left
+  # done 50/100, 40/400, 30/100, 20/100: all but a, which has done most
+  machines=4, capacity=4 50:1 100:4, termination=lfd
+  a 0 100 1, b 10 400 1, c 20 100 1, d 30 100 1
+  -> a 0-100@0, b 10-50@1x 100-500@0, c 20-50@2x 100-200@1, d 30-50@3x 100-200@2
+a killed job starts again at once where there is room
+  # b was on machine 1 because x was in its way
+  machines=2, cores=2, capacity=2 50:1, termination=order
+  x 0 10 1, a 0 1000 1, b 1 1000 1
+  -> x 0-10@0, a 0-1000@0, b 1-50@1x 50-1050@0
+a killed job waits by its submission
+  machines=2, capacity=2 50:1, termination=order, requeue=submission
+  a 0 100 1, b 1 100 1, c 10 100 1
+  -> a 0-100@0, b 1-50@1x 100-200@0, c 200-300@0
+a killed job waits at the end
+  machines=2, capacity=2 50:1, termination=order, requeue=end
+  -> a 0-100@0, b 1-50@1x 200-300@0, c 100-200@0
+greedy: w is passed over until all three machines are free
+  machines=3, backfilling=greedy
+  a 0 100 1, w 1 50 3, b 2 98 1, c 3 98 1
+  -> a 0-100@0, b 2-100@1, c 3-101@2, w 101-151@0,1,2
+greedy is the default of fcfs
+  machines=3
+  ~> w 101-151@0,1,2
+no backfilling
+  machines=3, backfilling=none
+  -> a 0-100@0, w 100-150@0,1,2, b 150-248@0, c 150-248@1
+easy: the shadow time is 100 s, b ends just then, c would at 101 s
+  machines=3, backfilling=easy
+  -> a 0-100@0, b 2-100@1, w 100-150@0,1,2, c 150-248@0
+easy is the default of wfp
+  machines=3, order=wfp
+  ~> w 100-150@0,1,2
+easy reserves all that are needed
+  # a and b end at 100 s; then 0, 1 and 3 are free, and w gets them: none is left
+  machines=4, backfilling=easy
+  a 0 100 1, b 0 100 1, x 0 300 1, w 1 50 3, d 2 1000 1, e 3 1000 1
+  -> a 0-100@0, b 0-100@1, x 0-300@2, w 100-150@0,1,3, d 150-1150@0, e 150-1150@1
+easy leaves machines that are not reserved
+  # two are needed, 0 and 1, as only 3 is free at once; it is not reserved
+  machines=4, backfilling=easy
+  a 0 100 1, b 0 100 1, x 0 300 1, w 1 50 2, d 2 1000 1, e 3 1000 1
+  -> a 0-100@0, b 0-100@1, x 0-300@2, w 100-150@0,1, d 2-1002@3, e 150-1150@0
+the shadow time goes by estimates
+  # a is thought to end at 60 s: b, until 62 s by its own estimate, is not let in; c, until 53 s, is, and is late.
+  # From 60 s on a may end at any moment: when c has, at 73 s, nothing may start before it, not even d
+  machines=2, backfilling=easy
+  a 0 100 1 estimate_s=60, w 1 50 2, b 2 50 1 estimate_s=60, c 3 70 1 estimate_s=50, d 80 5 1
+  -> a 0-100@0, w 100-150@0,1, b 150-200@0, c 3-73@1, d 150-155@1
+a job for machines that are out of service holds nobody
+  # three machines come at 500 s; until then w gets no reservation, but v, the next, does
+  machines=3, capacity=2 500:3, backfilling=easy
+  a 0 100 1, w 1 50 3, v 2 50 2, b 3 300 1, c 4 90 1
+  -> a 0-100@0, w 500-550@0,1,2, v 100-150@0,1, b 150-450@0, c 4-94@1
+wfp by numbers
+  # at 100 s (w/e)^3 n: b (90/90)^3 = 1, c (40/20)^3 = 8, d (20/5)^3 = 64, so d, until 105 s;
+  # then b (95/90)^3 = 1.18 and c (45/20)^3 = 11.4
+  machines=1, order=wfp
+  a 0 100 1, b 10 90 1, c 60 20 1, d 80 5 1
+  -> a 0-100@0, b 125-215@0, c 105-125@0, d 100-105@0
+wfp goes by estimates
+  # at 100 s: b (90/90)^3 = 1; c, thought to last 80 s, (40/80)^3 = 0.125
+  machines=1, order=wfp
+  a 0 100 1, b 10 90 1, c 60 20 1 estimate_s=80
+  -> a 0-100@0, b 100-190@0, c 190-210@0
+wfp goes by machines
+  # at 100 s: b (90/90)^3 = 1; c, on two machines, (85/100)^3 x 2 = 1.23
+  machines=2, order=wfp
+  a 0 100 2, b 10 90 1, c 15 100 2
+  -> a 0-100@0,1, b 200-290@0, c 100-200@0,1
+wfp counts from the first submission
+  # b is killed at 50 s; at 100 s b (90/90)^3 = 1 though it went to the end, c (75/80)^3 = 0.82
+  machines=2, capacity=2 50:1, order=wfp, termination=order, requeue=end
+  a 0 100 1, b 10 90 1, c 25 80 1
+  -> a 0-100@0, b 10-50@1x 100-190@0, c 190-270@0
+longest first
+  machines=1, mapping=jobsize-order
+  a 0 10 1, b 1 20 1, c 2 30 1, d 3 30 1
+  -> a 0-10@0, b 70-90@0, c 10-40@0, d 40-70@0
+longest by the true length
+  machines=1, mapping=jobsize-order
+  a 0 10 1, b 1 20 1 estimate_s=50, c 2 30 1
+  -> a 0-10@0, b 40-60@0, c 10-40@0
+longest by the walltime
+  # b is thought to last 50 s
+  machines=1, mapping=jobsize-order, run_times={"name": "walltime", "otherwise_s": 40}
+  a 0 10 1, b 1 20 1 estimate_s=50, c 2 30 1
+  -> a 0-10@0, b 10-30@0, c 30-60@0
+longest first is greedy
+  # w, the longest, does not fit beside a, and holds nobody
+  machines=2, mapping=jobsize-order
+  a 0 50 1, w 1 90 2, b 2 60 1
+  -> a 0-50@0, w 62-152@0,1, b 2-62@1
+foresight refuses a start that would fail
+  # one of two machines stays at 100 s, and a needs one: b may start if it is over just then
+  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
+  a 0 150 1, b 0 100.5 1
+  -> a 0-150@0, b 150-250.5@0
+foresight lets in what is over at the change
+  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
+  a 0 150 1, b 0 100 1
+  -> a 0-150@0, b 0-100@1
+a job that ends at the change is not in the way
+  # a ends at 100 s, when b needs the machine that stays: its own, for a's is idle then and leaves
+  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
+  a 0 100 1, b 0 150 1
+  -> a 0-100@0, b 0-150@1
+all changes of the window count
+  # 2 machines from 100 s, 1 from 200 s. b: at 200 s a and b, 1 + 1 > 1; c: at 100 s 1 + 1 = 2; d: at 100 s 2 + 1 > 2;
+  # e: over at 100 s
+  machines=3, capacity=3 100:2 200:1, knowledge=exact, foresight_h=1
+  a 0 250 1, b 0 250 1, c 0 150 1, d 0 150 1, e 0 100 1
+  -> a 0-250@0, b 250-500@0, c 0-150@1, d 500-650@0, e 0-100@2
+the end of the window still holds a start
+  machines=2, capacity=2 1800:1, knowledge=exact, foresight_h=0.5, termination=order
+  a 0 2000 1, b 0 2000 1
+  -> a 0-2000@0, b 2000-4000@0
+nobody is held by what lies beyond the window
+  machines=2, capacity=2 1800.5:1, knowledge=exact, foresight_h=0.5, termination=order
+  -> a 0-2000@0, b 0-1800.5@1x 2000-4000@0
+all short ones are thought to last 100 s, and end by the change
+  machines=2, capacity=2 100:1, knowledge=class, long_s=100, foresight_h=1
+  a 0 50 1, b 0 50 1
+  -> a 0-50@0, b 0-50@1
+all short ones are thought to last 100 s, and end after the change
+  machines=2, capacity=2 99:1, knowledge=class, long_s=100, foresight_h=1
+  -> a 0-50@0, b 50-100@0
+long ones may last 500 s, and end after the change
+  machines=2, capacity=2 499:1, knowledge=class, long_s=100, longest_s=500, foresight_h=1
+  a 0 150 1, b 0 150 1
+  -> a 0-150@0, b 150-300@0
+long ones may last 500 s, and end by the change
+  machines=2, capacity=2 500:1, knowledge=class, long_s=100, longest_s=500, foresight_h=1
+  -> a 0-150@0, b 0-150@1
+who has outlived his estimate is in nobodys way
+  # at 50 s a should have ended at 40 s: it is thought to end at any moment, and b starts; it was not so until 40 s.
+  # b, until 130 s by its estimate: at 100 s nobody else is there, 0 + 1 <= 1. c: b is, 1 + 1 > 1
+  machines=3, capacity=3 100:1, knowledge=exact, run_times={"name": "walltime"}, foresight_h=1, termination=order
+  a 0 300 1 estimate_s=40, b 30 200 1 estimate_s=100, c 50 200 1 estimate_s=200
+  -> a 0-300@0, b 30-100@1x 300-500@0, c 500-700@0
+without run times starts are held down to the least capacity
+  # one machine until 200 s, of two cores: b starts beside a; c, d and e wait for it; from 200 s on there are three
+  machines=3, cores=2, capacity=3 100:1 200:3, knowledge=none, foresight_h=1
+  a 0 10 1, b 0 150 1, c 0 200 1, d 0 300 1, e 0 10 2
+  -> a 0-10@0, b 0-150@0, c 10-210@0, d 150-450@0, e 200-210@1
+a wide job that ends by the fall starts
+  machines=4, capacity=4 100:3 200:4, knowledge=exact, foresight_h=1
+  w 0 100 4
+  -> w 0-100@0,1,2,3
+a wide job counts all its machines
+  machines=4, capacity=4 100:3 200:4, knowledge=exact, foresight_h=1
+  w 0 101 4
+  -> w 200-301@0,1,2,3
+a machine to itself may be a stable one
+  # machine 1 leaves at 50 s, before a short job that may last 100 s must have ended; machine 0 never does
+  machines=2, capacity=2 50:1, mapping=longshort, long_s=100, nodes=dedicated, foresight_h=1
+  a 0 20 1
+  -> a 0-20@0
+another machine is looked at if foresight refuses one
+  # y will be on machine 1 at 100 s; z may go beside it but not to the free machine 0, which is safer
+  machines=2, cores=2, capacity=2 100:1, knowledge=exact, foresight_h=1
+  x 0 20 2, y 1 300 1, z 30 300 1
+  -> x 0-20@0, y 1-301@1, z 30-330@1
+beside a job that ends before the change it is like on a free machine
+  # a, and so machine 0, is thought to be free at 50 s; b, c stay on beyond 100 s. b beside a: 0 + 1 <= 1; c on 1:
+  # 1 + 1 > 1; at 50 s c beside b, which is on machine 0 beyond 100 s; d when b ends
+  machines=3, cores=2, capacity=3 100:1, knowledge=exact, foresight_h=1
+  a 0 50 1, b 1 300 1, c 2 300 1, d 3 300 1
+  -> a 0-50@0, b 1-301@0, c 50-350@0, d 301-601@0
+longshort keeps the groups apart
+  # two stable machines: l3 waits though 2 and 3 are free; short ones come from the other end
+  machines=4, mapping=longshort, long_s=100, low=2, high=4
+  l1 0 200 1, l2 1 200 1, l3 2 200 1, s1 3 50 1, s2 4 50 1, s3 5 50 1
+  -> l1 0-200@0, l2 1-201@1, l3 200-400@0, s1 3-53@3, s2 4-54@2, s3 53-103@3
+short jobs come to the stable machines last
+  # of 100 s is still short; l1 has only machine 0
+  machines=3, mapping=longshort, long_s=100, stable=1
+  s1 0 100 1, s2 0 100 1, s3 0 100 1, l1 1 101 1
+  -> s1 0-100@2, s2 0-100@1, s3 0-100@0, l1 100-201@0
+the stable group stays
+  # at 10 s only the machines of l1 and of s3 stay, though s3 has done less than the others
+  machines=4, capacity=4 10:2 30:4, mapping=longshort, long_s=100, termination=lww
+  l1 5 200 1, s1 1 50 1, s2 2 50 1, s3 3 50 1
+  -> l1 5-205@0, s1 1-10@3x 30-80@3, s2 2-10@2x 30-80@2, s3 3-53@1
+longshort reserves for each group
+  # easy: w is short, waits for 2 and 3, and keeps s2 from 2; l3 waits for the stable group, and keeps nobody
+  machines=4, mapping=longshort, long_s=100, stable=2, backfilling=easy
+  l1 0 200 1, l2 0 200 1, s1 0 50 1, w 1 20 2, s2 2 60 1, s3 3 40 1, l3 4 200 1
+  -> s1 0-50@3, w 50-70@2,3, s2 70-130@3, s3 3-43@2, l1 0-200@0, l2 0-200@1, l3 200-400@0
+twomode on a constant capacity is jobsize-order
+  machines=4, mapping=twomode
+  a 0 10 1, b 0 20 1, c 0 30 1, d 0 40 1, e 0 50 1
+  -> e 0-50@0, d 0-40@1, c 0-30@2, b 0-20@3, a 20-30@3
+jobsize-order on a constant capacity
+  machines=4, mapping=jobsize-order
+  -> e 0-50@0, d 0-40@1, c 0-30@2, b 0-20@3, a 20-30@3
+twomode changes its mode
+  # 1 to 3 machines: 2 is the threshold. x, on machines 2 and 1, is killed at 50 s; b, since 10 s on 0, ends at 80 s.
+  # 80 s, R = 1: c (200 s) before x, which would not fit; 150 s, R = 2: e (300 s) before d, on 1; 250 s, R = 3: d (20 s)
+  # before x, which would not fit either, on 2; 280 s: c has ended, and x gets the least safe, 2 and 0
+  machines=3, capacity=3 50:1 150:2 250:3, mapping=twomode, termination=order
+  x 0 100 2, b 10 70 1, c 20 200 1, d 110 20 1, e 109 300 1
+  -> x 0-50@1,2x 280-380@0,2, b 10-80@0, c 80-280@0, e 150-450@1, d 250-270@2
+jobsize-order kills by order
+  # the one on machine 1 goes, though b has done less work and a smaller part
+  machines=2, capacity=2 50:1, mapping=jobsize-order
+  x 0 10 1, a 1 100 1, b 5 200 1
+  -> x 0-10@0, a 1-50@1x 210-310@0, b 10-210@0
+twomode kills by order
+  machines=2, capacity=2 50:1, mapping=twomode, low=2, high=2
+  -> x 0-10@0, a 1-50@1x 210-310@0, b 10-210@0
+longshort kills by order
+  # short ones start on the least safe machine: that of a, which has done more
+  machines=2, capacity=2 50:1, mapping=longshort, stable=0
+  a 0 100 1, b 1 100 1
+  -> a 0-50@1x 101-201@0, b 1-101@0
+migration moves what has done most and kills what has done least
+  # at 100 s machine 0 has a and c (4 cores), 1 b and e (3), 2 d (3): 2 leaves, the least safe of those with 3.
+  # d needs 3 cores, 0 has none and 1 has one. Work: a 300, b 2 x 90 = 180, c 80, d 3 x 70 = 210, e 60:
+  # e, c, b are killed before it fits on 1. Then c finds room on 0, e on 1, b when a ends.
+  machines=3, cores=4, capacity=3 100:2, mapping=migration
+  a 0 1000 3, b 10 1000 2, c 20 1000 1, d 30 1000 3, e 40 1000 1
+  -> a 0-1000@0, b 10-100@1x 1000-2000@0, c 20-100@0x 100-1100@0
+  -> d 30-100@2> 100-1030@1, e 40-100@1x 100-1100@1
+machines without jobs leave before any move
+  machines=3, capacity=3 10:1, mapping=migration
+  a 0 5 1, b 0 100 1
+  -> a 0-5@0, b 0-100@1
+the one to be moved may be the one that is killed
+  # work 50 and 40
+  machines=2, capacity=2 50:1, mapping=migration
+  a 0 100 1, b 10 100 1
+  -> a 0-100@0, b 10-50@1x 100-200@0
+the one that has run longer is moved
+  # at 50 s a, submitted later, has been on machine 0 for 45 s, b on machine 1 for 49 s
+  machines=2, capacity=2 50:1, mapping=migration
+  x 0 5 1, b 1 100 1, a 2 100 1
+  -> x 0-5@0, b 1-50@1> 50-101@0, a 5-50@0x 101-201@0
+the most work done is moved first
+  # at 50 s: machine 0 a (3 of 5 cores), 1 b (4), 2 f and g (1 + 2): 2 leaves, less safe than 0. g has done
+  # 2 x 35 = 70, f 45: g gets the room of 2 on machine 0, f that of 1 on machine 1
+  machines=3, cores=5, capacity=3 50:2, mapping=migration
+  a 0 1000 3, x 0 20 2, b 1 1000 4, y 1 20 1, f 5 1000 1, g 15 1000 2
+  -> a 0-1000@0, x 0-20@0, b 1-1001@1, y 1-21@1, f 5-50@2> 50-1005@1, g 15-50@2> 50-1015@0
+a wide job moves to free machines
+  # x on 0 and y on 3 are over at 10 s, both leave at 20 s, 0 is back at 30 s and has z of 2 cores, 3 x 2 at 40 s:
+  # at 40 s two must do for w and z, and the least safe leaves: 2. w has done 4 x 39, z 2 x 8: z is killed for w
+  machines=4, cores=2, capacity=4 20:2 30:3 40:2, mapping=migration
+  x 0 10 1, w 1 100 4, y 2 8 2, z 32 100 2
+  -> x 0-10@0, y 2-10@3, w 1-40@1,2> 40-101@0,1, z 32-40@0x 101-201@0
+a moved job that is killed starts from zero
+  # b moves to 0 at 50 s with 45 s done by then, when c (3 s) is killed; at 80 s all is killed by the fall to 0
+  machines=2, capacity=2 50:1 80:0 90:1, mapping=migration
+  x 0 47 1, b 5 100 1, c 6 100 1
+  -> x 0-47@0, b 5-50@1> 50-80@0x 90-190@0, c 47-50@0x 190-290@0
+the work of a moved job counts from its first start
+  # at 50 s machine 1 leaves with b, on one core since 1 s; c, with 2 x 3, is killed for it on 0, and runs on 1 from
+  # 60 s on. At 80 s machine 0 has the fewer cores in use: b, with 79 and not 30, must move, and c, with 2 x 20, dies
+  machines=2, cores=2, capacity=2 50:1 60:2 80:1, mapping=migration
+  x 0 47 2, b 1 100 1, c 6 100 2
+  -> x 0-47@0, b 1-50@1> 50-80@0> 80-101@1, c 47-50@0x 60-80@1x 101-201@1
+a job waits for those it depends on
+  # in nobody's way meanwhile, even without backfilling
+  machines=3, backfilling=none
+  a 0 100 1, b 1 200 1, c 2 10 1 depends_on=a;b, d 3 10 1 depends_on=a, e 4 10 1
+  -> a 0-100@0, b 1-201@1, c 201-211@0, d 100-110@0, e 4-14@2
+a killed job has not completed
+  machines=1, capacity=1 50:0 70:1, termination=order
+  a 0 100 1, b 1 10 1 depends_on=a
+  -> a 0-50@0x 70-170@0, b 170-180@0
+a migrated job completes once
+  machines=2, capacity=2 50:1, mapping=migration
+  x 0 10 1, a 1 100 1, b 2 10 1 depends_on=a, c 12 50 1
+  -> x 0-10@0, a 1-50@1> 50-101@0, b 101-111@0, c 12-50@0x 111-161@0
+who depends on a rejected job is rejected
+  machines=2
+  a 0 10 3, b 1 10 1 depends_on=a, c 2 10 1 depends_on=b, d 3 10 1
+  -> a rejected, b rejected, c rejected, d 3-13@0
+a rejected job does not come back when another one completes
+  machines=2
+  b 0 10 1 depends_on=a;c, c 1 100 1, a 2 10 3
+  -> a rejected, b rejected, c 1-101@0
+a rejected job does not come back for one that is not in the workload
+  machines=2
+  b 0 10 1 depends_on=a;zz, a 5 10 3
+  -> a rejected, b rejected
+who depends on a job that can never run is rejected whatever completes
+  machines=2
+  b 0 10 3 depends_on=a, c 1 10 1 depends_on=a;b, a 5 10 1
+  -> a 5-15@0, b rejected, c rejected
+who waits for others can become too wide
+  machines=3, capacity=3 50:2, termination=order
+  a 0 100 1, b 1 10 3 depends_on=a
+  -> a 0-100@0, b rejected
+a job that is not in the workload counts as completed
+  machines=1
+  a 0 10 1 depends_on=zz
+  -> a 0-10@0
+""")
+
+
+@pytest.mark.parametrize("play_of", [scheduler, plain])
+@pytest.mark.parametrize("name", RULES)
+def test_rules(name, play_of):
+    assert RULES[name].played(play_of) == RULES[name].told
+
+
+OF_THE_SCHEDULER = rules_of("""
+least-loss is lww if nothing is saved
+  # a, b and c, d have done 4x100, 2x70 + 2x40 and 4x60 core s
+  machines=3, cores=4, capacity=3 100:2, termination=least-loss
+  a 0 1000 4, b 30 200 2, d 40 300 4, c 60 400 2
+  -> a 0-1000@0, b 30-100@1x 340-540@2, c 60-100@1x 340-740@2, d 40-340@2
+the bias of a fall
+  # b and its like last until 150 s. 2 machines from 100 s on are told as 2 x 0.5 = 1
+  machines=4, capacity=4 100:2, knowledge=exact, foresight_h=1, termination=order, foresight_bias=-0.5
+  a 0 150 1, b 0 150 1
+  -> a 0-150@0, b 100-250@1
+a bias above
+  # 1 machine is told as 1 x 2 = 2
+  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1, termination=order, foresight_bias=1
+  -> a 0-150@0, b 0-100@1x 150-300@0
+nothing is told that is less than 0
+  # what ends before may start
+  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1, termination=order, foresight_bias=-1
+  a 0 100 1, b 0 150 1
+  -> a 0-100@0, b 100-250@0
+a missed fall is told as no change
+  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1, termination=order, foresight_missed=1
+  a 0 150 1, b 0 150 1
+  -> a 0-150@0, b 0-100@1x 150-300@0
+a rise is told as it is
+  # at 0 s there is one machine until 100 s, then two
+  machines=2, capacity=1 100:2, knowledge=exact, foresight_h=1, termination=order, foresight_missed=1
+  w 0 150 2, a 0 150 1
+  -> w 150-300@0,1, a 0-150@0
+a false alarm
+  # 3 machines from 100 s on are told as 1, the least there ever is; from then on nothing is in b's way
+  machines=4, capacity=4 100:3 400:1 500:4, knowledge=exact, foresight_h=1, termination=order, foresight_false_alarms=1
+  a 0 150 1, b 0 150 1
+  -> a 0-150@0, b 100-250@1
+no false alarm
+  machines=4, capacity=4 100:3 400:1 500:4, knowledge=exact, foresight_h=1, termination=order
+  -> a 0-150@0, b 0-150@1
+""")
+
+
+@pytest.mark.parametrize("name", OF_THE_SCHEDULER)
+def test_rules_of_the_scheduler(name):
+    assert OF_THE_SCHEDULER[name].played(scheduler) == OF_THE_SCHEDULER[name].told
+
+
+SAVED = {"machines": 3, "cores": 4, "capacity": "3 100:2", "termination": "least-loss"}
+SAVED["victim"] = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
+
+
+@pytest.mark.parametrize(
+    ("d", "options", "told"),
+    [
+        # C + R = 30 s on 4 cores on each machine; of equals it is the least safe. d keeps 60 - 20 of its 300 s,
+        # recovers 10 and goes on where b and c were, when c ends
+        ("d 40 300 4", {}, "40-100@2x 460-730@1"),
+        # d loses 2 x 30 core s, the machine of b and c 4 x 30; b ends first
+        ("d 40 300 2", {"nodes": "dedicated"}, "40-100@2x 230-500@1"),
+        # 15 s are too short for a checkpoint: d loses them, 4 x 15 core s, and begins again
+        ("d 85 300 4", {}, "85-100@2x 460-760@1"),
+    ],
+    ids=["checkpoint and recovery are what is lost", "the fewest cores", "one that has hardly run"],
+)
+def test_what_is_lost_with_checkpoints(d, options, told):
+    assert scheduler("a 0 1000 4", "b 30 200 2", d, "c 60 400 2", **SAVED, **options)["d"] == told
+
+
+@pytest.mark.parametrize(("of_a", "of_b"), [(100.1, 100.2), (100, 100), (232.304, 147.317)])
+def test_of_equal_work_the_later_submission_is_killed(of_a, of_b):
+    # both began at 10 s: 40.3 s of work each at 50.3 s, whatever their lengths; b's machine leaves
+    for play_of in (scheduler, plain):
+        told = play_of(
+            "w 0 10 2", f"a 1 {of_a} 1", f"b 2 {of_b} 1", machines=2, capacity="2 50.3:1", mapping="migration"
+        )
+        assert (told["a"].count("x"), told["b"].count("x")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "longest"),
+    [(1, 4, False), (3, 4, False), (4, 4, True), (2, 6, True), (2, 5, False), (3, 6, True)],
+)
+def test_the_mode_at_the_threshold(low, high, longest):
+    # R = 4 against 2.5, 3.5, 4, 4, 3.5, 4.5; machines beyond 4 are not in service until all is over
+    jobs = [f"{name} 0 {10 * number} 1" for number, name in enumerate("abcde", 1)]
+    told = {"a": "0-10@3", "b": "0-20@2", "c": "0-30@1", "d": "0-40@0", "e": "10-60@3"}
+    if longest:
+        told = {"e": "0-50@0", "d": "0-40@1", "c": "0-30@2", "b": "0-20@3", "a": "20-30@3"}
+    machines = max(4, high)
+    for play_of in (scheduler, plain):
+        assert play_of(
+            *jobs, machines=machines, capacity=f"4 100:{machines}", mapping="twomode", low=low, high=high
+        ) == told  # fmt: skip
+
+
+# what is drawn ------------------------------------------------------------------------------------------------------
+
+
+def victims(jobs, machines, fall_to, seeds, **options) -> Counter[str]:
+    """How often each job was killed, over so many seeds."""
+    found: Counter[str] = Counter()
+    for seed in range(seeds):
+        options |= {"capacity": f"{machines} 50:{fall_to}", "termination": "random", "seed": seed}
+        found.update(name for name, runs in scheduler(*jobs, machines=machines, **options).items() if "x" in runs)
+    return found
+
+
+def test_random_victims_are_machines_equally_likely():
+    # w has 3 of 4 machines: 60 of 80 expected, +-4 standard deviations of 3.9
+    found = victims(("w 0 100 3", "a 1 100 1"), 4, 3, 80)
+    assert sum(found.values()) == 80 and 45 <= found["w"] <= 75
+    # each of three machines: 20 of 60 expected, +-4 x 3.7
+    found = victims(("a 0 100 1", "b 0 100 1", "c 0 100 1"), 3, 2, 60)
+    assert all(6 <= found[name] <= 34 for name in "abc") and sum(found.values()) == 60
+
+
+def test_random_takes_machines_with_jobs_or_without():
+    # one of three has a job: 20 of 60 expected, +-4 x 3.7; with foresight those without go first
+    assert 6 <= victims(("a 0 100 1",), 3, 2, 60)["a"] <= 34
+    assert victims(("a 0 100 1",), 3, 2, 30, foresight_h=1) == {}
+    # two of three go: a stays in a third
+    assert 26 <= victims(("a 0 100 1",), 3, 1, 60)["a"] <= 54
+
+
+def started(change_s: float, seed: int, noise: float, name: str = "base") -> tuple[int, int]:
+    """How many jobs of two hours start at 0 s and at 1 s, when five of ten machines stay at the change."""
+    jobs = [f"j{i} {at} 7200 1" for i, at in enumerate([0] * 10 + [1])]
+    options = {"knowledge": "exact", "foresight_h": 1, "termination": "order", "mapping": name, "seed": seed}
+    told = scheduler(*jobs, machines=10, capacity=f"10 {change_s}:5", foresight_noise=noise, **options)
+    return sum(runs.startswith("0-") for runs in told.values()), sum(runs.startswith("1-") for runs in told.values())
+
+
+@pytest.mark.parametrize(("change_s", "deviation"), [(3600, 2.0), (900, 1.0)])
+def test_the_noise_of_what_is_foreseen(change_s, deviation):
+    # an hour ahead 0.2 x 10 machines, a quarter of an hour half of that; whole machines are half a machine less in the
+    # mean, and add 1/12 to the variance
+    counts = [started(change_s, seed, 0.2) for seed in range(150)]
+    at_once = [first for first, _ in counts]
+    mean = sum(at_once) / 150
+    spread = (sum((n - mean) ** 2 for n in at_once) / 149) ** 0.5
+    # four standard errors of a mean and of a standard deviation, with some for the bounds 0 and 10
+    assert abs(mean - 4.5) <= 4 * deviation / 150**0.5
+    assert abs(spread - (deviation**2 + 1 / 12) ** 0.5) <= 4 * deviation / 300**0.5
+    # what was told is told again as long as the capacity stays
+    assert sum(later for _, later in counts) == 0
+
+
+def test_what_is_foreseen_depends_on_the_seed_and_not_on_the_scheduler():
+    told = [started(3600, seed, 0.2) for seed in range(12)]
+    assert len(set(told)) > 2
+    assert told == [started(3600, seed, 0.2, "jobsize-order") for seed in range(12)]
+    assert {started(3600, seed, 0.0) for seed in range(3)} == {(5, 0)}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"mapping": "jobsize-order", "knowledge": "class"}, "option 'knowledge'.*class.*jobsize-order"),
+        ({"mapping": "twomode", "knowledge": "none"}, "option 'knowledge'.*none.*twomode"),
+        ({"mapping": "longshort", "knowledge": "none"}, "option 'knowledge'.*none.*longshort"),
+        ({"mapping": "jobsize-order", "backfilling": "easy"}, "option 'backfilling'.*easy.*jobsize-order"),
+        ({"mapping": "twomode", "order": "wfp"}, "option 'order'.*wfp.*twomode"),
+        ({"mapping": "twomode", "low": 3, "high": 2}, r"option 'low': must be <= 'high' \(2\), got 3"),
+        ({"mapping": "longshort", "longest_s": 10}, r"option 'longest_s': must be >= 'long_s' \(3600\), got 10"),
+    ],
+)
+def test_options_that_do_not_go_together(options, problem):
+    with pytest.raises(InputError, match=problem):
+        scheduler("a 0 10 1", machines=1, **options)
