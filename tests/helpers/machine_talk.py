@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import numpy as np
+from by_hand import options_of
 
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner
@@ -79,3 +80,52 @@ def adapting(machines, cores, **rules) -> Talk:
     usable = rules.get("usable") or machines
     categories = {100.0 + m: (m + 0.5) / usable for m in range(usable)}
     return planner(machines, cores, categories, **({"low": 0.80, "high": 0.95} | rules))
+
+
+def follow(talk: Talk, lines: list[str]) -> None:
+    """Carry out lines of `time [alive=machines]: jobs -> decisions; facts`, or of `job ends time -> decisions; facts`.
+
+    Without `->` decisions are not compared. Facts are `job machine start` of a plan, and ends, stretch, usable, alive
+    and dropped with their values.
+    """
+    for line in lines:
+        step, *facts = line.split("; ")
+        act, arrow, expected = step.partition("->")
+        when, _, jobs = act.partition(":")
+        if " ends " in when:
+            name, _, time_s = when.split()
+            told = talk.ends(name, float(time_s))
+        else:
+            time_s, *change = when.split()
+            alive = int(change[0].removeprefix("alive=")) if change else None
+            told = talk.at(float(time_s), *filter(None, jobs.strip().split(", ")), alive=alive)
+        assert not arrow or told == expected.strip(), f"{line}: {told!r}"
+        for fact in facts:
+            assert_fact(talk, *fact.split(), line)
+
+
+def assert_fact(talk: Talk, what: str, *values: str) -> None:
+    """Compare a fact of a line, its last value, with the planner."""
+    *values, line = values
+    if what == "ends":
+        told = {name: talk.end_s(name) for name in values[::2]}
+        assert told == {name: float(time_s) for name, time_s in zip(values[::2], values[1::2], strict=True)}, line
+    elif what == "stretch":
+        over, _, under = values[0].partition("/")
+        assert talk.planner.worst_stretch == float(over) / float(under or 1), (line, talk.planner.worst_stretch)
+    elif what == "usable":
+        assert talk.planner.usable == int(values[0]), (line, talk.planner.usable)
+    elif what in ("alive", "dropped"):
+        told = talk.planner.machines_alive() if what == "alive" else talk.planner.dropped()
+        assert list(map(str, told)) == list(values), (line, told)
+    else:
+        assert talk.plan(what) == (int(values[0]), float(values[1])), (line, talk.plan(what))
+
+
+def talk_of(line: str) -> Talk:
+    """A planner of targets: `machines x cores, length: category, rule=value`; `adapting` has the paper's thresholds."""
+    size, *words = line.removeprefix("adapting ").split(", ")
+    machines, cores = map(int, size.split(" x "))
+    categories = {float(length): float(c) for length, c in (word.split(": ") for word in words if ": " in word)}
+    rules = options_of(", ".join(word for word in words if "=" in word)) if "=" in line else {}
+    return adapting(machines, cores, **rules) if "adapting" in line else planner(machines, cores, categories, **rules)
