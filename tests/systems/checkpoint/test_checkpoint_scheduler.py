@@ -6,11 +6,13 @@ import math
 
 import pytest
 from builders import machine, workload_of
+from by_hand import blocks_of, options_of
 from checkpoint_talk import META, play, row_of, series_of, spans_of, told
 from examples import examples
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from links import ThroughText
+from varcap_talk import capacity_of
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -25,94 +27,143 @@ from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError
 from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
 
 ENDLESS_S = 1e7
-FIGURE_1 = [row_of(number, 0, ENDLESS_S, cpus) for number, cpus in enumerate((3, 3, 5, 8, 8), 1)]
+RULES = blocks_of("""
+the figure of the paper
+  # 19, then 16, then 22 processors; jobs 1 and 2 cover k = 6, job 5 must run in the second period, for which job 3
+  # makes room: 3 processors stay idle until then
+  machines=22, capacity=19 100:16 200:22, k=6, checkpoint_s=2, recovery_s=3, min_yield=0.3, until_s=300
+  1 0 1e7 3, 2 0 1e7 3, 3 0 1e7 5, 4 0 1e7 8, 5 0 1e7 8
+  1: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300
+  2: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300
+  3: work 0-100 saved | checkpoint 100-102
+  4: work 0-198 saved | checkpoint 198-200 | work 200-300
+  5: work 102-300
+jobs that end make room in the middle of a period
+  # d waits for all four, and nothing stops the others for it without a change
+  machines=4, capacity=4, checkpoint_s=5, recovery_s=5
+  a 0 30 3, b 0 200 1, c 10 50 2, d 20 500 4
+  a: work 0-30
+  b: work 0-200
+  c: work 30-80
+  d: work 200-700
+what is left is done after the recovery
+  # 4 machines, 2 from 100 s on, 4 from 200 s on. The longer job stays: it has 160 - 98 = 62 s left, a 260 s in all
+  machines=4, capacity=4 100:2 200:4, checkpoint_s=2, recovery_s=3, prepare=all
+  a 0 260 2, b 0 160 2
+  a: work 0-98 saved | checkpoint 98-100 | work 100-198 saved | checkpoint 198-200 | work 200-264
+  b: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-265
+a warning that is too short costs the work since the last checkpoint
+  # b has lost 60 s, a would lose 100
+  machines=2, capacity=2 100:1 200:2, checkpoint_s=10, recovery_s=5, until_s=300, warning_s=9
+  a 0 1e7 1, b 40 1e7 1
+  a: work 0-300
+  b: work 40-100 | recovery 200-205 | work 205-300
+a warning that is long enough
+  # one of them is checkpointed, and the other goes on
+  machines=2, capacity=2 100:1 200:2, checkpoint_s=10, recovery_s=5, until_s=300, warning_s=10
+  a 0 1e7 1, b 40 1e7 1
+  a: work 0-90 saved | checkpoint 90-100 | recovery 200-205 | work 205-300
+  b: work 40-190 saved | checkpoint 190-200 | work 200-300
+without machines everything waits
+  machines=1, capacity=1 100:0 200:1, checkpoint_s=2, recovery_s=3
+  a 0 150 1
+  a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-255
+checkpoints and recoveries that take no time
+  machines=1, capacity=1 100:0 200:1, checkpoint_s=0, recovery_s=0
+  a 0 150 1
+  a: work 0-100 saved | work 200-250
+jobs say how long their checkpoints take
+  machines=1, capacity=1 100:0 200:1
+  a 0 150 1 checkpoint_s=10 recovery_s=0
+  a: work 0-90 saved | checkpoint 90-100 | work 200-260
+machines of several cores belong to one job at a time
+  # 5 cores are 2 machines of 4: the third is left for b, whose 1 core takes all of it
+  machines=3, capacity=3, cores=4
+  a 0 50 5, b 0 50 1, c 0 50 3
+  a: work 0-50
+  b: work 0-50
+  c: work 50-100
+a walltime counts work alone
+  # 120 s of walltime for 200 s of work: 98 s before, 22 s after the recovery
+  machines=1, capacity=1 100:0 200:1, checkpoint_s=2, recovery_s=3
+  a 0 200 1 walltime=120
+  a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-225
+what cannot be saved leaves room for the deepest fall, in any order of waiting
+  # of 4 machines 2 stay at 100 s, when x and y could not be saved, of which 30 s are asked for; z has ended by then
+  machines=4, capacity=4 100:2, order=fcfs, checkpoint_s=30, recovery_s=5
+  x 80 200 2, y 80 200 2, z 80 10 1
+  x: work 80-280
+  y: work 280-480
+  z: work 80-90
+what cannot be saved leaves room for the deepest fall, by size
+  machines=4, capacity=4 100:2, order=desc_size, checkpoint_s=30, recovery_s=5
+  x 80 200 2, y 80 200 2, z 80 10 1
+  x: work 80-280
+  y: work 280-480
+  z: work 80-90
+the plan of a period follows no order
+  # the third machine is the plan's at 100 s, and free at 150 s
+  machines=3, capacity=2 100:3, order=lcfs, checkpoint_s=5, recovery_s=5
+  a 0 500 2, b 10 50 1, c 20 30 1, d 30 40 1
+  a: work 0-95 saved | checkpoint 95-100 | work 100-505
+  b: work 100-150
+  c: work 190-220
+  d: work 150-190
+""")
 
 
-def test_the_paper_s_figure():
-    # 19, then 16, then 22 processors; jobs 1 and 2 cover k = 6, job 5 must run in the second period, for which job 3
-    # makes room: 3 processors stay idle until then
-    capacity = series_of((0, 19), (100, 16), (200, 22))
-    options = {"k": 6, "checkpoint_s": 2, "recovery_s": 3, "min_yield": 0.3, "until_s": 300}
-    record = play(FIGURE_1, capacity, 22, **options)
-    assert told(record) == [
-        "1: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300",
-        "2: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300",
-        "3: work 0-100 saved | checkpoint 100-102",
-        "4: work 0-198 saved | checkpoint 198-200 | work 200-300",
-        "5: work 102-300",
-    ]
+def rows_of(line: str) -> list[dict]:
+    """Jobs of `name submission length cpus [field=..]`."""
+    rows = []
+    for name, at, length, cpus, *fields in (text.split() for text in line.split(", ")):
+        more = {key: float(value) for key, value in (field.split("=") for field in fields)}
+        rows.append(row_of(name, float(at), float(length), int(cpus), **more))
+    return rows
 
 
-def test_jobs_that_end_make_room_in_the_middle_of_a_period():
-    rows = [row_of("a", 0, 30, 3), row_of("b", 0, 200, 1), row_of("c", 10, 50, 2), row_of("d", 20, 500, 4)]
-    record = play(rows, series_of((0, 4)), 4, checkpoint_s=5, recovery_s=5)
-    # d waits for all four, and nothing stops the others for it without a change
-    assert told(record) == ["a: work 0-30", "b: work 0-200", "c: work 30-80", "d: work 200-700"]
+def played(line: str, capacity: str | int, machines: int, **options):
+    return play(rows_of(line), series_of(*capacity_of(str(capacity))), machines, **options)
 
 
-def test_what_is_left_is_done_after_the_recovery():
-    # 4 machines, 2 from 100 s on, 4 from 200 s on. The longer job stays: it has 160 - 98 = 62 s left, a 260 s in all
-    rows = [row_of("a", 0, 260, 2), row_of("b", 0, 160, 2)]
-    capacity = series_of((0, 4), (100, 2), (200, 4))
-    record = play(rows, capacity, 4, checkpoint_s=2, recovery_s=3, prepare="all")
-    assert told(record) == [
-        "a: work 0-98 saved | checkpoint 98-100 | work 100-198 saved | checkpoint 198-200 | work 200-264",
-        "b: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-265",
-    ]
+@pytest.mark.parametrize("name", RULES)
+def test_rules(name):
+    setup, jobs, *lines = RULES[name]
+    assert told(played(jobs, **options_of(setup))) == lines
 
 
-def test_a_warning_that_is_too_short_costs_the_work_since_the_last_checkpoint():
-    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 40, ENDLESS_S, 1)]
-    capacity = series_of((0, 2), (100, 1), (200, 2))
-    options = {"checkpoint_s": 10, "recovery_s": 5, "until_s": 300}
-    # b has lost 60 s, a would lose 100
-    record = play(rows, capacity, 2, warning_s=9, **options)
-    assert told(record) == ["a: work 0-300", "b: work 40-100 | recovery 200-205 | work 205-300"]
-    assert [row[META] for row in record.jobs if row[0] == "b"] == [""]
-    record = play(rows, capacity, 2, warning_s=10, **options)
-    # now one of them is checkpointed, and the other goes on
-    assert told(record) == [
-        "a: work 0-90 saved | checkpoint 90-100 | recovery 200-205 | work 205-300",
-        "b: work 40-190 saved | checkpoint 190-200 | work 200-300",
-    ]
+TWO = "a 0 1e7 1, b 0 1e7 1"
 
 
 def test_a_fall_of_more_than_k_kills():
-    rows = [row_of(name, 0, ENDLESS_S, 1) for name in "abc"]
-    options = {"checkpoint_s": 4, "recovery_s": 1, "until_s": 200}
-    record = play(rows, series_of((0, 3), (100, 1)), 3, k=1, **options)
-    lost = [name for name, spans in spans_of(record).items() if not spans[0][4] and spans[0][2] == 100]
-    saved = [name for name, spans in spans_of(record).items() if spans[0][4]]
-    assert (len(lost), len(saved)) == (1, 1)
+    spans = spans_of(played(TWO + ", c 0 1e7 1", "3 100:1", 3, k=1, checkpoint_s=4, recovery_s=1, until_s=200))
+    lost = [name for name, own in spans.items() if not own[0][4] and own[0][2] == 100]
+    assert (len(lost), sum(own[0][4] for own in spans.values())) == (1, 1)
 
 
-def test_a_change_in_the_middle_of_a_recovery():
-    # recoveries take 150 s, changes come every 100 s: b would never recover if that had to end before a change
-    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
-    capacity = series_of((0, 2), (100, 1), (200, 2), (300, 2), (400, 2))
-    record = play(rows, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=500, k=1)
-    assert "recovery 200-350 | work 350-" in " ".join(told(record))
-
-
-def test_a_recovery_that_a_fall_ends_loses_nothing():
-    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
-    capacity = series_of((0, 2), (100, 1), (200, 2), (300, 1), (400, 2), (500, 2))
-    record = play(rows, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=600, k=1)
-    line = next(line for line in told(record) if "recovery" in line)
-    assert "checkpoint 96-100 | recovery 200-300 | recovery 400-550 | work 550-600" in line
+@pytest.mark.parametrize(
+    ("capacity", "until_s", "expected"),
+    [
+        # recoveries take 150 s, changes come every 100 s: b would never recover if that had to end before a change
+        ("2 100:1 200:2 300:2 400:2", 500, "recovery 200-350 | work 350-"),
+        # a recovery that a fall ends loses nothing
+        ("2 100:1 200:2 300:1 400:2 500:2", 600,
+         "checkpoint 96-100 | recovery 200-300 | recovery 400-550 | work 550-600"),
+    ],
+)  # fmt: skip
+def test_a_change_in_the_middle_of_a_recovery(capacity, until_s, expected):
+    record = played(TWO, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=until_s, k=1)
+    assert expected in " ".join(told(record))
 
 
 def test_a_checkpoint_that_is_due_as_the_recovery_ends():
     # b recovers up to the time at which it is to be checkpointed, or a moment later: machines take a microsecond
-    rows = [row_of("a", 0, ENDLESS_S, 1), row_of("b", 0, ENDLESS_S, 1)]
-    capacity = series_of(*((100 * i, 2 - i % 2) for i in range(8)))
-    record = play(rows, capacity, 2, energy=True, checkpoint_s=10, recovery_s=90, until_s=700, k=1)
-    lost = [row for row in record.jobs if row[7] == "COMPLETED_KILLED" and row[META] == "" and row[10] < 700]
-    assert not lost
+    capacity = "2 " + " ".join(f"{100 * i}:{2 - i % 2}" for i in range(1, 8))
+    record = played(TWO, capacity, 2, energy=True, checkpoint_s=10, recovery_s=90, until_s=700, k=1)
+    assert not [row for row in record.jobs if row[7] == "COMPLETED_KILLED" and row[META] == "" and row[10] < 700]
 
 
 @pytest.mark.parametrize("between", [None, ThroughText])
-@pytest.mark.parametrize("checkpoint_s", [7, 50, 60, 100])
+@pytest.mark.parametrize("checkpoint_s", [7, 60])
 def test_changes_at_dates_that_batsim_cannot_tell(between, checkpoint_s):
     rows = [row_of("a", 0, 5000, 1), row_of("b", 1, 5000, 2), row_of("c", 1, 500, 1)]
     capacity = series_of(*((400 * i / 3, 2 - i % 2) for i in range(41)))
@@ -122,77 +173,29 @@ def test_changes_at_dates_that_batsim_cannot_tell(between, checkpoint_s):
         assert sum(row[7] == "COMPLETED_SUCCESSFULLY" and row[META] == "" for row in record.jobs) == 3
 
 
-def test_without_machines_everything_waits():
-    rows = [row_of("a", 0, 150, 1)]
-    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1, checkpoint_s=2, recovery_s=3)
-    assert told(record) == ["a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-255"]
-
-
-def test_checkpoints_and_recoveries_that_take_no_time():
-    rows = [row_of("a", 0, 150, 1)]
-    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1, checkpoint_s=0, recovery_s=0)
-    assert told(record) == ["a: work 0-100 saved | work 200-250"]
-
-
-def test_jobs_say_how_long_their_checkpoints_take():
-    rows = [row_of("a", 0, 150, 1, checkpoint_s=10, recovery_s=0)]
-    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1)
-    assert told(record) == ["a: work 0-90 saved | checkpoint 90-100 | work 200-260"]
-
-
-def test_machines_of_several_cores_belong_to_one_job_at_a_time():
-    # 5 cores are 2 machines of 4: the third is left for b, whose 1 core takes all of it
-    rows = [row_of("a", 0, 50, 5), row_of("b", 0, 50, 1), row_of("c", 0, 50, 3)]
-    record = play(rows, series_of((0, 3)), 3, cores=4)
-    assert told(record) == ["a: work 0-50", "b: work 0-50", "c: work 50-100"]
-
-
-def test_a_walltime_counts_work_alone():
-    # 120 s of walltime for 200 s of work: 98 s before, 22 s after the recovery
-    rows = [row_of("a", 0, 200, 1, walltime=120)]
-    record = play(rows, series_of((0, 1), (100, 0), (200, 1)), 1, checkpoint_s=2, recovery_s=3)
-    assert told(record) == ["a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-225"]
-
-
-def test_what_can_never_run_is_rejected():
-    rows = [row_of("a", 0, 50, 3), row_of("b", 0, 50, 1), row_of("late", 150, 50, 2)]
-    record = play(rows, series_of((0, 2), (100, 1)), 3)
+def test_what_is_rejected():
+    record = played("a 0 50 3, b 0 50 1, late 150 50 2", "2 100:1", 3)
     assert [row[0] for row in record.jobs if row[7] == "REJECTED"] == ["a", "late"]
-
-
-def test_what_waits_at_the_end_is_told():
-    rows = [row_of("a", 0, ENDLESS_S, 2), row_of("b", 0, ENDLESS_S, 2)]
-    record = play(rows, series_of((0, 2)), 2, until_s=100)
+    # what waits at the end is told
+    record = played("a 0 1e7 2, b 0 1e7 2", 2, 2, until_s=100)
     assert [row[META] for row in record.jobs if row[7] == "REJECTED"] == [WINDOW_OVER]
 
 
-def test_jobs_must_be_delays():
-    row = row_of("a", 0, 50, 1) | {"_profile": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
-    with pytest.raises(InputError, match="is no delay"):
-        play([row | {"walltime": 100}], series_of((0, 2)), 2)
-
-
-def test_jobs_that_depend_on_others_are_refused():
-    with pytest.raises(InputError, match="depends on others"):
-        play([row_of("a", 0, 50, 1), row_of("b", 0, 50, 1, depends_on=["a"])], series_of((0, 2)), 2)
-
-
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("fields", "options", "said"),
     [
-        ({"k": 3}, "option 'k': must be from 0 to 2, all machines, got 3"),
-        ({"min_yield": 0.5, "method": "subset-sum"}, "option 'min_yield': is for the method dp"),
+        ({"_profile": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}, "walltime": 100}, {}, "is no delay"),
+        ({"depends_on": ["b"]}, {}, "depends on others"),
+        ({"checkpoint_s": -1}, {}, "checkpoint_s must be a number >= 0"),
+        ({"recovery_s": "long"}, {}, "recovery_s must be a number >= 0"),
+        ({"checkpoint_s": True}, {}, "checkpoint_s must be a number >= 0"),
+        ({}, {"k": 3}, "option 'k': must be from 0 to 2, all machines, got 3"),
+        ({}, {"min_yield": 0.5, "method": "subset-sum"}, "option 'min_yield': is for the method dp"),
     ],
 )
-def test_options_that_do_not_go_together(options, said):
+def test_what_is_refused(fields, options, said):
     with pytest.raises(InputError, match=said):
-        play([row_of("a", 0, 50, 1)], series_of((0, 2)), 2, **options)
-
-
-@pytest.mark.parametrize(("field", "value"), [("checkpoint_s", -1), ("recovery_s", "long"), ("checkpoint_s", True)])
-def test_bad_fields_of_jobs(field, value):
-    with pytest.raises(InputError, match=f"{field} must be a number >= 0"):
-        play([row_of("a", 0, 50, 1, **{field: value})], series_of((0, 2)), 2)
+        play([row_of("a", 0, 50, 1) | fields, row_of("b", 0, 50, 1)], series_of((0, 2)), 2, **options)
 
 
 @pytest.mark.parametrize("objective", ["cheapest", "worst", "expected"])
@@ -276,24 +279,8 @@ def test_the_engine_gives_what_plans_claim(drawn):
 )
 def test_free_machines_are_given_in_an_order(order, begins):
     """Four machines: all are of a until 100 s."""
-    rows = [row_of("a", 0, 100, 4), row_of("b", 10, 50, 1), row_of("c", 20, 30, 2), row_of("d", 30, 10, 2)]
-    record = play(rows, series_of((0, 4)), 4, order=order)
+    record = played("a 0 100 4, b 10 50 1, c 20 30 2, d 30 10 2", 4, 4, order=order)
     assert {name: spans[0][1] for name, spans in spans_of(record).items()} == {"a": 0} | begins
-
-
-@pytest.mark.parametrize("order", ["fcfs", "desc_size"])
-def test_what_cannot_be_saved_leaves_room_for_the_deepest_fall(order):
-    # of 4 machines 2 stay at 100 s, when x and y could not be saved, of which 30 s are asked for; z has ended by then
-    rows = [row_of("x", 80, 200, 2), row_of("y", 80, 200, 2), row_of("z", 80, 10, 1)]
-    record = play(rows, series_of((0, 4), (100, 2)), 4, order=order, checkpoint_s=30, recovery_s=5)
-    assert told(record) == ["x: work 80-280", "y: work 280-480", "z: work 80-90"]
-
-
-def test_the_plan_of_a_period_follows_no_order():
-    # the third machine is the plan's at 100 s, and free at 150 s
-    rows = [row_of("a", 0, 500, 2), row_of("b", 10, 50, 1), row_of("c", 20, 30, 1), row_of("d", 30, 40, 1)]
-    record = play(rows, series_of((0, 2), (100, 3)), 3, order="lcfs", checkpoint_s=5, recovery_s=5)
-    assert told(record)[1:] == ["b: work 100-150", "c: work 190-220", "d: work 150-190"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.queue import Ends, Gap, Queue
-from batwatt.scheduling.registry import make, names
+from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 
@@ -57,10 +57,6 @@ EXPECTED = {
 }
 
 
-def test_every_order_has_an_example():
-    assert sorted(EXPECTED) == names("order")
-
-
 @pytest.mark.parametrize("name", EXPECTED)
 def test_order_of_four_jobs(name):
     queue = Queue(make("order", name))
@@ -92,22 +88,6 @@ def test_ties_go_to_the_earlier_submission_then_arrival(name):
     enqueue(queue, *rows)
     assert [waiting.job for waiting in queue.ordered(7.0)] == rows
     assert [waiting.job for waiting in queue.fitting(7.0, Gap(1, 20.0, 0))] == rows
-
-
-@pytest.mark.parametrize("name", ["fcfs", "slowdown", "desc"])
-def test_long_and_short_queues_agree(name):
-    """The vectors of a long queue and the loop of a short one choose the same jobs."""
-    rng = np.random.default_rng(1)
-    rows = [Row(float(i), float(rng.integers(1, 50)), int(rng.integers(1, 9))) for i in range(200)]
-    queue = Queue(make("order", name))
-    enqueue(queue, *rows)
-    for free, window, extra in ((4, 20.0, 2), (8, float("inf"), 0), (1, 5.0, 1), (0, 5.0, 1)):
-        expected = [
-            waiting.job
-            for waiting in queue.ordered(300.0)
-            if waiting.hosts <= free and (waiting.walltime_s <= window or waiting.hosts <= extra)
-        ]
-        assert [waiting.job for waiting in queue.fitting(300.0, Gap(free, window, extra))] == expected
 
 
 def test_shadow_time_counts_all_runs_that_end_then():

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from clusters import enqueue
-from hypothesis import given
-from hypothesis import strategies as st
 
 import batwatt.scheduling.backfilling  # noqa: F401  (registers them)
-from batwatt.scheduling.boxes import FEW, Boxes, _smallest
-from batwatt.scheduling.cluster import Cluster
+from batwatt.scheduling.boxes import FEW, Boxes
 from batwatt.scheduling.orders import Order
-from batwatt.scheduling.queue import LONG, Gap, Queue
+from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
 
 
@@ -25,32 +22,6 @@ class Row:
     requested_time: float
     requested_resources: int
     id: str = ""
-
-
-class Counted(list):
-    """Counts the rows that are looked at."""
-
-    looks = 0
-
-    def __getitem__(self, index):
-        Counted.looks += 1
-        return super().__getitem__(index)
-
-
-columns = st.lists(
-    st.tuples(st.sampled_from([-2.0, -1.0, 0.0, 0.5, math.inf, math.nan]), st.sampled_from([0.0, 1.0, 7.0])),
-    min_size=1, max_size=90,
-)  # fmt: skip
-
-
-@given(columns, st.integers(1, 100))
-def test_the_smallest_are_the_first_of_all_sorted(rows, count):
-    keys, submits = (np.array(column) for column in zip(*rows, strict=True))
-    everything = np.lexsort((submits, keys)).tolist()
-    taken = _smallest((keys, submits), count).tolist()
-    assert taken == everything[: len(taken)]
-    # without NaN, which has no place among numbers, none is missing
-    assert np.isnan(keys).any() or len(taken) == min(count, len(rows))
 
 
 @pytest.mark.parametrize("name", ["slowdown", "fcfs", "asc", "desc_walltime"])
@@ -72,32 +43,6 @@ def test_the_order_of_long_queues(name, submits):
         assert [waiting.job for waiting in queue.fitting(now_s, Gap(1, 50.0))] == [
             row for row in expected if row.requested_time <= 50.0
         ]
-
-
-@pytest.mark.parametrize("order", ["slowdown", "fcfs", "desc"])
-@pytest.mark.parametrize("backfilling", ["easy", "first-fit"])
-@pytest.mark.parametrize("walltime", [None, 60.0])
-def test_few_rows_are_looked_at_for_each_start(order, backfilling, walltime):
-    rng = np.random.default_rng(5)
-    queue = Queue(make("order", order))
-    cluster, place = Cluster(4, queue), make("backfilling", backfilling)
-    jobs = (
-        Row(1.0, walltime or float(rng.integers(50, 99)), int(rng.integers(1, 3)), str(number))
-        for number in range(3000 + LONG)
-    )
-    enqueue(queue, *jobs)
-    queue.rows, Counted.looks = Counted(queue.rows), 0
-    started = 0
-    for step in range(60):
-        cluster.now_s = 1.0 + 50.0 * step
-        for job in list(cluster.running.values()):
-            cluster.end(job)
-        for start in place.place(cluster):
-            queue.remove(start.job)
-            cluster.start(start.job, start.mask)
-            started += 1
-    assert started >= 120
-    assert Counted.looks <= 60 * 100
 
 
 class Fickle(Order):

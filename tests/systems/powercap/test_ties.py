@@ -5,25 +5,17 @@ As floats 0.8 - 0.7 > 0.3 - 0.2, 0.1 + 0.2 > 0.3, (0.3 + 0.4) - 0.3 < 0.4, 3 x 0
 
 from __future__ import annotations
 
-import json
 import re
 from decimal import Decimal
-from itertools import product
 from pathlib import Path
 
 import pytest
 from builders import job, machine, simulated, starts
 from clusters import Job, enqueue, run_now
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.files import read_text
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Host, Platform, PState, Sleep
-from batwatt.protocol.workload4 import parse_workload
-from batwatt.results.writers import write_record
-from batwatt.schedulers.powercap import Powercap
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Gap, Queue
@@ -196,28 +188,3 @@ def test_a_platform_is_the_same_whatever_the_unit_of_its_speeds(prefix, exponent
     other.write_text(rewritten(prefix, exponent))
     assert "Gf" not in other.read_text()
     assert read_platform(other).hosts == read_platform(GRID5000).hosts
-
-
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory):
-    """The paper's platform, the same in f, and ten hours of a workload."""
-    other = tmp_path_factory.mktemp("twins") / "other.xml"
-    other.write_text(rewritten("", 0))
-    raw = json.loads(read_text(ROOT / "workloads" / "google-288-00.json"))
-    return (GRID5000, other), parse_workload(raw | {"jobs": raw["jobs"][:120]}, "w0", "the first of google-288-00")
-
-
-RUNS = list(product(("first-fit", "easy"), ("none", "idfs", "iafs", "idsb", "iasb", "hfld", "frugal")))
-
-
-@pytest.mark.parametrize(("backfilling", "response"), RUNS)
-def test_jobs_are_the_same_whatever_the_unit_of_the_speeds(backfilling, response, twins, tmp_path):
-    platforms, workload = twins
-    written = []
-    for platform in platforms:
-        options = {"backfilling": backfilling, "order": "slowdown", "response": response, "platform": str(platform)}
-        scheduler = Powercap(options | {"envelope": str(ROOT / "power_profiles" / "profile2.csv")})
-        record = simulate(Engine(read_platform(platform), [workload], EngineConfig(energy=True)), scheduler)
-        write_record(record, tmp_path / "run")
-        written.append((tmp_path / "run_jobs.csv").read_bytes())
-    assert written[0] == written[1]

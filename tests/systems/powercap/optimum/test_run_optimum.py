@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import re
 import signal
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,15 +15,11 @@ from batwatt.cli import optimum as cli_optimum
 from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.offline import run_optimum
 from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.optimum.optimum import SearchBudget, Stand, optimise
-from batwatt.systems.powercap.optimum.problem import make_problem
+from batwatt.systems.powercap.optimum.optimum import Stand
 
 ROOT = Path(__file__).resolve().parents[4]
 SMALL = ROOT / "platforms" / "small.xml"
@@ -112,20 +106,6 @@ def test_full_size(tmp_path):
     assert result.gap == pytest.approx((value - result.lower_bound) / value, abs=2e-6) and not result.proven_optimal
 
 
-def test_a_cap_that_nobody_can_keep_is_told(spec, capsys):
-    # four servers that are on at 0 s draw more until they are asleep
-    spec.inputs.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
-    with pytest.raises(SystemExit) as ended:
-        main(["optimum", *words_of(spec), "--time-limit", "2"])
-    out, err = capsys.readouterr()
-    assert ended.value.code == 0 and err == ""
-    names, values = (line.split("\t") for line in out.splitlines())
-    assert dict(zip(names, values, strict=True))["unavoidable_violations"] == "1"
-    figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
-    assert figures["violations"] == 1 and figures["jobs_finished"] == 8
-    assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
-
-
 def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys):
     @contextmanager
     def shown():
@@ -145,32 +125,6 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
     assert figures["jobs_finished"] == 8 and figures["violations"] == 0
 
 
-def test_no_run_that_keeps_the_rules_is_below_the_bound(spec):
-    platform, workload = read_platform(SMALL), read_workload(spec.inputs.workloads[0])
-    envelope = read_series(spec.inputs.envelope)
-    problem = make_problem(platform, workload, envelope)
-    best = optimise(problem, SearchBudget(effort=1))
-    kept = 0
-    for backfilling, order, response in itertools.product(
-        ("easy", "first-fit"), ("asc", "fcfs", "slowdown"), ("none", "idfs", "idsb", "hfld", "frugal")
-    ):
-        options = {"backfilling": backfilling, "order": order, "response": response}
-        metrics = run(replace(spec, scheduler="powercap", options=options)).metrics
-        if metrics["jobs_finished"] == len(problem.tasks) and metrics["violations"] == 0:
-            kept += 1
-            assert best.bound <= metrics["mean_slowdown"] + 1e-9
-    assert kept >= 3
-
-
-def test_the_command(spec, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["optimum", *words_of(spec), "--time-limit", "3", "--json"])
-    out, err = capsys.readouterr()
-    assert ended.value.code == 0 and err == ""
-    (figures,) = json.loads(out)
-    assert {"mean_slowdown", "lower_bound", "gap", "proven_optimal"} <= figures.keys()
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -184,30 +138,6 @@ def test_the_command(spec, capsys):
 def test_options_are_checked(spec, options, text):
     with pytest.raises(InputError, match=text):
         run_optimum(replace(spec, options=options))
-
-
-@pytest.mark.parametrize(
-    ("change", "text"),
-    [
-        ({"--time-limit": "0"}, "time_limit_s.*> 0"),
-        ({"--time-limit": "nan"}, "time_limit_s.*> 0"),
-        ({"--time-limit": "soon"}, "time-limit"),
-        ({"--envelope": "nowhere.csv"}, "nowhere.csv"),
-        ({"--effort": "1", "--time-limit": "3"}, "effort.*goes without"),
-        ({"-e": ""}, ""),
-    ],
-)
-def test_bad_input_is_one_line_and_code_2(spec, change, text, capsys):
-    given = words_of(spec)
-    words = dict(zip(given[::2], given[1::2], strict=True)) | change
-    if not change.get("-e", "x"):
-        del words["--envelope"], words["-e"]
-        text = "envelope"
-    with pytest.raises(SystemExit) as ended:
-        main(["optimum", *(str(word) for pair in words.items() for word in pair)])
-    err = capsys.readouterr().err
-    assert ended.value.code == 2 and err.count("\n") == 1 and re.search(text, err)
-    assert not list(spec.prefix.parent.glob("*"))
 
 
 def test_a_job_that_the_caps_forbid_is_named(spec, capsys):
