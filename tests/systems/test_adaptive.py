@@ -10,8 +10,10 @@ from cli_house import ROOT
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.workloads.phase_workload import phase_workload
+from batwatt.model.machines import machines_platform
 from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.systems.carbon.execution import ShiftJob
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -31,41 +33,64 @@ CAPACITY = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 5.0, 6.0), "machin
 VARCAP = {"order": "smith", "backfilling": "easy", "termination": "least-loss"}
 
 
-def same(one, two):
+ENVELOPE = bw.Series((0.0, 900.0), (600.0, 350.0), "power_w")
+LESS = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 3.0, 3.0), "machines")
+SIGNAL = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
+CHECKPOINTS = {"name": "checkpoint", "checkpoint_s": 30.0, "recovery_s": 10.0}
+PREEMPTING = VARCAP | {"order": "asc_walltime", "victim": CHECKPOINTS, "preemption": "slowdown"}
+FRUGAL = {"order": "smith", "backfilling": "easy", "response": "frugal", "victim": "resubmit"}
+GOODPUT = {"order": "widest", "backfilling": "first-fit", "termination": "least-loss", "victim": "checkpoint"}
+CARBON = {"objective": "carbon", "wait_h": [8]}
+
+
+def in_phases():
+    """Three jobs in phases on three machines."""
+    jobs = [ShiftJob(name, 900.0 * i, constant(3600.0 * (1 + i), 100.0), 1 + i % 2) for i, name in enumerate("abc")]
+    owner, data = phase_workload(jobs, 3)
+    return machines_platform(owner), parse_workload(data, "w0", "test")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "facts", "options", "core", "core_facts", "core_options"),
+    [
+        ((MACHINES, JOBS), {"capacity": CAPACITY}, {}, "varcap", {"capacity": CAPACITY}, VARCAP),
+        ((MACHINES, MIXED), {"capacity": CAPACITY}, {"checkpoint_s": 30, "recovery_s": 10},
+         "varcap", {"capacity": CAPACITY}, PREEMPTING),
+        ((MACHINES, MIXED), {"capacity": CAPACITY}, {"objective": "goodput", "checkpoint_s": 60},
+         "varcap", {"capacity": CAPACITY}, GOODPUT),
+        # an envelope is machines of one speed, with or without a capacity that asks for less
+        ((MACHINES, JOBS), {"envelope": ENVELOPE}, {}, "varcap", {"capacity": LESS}, VARCAP),
+        ((MACHINES, JOBS), {"envelope": ENVELOPE, "capacity": CAPACITY}, {}, "varcap", {"capacity": LESS}, VARCAP),
+        ((GRID, GOOGLE), {"envelope": PROFILE}, {}, "powercap", {"envelope": PROFILE}, FRUGAL),
+        (in_phases(), {"carbon": SIGNAL}, {}, "carbon", {"carbon": SIGNAL}, {}),
+        ((MACHINES, JOBS), {"capacity": CAPACITY, "carbon": SIGNAL}, CARBON,
+         "carbon", {"capacity": CAPACITY, "carbon": SIGNAL}, {"wait_h": [8]}),
+        # the end of a window, past which carbon goes
+        ((MACHINES, JOBS), {"capacity": CAPACITY, "carbon": SIGNAL}, CARBON | {"until_s": 1000.0},
+         "carbon", {"capacity": CAPACITY, "carbon": SIGNAL}, {"wait_h": [8]}),
+        ((MACHINES, JOBS), {"capacity": CAPACITY}, {"parts": {"order": "fcfs"}},
+         "varcap", {"capacity": CAPACITY}, VARCAP | {"order": "fcfs"}),
+    ],
+    ids=["machines", "jobs that can be checkpointed", "goodput", "watts", "watts and a capacity", "several speeds",
+         "phases", "carbon", "carbon past a window", "parts in place of ours"],
+)  # fmt: skip
+def test_it_does_as_its_core(inputs, facts, options, core, core_facts, core_options):
+    one = bw.simulate(*inputs, "adaptive", **facts, options=options)
+    two = bw.simulate(*inputs, core, **core_facts, options=core_options)
     pd.testing.assert_frame_equal(one.jobs, two.jobs)
     assert one.metrics["energy_j"] == two.metrics["energy_j"]
 
 
-def test_machines():
-    same(
-        bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY),
-        bw.simulate(MACHINES, JOBS, "varcap", capacity=CAPACITY, options=VARCAP),
-    )
-
-
-def test_jobs_that_can_be_checkpointed():
-    rule = {"name": "checkpoint", "checkpoint_s": 30.0, "recovery_s": 10.0}
-    chosen = VARCAP | {"order": "asc_walltime", "victim": rule, "preemption": "slowdown"}
-    one = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options={"checkpoint_s": 30, "recovery_s": 10})
-    same(one, bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen))
-    without = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen | {"preemption": None})
-    assert one.metrics["mean_slowdown"] < without.metrics["mean_slowdown"]
-
-
-def test_nothing_is_stopped_for_goodput():
-    chosen = {"order": "widest", "backfilling": "first-fit", "termination": "least-loss", "victim": "checkpoint"}
-    options = {"objective": "goodput", "checkpoint_s": 60}
+def test_what_its_choices_are_good_for():
+    options = {"checkpoint_s": 30, "recovery_s": 10}
     one = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options=options)
-    same(one, bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=chosen))
-
-
-def test_watts_of_machines_of_one_speed():
-    """An envelope is machines, with or without a capacity that asks for less."""
-    envelope = bw.Series((0.0, 900.0), (600.0, 350.0), "power_w")
-    less = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 3.0, 3.0), "machines")
-    plain = bw.simulate(MACHINES, JOBS, "varcap", capacity=less, options=VARCAP)
-    same(bw.simulate(MACHINES, JOBS, "adaptive", envelope=envelope), plain)
-    same(bw.simulate(MACHINES, JOBS, "adaptive", envelope=envelope, capacity=CAPACITY), plain)
+    without = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=PREEMPTING | {"preemption": None})
+    assert one.metrics["mean_slowdown"] < without.metrics["mean_slowdown"]
+    # carbon is measured only, by default
+    one = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=SIGNAL, options=CARBON)
+    jobs = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=SIGNAL)
+    assert one.metrics["carbon_g"] < jobs.metrics["carbon_g"]
+    assert bw.simulate(MACHINES, JOBS, "adaptive").metrics["jobs_finished"] == 40
 
 
 @pytest.mark.parametrize(
@@ -79,54 +104,6 @@ def test_watts_of_machines_of_one_speed():
 def test_what_servers_of_several_speeds_do_not_go_with(given, line):
     with pytest.raises(InputError, match=line):
         bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, **given)
-
-
-def test_servers_of_several_speeds():
-    options = {"order": "smith", "backfilling": "easy", "response": "frugal", "victim": "resubmit"}
-    same(
-        bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE),
-        bw.simulate(GRID, GOOGLE, "powercap", envelope=PROFILE, options=options),
-    )
-
-
-def test_jobs_in_phases():
-    jobs = [ShiftJob(name, 900.0 * i, constant(3600.0 * (1 + i), 100.0), 1 + i % 2) for i, name in enumerate("abc")]
-    owner, data = phase_workload(jobs, 3)
-    signal = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
-    from batwatt.model.machines import machines_platform
-    from batwatt.protocol.workload4 import parse_workload
-
-    platform, workload = machines_platform(owner), parse_workload(data, "w0", "test")
-    one = bw.simulate(platform, workload, "adaptive", carbon=signal)
-    same(one, bw.simulate(platform, workload, "carbon", carbon=signal))
-
-
-def test_where_carbon_counts():
-    signal = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
-    one = bw.simulate(
-        MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal, options={"objective": "carbon", "wait_h": [8]}
-    )
-    same(one, bw.simulate(MACHINES, JOBS, "carbon", capacity=CAPACITY, carbon=signal, options={"wait_h": [8]}))
-    # the end of a window, past which carbon goes
-    ending = {"objective": "carbon", "wait_h": [8], "until_s": 1000.0}
-    same(one, bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal, options=ending))
-    # it is measured only, by default
-    jobs = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal)
-    assert one.metrics["carbon_g"] < jobs.metrics["carbon_g"]
-    with pytest.raises(InputError, match="option 'objective': needs a signal"):
-        bw.simulate(MACHINES, JOBS, "adaptive", options={"objective": "carbon"})
-
-
-def test_parts_in_place_of_ours():
-    one = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, options={"parts": {"order": "fcfs"}})
-    same(one, bw.simulate(MACHINES, JOBS, "varcap", capacity=CAPACITY, options=VARCAP | {"order": "fcfs"}))
-    with pytest.raises(InputError, match="option 'order'"):
-        bw.simulate(MACHINES, JOBS, "adaptive", options={"parts": {"order": "fcfz"}})
-
-
-def test_without_limits():
-    found = bw.simulate(MACHINES, JOBS, "adaptive")
-    assert found.metrics["jobs_finished"] == 40
 
 
 def test_the_one_that_is_shortest_and_narrowest_first():
@@ -146,17 +123,18 @@ def test_killed_jobs_may_be_lost():
 
 
 @pytest.mark.parametrize(
-    ("options", "line"),
+    ("facts", "options", "line"),
     [
-        ({"recovery_s": 5}, "option 'recovery_s': there are no checkpoints"),
-        ({"objective": "carbon", "shift": "waiting"}, "is for schedulers that do not shift jobs themselves"),
-        ({"objective": "carbon", "wait_h": [-1]}, r"option 'wait_h': -1 is not a list as \[6.0, 24.0\]"),
-        ({"objective": "carbon", "checkpoint_s": 5}, "option 'checkpoint_s': the core 'carbon', .* has no use for it"),
-        ({"wait_h": [6]}, "option 'wait_h': the core 'varcap', .* has no use for it"),
-        ({"objective": "carbon", "signal": "x.csv"}, "option 'signal': is given next to carbon or price"),
+        ({}, {"objective": "carbon"}, "option 'objective': needs a signal"),
+        ({}, {"parts": {"order": "fcfz"}}, "option 'order'"),
+        ({}, {"recovery_s": 5}, "option 'recovery_s': there are no checkpoints"),
+        ({}, {"wait_h": [6]}, "option 'wait_h': the core 'varcap', .* has no use for it"),
+        ({"carbon": SIGNAL}, CARBON | {"shift": "waiting"}, "is for schedulers that do not shift jobs themselves"),
+        ({"carbon": SIGNAL}, CARBON | {"wait_h": [-1]}, r"option 'wait_h': -1 is not a list as \[6.0, 24.0\]"),
+        ({"carbon": SIGNAL}, CARBON | {"checkpoint_s": 5}, "'checkpoint_s': the core 'carbon', .* has no use for it"),
+        ({"carbon": SIGNAL}, CARBON | {"signal": "x.csv"}, "option 'signal': is given next to carbon or price"),
     ],
 )
-def test_what_does_not_go_together(options, line):
-    signal = SignalIntegral.regular([400.0, 300.0, 100.0] * 60)
+def test_what_does_not_go_together(facts, options, line):
     with pytest.raises(InputError, match=line):
-        bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=signal, options=options)
+        bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, **facts, options=options)

@@ -22,21 +22,15 @@ MACHINES, CORES = 4, 3
 SAVED = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
 VARCAP = {"long_s": 130.0, "longest_s": 300.0, "machine_memory": 8.0}
 PREEMPTIVE = {"termination": "least-loss", "order": "smith", "backfilling": "easy", "victim": SAVED}
-STRATEGIES = ("first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap")
 CASES = {
     "powercap-hfld": ("powercap", {"order": "slowdown", "backfilling": "easy", "response": "hfld"}),
-    "powercap-idfs": ("powercap", {"order": "asc", "response": "idfs", "victim": "resubmit"}),
-    "powercap-iasb": ("powercap", {"order": "fcfs", "backfilling": "easy", "response": "iasb"}),
-    **{f"riskaware-{name}": ("riskaware", {"strategy": name}) for name in STRATEGIES},
+    "riskaware-first-fit-unaware": ("riskaware", {"strategy": "first-fit-unaware"}),
     "riskaware-window": ("riskaware", {"strategy": "target-asap"}),
-    **{f"varcap-{name}": ("varcap", VARCAP | {"mapping": name})
-       for name in ("base", "migration", "jobsize-order", "twomode")},
+    "varcap-migration": ("varcap", VARCAP | {"mapping": "migration"}),
     "varcap-longshort": ("varcap", VARCAP | {"mapping": "longshort", "stable": 1}),
     "varcap-preemption": ("varcap", PREEMPTIVE | {"preemption": "slowdown"}),
-    "checkpoint-dp": ("checkpoint", {"switch": False}),
-    "checkpoint-subset-sum": ("checkpoint", {"switch": False, "method": "subset-sum"}),
     "checkpoint-expected": ("checkpoint", {"switch": False, "min_yield": 0.5, "prepare": "expected"}),
-}  # fmt: skip
+}
 """Half of the jobs are long, and no machine is always there, but longshort thinks that one is."""
 SMALL = Path(__file__).resolve().parents[2] / "platforms" / "small.xml"
 ENVELOPE = "time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n"

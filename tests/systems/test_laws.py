@@ -194,6 +194,10 @@ def over_cases(name: str, count: int, check: Callable[[Case], None]) -> None:
     examples(count, suppress_health_check=[HealthCheck.too_slow])(given(SYSTEMS[name].cases)(check))()
 
 
+KILLING: set[str] = set()
+"""Systems of which `test_laws` has seen a kill."""
+
+
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_laws(name):
     """All laws of the system hold."""
@@ -201,6 +205,8 @@ def test_laws(name):
 
     def check(case: Case) -> None:
         run = case.run()
+        if any(attempt.state == KILLED for attempt in run.ran):
+            KILLING.add(name)
         for law in system.laws:
             law(run)
 
@@ -215,6 +221,8 @@ def some_run_is_killed(case: Case) -> bool:
 @pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.kills])
 def test_some_run_is_killed(name):
     """The laws see kills: among as many cases as it takes, up to 1000, there is one with a kill."""
+    if name in KILLING:
+        return
     of_kills = settings(max_examples=1000, phases=[Phase.generate], database=None, deadline=None)
     find(SYSTEMS[name].cases, some_run_is_killed, settings=of_kills)
 

@@ -141,13 +141,6 @@ def test_a_real_swf_on_its_machine(hosts: str):
 
 
 @needs_sites
-def test_a_real_swf_without_waits(caplog):
-    found = replay(SITES / "jobs" / "NASA-iPSC-1993-3.1-cln-first3500.swf", bw.Platform.machines(128))
-    assert len(found) == 3471
-    assert "0 of 0 recorded starts to the second; 3471 without a record started at their submission" in caplog.text
-
-
-@needs_sites
 def test_a_real_dump():
     folder = SITES / "sacct"
     fields = (folder / "xdmod-header.txt").read_text().strip().split("|")

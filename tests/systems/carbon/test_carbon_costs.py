@@ -21,48 +21,25 @@ def eager(arrival_s: float, begin_s: float, length_s: float, cpus: int) -> Reque
     return Request(arrival_s, begin_s, length_s, cpus, conserving=True)
 
 
-def test_jobs_start_as_soon_as_the_reserved_cpus_suffice():
-    requests = [
-        eager(0, 10, 5, 2),
-        # nothing is free until 5 s
-        eager(1, 3, 4, 1),
-        eager(2, 20, 1, 2),
-        # after the one before it
-        eager(2, 20, 3, 1),
-    ]
-    assert assign(requests, 2) == [
-        Given(0, "reserved"),
-        Given(3, "on-demand"),
-        Given(5, "reserved"),
-        Given(6, "reserved"),
-    ]
-
-
-def test_a_wide_job_does_not_hold_up_a_narrow_one():
-    requests = [eager(0, 50, 10, 1), eager(1, 50, 5, 2), eager(2, 50, 3, 1), eager(3, 50, 8, 1)]
-    assert assign(requests, 2) == [
-        Given(0, "reserved"),
-        Given(13, "reserved"),
-        Given(2, "reserved"),
-        Given(5, "reserved"),
-    ]
-
-
-def test_who_arrived_first_is_asked_first():
-    # both want the two cpus at 6 s: one is due then, the other has been waiting since 1 s
-    requests = [Request(5, 6, 2, 2), eager(1, 20, 1, 2), Request(0, 0, 6, 1)]
-    assert assign(requests, 2) == [Given(6, "on-demand"), Given(6, "reserved"), Given(0, "reserved")]
-
-
-def test_spot_takes_no_reserved_cpus():
-    assert assign([Request(0, 4, 1, 1, conserving=True, spot=True), Request(0, 4, 1, 1)], 1) == [
-        Given(4, "spot"),
-        Given(4, "reserved"),
-    ]
-
-
-def test_without_reserved_cpus_all_start_when_due():
-    assert assign([eager(0, 7, 1, 1)], 0) == [Given(7, "on-demand")]
+@pytest.mark.parametrize(
+    ("reserved", "requests", "given"),
+    [
+        # as soon as the reserved cpus suffice: nothing is free until 5 s, and the last comes after the one before it
+        (2, [eager(0, 10, 5, 2), eager(1, 3, 4, 1), eager(2, 20, 1, 2), eager(2, 20, 3, 1)],
+         "0 reserved, 3 on-demand, 5 reserved, 6 reserved"),
+        # a wide job does not hold up a narrow one
+        (2, [eager(0, 50, 10, 1), eager(1, 50, 5, 2), eager(2, 50, 3, 1), eager(3, 50, 8, 1)],
+         "0 reserved, 13 reserved, 2 reserved, 5 reserved"),
+        # both want the two cpus at 6 s: one is due then, the other has been waiting since 1 s, and is asked first
+        (2, [Request(5, 6, 2, 2), eager(1, 20, 1, 2), Request(0, 0, 6, 1)], "6 on-demand, 6 reserved, 0 reserved"),
+        # spot takes no reserved cpus
+        (1, [Request(0, 4, 1, 1, conserving=True, spot=True), Request(0, 4, 1, 1)], "4 spot, 4 reserved"),
+        # without reserved cpus all start when due
+        (0, [eager(0, 7, 1, 1)], "7 on-demand"),
+    ],
+)  # fmt: skip
+def test_who_gets_reserved_machines(reserved, requests, given):
+    assert ", ".join(f"{each.begin_s:g} {each.machine}" for each in assign(requests, reserved)) == given
 
 
 REQUESTS = st.builds(

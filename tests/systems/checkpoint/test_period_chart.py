@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.figures import charts as period_chart
 from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
-from batwatt.systems.checkpoint.figures.charts import plot_followed, plot_plan
+from batwatt.systems.checkpoint.figures.charts import plot_plan
 from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
 from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
@@ -151,31 +151,12 @@ def test_same_plan_same_bytes(tmp_path, kind):
     assert first == second and first.startswith(MAGIC[kind])
 
 
-def test_pictures_of_a_course(tmp_path):
-    sequence = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
-    first = plot_followed(follow(sequence), tmp_path / "a.svg").read_bytes()
-    assert first == plot_followed(follow(sequence), tmp_path / "b.svg").read_bytes()
-    assert first != plot_followed(follow(sequence, method="subset-sum"), tmp_path / "c.svg").read_bytes()
-
-
-def test_a_plan_in_which_nothing_runs(tmp_path):
-    found = plan(Instance(5.0, 4, JOBS[2:]))
-    assert found.goodput == 0.0 and plot_plan(found, tmp_path / "x.png").stat().st_size > 1000
-
-
 def test_the_colours_say_what_there_is(tmp_path):
     """Red is in the picture if and only if there is a checkpoint."""
     quiet = plot_plan(plan(Instance(100.0, 8, JOBS[:2])), tmp_path / "q.svg").read_text()
     busy = plot_plan(plan(Instance(100.0, 5, (JOBS[0], JOBS[2]))), tmp_path / "b.svg").read_text()
     red = period_chart.COLOURS["checkpoint"]
     assert red not in quiet and red in busy
-
-
-def test_thousands_of_boxes_are_an_image(tmp_path):
-    stretches = [Stretch(float(n), n + 1.0, 60 + n % 3) for n in range(60)]
-    rows = [work(f"j{job}", 1, float(n), n + 0.9) for n in range(60) for job in range(60)]
-    path = period_chart.plot_periods(stretches, rows, tmp_path / "x.svg", "")
-    assert path.stat().st_size < 5e6
 
 
 def test_refused(tmp_path):

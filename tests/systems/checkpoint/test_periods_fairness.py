@@ -76,13 +76,6 @@ def test_due_jobs_work(history, quarters):
     assert plain_periods.total(instance, works_of(chosen)) == work
 
 
-@examples(300)
-@given(histories())
-def test_no_target_is_pure_goodput(history):
-    instance, past = history
-    assert fair(instance, pasts(past), 0.0) == plan(instance)
-
-
 def stopped(name: str, processors: int, recovery_s: float = 0.0) -> PeriodJob:
     return PeriodJob(name, processors, 1.0, recovery_s, "stopped")
 

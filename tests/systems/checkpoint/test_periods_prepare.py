@@ -101,17 +101,6 @@ def test_all_is_what_subset_sum_asks_for(change):
     assert found.cost_processor_s == plain.cost(found.ids)
 
 
-@examples(200)
-@given(changes(), covers)
-def test_what_is_not_saved_fits_whatever_comes(change, cover):
-    plain, platform = change
-    for objective in ("cheapest", "worst", "expected", "all"):
-        found = prepared(plain, objective=objective, cover=cover, platform=platform)
-        at_risk = sum(job.processors for job in plain.running if job.id not in found.ids)
-        # fewer than 0 are no processors
-        assert at_risk <= max(plain.before - plain.k, 0)
-
-
 def running(name: str, processors: int, checkpoint_s: float, recovery_s: float = 0.0) -> PeriodJob:
     return PeriodJob(name, processors, checkpoint_s, recovery_s, "running")
 

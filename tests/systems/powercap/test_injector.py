@@ -39,25 +39,6 @@ def test_file_steps():
     ]  # fmt: skip
 
 
-def test_event_steps_go_on_after_the_last_event():
-    injector = EventInjector()
-    assert not injector.due(0.0)
-    injector.take({"type": "something else"}, 0.0)
-    assert not injector.due(0.0)
-    injector.take({"type": "power_envelope", "power_w": 10}, 0.0)
-    assert injector.due(0.0)
-    assert injector.cap_w == 10
-    injector.take({"type": "power_envelope", "power_w": 20}, 120.0)
-    assert injector.due(120.0)
-    assert injector.next_call_s() is None
-    injector.no_more()
-    assert injector.over
-    assert injector.next_call_s() == 240.0
-    assert not injector.due(200.0)
-    assert injector.due(240.0)
-    assert injector.next_call_s() == 360.0
-
-
 @pytest.mark.parametrize("value", [None, "many", -1, float("nan"), True])
 def test_a_malformed_event_is_one_line(value):
     with pytest.raises(InputError, match="power_w"):
@@ -88,26 +69,6 @@ def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
         "a": ("COMPLETED_SUCCESSFULLY", pytest.approx(10 + 200 / 6)),
         "b": ("COMPLETED_KILLED", 10),
     }
-
-
-def test_events_without_a_cap_ask_for_no_steps():
-    injector = EventInjector()
-    injector.no_more()
-    assert injector.next_call_s() is None
-
-
-def test_an_exact_estimate_of_what_only_a_real_batsim_runs_is_the_walltime():
-    scheduler = EnvelopeScheduler(
-        {"response": "hfld", "platform": machine(1), "envelope": envelope(1), "work_estimate": "exact"}
-    )
-
-    class Communicating:
-        profile, profile_dict = "p", {"type": "parallel_homogeneous", "cpu": 5, "com": 1}
-
-    class Run:
-        job, mask, hosts, walltime_s, estimate_s = Communicating, 1, 1, 30.0, 30.0
-
-    assert scheduler._work_flops(Run) == 300.0
 
 
 def test_options_are_checked_before_anything_runs():

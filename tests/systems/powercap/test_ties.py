@@ -23,24 +23,9 @@ from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.frugal import Frugal
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
-from batwatt.systems.powercap.ties import at_least, merged
 
 ROOT = Path(__file__).resolve().parents[3]
 GRID5000 = ROOT / "platforms" / "grid5000.xml"
-
-
-def test_equal_numbers_become_the_smallest_of_them():
-    assert merged([0.8 - 0.7, 5.0, 0.3 - 0.2]) == [0.3 - 0.2, 5.0, 0.3 - 0.2]
-    assert merged([1.0, 1.0 + 1e-6], noise=1e-5) == [1.0, 1.0]
-    assert merged([1.0, 1.0 + 1e-6]) == [1.0, 1.0 + 1e-6]
-    assert merged([float("inf"), 1.0, float("-inf"), 0.0]) == [float("inf"), 1.0, float("-inf"), 0.0]
-    assert merged([]) == []
-
-
-def test_what_is_equal_is_at_least_as_much():
-    assert at_least(0.1 * 0.7, 0.07)
-    assert at_least(-0.3, -(0.1 + 0.2) + 1e-16)
-    assert not at_least(0.0699, 0.07)
 
 
 def servers(*kinds: list[tuple[float, float]]) -> Platform:

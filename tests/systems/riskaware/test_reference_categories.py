@@ -124,6 +124,8 @@ def test_from_a_csv_and_from_jobs(tmp_path):
         ("length_s,area_core_s\n5,nan\n", "line 2"),
         ("length_s,area_core_s\n5,x\n", "line 2: '5,x'"),
         ("length,area\n5,1\n", "line 1"),
+        ("length_s,area_core_s\n" + "1" * 200_000 + ",2\n", "is not CSV"),
+        ("1" * 200_000, "line 1: has 1 fields"),
         ("1 0 0 4\n", "line 1: length must be > 0"),
     ],
 )
@@ -138,16 +140,3 @@ def test_a_reference_that_is_none(tmp_path, text, expected):
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
         read_reference(tmp_path / "none.csv")
-
-
-def test_files_that_are_no_reference(tmp_path):
-    path = tmp_path / "r.csv"
-    for text, said in (
-        ("length_s,area_core_s\n" + "1" * 200_000 + ",2\n", "is not CSV"),
-        ("1" * 200_000, "line 1: has 1 fields"),
-        ("length_s,area_core_s\n5,\n", "line 2: '5,' is not a length and an area"),
-        ("length_s,area_core_s\n", "has no rows"),
-    ):
-        path.write_text(text)
-        with pytest.raises(InputError, match=said):
-            read_reference(path)

@@ -6,10 +6,12 @@ import itertools
 
 import pytest
 from builders import job, workload_of
+from links import Race
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
+from batwatt.engine.events import KillJob, RegisterJob
 from batwatt.errors import InputError
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
@@ -174,6 +176,18 @@ def test_what_is_late_runs_though_its_machine_has_gone(strategy):
     scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
     rows = simulate(engine, scheduler).jobs
     assert {row[ID]: row[STATE] for row in rows} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
+
+
+@pytest.mark.parametrize("strategy", ["first-fit-aware", "target-asap"])
+def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
+    """What only a real Batsim does: the second machine goes at 50 s, and comes back at 90 s."""
+    load = workload_of(job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0), nb_res=2)
+    capacity, links = Series((0.0, 50.0, 90.0), (2.0, 1.0, 2.0)), []
+    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
+    engine = Engine(machines_platform(MachineSpec(2, 1)), [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
+    record = simulate(engine, scheduler, lambda link: links.append(Race(link)) or links[0])
+    assert links[0].asked.count(KillJob) == 1 and RegisterJob not in links[0].asked
+    assert sorted(row[0] for row in record.jobs) == ["a", "b", "c"]
 
 
 # one instance -----------------------------------------------------------------------------------------------------

@@ -90,17 +90,6 @@ def test_fairshare_factors():
     assert used(True) == [0.5, 0.75, 1.0, 0.25]
 
 
-def test_the_user_with_less_usage_goes_first():
-    # u runs from 0 to 600 s; at 600 s v's job passes u's, which was submitted before it
-    rows = [(0, 2, 600, 600), (10, 2, 60, 60), (20, 2, 60, 60)]
-    users = {"user": ["u", "u", "v"]}
-    assert run(2, *rows, fields=users) == {"1": "0@0-1", "2": "660@0-1", "3": "600@0-1"}
-    assert run(2, *rows, fields=users, priority_weight_fairshare=0)["2"] == "600@0-1"
-    # by account they are one
-    groups = {"user": ["u", "u", "v"], "group": "g"}
-    assert run(2, *rows, fields=groups, fairshare_by="account")["2"] == "600@0-1"
-
-
 # backfill -----------------------------------------------------------------------------------------------------------
 
 
@@ -128,63 +117,56 @@ def test_the_window():
     assert plan.place(0b11, 1, 1e6) == (2, 0b01)
 
 
-def test_backfill_delays_no_job_of_higher_priority():
-    # 2 waits for both hosts until 600 s; 3 fits before, 4 would delay it
-    rows = [(0, 1, 500, 600), (10, 2, 60, 60), (20, 1, 500, 540), (25, 1, 500, 1000)]
-    assert run(2, *rows, **QUIET) == {"1": "0@0", "2": "530@0-1", "3": "30@1", "4": "590@0"}
-    # with a short window 2 gets no reservation: 4 starts, too, and 2 waits for it
-    window = run(2, *rows[:2], rows[3], **QUIET, bf_window_s=300)
-    assert window == {"1": "0@0", "2": "530@0-1", "3": "30@1"}
-
-
-def test_passes_are_limited():
-    # jobs 3 to 5 fit beside the reservation of 2, and are of one user
-    rows = [(0, 1, 500, 600), (10, 4, 60, 60), *[(20, 1, 100, 100)] * 3]
-    users = {"user": ["a", "b", "c", "c", "c"]}
-    assert [at for at in run(4, *rows, fields=users, **QUIET).values() if at.startswith("30@")] == [
-        "30@1",
-        "30@2",
-        "30@3",
-    ]
-    two = run(4, *rows, fields=users, **QUIET, bf_max_job_user=1)
-    assert [two[id].partition("@")[0] for id in "345"] == ["30", "60", "90"]
-    # the reservation takes one of the tests
-    assert run(4, *rows, fields=users, **QUIET, bf_max_job_test=2)["4"].startswith("60@")
-
-
-def test_main_scheduling_of_all_jobs():
-    # at an event one job is tested; the others wait for the next multiple of 60 s, as backfill comes once an hour
-    rows = [(10, 1, 500, 600), (10, 1, 500, 600), (60, 1, 500, 600), (70, 1, 500, 600)]
-    starts = run(4, *rows, **QUIET, default_queue_depth=1, bf_interval_s=3600)
-    assert [starts[id].partition("@")[0] for id in "1234"] == ["10", "60", "60", "70"]
-
-
-# partitions ---------------------------------------------------------------------------------------------------------
-
+USERS = [(0, 2, 600, 600), (10, 2, 60, 60), (20, 2, 60, 60)]
+WIDE = [(0, 1, 500, 600), (10, 2, 60, 60), (20, 1, 500, 540), (25, 1, 500, 1000)]
+BESIDE = [(0, 1, 500, 600), (10, 4, 60, 60), *[(20, 1, 100, 100)] * 3]
+ONE_USER = {"user": ["a", "b", "c", "c", "c"]}
+ALL = [(10, 1, 500, 600), (10, 1, 500, 600), (60, 1, 500, 600), (70, 1, 500, 600)]
 PARTS = {
     "long": {"hosts": "0-3"},
     "short": {"hosts": "2-3", "max_time_s": 600, "max_nodes": 1, "priority_tier": 2},
 }
+LIMITS = [(0, 1, 60, 600), (0, 1, 60, 601), (0, 2, 60, 60), (0, 5, 60, 60), (0, 1, 60, math.nan), (0, 1, 60, 60)]
+BLOCKED = [(0, 2, 300, 300), (10, 4, 60, 60), (20, 1, 60, 120)]
+QUEUES = {"queue": ["long", "long", "short"]}
 
 
-def test_limits_of_partitions():
-    rows = [(0, 1, 60, 600), (0, 1, 60, 601), (0, 2, 60, 60), (0, 5, 60, 60), (0, 1, 60, math.nan), (0, 1, 60, 60)]
-    queues = {"queue": ["short", "short", "short", "long", "short", "else"]}
-    assert run(4, *rows, fields=queues, partitions=PARTS) == {
-        "1": "0@2", "2": "over the max_time_s of partition short (PartitionTimeLimit)",
-        "3": "over the max_nodes of partition short (PartitionNodeLimit)", "4": "wider than partition long of 4 hosts",
-        "5": "0@3", "6": "as their partition is not one of the option partitions",
-    }  # fmt: skip
-
-
-def test_a_blocked_partition_keeps_its_hosts():
-    # 2 waits for hosts 0-3: 3 of the other partition gets none of them in the main scheduling, but before 2 by backfill
-    rows = [(0, 2, 300, 300), (10, 4, 60, 60), (20, 1, 60, 120)]
-    queues = {"queue": ["long", "long", "short"]}
-    parts = {name: part | {"priority_tier": 1} for name, part in PARTS.items()}
-    assert run(4, *rows, fields=queues, partitions=parts, **QUIET)["3"] == "30@2"
-    # a higher tier goes first
-    assert run(4, *rows, fields=queues, partitions=PARTS, **QUIET)["3"] == "20@2"
+@pytest.mark.parametrize(
+    ("hosts", "rows", "fields", "options", "expected"),
+    [
+        # u runs from 0 to 600 s; at 600 s v's job passes u's, which was submitted before it; by account they are one
+        (2, USERS, {"user": ["u", "u", "v"]}, {}, {"1": "0@0-1", "2": "660@0-1", "3": "600@0-1"}),
+        (2, USERS, {"user": ["u", "u", "v"]}, {"priority_weight_fairshare": 0}, {"2": "600@0-1"}),
+        (2, USERS, {"user": ["u", "u", "v"], "group": "g"}, {"fairshare_by": "account"}, {"2": "600@0-1"}),
+        # 2 waits for both hosts until 600 s; 3 fits before, 4 would delay it
+        (2, WIDE, {}, QUIET, {"1": "0@0", "2": "530@0-1", "3": "30@1", "4": "590@0"}),
+        # with a short window 2 gets no reservation: 4, here the third, starts, too, and 2 waits for it
+        (2, [*WIDE[:2], WIDE[3]], {}, QUIET | {"bf_window_s": 300}, {"1": "0@0", "2": "530@0-1", "3": "30@1"}),
+        # jobs 3 to 5 fit beside the reservation of 2, and are of one user
+        (4, BESIDE, ONE_USER, QUIET, {"3": "30@1", "4": "30@2", "5": "30@3"}),
+        (4, BESIDE, ONE_USER, QUIET | {"bf_max_job_user": 1}, {"3": "30@", "4": "60@", "5": "90@"}),
+        # the reservation takes one of the tests
+        (4, BESIDE, ONE_USER, QUIET | {"bf_max_job_test": 2}, {"4": "60@"}),
+        # at an event one job is tested; others wait for the next multiple of 60 s, as backfill comes once an hour
+        (4, ALL, {}, QUIET | {"default_queue_depth": 1, "bf_interval_s": 3600},
+         {"1": "10@", "2": "60@", "3": "60@", "4": "70@"}),
+        (4, LIMITS, {"queue": ["short", "short", "short", "long", "short", "else"]}, {"partitions": PARTS},
+         {"1": "0@2", "2": "over the max_time_s of partition short (PartitionTimeLimit)",
+          "3": "over the max_nodes of partition short (PartitionNodeLimit)",
+          "4": "wider than partition long of 4 hosts", "5": "0@3",
+          "6": "as their partition is not one of the option partitions"}),
+        # 2 waits for hosts 0-3: 3 of the other partition gets none of them in the main scheduling, but before 2 by
+        # backfill; a higher tier goes first
+        (4, BLOCKED, QUEUES,
+         QUIET | {"partitions": {name: part | {"priority_tier": 1} for name, part in PARTS.items()}}, {"3": "30@2"}),
+        (4, BLOCKED, QUEUES, QUIET | {"partitions": PARTS}, {"3": "20@2"}),
+    ],
+    ids=["less usage first", "without fairshare", "by account", "backfill", "a short window", "beside",
+         "tests of a user", "all tests", "main scheduling", "limits of partitions", "blocked", "a higher tier"],
+)  # fmt: skip
+def test_starts_by_hand(hosts, rows, fields, options, expected):
+    told = run(hosts, *rows, fields=fields, **options)
+    assert {id: told[id][: len(at)] if at.endswith("@") else told[id] for id, at in expected.items()} == expected
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.workload import WINDOW_OVER
 from batwatt.schedulers.oversubscribed import Oversubscribed
-from batwatt.systems.varcap.oversubscription import Shares, common_level
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
 LAG_S = 1e-3
@@ -176,48 +175,6 @@ def test_the_window_ends():
 
 
 # who gets what ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("surplus", "level"), [(0.0, 1.0), (0.375, 1.125), (0.75, 1.25), (1.0, 1.5), (1.5, 2.0), (1.6, math.inf)]
-)
-def test_common_level(surplus, level):
-    # 2 cores up to 1.25 and 1 core up to 2
-    for order in ([0, 1], [1, 0]):
-        weights, limits = np.array([2.0, 1.0])[order], np.array([1.25, 2.0])[order]
-        assert common_level(weights, limits, surplus) == pytest.approx(level)
-
-
-def test_places_of_jobs_that_have_ended_have_no_part():
-    shares = Shares(ALL_SPEEDS)
-    shares.capacity = 1.0
-    for number in range(3):
-        shares.add(number, 1.0, 4.0, 0.0)
-    shares.share(0.0)
-    for number in range(3):
-        shares.remove(number)
-    shares.share(100.0)
-    assert not shares.improvable and shares.common == shares.nominal
-    shares.add(3, 0.5, 2.0, 200.0)
-    shares.share(300.0)
-    assert shares.behind_s(3, 400.0) == 0.0 and shares.even_s == math.inf and list(shares.others()) == []
-
-
-def test_shares_round_down_and_keep_books():
-    shares = Shares(ALL_SPEEDS)
-    shares.capacity = 5.0
-    for number in range(200):
-        shares.add(number, 0.05, 1.0, 0.0)
-    assert shares.exceeded and shares.demand == pytest.approx(10.0)
-    shares.share(0.0)
-    assert shares.used == pytest.approx(5.0) and not shares.exceeded and shares.improvable
-    assert shares.behind_s(7, 10.0) == pytest.approx(5.0)
-    for number in range(150):
-        shares.remove(number)
-    assert len(shares) == 50 and 3 not in shares and 170 in shares and shares.used == pytest.approx(1.25)
-    shares.capacity = 0.0
-    shares.share(20.0)
-    assert shares.speed(170) == STANDSTILL and not shares.exceeded
 
 
 # laws ---------------------------------------------------------------------------------------------------------------

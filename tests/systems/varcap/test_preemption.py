@@ -119,8 +119,9 @@ def all_weighed(self, fleet, refused):
             yield task, self._waiting[number]
 
 
-@pytest.mark.parametrize("order", ["smith", "wfp", "fcfs", "desc_walltime"])
-@pytest.mark.parametrize("backfilling", ["easy", "first-fit", "none"])
+@pytest.mark.parametrize(
+    ("order", "backfilling"), [("smith", "easy"), ("wfp", "first-fit"), ("fcfs", "none"), ("desc_walltime", "easy")]
+)
 def test_long_queues_are_as_sorting_all_of_them(order, backfilling):
     draw = random.Random(order)
     jobs = [
