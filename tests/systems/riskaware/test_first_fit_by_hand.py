@@ -136,17 +136,12 @@ as published the last room is taken after a change
   0: z 100 1, a 10 4 -> z@0
   5 alive=1 ->
   6 alive=2 -> a@1
-as published what has no room at the begin of the window never starts
+{as published |}what has no room at the begin of the window {never starts|waits}
   # b needs all there is on the emptiest machine: that is only an obstacle to what is released in the window
   2 2
-  0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped 2
+  0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped{ 2|}
   10: d 100 1 ->; dropped
-  50 -> d@0
-what has no room at the begin of the window waits
-  2 2
-  0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped
-  10: d 100 1 ->; dropped
-  50 -> c@0 d@0
+  50 -> {d@0|c@0 d@0}
 """)
 
 
@@ -157,13 +152,7 @@ def test_rules(name):
 
 
 OF_ORDERS = blocks_of("""
-none
-  0: a 10 4 -> a@0
-  1: x 30 2 ->
-  2: y 20 2 ->
-  3: z 5 2 ->
-  10 -> x@0 y@0
-fcfs
+{none|fcfs}
   0: a 10 4 -> a@0
   1: x 30 2 ->
   2: y 20 2 ->

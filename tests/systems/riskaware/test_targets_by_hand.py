@@ -114,15 +114,11 @@ no machine beyond M_use
 no machine below 0
   6 x 1, 10: 0, distance=1
   0: a 10 1, b 10 1 -> a@0 b@1
-ties go to the target
+ties go to the target, {the second|the last} machine
   # three at 50: all machines are free then
-  3 x 1, 50: 0.5, 7: 0.5, distance=2
+  3 x 1, 50: {0.5|1}, 7: {0.5|1}, distance=2
   0: j 50 1, k 50 1, l 50 1
-  1: x 7 1; x 1 50
-ties go to the last machine as a target
-  3 x 1, 50: 1, 7: 1, distance=2
-  0: j 50 1, k 50 1, l 50 1
-  1: x 7 1; x 2 50
+  1: x 7 1; x {1|2} 50
 ties go to the lowest index
   # 90 is on its target, machine 1; the others are free at 50
   3 x 1, 50: 0, 90: 0.5, 7: 0.5, distance=2
@@ -136,33 +132,21 @@ target stretch takes what is within the worst so far
   0: c 10 1; c 0 10; stretch 2
   0: d 20 1; d 1 20; stretch 2
   0: e 40 1; e 0 20; stretch 2
-target stretch takes its target though another is earlier
+{target stretch takes its target though another is earlier|asap wants a start at release}
   # c: (2, 2.1) on (0, 1); d: (3, 2.1). e has machine 0 at once; f is 40 s late there, 2 <= 2.1, while 1 is free
-  2 x 1, 10: 0, 11: 1, 40: 0, distance=1, limit=0.0
+  2 x 1, 10: 0, 11: 1, 40: 0, distance=1, limit={0.0|1.0}
   0: a 10 1, b 11 1, c 10 1, d 10 1; c 0 10; d 1 11; stretch 2.1
-  22: e 40 1, f 40 1, g 11 1; e 0 22; f 0 62; g 1 22
-asap wants a start at release
-  2 x 1, 10: 0, 11: 1, 40: 0, distance=1
-  0: a 10 1, b 11 1, c 10 1, d 10 1
-  22: e 40 1, f 40 1, g 11 1; e 0 22; f 1 22; g 1 62
-a limit of one's own
+  22: e 40 1, f 40 1, g 11 1; e 0 22; f {0 62|1 22}; g 1 {22|62}
+a limit of one's own, {1.5|1.4}
   # 5 s late of 10: stretch 1.5
-  2 x 1, 10: 0, distance=1, limit=1.5
+  2 x 1, 10: 0, distance=1, limit={1.5|1.4}
   0: a 10 1
-  5: b 10 1; b 0 10
-a lower limit of one's own
-  2 x 1, 10: 0, distance=1, limit=1.4
-  0: a 10 1
-  5: b 10 1; b 1 5
-an empty machine is taken whatever the stretch
+  5: b 10 1; b {0 10|1 5}
+an empty machine is {taken whatever the stretch|not taken}
   # released at 3, here at 10: stretch 2 on both 2 and 0, which are empty
-  3 x 1, 50: 0.5, 7: 0.5, distance=1, take_empty=true
+  3 x 1, 50: 0.5, 7: 0.5, distance=1, take_empty={true|false}
   0: a 50 1
-  10: x 7 1 3 -> x@2; stretch 2
-an empty machine is not taken
-  3 x 1, 50: 0.5, 7: 0.5, distance=1, take_empty=false
-  0: a 50 1
-  10: x 7 1 3 -> x@0; stretch 2
+  10: x 7 1 3 -> x@{2|0}; stretch 2
 a machine is empty again when its jobs have ended
   # y: no longer: it has room at once, but so has the other, and both are late; ties go to the target
   2 x 2, 5: 0, 50: 1, 7: 0, distance=1
@@ -194,20 +178,13 @@ M_use does not turn around within an update
 M_use never exceeds what is alive
   adapting 8 x 1, alive=3, usable=1
   0: a 100 1, b 200 1, c 300 1; usable 3
-0.80 itself does not shrink
-  # 5/5 grows to 2; then 8 of 10 stays
+{0.80 itself does not shrink|less than 0.80 shrinks}
+  # 5/5 grows to 2; then 8 of 10 stays, 7 of 10 does not
   adapting 4 x 5, usable=1
-  0: a 300 5, b 200 3; b 1 0; usable 2
-less than 0.80 shrinks
-  # 7 of 10
-  adapting 4 x 5, usable=1
-  0: a 300 5, b 200 2; b 1 0; usable 1
-0.95 itself does not grow
+  0: a 300 5, b 200 {3|2}; b 1 0; usable {2|1}
+{0.95 itself does not grow|more than 0.95 grows}
   adapting 4 x 20, usable=1
-  0: a 300 19; usable 1
-more than 0.95 grows
-  adapting 4 x 20, usable=1
-  0: a 300 20; usable 2
+  0: a 300 {19|20}; usable {1|2}
 thresholds of one's own
   # 3/4, then 3/8
   adapting 4 x 4, usable=1, low=0.25, high=0.5
@@ -306,83 +283,49 @@ an early end is an update of M_use
   adapting 4 x 1, usable=1
   0: a 300 1, b 300 1; usable 3
   a ends 10; usable 1
-section 4.5: TargetASAP
+section 4.5: {TargetASAP|PackedTargetASAP}
   # 'if three jobs were assigned to machines 0, 1, and 2 by TargetASAP, all three will be assigned to machine 0.'
-  10 x 3, 10: 0.05, 11: 0.15, 12: 0.25, paper=true
-  0: a 10 1, b 11 1, c 12 1 -> a@0 b@1 c@2
-section 4.5: PackedTargetASAP
-  10 x 3, 10: 0.05, 11: 0.15, 12: 0.25, paper=true, pack=5
-  0: a 10 1, b 11 1, c 12 1 -> a@0 b@0 c@0
-asap falls back to its target within the worst stretch, of the paper
-  # c: 3 on its target, 2.8 on machine 1; nothing was worse than 1 so far, so the earlier one. S+ is of jobs that
-  # completed. d leaves machine 0 at 48, e machine 1 at 46: on the target f has (48 + 10 - 29) / 10 = 2.9 > 2.8;
-  # g has (48 + 10 - 30) / 10 = 2.8 there, no more than the worst so far
-  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper=true
-  0: a 20 1, b 18 1, c 10 1 -> a@0 b@1; c 1 18; stretch 1
+  10 x 3, 10: 0.05, 11: 0.15, 12: 0.25, paper=true, pack={1|5}
+  0: a 10 1, b 11 1, c 12 1 -> a@0 {b@1 c@2|b@0 c@0}
+asap falls back to its target within the worst stretch, of the {paper|program}
+  # c: 3 on its target, 2.8 on machine 1; nothing was worse than 1 so far, so the earlier one. Of the paper S+ is of
+  # jobs that completed. d leaves machine 0 at 48, e machine 1 at 46: on the target f has (48 + 10 - 29) / 10 = 2.9 >
+  # 2.8; g has (48 + 10 - 30) / 10 = 2.8 there, no more than the worst so far
+  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper={true|false}
+  0: a 20 1, b 18 1, c 10 1 -> a@0 b@1; c 1 18; stretch {1|2.8}
   28: d 20 1, e 18 1; stretch 2.8
   29: f 10 1; f 1 46
   30: g 10 1; g 0 48
-asap falls back to its target within the worst stretch, of the program
-  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper=false
-  0: a 20 1, b 18 1, c 10 1 -> a@0 b@1; c 1 18; stretch 2.8
-  28: d 20 1, e 18 1; stretch 2.8
-  29: f 10 1; f 1 46
-  30: g 10 1; g 0 48
-asap without f, of the paper
-  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper=true
+asap without f, of the {paper|program}
+  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper={true|false}
   0: a 20 1, b 18 1, c 10 1
   28: d 20 1, e 18 1
-  30: g 10 1; g 0 48
-asap without f, of the program
-  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper=false
-  0: a 20 1, b 18 1, c 10 1
-  28: d 20 1, e 18 1
-  30: g 10 1; g 1 46
-asap takes the nearest machine where it starts at once
+  30: g 10 1; g {0 48|1 46}
+asap takes {the nearest machine where it starts at once|the lowest index of equal starts}
   # x has machine 2 as its target; 2, 3 and 1 are full. Killed 6 s after its release it has a stretch > 1 wherever it
   # starts: now there is room beside d and beside a; machine 3 is nearer, and 0 the lowest index of equal starts
-  5 x 2, 100: 0.1, 101: 0.3, 102: 0.5, 103: 0.7, 5: 0.7, 10: 0.5, distance=2, paper=true
+  5 x 2, 100: 0.1, 101: 0.3, 102: 0.5, 103: 0.7, 5: 0.7, 10: 0.5, distance=2, paper={true|false}
   0: a 100 1, b 101 2, c 102 2, d 103 1, e 5 1, x 10 1 -> a@0 b@1 c@2 d@3 e@3 x@4
-  6 alive=4 -> -x x@3
-asap takes the lowest index of equal starts
-  5 x 2, 100: 0.1, 101: 0.3, 102: 0.5, 103: 0.7, 5: 0.7, 10: 0.5, distance=2, paper=false
-  0: a 100 1, b 101 2, c 102 2, d 103 1, e 5 1, x 10 1 -> a@0 b@1 c@2 d@3 e@3 x@4
-  6 alive=4 -> -x x@0
-target stretch takes the earliest start if its target is beyond the worst
+  6 alive=4 -> -x x@{3|0}
+target stretch takes {the earliest start|the first within the worst} if its target is beyond the worst
   # q: 3.2, 3.4 and 3 on machines 1, 2 and 0. x: 4 on its target, 2.5 on machine 2, which is looked at before machine 0
   # with 2.1; on machine 1 from 30 on y has (30 + 15 - 20) / 15 = 1.7: within the worst
-  3 x 1, 10: 0.1, 11: 0.5, 12: 0.9, 5: 0.5, 5.5: 0.1, 15: 0.5, 7.5: 0.9, distance=1, limit=0.0, paper=true
+  3 x 1, 10: 0.1, 11: 0.5, 12: 0.9, 5: 0.5, 5.5: 0.1, 15: 0.5, 7.5: 0.9, distance=1, limit=0.0, paper={true|false}
   0: a 10 1, b 11 1, c 12 1, q 5 1; q 0 10
   14 -> q@0
-  15: d 5.5 1, e 15 1, f 7.5 1, x 5 1 -> d@0 e@1 f@2; stretch 3; x 0 20.5
+  15: d 5.5 1, e 15 1, f 7.5 1, x 5 1 -> d@0 e@1 f@2; stretch 3; x {0 20.5|2 22.5}
   20: y 15 1; y 1 30
-target stretch takes the first within the worst
-  3 x 1, 10: 0.1, 11: 0.5, 12: 0.9, 5: 0.5, 5.5: 0.1, 15: 0.5, 7.5: 0.9, distance=1, limit=0.0, paper=false
-  0: a 10 1, b 11 1, c 12 1, q 5 1; q 0 10
-  14 -> q@0
-  15: d 5.5 1, e 15 1, f 7.5 1, x 5 1 -> d@0 e@1 f@2; stretch 3; x 2 22.5
-  20: y 15 1; y 1 30
-more machines change nothing unless all are in use
-  # b waits on machine 0, nothing is on machine 1: U = 1/2. The machine that came is one like the others
-  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper=true
+more machines, not all in use: {the plan of the paper stays|the program plans anew}
+  # b waits on machine 0, nothing is on machine 1: U = 1/2, or 1 with b on machine 1. The machine that came is one like
+  # the others
+  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper={true|false}
   0: a 25 1, d 30 1, b 10 1 -> a@0 d@1; b 0 25
   d ends 10
-  12 alive=3 ->; b 0 25; usable 2; alive 0 1 2
-  13 alive=2 -> b@1
-more machines change the plan of the program
-  # U = 1 with b on machine 1
-  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper=false
-  0: a 25 1, d 30 1, b 10 1 -> a@0 d@1; b 0 25
-  d ends 10
-  12 alive=3 -> b@1; b 1 12; usable 3; alive 0 1 2
-  13 alive=2 ->
-more machines take what waits if all are in use, of the paper
+  12 alive=3 -> {; b 0 25; usable 2|b@1; b 1 12; usable 3}; alive 0 1 2
+  13 alive=2 -> {b@1|}
+more machines take what waits if all are in use, of the {paper|program}
   # U = 1 and M_use is 2, all that were alive
-  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper=true
-  0: a 25 1, d 30 1, b 10 1 -> a@0 d@1
-  12 alive=3 -> b@2; usable 3
-more machines take what waits if all are in use, of the program
-  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper=false
+  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper={true|false}
   0: a 25 1, d 30 1, b 10 1 -> a@0 d@1
   12 alive=3 -> b@2; usable 3
 a utilisation of just the threshold is not above it
@@ -393,16 +336,11 @@ a utilisation of just the threshold is not above it
   2 alive=1
   3: b 7 2; b 0 100
   4 alive=2 -> b@1; usable 2
-what has no room at the begin of the window never starts
-  2 x 2, 100: 0.5, distance=1, drop=true
-  0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped 2
+what has no room at the begin of the window {never starts|waits}
+  2 x 2, 100: 0.5, distance=1, drop={true|false}
+  0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped{ 2|}
   10: d 100 1 ->; dropped
-  50 -> d@0
-what has no room at the begin of the window waits
-  2 x 2, 100: 0.5, distance=1, drop=false
-  0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped
-  10: d 100 1 ->; dropped
-  50 -> c@0 d@0
+  50 -> {d@0|c@0 d@0}
 as published the first machine counts as waited for once a job is dropped
   # 3 of 4 cores in use, which is less than 0.80
   2 x 4, 100: 0, always=1, usable=1, low=0.80, high=0.95, drop=true

@@ -54,20 +54,14 @@ the least safe of those without jobs leaves
   machines=3, capacity=3 10:2, termination=order
   a 0 5 1, b 0 100 1, c 20 10 1, d 21 10 1
   -> a 0-5@0, b 0-100@1, c 20-30@0, d 30-40@0
-the victim on a fall by lww
-  # at 100 s: a on machine 0, b and c on 1, d on 2; work 4x100 = 400, 2x70 + 2x40 = 220, 4x60 = 240 core s; so
-  # machine 1, whose jobs find room when d ends
-  machines=3, cores=4, capacity=3 100:2, termination=lww
+the victim on a fall by {lww|lfd|order}
+  # at 100 s: a on machine 0, b and c on 1, d on 2; work 4x100 = 400, 2x70 + 2x40 = 220, 4x60 = 240 core s: machine 1,
+  # whose jobs find room when d ends; done 100/1000 = 0.1, 70/200 + 40/400 = 0.45, 60/300 = 0.2: machine 0, the next
+  # free one is d's; by order machine 2, the next free one is that of b and c
+  machines=3, cores=4, capacity=3 100:2, termination={lww|lfd|order}
   a 0 1000 4, b 30 200 2, d 40 300 4, c 60 400 2
-  -> a 0-1000@0, b 30-100@1x 340-540@2, c 60-100@1x 340-740@2, d 40-340@2
-the victim on a fall by lfd
-  # done 100/1000 = 0.1, 70/200 + 40/400 = 0.45, 60/300 = 0.2: machine 0; the next free one is d's
-  machines=3, cores=4, capacity=3 100:2, termination=lfd
-  -> a 0-100@0x 340-1340@2, b 30-230@1, c 60-460@1, d 40-340@2
-the victim on a fall by order
-  # machine 2; the next free one is that of b and c
-  machines=3, cores=4, capacity=3 100:2, termination=order
-  -> a 0-1000@0, b 30-230@1, c 60-460@1, d 40-100@2x 460-760@1
+  -> a {0-1000@0|0-100@0x 340-1340@2|0-1000@0}, b {30-100@1x 340-540@2|30-230@1|30-230@1}
+  -> c {60-100@1x 340-740@2|60-460@1|60-460@1}, d {40-340@2|40-340@2|40-100@2x 460-760@1}
 lfd goes by the estimate
   # a: 100/400 = 0.25 of its estimate, so d with 0.2 is the victim
   machines=3, cores=4, capacity=3 100:2, termination=lfd
@@ -78,12 +72,9 @@ lww counts cores
   machines=3, cores=2, capacity=3 100:2, termination=lww, nodes=dedicated
   a 0 1000 1, b 1 1000 2, c 10 1000 2
   -> a 0-100@0x 1001-2001@1, b 1-1001@1, c 10-1010@2
-of equal victims by lww it is the least safe
-  machines=3, capacity=3 50:1, termination=lww
+of equal victims by {lww|lfd} it is the least safe
+  machines=3, capacity=3 50:1, termination={lww|lfd}
   a 0 100 1, b 0 100 1, c 0 100 1
-  -> a 0-100@0, b 0-50@1x 100-200@0, c 0-50@2x 200-300@0
-of equal victims by lfd it is the least safe
-  machines=3, capacity=3 50:1, termination=lfd
   -> a 0-100@0, b 0-50@1x 100-200@0, c 0-50@2x 200-300@0
 a wide job frees all its machines
   # lfd: w 0.1, a 90/200, b 80/100. w is killed for machine 1; of its machines 0 stays free
@@ -108,13 +99,10 @@ a killed job starts again at once where there is room
   machines=2, cores=2, capacity=2 50:1, termination=order
   x 0 10 1, a 0 1000 1, b 1 1000 1
   -> x 0-10@0, a 0-1000@0, b 1-50@1x 50-1050@0
-a killed job waits by its submission
-  machines=2, capacity=2 50:1, termination=order, requeue=submission
+a killed job waits {by its submission|at the end}
+  machines=2, capacity=2 50:1, termination=order, requeue={submission|end}
   a 0 100 1, b 1 100 1, c 10 100 1
-  -> a 0-100@0, b 1-50@1x 100-200@0, c 200-300@0
-a killed job waits at the end
-  machines=2, capacity=2 50:1, termination=order, requeue=end
-  -> a 0-100@0, b 1-50@1x 200-300@0, c 100-200@0
+  -> a 0-100@0, b 1-50@1x {1|2}00-{2|3}00@0, c {2|1}00-{3|2}00@0
 greedy: w is passed over until all three machines are free
   machines=3, backfilling=greedy
   a 0 100 1, w 1 50 3, b 2 98 1, c 3 98 1
@@ -184,22 +172,17 @@ longest by the true length
 longest by the walltime
   # b is thought to last 50 s
   machines=1, mapping=jobsize-order, run_times={"name": "walltime", "otherwise_s": 40}
-  a 0 10 1, b 1 20 1 estimate_s=50, c 2 30 1
   -> a 0-10@0, b 10-30@0, c 30-60@0
 longest first is greedy
   # w, the longest, does not fit beside a, and holds nobody
   machines=2, mapping=jobsize-order
   a 0 50 1, w 1 90 2, b 2 60 1
   -> a 0-50@0, w 62-152@0,1, b 2-62@1
-foresight refuses a start that would fail
+foresight {refuses a start that would fail|lets in what is over at the change}
   # one of two machines stays at 100 s, and a needs one: b may start if it is over just then
   machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
-  a 0 150 1, b 0 100.5 1
-  -> a 0-150@0, b 150-250.5@0
-foresight lets in what is over at the change
-  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
-  a 0 150 1, b 0 100 1
-  -> a 0-150@0, b 0-100@1
+  a 0 150 1, b 0 {100.5|100} 1
+  -> a 0-150@0, b {150-250.5@0|0-100@1}
 a job that ends at the change is not in the way
   # a ends at 100 s, when b needs the machine that stays: its own, for a's is idle then and leaves
   machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
@@ -211,27 +194,18 @@ all changes of the window count
   machines=3, capacity=3 100:2 200:1, knowledge=exact, foresight_h=1
   a 0 250 1, b 0 250 1, c 0 150 1, d 0 150 1, e 0 100 1
   -> a 0-250@0, b 250-500@0, c 0-150@1, d 500-650@0, e 0-100@2
-the end of the window still holds a start
-  machines=2, capacity=2 1800:1, knowledge=exact, foresight_h=0.5, termination=order
+{the end of the window holds a start|nobody is held by what lies beyond the window}
+  machines=2, capacity=2 {1800|1800.5}:1, knowledge=exact, foresight_h=0.5, termination=order
   a 0 2000 1, b 0 2000 1
-  -> a 0-2000@0, b 2000-4000@0
-nobody is held by what lies beyond the window
-  machines=2, capacity=2 1800.5:1, knowledge=exact, foresight_h=0.5, termination=order
-  -> a 0-2000@0, b 0-1800.5@1x 2000-4000@0
-all short ones are thought to last 100 s, and end by the change
-  machines=2, capacity=2 100:1, knowledge=class, long_s=100, foresight_h=1
+  -> a 0-2000@0, b {2000-4000@0|0-1800.5@1x 2000-4000@0}
+all short ones are thought to last 100 s, and end {by|after} the change
+  machines=2, capacity=2 {100|99}:1, knowledge=class, long_s=100, foresight_h=1
   a 0 50 1, b 0 50 1
-  -> a 0-50@0, b 0-50@1
-all short ones are thought to last 100 s, and end after the change
-  machines=2, capacity=2 99:1, knowledge=class, long_s=100, foresight_h=1
-  -> a 0-50@0, b 50-100@0
-long ones may last 500 s, and end after the change
-  machines=2, capacity=2 499:1, knowledge=class, long_s=100, longest_s=500, foresight_h=1
+  -> a 0-50@0, b {0-50@1|50-100@0}
+long ones may last 500 s, and end {after|by} the change
+  machines=2, capacity=2 {499|500}:1, knowledge=class, long_s=100, longest_s=500, foresight_h=1
   a 0 150 1, b 0 150 1
-  -> a 0-150@0, b 150-300@0
-long ones may last 500 s, and end by the change
-  machines=2, capacity=2 500:1, knowledge=class, long_s=100, longest_s=500, foresight_h=1
-  -> a 0-150@0, b 0-150@1
+  -> a 0-150@0, b {150-300@0|0-150@1}
 who has outlived his estimate is in nobodys way
   # at 50 s a should have ended at 40 s: it is thought to end at any moment, and b starts; it was not so until 40 s.
   # b, until 130 s by its estimate: at 100 s nobody else is there, 0 + 1 <= 1. c: b is, 1 + 1 > 1
@@ -243,14 +217,10 @@ without run times starts are held down to the least capacity
   machines=3, cores=2, capacity=3 100:1 200:3, knowledge=none, foresight_h=1
   a 0 10 1, b 0 150 1, c 0 200 1, d 0 300 1, e 0 10 2
   -> a 0-10@0, b 0-150@0, c 10-210@0, d 150-450@0, e 200-210@1
-a wide job that ends by the fall starts
+a wide job counts all its machines, if it ends {by|after} the fall
   machines=4, capacity=4 100:3 200:4, knowledge=exact, foresight_h=1
-  w 0 100 4
-  -> w 0-100@0,1,2,3
-a wide job counts all its machines
-  machines=4, capacity=4 100:3 200:4, knowledge=exact, foresight_h=1
-  w 0 101 4
-  -> w 200-301@0,1,2,3
+  w 0 {100|101} 4
+  -> w {0-100|200-301}@0,1,2,3
 a machine to itself may be a stable one
   # machine 1 leaves at 50 s, before a short job that may last 100 s must have ended; machine 0 never does
   machines=2, capacity=2 50:1, mapping=longshort, long_s=100, nodes=dedicated, foresight_h=1
@@ -287,12 +257,9 @@ longshort reserves for each group
   machines=4, mapping=longshort, long_s=100, stable=2, backfilling=easy
   l1 0 200 1, l2 0 200 1, s1 0 50 1, w 1 20 2, s2 2 60 1, s3 3 40 1, l3 4 200 1
   -> s1 0-50@3, w 50-70@2,3, s2 70-130@3, s3 3-43@2, l1 0-200@0, l2 0-200@1, l3 200-400@0
-twomode on a constant capacity is jobsize-order
-  machines=4, mapping=twomode
+{twomode|jobsize-order} on a constant capacity
+  machines=4, mapping={twomode|jobsize-order}
   a 0 10 1, b 0 20 1, c 0 30 1, d 0 40 1, e 0 50 1
-  -> e 0-50@0, d 0-40@1, c 0-30@2, b 0-20@3, a 20-30@3
-jobsize-order on a constant capacity
-  machines=4, mapping=jobsize-order
   -> e 0-50@0, d 0-40@1, c 0-30@2, b 0-20@3, a 20-30@3
 twomode changes its mode
   # 1 to 3 machines: 2 is the threshold. x, on machines 2 and 1, is killed at 50 s; b, since 10 s on 0, ends at 80 s.
