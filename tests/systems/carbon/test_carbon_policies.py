@@ -35,69 +35,59 @@ def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **k
     return [(begin / HOUR, end / HOUR) for begin, end in intervals]
 
 
-def test_immediate_and_latest():
-    assert chosen("immediate", ONE_HOUR, [9.0, 1.0, 1.0], 1.5) == [(0.0, 1.0)]
-    assert chosen("latest", ONE_HOUR, [9.0, 1.0, 1.0], 1.5) == [(1.5, 2.5)]
+TWO_HOURS, THREE_QUARTERS = constant(2 * HOUR, 1.0), constant(2700.0, 1.0)
+HALVES = phases((0.5, 0.0), (0.5, 1000.0))
+FALLING, RISING = phases((1.0, 1000.0), (1.0, 100.0)), phases((1.0, 100.0), (1.0, 1000.0))
+VALLEY, LATE, COMB = [300.0, 100.0, 200.0, 400.0], [300.0, 250.0, 10.0, 900.0], [300.0, 100.0, 300.0, 50.0, 400.0]
+USUAL = {"expected_length_s": 2 * HOUR}
 
 
 @pytest.mark.parametrize(
-    ("pairs", "begin_h"),
+    ("name", "model", "values", "wait_h", "known", "expected"),
     [
+        ("immediate", ONE_HOUR, [9.0, 1.0, 1.0], 1.5, {}, [(0.0, 1.0)]),
+        ("latest", ONE_HOUR, [9.0, 1.0, 1.0], 1.5, {}, [(1.5, 2.5)]),
         # 300 + 10, 100 + 20 and 200 + 40 g for starts at 0, 1 and 2 h
-        (((1.0, 1000.0), (1.0, 100.0)), 1.0),
+        ("oracle", FALLING, VALLEY, 2.0, {}, [(1.0, 3.0)]),
         # 30 + 100, 10 + 200 and 20 + 400 g
-        (((1.0, 100.0), (1.0, 1000.0)), 0.0),
+        ("oracle", RISING, VALLEY, 2.0, {}, [(0.0, 2.0)]),
         # only the second half hour draws anything: in hour 1 if it starts at 0.5 to 1 h
-        (((0.5, 0.0), (0.5, 1000.0)), 0.5),
+        ("oracle", HALVES, VALLEY, 2.0, {}, [(0.5, 1.5)]),
+        # 550 W: 220, 165 and 330 g, so that it starts at 1 h, where the truth is 210 g instead of 130 g at once
+        ("oracle", RISING.averaged(), VALLEY, 2.0, {}, [(1.0, 3.0)]),
+        # from 0.5 h on it may wait 1 h: the signal is 100 from 1 h on; what comes after the start does not matter
+        ("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, {"arrival_s": 1800.0}, [(1.0, 2.0)]),
+        ("oracle", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, {"arrival_s": 1800.0}, [(1.5, 2.5)]),
+        # it may start at the very end of the wait
+        ("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 900.0], 2.0, {}, [(2.0, 3.0)]),
+        ("oracle", ONE_HOUR, LATE, 2.0, {}, [(2.0, 3.0)]),
+        # 2 h from 0, 1 and 2 h: 550, 260, 910
+        ("waiting", ONE_HOUR, LATE, 2.0, USUAL, [(1.0, 2.0)]),
+        # saved per h: (300 - 100) / 2 = 100 at 1 h and (300 - 50) / 3 = 83 at 2 h, where the oracle goes
+        ("cst_oracle", ONE_HOUR, [300.0, 100.0, 50.0], 2.0, {}, [(1.0, 2.0)]),
+        ("oracle", ONE_HOUR, [300.0, 100.0, 50.0], 2.0, {}, [(2.0, 3.0)]),
+        # a wait that saves nothing is not worth it
+        ("cst-oracle", ONE_HOUR, [100.0, 100.0, 100.0], 2.0, {}, [(0.0, 1.0)]),
+        # one hour: 50 / 2 and 290 / 3; two hours: (550 - 260) / 3 and (550 - 910) / 4
+        ("cst-oracle", ONE_HOUR, LATE, 2.0, {}, [(2.0, 3.0)]),
+        ("cst_average", ONE_HOUR, LATE, 2.0, USUAL, [(1.0, 2.0)]),
+        # the cheapest hours, and the earlier of equals
+        ("suspend-resume", TWO_HOURS, [300.0, 100.0, 200.0, 100.0, 50.0], 3.0, {}, [(1.0, 2.0), (4.0, 5.0)]),
+        ("suspend-resume", constant(1.5 * HOUR, 1.0), [300.0, 100.0, 200.0, 100.0, 50.0], 3.5, {},
+         [(1.0, 1.5), (4.0, 5.0)]),
+        # from 600 s: all 300 at once; 1200 s of 300 and 1500 s of 100 half an hour later; all 100 an hour later
+        ("wait-awhile", THREE_QUARTERS, [300.0, 100.0, 100.0], 1.0, {"arrival_s": 600.0}, [(4200 / HOUR, 6900 / HOUR)]),
+        ("wait-awhile", THREE_QUARTERS, [300.0, 100.0, 100.0], 3599 / HOUR, {"arrival_s": 600.0},
+         [(2400 / HOUR, 5100 / HOUR)]),
+        ("wait-awhile", THREE_QUARTERS, [300.0, 100.0, 100.0], 3000 / HOUR, {"arrival_s": 600.0, "slot_s": 1000.0},
+         [(3600 / HOUR, 6300 / HOUR)]),
+        # two of the half hours of hour 3; the third is the first of hour 1
+        ("wait-awhile-interrupting", ONE_HOUR, COMB, 3.0, {}, [(3.0, 3.5), (3.5, 4.0)]),
+        ("wait-awhile-interrupting", constant(1.25 * HOUR, 1.0), COMB, 3.0, {}, [(1.0, 1.5), (3.0, 3.5), (3.5, 4.0)]),
     ],
-)
-def test_oracle_knows_the_power_curve(pairs, begin_h):
-    model = phases(*pairs)
-    assert chosen("oracle", model, [300.0, 100.0, 200.0, 400.0], 2.0) == [(begin_h, begin_h + model.length_s / HOUR)]
-
-
-def test_the_averaged_twin_falls_for_it():
-    # 550 W: 220, 165 and 330 g, so that it starts at 1 h, where the truth is 210 g instead of 130 g at once
-    twin = phases((1.0, 100.0), (1.0, 1000.0)).averaged()
-    assert chosen("oracle", twin, [300.0, 100.0, 200.0, 400.0], 2.0) == [(1.0, 3.0)]
-
-
-def test_lowest_looks_at_the_start_alone():
-    # from 0.5 h on it may wait 1 h: the signal is 100 from 1 h on; what comes after the start does not matter
-    assert chosen("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, arrival_s=1800.0) == [(1.0, 2.0)]
-    assert chosen("oracle", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, arrival_s=1800.0) == [(1.5, 2.5)]
-
-
-def test_lowest_may_start_at_the_very_end_of_the_wait():
-    assert chosen("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 900.0], 2.0) == [(2.0, 3.0)]
-
-
-def test_waiting_takes_the_mean_length():
-    values = [300.0, 250.0, 10.0, 900.0]
-    assert chosen("oracle", ONE_HOUR, values, 2.0) == [(2.0, 3.0)]
-    # 2 h from 0, 1 and 2 h: 550, 260, 910
-    assert chosen("waiting", ONE_HOUR, values, 2.0, expected_length_s=2 * HOUR) == [(1.0, 2.0)]
-
-
-def test_carbon_saved_per_time():
-    # saved per h: (300 - 100) / 2 = 100 at 1 h and (300 - 50) / 3 = 83 at 2 h, where the oracle goes
-    assert chosen("cst_oracle", ONE_HOUR, [300.0, 100.0, 50.0], 2.0) == [(1.0, 2.0)]
-    assert chosen("oracle", ONE_HOUR, [300.0, 100.0, 50.0], 2.0) == [(2.0, 3.0)]
-    # a wait that saves nothing is not worth it
-    assert chosen("cst-oracle", ONE_HOUR, [100.0, 100.0, 100.0], 2.0) == [(0.0, 1.0)]
-
-
-def test_carbon_saved_per_time_of_a_usual_job():
-    values = [300.0, 250.0, 10.0, 900.0]
-    # one hour: 50 / 2 and 290 / 3; two hours: (550 - 260) / 3 and (550 - 910) / 4
-    assert chosen("cst-oracle", ONE_HOUR, values, 2.0) == [(2.0, 3.0)]
-    assert chosen("cst_average", ONE_HOUR, values, 2.0, expected_length_s=2 * HOUR) == [(1.0, 2.0)]
-
-
-def test_suspend_resume_takes_the_cheapest_hours_and_the_earlier_of_equals():
-    values = [300.0, 100.0, 200.0, 100.0, 50.0]
-    assert chosen("suspend-resume", constant(2 * HOUR, 1.0), values, 3.0) == [(1.0, 2.0), (4.0, 5.0)]
-    assert chosen("suspend-resume", constant(1.5 * HOUR, 1.0), values, 3.5) == [(1.0, 1.5), (4.0, 5.0)]
+)  # fmt: skip
+def test_choices_by_hand(name, model, values, wait_h, known, expected):
+    assert chosen(name, model, values, wait_h, **known) == expected
 
 
 DAY = [300.0, 100.0, 200.0, 100.0] + [150.0] * 6 + [500.0] * 14
@@ -119,25 +109,6 @@ def test_suspend_resume_below_the_quantile(length_h, wait_h, expected):
     job = ShiftJob("a", 0.0, constant(length_h * HOUR, 1.0))
     done = carry_out(job, [(begin * HOUR, end * HOUR) for begin, end in found])
     assert [(segment.begin_s / HOUR, segment.end_s / HOUR) for segment in done.segments] == expected
-
-
-def test_wait_awhile_starts_after_whole_half_hours():
-    three_quarters = constant(2700.0, 1.0)
-    # from 600 s: all 300 at once; 1200 s of 300 and 1500 s of 100 half an hour later; all 100 an hour later
-    found = chosen("wait-awhile", three_quarters, [300.0, 100.0, 100.0], 1.0, arrival_s=600.0)
-    assert found == [(4200 / HOUR, 6900 / HOUR)]
-    found = chosen("wait-awhile", three_quarters, [300.0, 100.0, 100.0], 3599 / HOUR, arrival_s=600.0)
-    assert found == [(2400 / HOUR, 5100 / HOUR)]
-    found = chosen("wait-awhile", three_quarters, [300.0, 100.0, 100.0], 3000 / HOUR, arrival_s=600.0, slot_s=1000.0)
-    assert found == [(3600 / HOUR, 6300 / HOUR)]
-
-
-def test_wait_awhile_interrupting_takes_whole_half_hours():
-    values = [300.0, 100.0, 300.0, 50.0, 400.0]
-    # two of the half hours of hour 3; the third is the first of hour 1
-    assert chosen("wait-awhile-interrupting", ONE_HOUR, values, 3.0) == [(3.0, 3.5), (3.5, 4.0)]
-    found = chosen("wait-awhile-interrupting", constant(1.25 * HOUR, 1.0), values, 3.0)
-    assert found == [(1.0, 1.5), (3.0, 3.5), (3.5, 4.0)]
 
 
 def test_phase_aware_counts_start_ups():

@@ -103,33 +103,34 @@ def test_shadow_time_counts_all_runs_that_end_then():
 BLOCKED = (job("a", 0, 1, 90, 100), job("b", 1, 2, 10, 20))
 
 
-def test_first_fit_lets_narrow_jobs_pass_the_head():
-    record = simulated(scheduler(backfilling="first-fit"), machine(2), *BLOCKED, job("c", 2, 1, 200, 300))
-    assert starts(record) == {"a": (0, "0"), "c": (2, "1"), "b": (202, "0-1")}
+# 4 hosts; a holds 2 until 100 s; the head b needs 3 of them; at 100 s one host is to spare, for c but not for d too
+SPARE = [job("a", 0, 2, 100, 100.5), job("b", 1, 3, 10, 20), job("c", 2, 1, 500, 600), job("d", 3, 1, 500, 600)]
+# a runs until 100 s; then long (walltime 1000, waits 99 s: 1.099) and short (walltime 20, waits 10 s: 1.5)
+AGEING = [job("a", 0, 1, 100, 100.5), job("long", 1, 1, 10, 1000), job("short", 90, 1, 10, 20)]
 
 
-def test_easy_backfills_what_ends_by_the_shadow_time():
-    # the head b can start at 100 s (walltime of a); c would end at 302 s, d at 2 + 98 = 100 s
-    record = simulated(scheduler(), machine(2), *BLOCKED, job("c", 2, 1, 200, 300), job("d", 2, 1, 5, 98))
-    assert starts(record) == {"a": (0, "0"), "d": (2, "1"), "b": (90, "0-1"), "c": (100, "0")}
-
-
-def test_easy_refuses_what_ends_a_second_after_the_shadow_time():
-    record = simulated(scheduler(), machine(2), *BLOCKED, job("d", 2, 1, 5, 99))
-    assert starts(record)["d"] == (100, "0")
-
-
-def test_easy_lets_long_jobs_use_hosts_that_the_head_will_not_need():
-    # 4 hosts; a holds 2 until 100 s; the head b needs 3 of them; at 100 s one host is to spare, for c but not for d too
-    jobs = (job("a", 0, 2, 100, 100.5), job("b", 1, 3, 10, 20), job("c", 2, 1, 500, 600), job("d", 3, 1, 500, 600))
-    record = simulated(scheduler(), machine(4), *jobs)
-    assert starts(record) == {"a": (0, "0-1"), "c": (2, "2"), "b": (100, "0-1 3"), "d": (110, "0")}
-
-
-def test_easy_without_walltimes_reserves_nothing_and_delays_nobody():
-    record = simulated(scheduler(), machine(2), job("a", 0, 1, 90), job("b", 1, 2, 10), job("c", 2, 1, 5))
-    # no walltime: the head's shadow time is infinite, so everything may pass it
-    assert starts(record) == {"a": (0, "0"), "c": (2, "1"), "b": (90, "0-1")}
+@pytest.mark.parametrize(
+    ("parts", "hosts", "jobs", "expected"),
+    [
+        (("fcfs", "first-fit"), 2, [*BLOCKED, job("c", 2, 1, 200, 300)],
+         {"a": (0, "0"), "c": (2, "1"), "b": (202, "0-1")}),
+        # the head b can start at 100 s (walltime of a); c would end at 302 s, d at 2 + 98 = 100 s
+        (("fcfs", "easy"), 2, [*BLOCKED, job("c", 2, 1, 200, 300), job("d", 2, 1, 5, 98)],
+         {"a": (0, "0"), "d": (2, "1"), "b": (90, "0-1"), "c": (100, "0")}),
+        (("fcfs", "easy"), 2, [*BLOCKED, job("d", 2, 1, 5, 99)], {"d": (100, "0")}),
+        (("fcfs", "easy"), 4, SPARE, {"a": (0, "0-1"), "c": (2, "2"), "b": (100, "0-1 3"), "d": (110, "0")}),
+        # no walltime: the head's shadow time is infinite, so everything may pass it
+        (("fcfs", "easy"), 2, [job("a", 0, 1, 90), job("b", 1, 2, 10), job("c", 2, 1, 5)],
+         {"a": (0, "0"), "c": (2, "1"), "b": (90, "0-1")}),
+        (("slowdown", "easy"), 1, AGEING, {"short": (100, "0")}),
+        (("fcfs", "easy"), 1, AGEING, {"short": (110, "0")}),
+    ],
+    ids=["narrow jobs pass the head", "by the shadow time", "a second after the shadow time", "hosts to spare",
+         "without walltimes", "an order that changes with time", "an order that does not"],
+)  # fmt: skip
+def test_schedules_by_hand(parts, hosts, jobs, expected):
+    told = starts(simulated(scheduler(*parts), machine(hosts), *jobs))
+    assert {name: told[name] for name in expected} == expected
 
 
 def test_a_job_wider_than_the_platform_is_rejected(caplog):
@@ -137,13 +138,6 @@ def test_a_job_wider_than_the_platform_is_rejected(caplog):
     assert record.schedule["nb_jobs_rejected"] == 1
     assert starts(record) == {"a": (0, "0-1")}
     assert "1 job can never run, wider than the platform of 2 hosts" in caplog.text
-
-
-def test_slowdown_order_changes_with_time():
-    # a runs until 100 s; then long (walltime 1000, waits 99 s: 1.099) and short (walltime 20, waits 10 s: 1.5)
-    jobs = (job("a", 0, 1, 100, 100.5), job("long", 1, 1, 10, 1000), job("short", 90, 1, 10, 20))
-    assert starts(simulated(scheduler("slowdown"), machine(1), *jobs))["short"] == (100, "0")
-    assert starts(simulated(scheduler("fcfs"), machine(1), *jobs))["short"] == (110, "0")
 
 
 def test_easy_counts_only_the_hosts_that_are_there_when_a_job_ends(tmp_path):

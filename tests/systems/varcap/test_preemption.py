@@ -8,7 +8,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from plain_varcap import PlainJob
-from varcap_talk import play, scheduler
+from varcap_talk import play, rules_of, scheduler
 
 from batwatt.errors import InputError
 from batwatt.scheduling.boxes import Boxes
@@ -16,84 +16,82 @@ from batwatt.systems.varcap.preemption import Preemptions
 
 CORES = 3
 RULE = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
-ONE = {"machines": 1, "cores": 1, "capacity": "1", "termination": "lww", "victim": RULE, "preemption": "slowdown"}
-LONG = "a 0 1000 1"
+ONE = {"machines": 1, "cores": 1, "termination": "lww", "victim": RULE, "preemption": "slowdown"}
+RULES = rules_of("""
+a short job is not kept waiting
+  # b would wait till 1000; a checkpoint takes 20 s, so that a stops at 120 with 100 s saved, recovers for 10 s and does
+  # the other 900
+  machines=1
+  a 0 1000 1, b 100 10 1
+  -> a 0-120@0x 130-1040@0, b 120-130@0
+it must be worth {2|4} times what it costs
+  # b of p s gains (1000 - 120) / p, a loses (p + C + R) / 1000: p (p + 30) < 880,000 / factor
+  preemption={"name": "slowdown", "factor": {2|4}}
+  a 0 1000 1, b 100 {648|454} 1
+  ~> b 120-{768|574}@0
+a second longer is not worth {2|4} times what it costs
+  preemption={"name": "slowdown", "factor": {2|4}}
+  a 0 1000 1, b 100 {649|455} 1
+  ~> a 0-1000@0
+once only
+  preemption={"name": "slowdown", "most": 1}
+  a 0 1000 1, b 100 10 1, c 300 10 1
+  -> a 0-120@0x 130-1040@0, b 120-130@0, c 1040-1050@0
+a run too short for a checkpoint begins again
+  # a saves nothing; what takes no time is announced a second before
+  victim=resubmit
+  a 0 1000 1, b 15 10 1
+  -> a 0-16@0x 26-1026@0, b 16-26@0
+the job that loses least is stopped
+  # a loses 2 x 40 / 1000, c half of that
+  machines=2
+  a 0 1000 1, c 0 2000 1, b 100 10 1
+  -> a 0-1000@0, c 0-120@1x 130-2040@1, b 120-130@1
+as few as will do
+  # x alone would be the cheapest for a machine, but b needs two, which y has
+  machines=3
+  x 0 4000 1, y 0 1000 2, b 100 10 2
+  -> x 0-4000@0, y 0-120@1,2x 130-1040@1,2, b 120-130@1,2
+a core of a machine that is shared is enough
+  # c goes rather than a, which costs twice as much
+  cores=4
+  a 0 1000 3, c 0 2000 1, b 100 10 1
+  -> a 0-1000@0, c 0-120@0x 130-2040@0, b 120-130@0
+memory is needed of both
+  cores=4, machine_memory=8
+  a 0 1000 3 memory=4, c 0 2000 1 memory=4, b 100 10 1 memory=8
+  -> a 0-120@0x 130-1040@0, c 0-120@0x 130-2040@0, b 120-130@0
+nobody is stopped for what another one leaves
+  # b and c both have room on the machines of y, which costs half of x
+  machines=3
+  x 0 500 1, y 0 1000 2, b 100 10 1, c 100 10 1
+  -> x 0-500@0, y 0-120@1,2x 130-1040@1,2, b 120-130@1, c 120-130@2
+a machine that leaves before
+  # a is killed for its machine at 110, so that nobody is left to be stopped at 120
+  capacity=1 110:0 500:1, order=smith
+  a 0 1000 1, b 100 10 1
+  -> a 0-110@0x 510-1430@0, b 500-510@0
+a victim that ends before is left alone
+  machines=1
+  a 0 110 1, b 100 1 1
+  -> a 0-110@0, b 110-111@0
+""")
 
 
-def test_a_short_job_is_not_kept_waiting():
-    # b would wait till 1000; a checkpoint takes 20 s, so that a stops at 120 with 100 s saved, recovers for 10 s and
-    # does the other 900
-    assert scheduler(LONG, "b 100 10 1", **ONE) == {"a": "0-120@0x 130-1040@0", "b": "120-130@0"}
+@pytest.mark.parametrize("name", RULES)
+def test_rules(name):
+    rule = RULES[name]
+    assert rule.played(lambda *jobs, **options: scheduler(*jobs, **ONE | options)) == rule.told
 
 
-@pytest.mark.parametrize("factor,longest", [(2, 648), (4, 454)])
-def test_what_it_must_be_worth(factor, longest):
-    # b of p s gains (1000 - 120) / p, a loses (p + C + R) / 1000: p (p + 30) < 880,000 / factor
-    rule = {"name": "slowdown", "factor": factor}
-    assert scheduler(LONG, f"b 100 {longest} 1", **ONE | {"preemption": rule})["b"].startswith("120-")
-    assert scheduler(LONG, f"b 100 {longest + 1} 1", **ONE | {"preemption": rule})["a"] == "0-1000@0"
-
-
-def test_how_often():
-    rule = {"name": "slowdown", "most": 1}
-    found = scheduler(LONG, "b 100 10 1", "c 300 10 1", **ONE | {"preemption": rule})
-    assert found == {"a": "0-120@0x 130-1040@0", "b": "120-130@0", "c": "1040-1050@0"}
-
-
-def test_a_run_too_short_for_a_checkpoint_begins_again():
-    # a saves nothing; what takes no time is announced a second before
-    found = scheduler(LONG, "b 15 10 1", **ONE | {"victim": "resubmit"})
-    assert found == {"a": "0-16@0x 26-1026@0", "b": "16-26@0"}
-
-
-def test_the_job_that_loses_least_is_stopped():
-    # a loses 2 x 40 / 1000, c half of that
-    found = scheduler(LONG, "c 0 2000 1", "b 100 10 1", **ONE | {"machines": 2, "capacity": "2"})
-    assert found == {"a": "0-1000@0", "c": "0-120@1x 130-2040@1", "b": "120-130@1"}
-
-
-def test_as_few_as_will_do():
-    # x alone would be the cheapest for a machine, but b needs two, which y has
-    found = scheduler("x 0 4000 1", "y 0 1000 2", "b 100 10 2", **ONE | {"machines": 3, "capacity": "3"})
-    assert found == {"x": "0-4000@0", "y": "0-120@1,2x 130-1040@1,2", "b": "120-130@1,2"}
-
-
-def test_on_a_machine_that_is_shared():
-    # a core is enough: c goes rather than a, which costs twice as much
-    found = scheduler("a 0 1000 3", "c 0 2000 1", "b 100 10 1", **ONE | {"cores": 4})
-    assert found == {"a": "0-1000@0", "c": "0-120@0x 130-2040@0", "b": "120-130@0"}
-    # memory is needed of both
-    memory = ("a 0 1000 3 memory=4", "c 0 2000 1 memory=4", "b 100 10 1 memory=8")
-    found = scheduler(*memory, **ONE | {"cores": 4, "machine_memory": 8})
-    assert found == {"a": "0-120@0x 130-1040@0", "c": "0-120@0x 130-2040@0", "b": "120-130@0"}
-
-
-def test_nobody_is_stopped_for_what_another_one_leaves():
-    # b and c both have room on the machines of y, which costs half of x
-    found = scheduler("x 0 500 1", "y 0 1000 2", "b 100 10 1", "c 100 10 1", **ONE | {"machines": 3, "capacity": "3"})
-    assert found == {"x": "0-500@0", "y": "0-120@1,2x 130-1040@1,2", "b": "120-130@1", "c": "120-130@2"}
-
-
-def test_a_machine_that_leaves_before():
-    # a is killed for its machine at 110, so that nobody is left to be stopped at 120
-    found = scheduler(LONG, "b 100 10 1", **ONE | {"capacity": "1 110:0 500:1", "order": "smith"})
-    assert found == {"a": "0-110@0x 510-1430@0", "b": "500-510@0"}
-
-
-def test_a_victim_that_ends_before_is_left_alone():
-    assert scheduler("a 0 110 1", "b 100 1 1", **ONE) == {"a": "0-110@0", "b": "110-111@0"}
-
-
-@pytest.mark.parametrize("more", [{"victim": "lose"}, {"mapping": "migration"}])
-def test_what_does_not_go_together(more):
+@pytest.mark.parametrize(
+    "options",
+    [{"victim": "lose"}, {"mapping": "migration"},
+     *({"preemption": {"name": "slowdown"} | rule} for rule in ({"factor": 0.5}, {"most": -1}, {"most": 1.5}))],
+)  # fmt: skip
+def test_what_is_refused(options):
     with pytest.raises(InputError, match="option 'preemption'"):
-        scheduler(LONG, **ONE | {"termination": "lww"} | more)
-
-
-@pytest.mark.parametrize("rule", [{"factor": 0.5}, {"most": -1}, {"most": 1.5}])
-def test_bad_parameters(rule):
-    with pytest.raises(InputError, match="option 'preemption'"):
-        scheduler(LONG, **ONE | {"preemption": {"name": "slowdown", **rule}})
+        scheduler("a 0 1000 1", **ONE | options)
 
 
 CHOSEN = {"mapping": "base", "termination": "least-loss", "order": "smith", "backfilling": "easy"}
