@@ -34,26 +34,29 @@ def replay(workload: Any, platform: Any = None, **options: Any) -> dict[str, tup
     return {id: (start_s, hosts) for id, start_s, hosts in zip(*(result.jobs[name] for name in columns), strict=True)}
 
 
-def test_recorded_starts(caplog):
-    # 2 starts in the second in which 1 ends, and takes its hosts; 3 has no record
-    workload = log((0, 10, 100, 3), (5, 110, 50, 4), (20, None, 30, 1), (20, 20, 5, 1))
+@pytest.mark.parametrize(
+    ("hosts", "rows", "expected", "said"),
+    [
+        # 2 starts in the second in which 1 ends, and takes its hosts; 3 has no record
+        (5, [(0, 10, 100, 3), (5, 110, 50, 4), (20, None, 30, 1), (20, 20, 5, 1)],
+         {"1": (10, "0-2"), "2": (110, "0-3"), "3": (20, "3"), "4": (20, "4")},
+         "replay: 3 of 3 recorded starts to the second; 1 without a record started at their submission"),
+        # without room 2 waits until 100 s, 3 passes it; 4 waits for a fraction of a second only
+        (4, [(0, 0, 100, 3), (0, 50, 25, 2), (0, 60, 10, 1), (0, 124.5, 5, 4)],
+         {"1": (0, "0-2"), "2": (100, "0-1"), "3": (60, "3"), "4": (125, "0-3")},
+         "replay: 3 of 4 recorded starts to the second; 1 later for want of hosts, by 50.0 s on average, w0!2 by 50 s"),
+        # 2 and 3 wait for the same hosts: the one that was to start first gets them
+        (4, [(0, 0, 100, 4), (0, 60, 10, 4), (0, 50, 10, 4)],
+         {"1": (0, "0-3"), "2": (110, "0-3"), "3": (100, "0-3")}, "1 of 3 recorded starts"),
+        # a start before the submission is at it
+        (4, [(30, 10, 5, 1)], {"1": (30, "0")}, ""),
+    ],
+    ids=["recorded starts", "without room jobs wait", "earlier records first", "a start before the submission"],
+)  # fmt: skip
+def test_starts_by_hand(caplog, hosts, rows, expected, said):
     with caplog.at_level(logging.WARNING):
-        found = replay(workload, bw.Platform.machines(5))
-    assert found == {"1": (10, "0-2"), "2": (110, "0-3"), "3": (20, "3"), "4": (20, "4")}
-    assert [record.getMessage() for record in caplog.records] == [
-        "replay: 3 of 3 recorded starts to the second; 1 without a record started at their submission"
-    ]
-
-
-def test_without_room_jobs_wait(caplog):
-    # on 4 hosts: 2 waits until 100 s, 3 passes it; 4 waits for a fraction of a second only
-    workload = log((0, 0, 100, 3), (0, 50, 25, 2), (0, 60, 10, 1), (0, 124.5, 5, 4))
-    with caplog.at_level(logging.WARNING):
-        found = replay(workload)
-    assert {id: start_s for id, (start_s, _) in found.items()} == {"1": 0, "2": 100, "3": 60, "4": 125}
-    assert [record.getMessage() for record in caplog.records] == [
-        "replay: 3 of 4 recorded starts to the second; 1 later for want of hosts, by 50.0 s on average, w0!2 by 50 s"
-    ]
+        assert replay(log(*rows), bw.Platform.machines(hosts)) == expected
+    assert said in caplog.text
 
 
 def test_strict():
@@ -62,16 +65,6 @@ def test_strict():
         replay(log((0, 0, 100, 3), (0, 50, 25, 2)), strict=True)
     # hosts that are free from that very second on are room
     assert replay(log((0, 0, 100, 3), (0, 100, 25, 4)), strict=True)["2"] == (100, "0-3")
-
-
-def test_earlier_records_first():
-    # both wait for the same hosts: the one that was to start first gets them
-    found = replay(log((0, 0, 100, 4), (0, 60, 10, 4), (0, 50, 10, 4)))
-    assert (found["3"][0], found["2"][0]) == (100, 110)
-
-
-def test_a_start_before_the_submission_is_at_it():
-    assert replay(log((30, 10, 5, 1)))["1"] == (30, "0")
 
 
 def test_packed():

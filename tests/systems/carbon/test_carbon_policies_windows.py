@@ -25,52 +25,43 @@ def wait_h(finish_h: float, constraint: str, clock: str = "UTC", integral: Signa
     return by_constraint(job(1.0, finish_h - 1.0), constraint, integral, clock).wait_s / HOUR
 
 
-@pytest.mark.parametrize(
-    ("finish_h", "expected_h"),
-    [
-        (8.5, 0.5),  # Monday, before 09:00
-        (9.0, 0.0),
-        (12.0, 0.0),
-        (17.0, 0.0),  # not after 17:00
-        (17.25, 15.75),
-        (23.0, 10.0),
-        (4 * DAY + 18.0, 15.0),  # Friday evening: Saturday 09:00
-        (5 * DAY + 8.0, 2 * 24 + 1.0),  # Saturday, even before 09:00: Monday
-        (5 * DAY + 20.0, 37.0),
-        (6 * DAY + 8.0, 25.0),  # Sunday, before 09:00: the next day
-        (6 * DAY + 12.0, 21.0),
-    ],
-)
-def test_next_workday(finish_h, expected_h):
-    assert wait_h(finish_h, "next-workday") == expected_h
-
-
-@pytest.mark.parametrize(
-    ("finish_h", "expected_h"),
-    [
-        (9.0, 0.0),  # Monday 09:00 itself
-        (9.5, 3 * DAY - 0.5),
-        (2 * DAY, DAY + 9.0),
-        (3 * DAY + 8.0, 1.0),  # Thursday, before 09:00
-        (3 * DAY + 10.0, 4 * DAY - 1.0),  # Thursday, after it: Monday
-        (6 * DAY + 23.0, 10.0),
-    ],
-)
-def test_semi_weekly(finish_h, expected_h):
-    assert wait_h(finish_h, "semi_weekly") == expected_h
-
-
-def test_by_the_local_clock():
+# from Saturday 26 October 18:00 UTC (20:00 in Berlin) to Monday 09:00, by then UTC + 1: 38 h
+AUTUMN = SignalIntegral(SIGNAL.edges_s, SIGNAL.values, "2024-10-26T00:00Z")
+CASES = [
+    ("next-workday", "UTC", DATED, {
+        8.5: 0.5,  # Monday, before 09:00
+        9.0: 0.0,
+        12.0: 0.0,
+        17.0: 0.0,  # not after 17:00
+        17.25: 15.75,
+        23.0: 10.0,
+        4 * DAY + 18.0: 15.0,  # Friday evening: Saturday 09:00
+        5 * DAY + 8.0: 2 * 24 + 1.0,  # Saturday, even before 09:00: Monday
+        5 * DAY + 20.0: 37.0,
+        6 * DAY + 8.0: 25.0,  # Sunday, before 09:00: the next day
+        6 * DAY + 12.0: 21.0,
+    }),
+    ("semi_weekly", "UTC", DATED, {
+        9.0: 0.0,  # Monday 09:00 itself
+        9.5: 3 * DAY - 0.5,
+        2 * DAY: DAY + 9.0,
+        3 * DAY + 8.0: 1.0,  # Thursday, before 09:00
+        3 * DAY + 10.0: 4 * DAY - 1.0,  # Thursday, after it: Monday
+        6 * DAY + 23.0: 10.0,
+    }),
     # 07:30 UTC are 09:30 in Berlin in summer
-    assert wait_h(7.5, "next-workday", "Europe/Berlin") == 0.0
-    assert wait_h(15.5, "next-workday", "Europe/Berlin") == 15.5
+    ("next-workday", "Europe/Berlin", DATED, {7.5: 0.0, 15.5: 15.5}),
+    ("next-workday", "Europe/Berlin", AUTUMN, {18.0: 38.0}),
+    ("next-workday", "UTC", AUTUMN, {18.0: 39.0}),
+]  # fmt: skip
 
 
-def test_the_night_in_which_clocks_change():
-    # from Saturday 26 October 18:00 UTC (20:00 in Berlin) to Monday 09:00, by then UTC + 1: 38 h
-    autumn = SignalIntegral(SIGNAL.edges_s, SIGNAL.values, "2024-10-26T00:00Z")
-    assert wait_h(18.0, "next-workday", "Europe/Berlin", autumn) == 38.0
-    assert wait_h(18.0, "next-workday", "UTC", autumn) == 39.0
+@pytest.mark.parametrize(
+    ("constraint", "clock", "integral", "waits_h"), CASES,
+    ids=["workdays", "twice a week", "a local clock", "clocks change", "in UTC"],
+)  # fmt: skip
+def test_waits(constraint, clock, integral, waits_h):
+    assert {finish_h: wait_h(finish_h, constraint, clock, integral) for finish_h in waits_h} == waits_h
 
 
 @pytest.mark.parametrize(

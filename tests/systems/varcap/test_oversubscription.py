@@ -116,54 +116,48 @@ def test_what_is_left_over_is_shared_like_what_is_missing():
     assert {row[ID]: round(row[END], 3) for row in record.jobs} == {"a": 3000, "b": 3129}
 
 
-def test_what_an_end_frees_is_shared_out_with_the_next_interval():
-    # 12 cores wanted of 8, 0.66; the short one ends after 100 / 0.66 s, but the other only speeds up at 300 s
-    told = speeds_in(play(("a 0 100 4", "b 0 1000 8"), "2 1:1", 2, 10), 20)
-    assert told["b"] == [(0, 1), (1, 0.66), (300, 1)]
-    told = speeds_in(play(("a 0 100 4", "b 0 1000 8"), "2 1:1", 2, 10, interval_s=100), 20)
-    assert told["b"] == [(0, 1), (1, 0.66), (200, 1)]
+@pytest.mark.parametrize(
+    ("jobs", "capacity", "options", "expected"),
+    [
+        # 12 cores wanted of 8, 0.66; the short one ends after 100 / 0.66 s, the other speeds up with the next interval
+        ("a 0 100 4, b 0 1000 8", "2 1:1", {}, {"b": [(0, 1), (1, 0.66), (300, 1)]}),
+        ("a 0 100 4, b 0 1000 8", "2 1:1", {"interval_s": 100}, {"b": [(0, 1), (1, 0.66), (200, 1)]}),
+        # a start slows down at once: a ends at 10 + 990 / 0.5 s, b 20 s later, before the next interval
+        ("a 0 1000 8, b 10 1000 8", "1", {}, {"a": [(0, 1), (10, 0.5)], "b": [(10, 0.5)]}),
+        # nobody who needs no more than there is is slowed down
+        ("a 0 100 3, b 50 100 4, c 60 30 2 use=0.5", "2 20:1", {}, {"a": [(0, 1)], "b": [(50, 1)], "c": [(60, 1)]}),
+        # machines run on without any core: jobs stand still, but they start, and nobody is terminated
+        ("a 0 100 4, b 60 100 4 use=0.5", "1 50:0 150:1", {}, {"b": [(60, STANDSTILL), (150, 2.0)]}),
+    ],
+    ids=["an end", "an end, shorter intervals", "a start", "enough", "no core"],
+)  # fmt: skip
+def test_speeds_by_hand(jobs, capacity, options, expected):
+    told = speeds_in(play(jobs.split(", "), capacity, 2, 10, **options), 20)
+    assert {name: told[name] for name in expected} == expected
 
 
-def test_a_start_slows_down_at_once():
-    # a ends at 10 + 990 / 0.5 s, b 20 s later, before the next interval
-    told = speeds_in(play(("a 0 1000 8", "b 10 1000 8"), "1", 2, 10), 20)
-    assert told == {"a": [(0, 1), (10, 0.5)], "b": [(10, 0.5)]}
+@pytest.mark.parametrize(
+    ("jobs", "capacity", "options", "expected"),
+    [
+        # cores that are promised, and memory, are given once
+        ("a 0 100 6 use=0.1, b 1 100 6 use=0.1, c 2 10 4 use=0.1", "1", {}, "a 0-100, b 100-200, c 2-12"),
+        ("a 0 100 1 memory=3 use=0.1, b 1 100 1 memory=2 use=0.1, c 2 10 1 memory=1 use=0.1", "1",
+         {"machine_memory": 4}, "a 0-100, b 100-200, c 2-12"),
+        # on several machines, and never
+        ("a 0 100 15 use=0.1, b 0 9 21", "2", {"machines": 2}, "a 0-100, b rejected"),
+        ("a 0 100 4, b 60 100 4 use=0.5", "1 50:0 150:1", {}, "a 0-200, b 60-200"),
+        # jobs without use have that of the options
+        ("a 0 100 8, b 0 100 2 use=0.5", "1", {"use": 0.5, "oversubscription": 2}, "a 0-100, b 0-100"),
+    ],
+    ids=["cores", "memory", "several machines", "no core", "the use of the options"],
+)  # fmt: skip
+def test_runs_by_hand(jobs, capacity, options, expected):
+    told = runs(*jobs.split(", "), capacity=capacity, **options)
+    assert ", ".join(f"{name} {times}" for name, times in told.items()) == expected
 
 
-def test_nobody_who_needs_no_more_than_there_is_is_slowed_down():
-    record = play(("a 0 100 3", "b 50 100 4", "c 60 30 2 use=0.5"), "2 20:1", 2, 10)
-    assert {row[ID]: row[END] - row[START] for row in record.jobs} == {"a": 100, "b": 100, "c": 30}
-    assert len(record.pstate_changes) == 1  # that all begin in p-state 0
-
-
-def test_first_come_first_served_where_there_is_room():
-    # cores that are promised, and memory, are given once
-    assert runs("a 0 100 6 use=0.1", "b 1 100 6 use=0.1", "c 2 10 4 use=0.1", capacity="1") == {
-        "a": "0-100",
-        "b": "100-200",
-        "c": "2-12",
-    }
-    memory = ("a 0 100 1 memory=3 use=0.1", "b 1 100 1 memory=2 use=0.1", "c 2 10 1 memory=1 use=0.1")
-    assert runs(*memory, capacity="1", machine_memory=4) == {"a": "0-100", "b": "100-200", "c": "2-12"}
-    # on several machines, and never
-    assert runs("a 0 100 15 use=0.1", "b 0 9 21", capacity="2", machines=2) == {"a": "0-100", "b": "rejected"}
-
-
-def test_machines_run_on_whatever_the_capacity_is():
-    """Without any core jobs stand still, but they start, and nobody is terminated."""
-    record = play(("a 0 100 4", "b 60 100 4 use=0.5"), "1 50:0 150:1", 1, 10)
-    assert {row[ID]: (row[START], round(row[END], 3)) for row in record.jobs} == {"a": (0, 200), "b": (60, 200)}
-    assert speeds_in(record, 10)["b"] == [(60, STANDSTILL), (150, 2.0)]
-
-
-def test_jobs_without_use_have_that_of_the_options():
-    assert runs("a 0 100 8", "b 0 100 2 use=0.5", capacity="1", use=0.5, oversubscription=2) == {
-        "a": "0-100",
-        "b": "0-100",
-    }
-    # 8 + 1 cores of 5
-    slowed = runs("a 0 110 8", "b 0 55 2 use=0.5", capacity="1", oversubscription=2)
-    assert slowed["b"] == "0-100"
+def test_8_and_1_of_5_cores():
+    assert runs("a 0 110 8", "b 0 55 2 use=0.5", capacity="1", oversubscription=2)["b"] == "0-100"
 
 
 def test_the_window_ends():

@@ -49,57 +49,40 @@ def test_how_many_jobs_run_at_a_time(check, together):
     assert found == {str(i): 100.0 * (i // together) for i in range(4)}
 
 
-def test_a_reservation_counts_power():
-    rows = [
-        drawing("a", 0, 1, 100, power_w=200.0),  # 100 W above idle
-        drawing("b", 0, 1, 100, power_w=300.0),  # 200 W: from 100 s on
-        drawing("c", 0, 1, 50, power_w=140.0),  # ends before
-        drawing("d", 0, 1, 200, power_w=140.0),  # 40 W: 240 W with "b"
-        drawing("e", 0, 1, 200, power_w=160.0),  # 60 W: 240 W now, but 300 W with "b"
-    ]
-    found = start_times(rows, hosts=5, envelope=envelope(750.0), power_check="mean")
-    assert found == {"a": 0, "b": 100, "c": 0, "d": 0, "e": 200}
-    # without a reservation nobody waits for "b"
-    passed = start_times(rows, hosts=5, envelope=envelope(750.0), power_check="mean", backfilling="first-fit")
-    assert passed == {"a": 0, "b": 200, "c": 0, "d": 0, "e": 0}
-    # without backfilling all wait behind it
-    alone = start_times(rows, hosts=5, envelope=envelope(750.0), power_check="mean", backfilling="none")
-    assert alone == {"a": 0, "b": 100, "c": 100, "d": 150, "e": 200}
+def rows_by(text):
+    """Jobs of `name hosts length power`, all submitted at 0 s."""
+    words = (row.split() for row in text.split(", "))
+    return [drawing(name, 0, int(hosts), float(run), power_w=float(watts)) for name, hosts, run, watts in words]
 
 
-def test_a_reservation_counts_hosts():
-    rows = [
-        drawing("a", 0, 2, 100, power_w=200.0),
-        drawing("head", 0, 4, 100, power_w=400.0),
-        drawing("short", 0, 2, 100, power_w=200.0),
-        drawing("long", 0, 1, 101, power_w=100.0),
-    ]
-    assert start_times(rows, envelope=envelope(9999.0)) == {"a": 0, "head": 100, "short": 0, "long": 200}
+# a draws 100 W above idle, b 200 W from 100 s on; c ends before; d has 40 W: 240 W with b; e has 60 W: 240 W now, but
+# 300 W with b
+POWER = "a 1 100 200, b 1 100 300, c 1 50 140, d 1 200 140, e 1 200 160"
+# a leaves 150 W; x has 100 W, y 80 W and z 70 W
+WIDER = "a 1 100 200, head 6 100 700, x 1 50 200, y 2 50 280, z 2 50 270"
+MEAN = {"power_check": "mean"}
 
 
-def test_a_head_that_no_cap_allows_delays_nobody():
-    rows = [
-        drawing("a", 0, 1, 100, power_w=200.0),
-        drawing("b", 0, 4, 100, power_w=1000.0),
-        drawing("c", 0, 1, 900, power_w=200.0),
-    ]
-    # from 600 s on "b" is allowed, but has the hosts when "c" has ended
-    found = start_times(rows, envelope=envelope(650.0, 650.0, 1000.0), power_check="mean")
-    assert found == {"a": 0, "c": 0, "b": 900}
-
-
-def test_a_knapsack_backfills_the_wider_set():
-    rows = [
-        drawing("a", 0, 1, 100, power_w=200.0),  # leaves 150 W
-        drawing("head", 0, 6, 100, power_w=700.0),
-        drawing("x", 0, 1, 50, power_w=200.0),  # 100 W
-        drawing("y", 0, 2, 50, power_w=280.0),  # 80 W
-        drawing("z", 0, 2, 50, power_w=270.0),  # 70 W
-    ]
-    cap = envelope(850.0)
-    assert start_times(rows, hosts=6, envelope=cap, power_check="mean")["x"] == 0
-    found = start_times(rows, hosts=6, envelope=cap, power_check="knapsack")
-    assert (found["x"], found["y"], found["z"]) == (50, 0, 0)
+@pytest.mark.parametrize(
+    ("jobs", "hosts", "caps", "options", "expected"),
+    [
+        (POWER, 5, (750.0,), MEAN, {"a": 0, "b": 100, "c": 0, "d": 0, "e": 200}),
+        (POWER, 5, (750.0,), MEAN | {"backfilling": "first-fit"}, {"a": 0, "b": 200, "c": 0, "d": 0, "e": 0}),
+        (POWER, 5, (750.0,), MEAN | {"backfilling": "none"}, {"a": 0, "b": 100, "c": 100, "d": 150, "e": 200}),
+        ("a 2 100 200, head 4 100 400, short 2 100 200, long 1 101 100", 4, (9999.0,), {},
+         {"a": 0, "head": 100, "short": 0, "long": 200}),
+        # from 600 s on b is allowed, but has the hosts when c has ended
+        ("a 1 100 200, b 4 100 1000, c 1 900 200", 4, (650.0, 650.0, 1000.0), MEAN, {"a": 0, "c": 0, "b": 900}),
+        (WIDER, 6, (850.0,), MEAN, {"x": 0}),
+        (WIDER, 6, (850.0,), {"power_check": "knapsack"}, {"x": 50, "y": 0, "z": 0}),
+    ],
+    ids=["a reservation counts power", "nobody waits for b without one", "all wait behind b without backfilling",
+         "a reservation counts hosts", "a head that no cap allows delays nobody", "the first that fits",
+         "a knapsack backfills the wider set"],
+)  # fmt: skip
+def test_starts_by_hand(jobs, hosts, caps, options, expected):
+    told = start_times(rows_by(jobs), hosts=hosts, envelope=envelope(*caps), **options)
+    assert {name: told[name] for name in expected} == expected
 
 
 def test_when_the_cap_falls():
