@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.figures import charts as period_chart
 from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
-from batwatt.systems.checkpoint.figures.charts import plot_plan
+from batwatt.systems.checkpoint.figures.charts import plot_followed, plot_plan
 from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
 from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
@@ -149,6 +149,12 @@ def test_same_plan_same_bytes(tmp_path, kind):
     found = plan(Instance(100.0, 8, JOBS))
     first, second = (plot_plan(found, tmp_path / f"{name}.{kind}").read_bytes() for name in "ab")
     assert first == second and first.startswith(MAGIC[kind])
+
+
+def test_pictures_of_a_course(tmp_path):
+    sequence = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
+    first = plot_followed(follow(sequence), tmp_path / "a.svg").read_bytes()
+    assert first != plot_followed(follow(sequence, method="subset-sum"), tmp_path / "c.svg").read_bytes()
 
 
 def test_the_colours_say_what_there_is(tmp_path):

@@ -7,12 +7,14 @@ and > if it was moved.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
-from varcap_talk import plain, rules_of, scheduler
+from varcap_talk import capacity_of, job_of, plain, play, rules_of, scheduler
 
 from batwatt.errors import InputError
+from batwatt.scheduling.registry import names
 
 RULES = rules_of("""
 jobs share the first machine with room
@@ -463,6 +465,36 @@ def test_the_mode_at_the_threshold(low, high, longest):
         assert play_of(
             *jobs, machines=machines, capacity=f"4 100:{machines}", mapping="twomode", low=low, high=high
         ) == told  # fmt: skip
+
+
+# one instance -------------------------------------------------------------------------------------------------------
+
+MANY = [
+    f"{i} {17.5 * i} {60.0 + 31 * (i % 7)} {1 + i % 3 + 4 * (i % 9 == 0)} memory={i % 3}"
+    + " depends_on=2" * (i % 11 == 7)
+    for i in range(40)
+]
+WALK = " ".join(f"{60 * i}:{n}" for i, n in enumerate((4, 3, 4, 2, 1, 3, 2, 4, 0, 3, 2, 4)))[2:]
+
+
+def test_which_schedulers_differ_and_which_depend_on_the_seed():
+    """Half of the jobs are long, no machine is always there, but longshort thinks that one is."""
+    jobs = [job_of(text) for text in MANY]
+    told = {}
+    for mapping in names("mapping"):
+        stable = {"stable": 1} if mapping == "longshort" else {}
+        for rule in names("termination") if mapping != "migration" else ["lww"]:
+            chosen = stable | {"mapping": mapping, "termination": rule, "long_s": 130.0, "longest_s": 300.0}
+            told[mapping, rule], other = (
+                play(jobs, capacity_of(WALK), 4, 3, energy=True, seed=seed, **chosen)[0].jobs for seed in range(2)
+            )
+            assert (told[mapping, rule] != other) == (rule == "random"), (mapping, rule)
+    for rule in ("lww", "lfd", "order"):
+        rows = [runs for (mapping, own), runs in told.items() if own == rule or mapping == "migration"]
+        assert all(one != other for one, other in itertools.combinations(rows, 2)), rule
+    for mapping in ("base", "longshort"):
+        rows = [told[mapping, rule] for rule in ("random", "lww", "lfd", "order")]
+        assert all(one != other for one, other in itertools.combinations(rows, 2)), mapping
 
 
 # what is drawn ------------------------------------------------------------------------------------------------------
