@@ -143,6 +143,7 @@ def signal_file(folder):
         ({"signal": None}, "option 'signal': the scheduler needs it; give a signal"),
         ({"price_weight": 1.0}, "option 'price_weight': there is no price; give the option price"),
         ({"wait_h": [-1.0]}, "option 'wait_h': -1.0 is not a list as"),
+        ({"deadline_h": 9.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
         ({"replan_h": 0.0}, "option 'replan_h'"),
         ({"forecast_error": -0.1}, "option 'forecast_error'"),
         ({"carbon_weight": 0.0}, "carbon_weight and price_weight are both 0"),

@@ -93,7 +93,7 @@ def test_an_interrupt_keeps_the_best_so_far(spec):
 def test_a_cap_that_nobody_can_keep_is_told(spec):
     # four servers that are on at 0 s draw more until they are asleep
     spec.inputs.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
-    result = run_optimum(spec)
+    result = run_optimum(replace(spec, options={"time_limit_s": 2}))
     assert (result.unavoidable, result.metrics["violations"], result.metrics["jobs_finished"]) == (1, 1, 8)
     assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
 
