@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from builders import envelope, job, machine, simulated
 
@@ -39,6 +41,12 @@ def test_file_steps():
     ]  # fmt: skip
 
 
+def test_events_of_other_types_are_no_steps():
+    injector = EventInjector()
+    injector.take({"type": "something else"}, 0.0)
+    assert not injector.due(0.0)
+
+
 @pytest.mark.parametrize("value", [None, "many", -1, float("nan"), True])
 def test_a_malformed_event_is_one_line(value):
     with pytest.raises(InputError, match="power_w"):
@@ -71,6 +79,13 @@ def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
     }
 
 
+def test_an_exact_estimate_of_what_only_a_real_batsim_runs_is_the_walltime():
+    options = {"response": "hfld", "platform": machine(1), "envelope": envelope(1), "work_estimate": "exact"}
+    job = SimpleNamespace(profile="p", profile_dict={"type": "parallel_homogeneous", "cpu": 5, "com": 1})
+    run = SimpleNamespace(job=job, mask=1, hosts=1, walltime_s=30.0, estimate_s=30.0)
+    assert EnvelopeScheduler(options)._work_flops(run) == 300.0
+
+
 def test_options_are_checked_before_anything_runs():
     for options, words in (
         ({"response": "hfdl", "platform": machine(1), "envelope": envelope(1)}, "did you mean 'hfld'"),
@@ -78,6 +93,8 @@ def test_options_are_checked_before_anything_runs():
         ({"response": "hfld"}, "envelope"),
         ({"response": "hfld", "envelope": envelope(1)}, "platform"),
         ({"victim": "retry"}, "victim"),
+        ({"response": "none", "forecast_steps": 1}, "forecast_steps"),
+        ({"response": "frugal", "platform": machine(1), "envelope": "events", "forecast_steps": 1}, "forecast_steps"),
         ({"order": 3}, "order"),
         ({"order": {"name": "fcfs", "colour": 1}}, "fcfs"),
     ):
