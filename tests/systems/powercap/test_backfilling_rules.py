@@ -95,6 +95,7 @@ def test_shadow_time_counts_all_runs_that_end_then():
     for end, hosts in ((50.0, 1), (20.0, 2), (20.0, 1)):
         ends.add(end, hosts, hosts)
     assert ends.shadow(3, 1) == (20.0, 1)  # 1 + 2 + 1 at 20 s, one to spare
+    assert ends.shadow(2, 1) == (20.0, 2)
     assert ends.shadow(5, 1) == (50.0, 0)
     assert ends.shadow(6, 1) == (float("inf"), 0)
 
