@@ -1,1 +1,1 @@
-"""What the schedulers of all systems share."""
+"""Shared parts of the schedulers of all systems."""

@@ -1,8 +1,8 @@
 """Backfillings: which waiting jobs start now when some do not fit (powercap paper, section V-B;
 docs/explanation/varcap.md).
 
-The rule is `blocked`: what a job that does not fit does to those behind it. Where a job runs is the business of node
-selection. A backfilling that places jobs itself, on a cluster of servers that jobs do not share, sees the cluster and
+The rule is `blocked`: the effect of a job that does not fit on those behind it. Node selection chooses the hosts of a
+job. A backfilling that places jobs itself, on a cluster of servers that jobs do not share, sees the cluster and
 its queue and returns starts; it changes nothing. Asleep, switching, draining and unavailable hosts are not free there.
 """
 
@@ -23,11 +23,11 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
     blocked: ClassVar[Literal["pass", "stop", "reserve"] | None] = None
     """A job that does not fit is passed over, stops all behind it, or reserves what those may not delay.
 
-    None: `place` says it, and only on a cluster of servers that jobs do not share.
+    None: `place` decides, and only on a cluster of servers that jobs do not share.
     """
 
     def place(self, cluster: Cluster) -> list[Start]:
-        """The jobs to start now, in order, with disjoint sets of free hosts."""
+        """Return the jobs to start now, in order, with disjoint sets of free hosts."""
         return HostsPass().place(cluster, self.blocked or "stop")
 
 
@@ -43,7 +43,7 @@ class NoBackfilling(Backfilling):
 class FirstFit(Backfilling):
     """First-Fit: walk the queue in order and start every job that fits the free servers.
 
-    None is reserved for, so wide jobs can wait long.
+    Nothing is reserved, so wide jobs can wait long.
     """
 
     time_invariant = True
@@ -66,5 +66,5 @@ class EasyBackfilling(Backfilling):
         self._pass = HostsPass()
 
     def place(self, cluster: Cluster) -> list[Start]:
-        """Heads that fit, then backfilled jobs, in order of the queue."""
+        """Return heads that fit, then backfilled jobs, in order of the queue."""
         return self._pass.place(cluster, self.blocked)

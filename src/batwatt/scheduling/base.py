@@ -1,4 +1,4 @@
-"""What all our schedulers share: checked options, and pybatsim's callbacks that most of them have no use for."""
+"""Base of all our schedulers: checked options, and defaults for callbacks of pybatsim that most of them ignore."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ Settings = TypeVar("Settings", bound=SchedulerOptions)
 
 
 class Scheduler(BatsimScheduler, Generic[Settings]):
-    """A pybatsim scheduler with checked options; `Options` says which. Its dealings about jobs are in `lifecycle`."""
+    """A pybatsim scheduler with checked options, those of `Options`; `lifecycle` tracks its jobs."""
 
     Options: ClassVar[type[SchedulerOptions]] = SchedulerOptions
     bs: Any
-    """What it talks to Batsim by."""
+    """Interface to Batsim."""
     needs_exact_times: ClassVar[bool] = False
-    """Whether its plans fail if a job takes longer, or less, than they have it."""
+    """True if plans fail where a job takes longer, or less, than planned."""
     needs_speeds: ClassVar[bool] = False
-    """Whether it changes how fast jobs run: then delays become flops, and cores have several speeds."""
+    """True if the scheduler changes speeds of jobs: then delays become flops, and cores have several speeds."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(dict(options or {}))
@@ -45,33 +45,33 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
             raise InputError("option 'run_times'", problem, "choose exact, or another scheduler")
         self.lifecycle: JobLifecycle = JobLifecycle()
         self.told_delays = False
-        """Whether delays that do not slow down were told before the run."""
+        """True if delays that do not slow down were reported before the run."""
         self.transitions = Transitions(self.platform, getattr(self.settings, "transition_limit_s", None))
         self._told = 0
-        """The hosts whose failure was logged."""
+        """Mask of the hosts whose failure was logged."""
 
     @property
     def needs_dynamic_jobs(self) -> bool:
-        """Whether Batsim must be started with dynamic jobs and profile reuse."""
+        """True if Batsim must be started with dynamic jobs and profile reuse."""
         return False
 
     @classmethod
     def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
-        """Whether it knows the length of flops only on hosts that are alike."""
+        """Return whether the scheduler knows the length of flops only on hosts that are alike."""
         return False
 
     @property
     def changes_speeds(self) -> bool:
-        """Whether it changes the p-states of hosts with jobs, so that work slows down, and delays do not."""
+        """True if the scheduler changes the p-states of hosts with jobs, so that work slows down, and delays do not."""
         return self.needs_speeds
 
     @property
     def needs_energy(self) -> bool:
-        """Whether it changes p-states of hosts, which Batsim does with energy accounting only."""
+        """True if the scheduler changes p-states of hosts, which Batsim does with energy accounting only."""
         return self.needs_speeds
 
     def onSimulationBegins(self) -> None:
-        """Check that Batsim runs the platform that the options name, and can do what is needed."""
+        """Check that Batsim runs the platform that the options name, and supports the needs of the scheduler."""
         self.lifecycle.begin(self.bs, self.needs_dynamic_jobs)
         self.check_platform([host["name"] for host in self.hosts_described])
 
@@ -81,7 +81,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         return [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
 
     def check_platform(self, theirs: Sequence[str]) -> None:
-        """InputError if the hosts that Batsim runs, by name, are not those of the platform that the options name."""
+        """Raise InputError if the hosts that Batsim runs are not, by name, those of the platform of the options."""
         platform = self.platform
         if platform is not None and [host.name for host in platform.hosts] != theirs:
             problem = f"is not the platform that Batsim runs ({len(theirs)} hosts, the first is {theirs[0]!r})"
@@ -90,9 +90,9 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     # hosts out of service -----------------------------------------------------------------------------------------
 
     def update_hosts(self, now_s: float) -> bool:
-        """Take hosts out of service past the limit of their transition; whether there is something to decide.
+        """Take hosts out of service past the limit of their transition; return whether there is something to decide.
 
-        There is not if the message only has calls for limits, and no host is past its own.
+        There is nothing if the message only has calls for limits, and no host is past its own.
         """
         failed = self.transitions.expire(now_s)
         if failed:
@@ -108,7 +108,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     @property
     def hosts_may_return(self) -> bool:
-        """Whether hosts switch within their limits, or events may bring hosts back."""
+        """True if hosts switch within their limits, or events may bring hosts back."""
         away = self.transitions.away and not self.bs.no_more_external_events
         return bool(self.transitions.pending or away)
 
@@ -116,17 +116,17 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         """Follow a change of the hosts out of service."""
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state."""
+        """Note that hosts arrived in a p-state."""
         self.lifecycle.news = True
         if self.transitions.arrived(hostset.span(*nodeid)):
             self.hosts_changed()
 
     def onNotifyEventMachineUnavailable(self, machines: Any) -> None:
-        """Hosts went away: nothing starts there, and jobs that run there go on."""
+        """Take hosts away: nothing starts there, and jobs that run there go on."""
         self._set_away(machines, True)
 
     def onNotifyEventMachineAvailable(self, machines: Any) -> None:
-        """Hosts came back."""
+        """Bring hosts back."""
         self._set_away(machines, False)
 
     def _set_away(self, machines: Any, away: bool) -> None:
@@ -137,7 +137,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     # the rest of pybatsim's callbacks -----------------------------------------------------------------------------
 
     def onNoMoreJobsInWorkloads(self) -> None:
-        """No job comes any more."""
+        """Note that no job comes any more."""
         self.lifecycle.news = True
         self.lifecycle.more_jobs = False
 
@@ -146,20 +146,20 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         self.lifecycle.report(self.logger)
 
     def onJobsKilled(self, jobs: list[Job]) -> None:
-        """Their completion was reported before."""
+        """Forget killed jobs, whose completion was reported before."""
         self.lifecycle.killed(jobs)
 
     def onRequestedCall(self) -> None:
-        """A step may begin; `onNoMoreEvents` looks at the time."""
+        """Count a call, by which a step may begin; `onNoMoreEvents` looks at the time."""
         self.lifecycle.called += 1
 
     def onNoMoreExternalEvents(self) -> None:
-        """Hosts that are away stay away."""
+        """Note that hosts that are away stay away."""
         self.lifecycle.news = True
 
     def onNotifyGenericEvent(self, event_data: Any) -> None:
-        """Ignore it: it is for another scheduler."""
+        """Ignore a generic event, which is for another scheduler."""
         self.lifecycle.news = True
 
     def onReportEnergyConsumed(self, consumed_energy: float) -> None:
-        """Not asked for."""
+        """Ignore a report of energy, which is not requested."""

@@ -29,9 +29,9 @@ BOX = 256
 LOOSE = 512
 """Boxes are built again when more jobs are loose, or a sixteenth of all."""
 FEW = 8 * BOX
-"""So many jobs are sorted without boxes."""
+"""Greatest number of jobs that are sorted without boxes."""
 SEVERAL = 48
-"""Jobs that are sorted at first: seldom are more wanted."""
+"""Jobs that are sorted at first: seldom are more requested."""
 _SUBMIT, _WALLTIME, _HOSTS, _NEED, _RANK, _SERIAL = range(6)
 _MARGIN = 1e-9
 """Bounds are lower than the keys of corners by this share: powers are not rounded correctly."""
@@ -77,7 +77,7 @@ class Boxes:
             self._left[slot // BOX] -= 1
 
     def sorted(self, now_s: float, gap: Gap) -> Iterator[Any]:
-        """The jobs within the limits, in order, as far as they are asked for.
+        """Yield the jobs within the limits, in order.
 
         Meanwhile limits may fall and jobs may be removed; none may be added.
         """
@@ -169,7 +169,7 @@ class Boxes:
             self._bounds = now_s, self._keys(np.arange(self._boxed), now_s).reshape(count, BOX).min(axis=1)
 
     def _bounds_at(self, now_s: float) -> Floats:
-        """The bound of each box at a time: its least key if keys are constant, else the least one of its corners."""
+        """Return the bound of each box at a time: its least key if keys are constant, else the least of its corners."""
         order, count = self._order, len(self._left)
         if order.time_invariant or self._bounds[0] == now_s:
             return self._bounds[1]
@@ -195,7 +195,7 @@ def _leaves(ranks: Floats, rows: Slots) -> Iterator[Slots]:
 
 
 def _smallest(columns: tuple[Floats, ...], count: int) -> Slots:
-    """The first `count` positions by the columns, then by position, in this order."""
+    """Return the first `count` positions by the columns, then by position, in this order."""
     parts: list[Slots] = []
     left = np.arange(len(columns[0]))
     for column in columns:

@@ -1,6 +1,6 @@
-"""Schedulers that follow a capacity in machines: what they share, however they decide.
+"""Base of the schedulers that follow a capacity in machines.
 
-How many machines are alive is a series that the scheduler follows step by step. Jobs that were killed for their machine
+The number of machines alive is a series that is followed step by step. Jobs that were killed for their machine
 are submitted again, from zero, under another id; at a given time all that runs and waits may be given up.
 """
 
@@ -50,11 +50,11 @@ Settings = TypeVar("Settings", bound=MachineOptions)
 
 
 class CapacityScheduler(Scheduler[Settings]):
-    """Follows a capacity; subclasses say what happens at a step, and what still runs or waits."""
+    """A scheduler that follows a capacity; subclasses decide at a step, and track the jobs that run or wait."""
 
     Options: ClassVar[type[MachineOptions]] = MachineOptions
     plans_lengths: ClassVar[bool] = False
-    """Whether no run may take longer than its length: then flops last as on the slowest machine, else the fastest."""
+    """True if no run may take longer than its length: then flops last as on the slowest machine, else the fastest."""
     fleet: Fleet
     """The machines; made by subclasses when the simulation begins."""
 
@@ -67,45 +67,45 @@ class CapacityScheduler(Scheduler[Settings]):
         """(time in s, machines) of each change."""
         self.next_step = 0
         self.step_s = self.steps[0][0]
-        """The time of the next step, infinite if there is none."""
+        """The time of the next step in s, infinite if there is none."""
         self.stopped = False
-        """Whether the window is over."""
+        """True if the window is over."""
         self._asked = -1
         self._hosts_changed = False
 
     @property
     def needs_dynamic_jobs(self) -> bool:
-        """Killed jobs are submitted again."""
+        """True: killed jobs are submitted again."""
         return True
 
     @abstractmethod
     def arrived(self, job: Job) -> None:
-        """A job of the workload is submitted."""
+        """Take in a job of the workload that is submitted."""
 
     @abstractmethod
     def process_events(self, now_s: float) -> None:
-        """Act on what this message reports, and on the steps that are due."""
+        """Act on the events of this message, and on the steps that are due."""
 
     @abstractmethod
     def apply(self) -> None:
-        """Switch and start what can be."""
+        """Switch machines and start jobs, as far as possible."""
 
     @abstractmethod
     def stop(self) -> None:
-        """The window is over: kill what runs, reject what waits."""
+        """End the window: kill running jobs, reject waiting ones."""
 
     @abstractmethod
     def unrunnable(self) -> tuple[list[Job], str]:
-        """Forget the jobs that will wait for ever when neither a step nor a job is to come; and why they will."""
+        """Forget and return the jobs that wait for ever if neither a step nor a job is to come, and the reason."""
 
     def finished(self) -> bool:
-        """Whether nothing runs, waits or is to come."""
+        """Return whether nothing runs, waits or is to come."""
         return self.lifecycle.finished
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The lengths of jobs and the machines are known from now on."""
+        """Read the machines from Batsim's description, and the lengths of jobs at their speeds."""
         super().onSimulationBegins()
         self.hosts = Hosts.of(self.hosts_described, self.settings.switch, self.capacity, self.platform)
         self.nominal_flops, self.paces = 0.0, np.ones(len(self.hosts))
@@ -120,7 +120,7 @@ class CapacityScheduler(Scheduler[Settings]):
         self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:
-        """A job of the workload, or one of our own that is acknowledged."""
+        """Take in a job of the workload, or note the acknowledgement of one of our own."""
         if self.lifecycle.acknowledged(job):
             return
         self.lifecycle.check_id(job)
@@ -130,17 +130,17 @@ class CapacityScheduler(Scheduler[Settings]):
             self.arrived(job)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state; a machine has when all of its hosts have."""
+        """Note that hosts arrived in a p-state; a machine has when all of its hosts have."""
         super().onMachinePStateChanged(nodeid, pstate)
         self.fleet.switched(*self.hosts.arrived(*nodeid, int(pstate)))
 
     def hosts_changed(self) -> None:
-        """Take machines out of service whose hosts are; `process_events` then acts on what is left."""
+        """Take machines out of service whose hosts are; `process_events` then acts on the machines that are left."""
         self.hosts.leave_out(self.fleet, self.transitions.out)
         self._hosts_changed = True
 
     def onNoMoreEvents(self) -> None:
-        """Go on to this time."""
+        """Decide on the events up to this time."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
@@ -167,27 +167,27 @@ class CapacityScheduler(Scheduler[Settings]):
                 self.transitions.began(hosts, state, self.bs.time())
 
     def service_changed(self) -> int | None:
-        """How many machines are alive, if machines left or came back since the last call; else None."""
+        """Return the number of machines alive, if machines left or came back since the last call; else None."""
         changed, self._hosts_changed = self._hosts_changed, False
         return self.machines_alive() if changed else None
 
     def machines_alive(self) -> int:
-        """How many machines are alive in the present step, but for those out of service."""
+        """Return the number of machines alive in the present step, without those out of service."""
         alive = int(self.steps[max(self.next_step - 1, 0)][1])
         return max(0, min(alive - self.hosts.held, len(self.fleet) - self.fleet.outs))
 
     def step(self) -> int:
-        """Go past the next step; returns how many machines are alive from there on, but for those out of service."""
+        """Go past the next step; return the number of machines alive from there on, without those out of service."""
         self.next_step += 1
         self.step_s = self.steps[self.next_step][0] if self.next_step < len(self.steps) else math.inf
         return self.machines_alive()
 
     def most_machines(self) -> int:
-        """The most machines alive from the present step on."""
+        """Return the most machines alive from the present step on."""
         return self._most_after[max(self.next_step - 1, 0)]
 
     def call(self, now_s: float) -> None:
-        """Ask to be woken at the next step and at the end, as long as there is something to wait for."""
+        """Request a wake-up at the next step and at the end, as long as there is something to wait for."""
         if (self._asked == self.next_step and self.step_s < math.inf) or self.finished():
             return
         until_s = self.settings.until_s
@@ -203,7 +203,7 @@ class CapacityScheduler(Scheduler[Settings]):
 
 
 def machines_fed(capacity: Series | None, envelope: Series | None, platform: Platform | None, machines: int) -> Series:
-    """What a capacity and an envelope in W leave of so many machines, the less of both. Raises InputError."""
+    """Return how many of `machines` a capacity and an envelope in W allow, the less of both. Raises InputError."""
     if envelope is None:
         return Series((0.0,), (float(machines),), MACHINES) if capacity is None else capacity
     if platform is None:
@@ -214,6 +214,6 @@ def machines_fed(capacity: Series | None, envelope: Series | None, platform: Pla
 
 
 def _changes(series: Series) -> list[tuple[float, float]]:
-    """The times in s at which the value changes, and the first, which counts from 0."""
+    """Return the times in s at which the value changes, and the first, which counts from 0, with the values."""
     rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
     return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]

@@ -2,8 +2,8 @@
 
 Sets of hosts are integer masks (`batwatt.model.hostset`). A host is in exactly one of `idle`, `busy`, `asleep`,
 `switching_on`, `switching_off`; `draining` hosts are busy or idle ones that will be put to sleep once a kill has taken
-effect; hosts out of service (`transitions`) lie over all of these. `version` counts the changes of what is free and of
-what runs. `needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
+effect; hosts out of service (`transitions`) lie over all of these. `version` counts the changes of free hosts and of
+running jobs. `needed_share` is the largest share of its walltime at the fastest speed that a job has needed so far.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Start:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Progress:
-    """What the hosts of a job have executed of it: the `plan` of a job whose hosts change their speeds.
+    """Progress of a job on its hosts: the `plan` of a job whose hosts change their speeds.
 
     `work_flops` is the estimated work per host, `done_flops` what its slowest host had executed of the present run at
     `since_s`, `speed_flops` its speed since then, in flop/s. `whole` is the estimate of all of it (`run_times`), if
@@ -85,7 +85,7 @@ class Cluster:
         self.draining = 0
         self.version = 0
         self.running: dict[str, ManagedJob] = {}
-        """By the id of the present attempt."""
+        """Running jobs by the id of the present attempt."""
         self.ends = Ends()
         self._tickets: dict[int, tuple[float, int, int]] = {}
         """Entry in `ends` of each job that runs, by number."""
@@ -105,7 +105,7 @@ class Cluster:
 
     @property
     def locked(self) -> int:
-        """Hosts whose state nobody may change now: in transition, draining or away."""
+        """Hosts whose state must not change now: in transition, draining or away."""
         return self.switching_on | self.switching_off | self.draining | self.transitions.away
 
     def select(self, job: ManagedJob, free: int) -> int:
@@ -158,7 +158,7 @@ class Cluster:
             self.needed_share = max(self.needed_share or 0.0, min(1.0, share))
 
     def set_pstate(self, mask: int, pstate: int) -> None:
-        """DVFS at once, or the beginning of a transition (`pstate` is then where it leads)."""
+        """Set a p-state by DVFS at once, or begin the transition that leads to it."""
         platform = self.platform
         assert platform is not None
         self.version += 1
@@ -188,7 +188,7 @@ class Cluster:
                 progress.speed_flops = self.slowest(job.mask)
 
     def arrived(self, mask: int) -> None:
-        """Transitions ended."""
+        """End the transitions of hosts."""
         self.version += 1
         self.idle |= mask & self.switching_on
         self.asleep |= mask & self.switching_off
@@ -196,7 +196,7 @@ class Cluster:
         self.switching_off &= ~mask
 
     def hosts_changed(self) -> None:
-        """Hosts failed, came back or went away: those that are away will not be free when their jobs end."""
+        """Follow hosts that failed, came back or went away: those away will not be free when their jobs end."""
         self.version += 1
         for job in self.running.values():
             present = (job.mask & ~self.transitions.away).bit_count()
@@ -208,7 +208,7 @@ class Cluster:
         self._tickets[job.number] = self.ends.add(end_s, job.number, hosts)
 
     def end_s(self, job: ManagedJob) -> float:
-        """Return when a job that runs is expected to end, in s."""
+        """Return the time in s at which a job that runs is expected to end."""
         return self._tickets[job.number][0]
 
     def correct_ends(self) -> None:
@@ -222,7 +222,7 @@ class Cluster:
                 self._expect(job, max(self.now_s, microseconds(job.start_s + job.estimate_s)), hosts)
 
     def slowest(self, mask: int) -> float:
-        """Speed in flop/s of the slowest host of a set, which rules a parallel job."""
+        """Return the speed in flop/s of the slowest host of a set, which rules a parallel job."""
         return min([speed for speed, hosts in self._at.items() if hosts & mask], default=math.inf)
 
 
@@ -268,7 +268,7 @@ class FreeHosts(Room):
         return True
 
     def reserve(self, job: Any) -> bool:
-        """See `Room`: a job that never fits gets one that delays no other."""
+        """Reserve for a job (`Room.reserve`); one that never fits gets a reservation that delays no other."""
         cluster, ends, now_s = self.cluster, self.cluster.ends, self.cluster.now_s
         if len(cluster.queue.rows) == len(self.starts) + 1:
             self.is_open = False
@@ -298,7 +298,7 @@ class HostsPass:
         self._last: FreeHosts | None = None
 
     def place(self, cluster: Cluster, rule: str) -> list[Start]:
-        """The jobs that start now, in order of the queue, by a rule of `backfill`."""
+        """Return the jobs that start now, in order of the queue, by a rule of `backfill`."""
         room = FreeHosts(cluster)
         if not room.is_open or not cluster.queue.rows:
             return room.starts
@@ -308,7 +308,7 @@ class HostsPass:
             last = None
         same = last is not None and last.version == room.version and last.shadow_s >= cluster.now_s
         if last is not None and same and queue.time_invariant and last.head is queue.rows[0]:
-            # only submissions since the last pass: what was refused then is refused now, as the window shrinks
+            # only submissions since the last pass: jobs refused then are refused now, as the window shrinks
             queue.new.sort(key=_sort_key)
             room.hold(queue.rows[0], last.shadow_s, last.limits.extra)
             backfill("pass", iter(queue.new), room)

@@ -1,4 +1,4 @@
-"""Machines that jobs share: what is free, which job runs where, how long that may last, which are in service."""
+"""Machines that jobs share: free cores and memory, the jobs of each and their ends, and the machines in service."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ class Fleet:
         self.free = np.full(machines, cores, dtype=np.int64)
         self.memory = np.full(machines, memory)
         self.until_s = np.full(machines, -1.0)
-        # they never leave, so that foresight takes them for busy for ever and restrains nobody there
+        # they never leave, so that foresight takes them for busy for ever and restrains no job there
         self.until_s[:stable] = math.inf
         self._stable = stable
         self.in_service = np.zeros(machines, dtype=np.bool_)
         self.out = np.zeros(machines, dtype=np.bool_)
-        """With a host that has failed or is away: not in service, and not to be taken into it."""
+        """Machines with a host that has failed or is away: not in service, and not to be taken into it."""
         self.outs = 0
         self.ready = np.ones(machines, dtype=np.bool_)
-        """Switched on."""
+        """Machines that are switched on."""
         self.usable = np.zeros(machines, dtype=np.bool_)
         self.whole = np.zeros(machines, dtype=np.bool_)
-        """Usable, and all cores free."""
+        """Usable machines with all cores free."""
         self.serving = 0
         self.foresight = Foresight()
         self.selection: NodeSelection | None = None
-        """None: the first machine in the direction that is asked for."""
+        """None: the first machine in the requested direction."""
         self.watts = np.full(machines, np.nan)
         self.speed_flops = np.full(machines, np.nan)
         self.paces: NDArray[np.float64] | None = None
         """Speeds of the machines, as shares of the nominal one; None: all are 1."""
         self.tasks: dict[int, ManagedJob] = {}
-        """What runs, by number."""
+        """Running jobs by number."""
         self._on: list[list[ManagedJob]] = [[] for _ in range(machines)]
         self._owner = np.full(machines, -1, dtype=np.int64)
         """The number of the task that has a machine to itself, -1 without one."""
@@ -63,24 +63,24 @@ class Fleet:
     # room -------------------------------------------------------------------------------------------------------
 
     def most_free(self, low: int, high: int) -> int:
-        """The most cores that are free on one machine of low .. high - 1; -1 if none of them is usable."""
+        """Return the most cores that are free on one machine of low .. high - 1; -1 if none of them is usable."""
         return int(np.where(self.usable[low:high], self.free[low:high], -1).max(initial=-1))
 
     def free_machines(self, low: int, high: int) -> int:
-        """How many usable machines of low .. high - 1 are free altogether."""
+        """Return the number of usable machines of low .. high - 1 with all cores free."""
         return int(np.count_nonzero(self.whole[low:high]))
 
     def has_room(self, cpus: int, memory: float, low: int, high: int) -> bool:
-        """Whether a machine has so many cores and so much memory free, whatever is known of the future."""
+        """Return whether a machine of low .. high - 1 has `cpus` cores and `memory` free, whatever the forecast."""
         part = slice(low, high)
         return bool((self.usable[part] & (self.free[part] >= cpus) & (self.memory[part] >= memory)).any())
 
     def place(
         self, task: ManagedJob, now_s: float, low: int, high: int, upwards: bool, *, blind: bool = False
     ) -> Places | None:
-        """The machines on which a task may start now, looked for in one direction; None if it may not.
+        """Return the machines on which a task may start now, searched in one direction; None if it may not.
 
-        `blind`: whatever is known of the future.
+        `blind`: without regard to foresight.
         """
         blocked_s = -math.inf
         if self.foresight.ahead and not blind and high > self._stable:
@@ -104,7 +104,7 @@ class Fleet:
         return self._each[int(ids[0])] if len(ids) else None
 
     def _first(self, task: ManagedJob, blocked_s: float, low: int, high: int, upwards: bool) -> int:
-        """The first machine on which a task that shares one may start; -1 if there is none.
+        """Return the first machine on which a task that shares one may start; -1 if there is none.
 
         Few machines are looked at first, and each time four times as many: the first is near, as a rule.
         """
@@ -124,7 +124,7 @@ class Fleet:
         return -1
 
     def _fits(self, task: ManagedJob, blocked_s: float, which: slice | Places) -> NDArray[np.bool_]:
-        """Which of some machines have the cores and the memory for a task, and are busy beyond `blocked_s` anyway."""
+        """Return a mask of machines with the cores and the memory for a task, and busy beyond `blocked_s` anyway."""
         fits: NDArray[np.bool_] = self.free[which] >= task.hosts
         fits &= self.usable[which]
         if self._measured:
@@ -134,21 +134,21 @@ class Fleet:
         return fits
 
     def preferred(self, ids: Places, free: NDArray[np.int64], cpus: int) -> Places:
-        """Return machines with so many free cores in the order of the node selection; ties go to the first in `ids`."""
+        """Return machines with `free` free cores in the order of the node selection; ties go to the first in `ids`."""
         if self.selection is None:
             return ids
         return ids[self.selection.preferred(self.nodes(ids, free), cpus)]
 
     def nodes(self, ids: Places, free: NDArray[np.int64]) -> Nodes:
-        """Return machines with so many free cores as a node selection sees them."""
+        """Return machines with `free` free cores as a node selection sees them."""
         return Nodes(ids, np.full(len(ids), self.cores), free, self.watts[ids], self.speed_flops[ids])
 
     def on(self, machine: int) -> Sequence[ManagedJob]:
-        """The tasks of a machine."""
+        """Return the tasks of a machine."""
         owner: int = self._owner_at[machine]
         return self._on[machine] if owner < 0 else (self.tasks[owner],)
 
-    # who runs where ---------------------------------------------------------------------------------------------
+    # tasks on machines ------------------------------------------------------------------------------------------
 
     def add(self, task: ManagedJob, places: Places, now_s: float) -> None:
         """Let a task run on machines from now on, for as long as it is assumed to."""
@@ -176,11 +176,11 @@ class Fleet:
             self.foresight.count(now_s, until_s, len(unstable))
 
     def pace(self, task: ManagedJob) -> float:
-        """How much of its length a task does in a second on its machines."""
+        """Return the length in s that a task does per second on its machines."""
         return float(self.paces[task.places].min()) if task.scales and self.paces is not None else 1.0
 
     def remove(self, task: ManagedJob) -> None:
-        """A task has ended, or is as good as that."""
+        """Remove a task that has ended, or is as good as that."""
         del self.tasks[task.number]
         places, task.places = task.places, NOWHERE
         if not task.machines:
@@ -210,7 +210,7 @@ class Fleet:
         self.whole[machines] = self.usable[machines] & (self.free[machines] == self.cores)
 
     def hide(self, machines: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Do as if these machines were not usable; returns what `show` needs."""
+        """Make these machines unusable for a while; return the `before` that `show` needs."""
         before = self.usable[machines], self.whole[machines]
         self.usable[machines] = self.whole[machines] = False
         return before
@@ -243,28 +243,28 @@ class Fleet:
         self._update_whole(machines)
 
     def switched(self, machines: NDArray[np.int64], on: bool) -> None:
-        """Machines are on, or not."""
+        """Note that machines are on, or not."""
         self.ready[machines] = on
         self.usable[machines] = self.in_service[machines] & on
         self._update_whole(machines)
 
     def idle(self, in_service: bool, low: int = 0) -> NDArray[np.int64]:
-        """The machines from `low` on that are in service (or are not) and have no task, ascending."""
+        """Return the machines from `low` on that are in service (or are not) and have no task, ascending."""
         idle = (self.in_service[low:] == in_service) & (self.free[low:] == self.cores) & ~self.out[low:]
         return low + np.flatnonzero(idle)
 
     def stranded(self, task: ManagedJob) -> bool:
-        """Whether a task runs, at least in part, on machines out of service."""
+        """Return whether a task runs, at least in part, on machines out of service."""
         return self.outs > 0 and bool(self.out[task.places].any())
 
     def unserved(self, count: int) -> Places:
-        """The first machines that may be taken into service, at most so many."""
+        """Return the first machines that may be taken into service, at most `count`."""
         return np.flatnonzero(~(self.in_service | self.out))[: max(0, count)]
 
     def serving_from(self, low: int) -> NDArray[np.int64]:
-        """The machines from `low` on that are in service, ascending."""
+        """Return the machines from `low` on that are in service, ascending."""
         return low + np.flatnonzero(self.in_service[low:])
 
     def busy(self, low: int = 0) -> NDArray[np.int64]:
-        """The machines from `low` on that are in service and have tasks, ascending."""
+        """Return the machines from `low` on that are in service and have tasks, ascending."""
         return low + np.flatnonzero(self.in_service[low:] & (self.free[low:] < self.cores))

@@ -1,4 +1,4 @@
-"""Forecasts of an envelope and of a capacity, exact or with errors, and what is planned under the latter."""
+"""Forecasts of an envelope and of a capacity, exact or with errors, and the machines busy beyond forecast changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class EnvelopeForecast:
     seed: int = 0
 
     def after(self, now_s: float) -> tuple[float, ...]:
-        """The caps in W of the next steps that begin after `now_s`, as they are forecast then."""
+        """Return the caps in W of the next steps that begin after `now_s`, as they are forecast then."""
         coming = self.series.steps(self.series.step_after(now_s), math.inf)
         caps_w = [cap_w for _, _, cap_w in islice(coming, self.steps)]
         if not self.error:
@@ -45,7 +45,7 @@ class EnvelopeForecast:
 
 @dataclass(frozen=True)
 class ForecastError:
-    """How forecasts are wrong (section 8.2.1 of the varcap dissertation).
+    """Errors of forecasts (section 8.2.1 of the varcap dissertation).
 
     `bias` is relative, `noise` the standard deviation an hour ahead as a share of all machines, growing with the root
     of the time ahead. `false_alarms` is the chance that a change is forecast as a fall to the least capacity, `missed`
@@ -60,7 +60,7 @@ class ForecastError:
 
     @property
     def none(self) -> bool:
-        """Whether forecasts are exact."""
+        """True if forecasts are exact."""
         return not (self.bias or self.noise or self.false_alarms or self.missed)
 
 
@@ -77,7 +77,7 @@ class CapacityForecast:
         self._error = error
 
     def at(self, now_s: float) -> tuple[Floats, Floats, float]:
-        """The times of change in ]now, now + horizon], the capacity forecast for each, and when more will be known."""
+        """Return times of change in ]now, now + horizon], the forecast capacities, and the time of the next look."""
         first, beyond = np.searchsorted(self._times, [now_s, now_s + self._horizon_s], side="right").tolist()
         next_s = self._times[beyond] - self._horizon_s if beyond < len(self._times) else math.inf
         times = self._times[first:beyond]
@@ -87,7 +87,7 @@ class CapacityForecast:
         return times, values, float(next_s)
 
     def _forecast(self, values: Floats, times: Floats, issue: int) -> Floats:
-        """The forecast issued at step number `issue` for the steps after it."""
+        """Return the forecast issued at step number `issue` for the steps after it."""
         error = self._error
         normal = np.random.default_rng([error.seed, issue, 0]).standard_normal(len(values))
         chance = np.random.default_rng([error.seed, issue, 1]).random((len(values), 2))
@@ -105,9 +105,9 @@ class CapacityForecast:
 
 
 class Foresight:
-    """The known changes to come and, for each, how many machines are taken to be busy beyond it.
+    """The known changes to come and, for each, the number of machines that are taken to be busy beyond it.
 
-    Without a forecast it knows nothing, and restrains nobody.
+    Without a forecast it knows nothing, and restrains no job.
     """
 
     def __init__(self, forecast: CapacityForecast | None = None) -> None:
@@ -117,14 +117,14 @@ class Foresight:
         self.limits: Floats = _NOTHING
         self.counts: Floats = _NOTHING
         self.known = forecast is not None
-        """Whether anything is ever known of the future."""
+        """True if there is a forecast."""
         self.ahead = False
-        """Whether a change is known now."""
+        """True if a change is known now."""
 
     def look(self, now_s: float, stepped: bool, until_s: Floats) -> bool:
         """Look ahead from now if more can be known, or after a step; `until_s` are the assumed ends of all machines.
 
-        Returns whether anything may have changed.
+        Return whether anything may have changed.
         """
         if self._forecast is None or not (stepped or now_s >= self._next_s):
             return False
@@ -135,12 +135,12 @@ class Foresight:
         return True
 
     def blocked_s(self, now_s: float, end_s: float, more: int) -> float:
-        """The last known change in [now, end[ beyond which `more` further machines may not be busy; -inf without."""
+        """Return the last known change in [now, end[ beyond which `more` further machines cannot be busy, or -inf."""
         coming = (self.times_s >= now_s) & (self.times_s < end_s)
         blocked = self.times_s[coming & (self.counts + more > self.limits)]
         return float(blocked[-1]) if len(blocked) else -math.inf
 
     def count(self, from_s: float, to_s: float, machines: int) -> None:
-        """So many more machines are busy in [from, to[."""
+        """Count `machines` more machines as busy in [from, to[."""
         if self.ahead:
             self.counts[(self.times_s >= from_s) & (self.times_s < to_s)] += machines

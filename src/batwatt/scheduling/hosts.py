@@ -1,4 +1,4 @@
-"""The hosts of many machines: which ones a job gets, and switching machines off and on."""
+"""The hosts of many machines: the hosts of each job, and switching machines off and on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Hosts:
     def of(
         cls, described: Sequence[Mapping[str, Any]], switch: bool, capacity: Series, platform: Platform | None = None
     ) -> Hosts:
-        """The hosts that Batsim describes, as machines of which a capacity is alive. Raises InputError."""
+        """Return the hosts that Batsim describes, as machines of which a capacity is alive. Raises InputError."""
         hosts = cls(described, switch)
         states = set() if platform is None else {host.initial_pstate for host in platform.hosts}
         if len(states) == 1:
@@ -55,14 +55,14 @@ class Hosts:
         return len(self._ids)
 
     def describe(self, fleet: Fleet, platform: Platform | None) -> None:
-        """Let a fleet know the watts and the speeds of its machines, as far as the platform says."""
+        """Set the watts and the speeds in flop/s of a fleet's machines, if there is a platform."""
         if platform is not None:
             states = [host.pstates[host.initial_pstate] for host in platform.hosts]
             fleet.watts = np.array([state.full_w for state in states])[self._ids].sum(axis=1)
             fleet.speed_flops = np.array([state.speed_flops for state in states])[self._ids].mean(axis=1)
 
     def speeds(self, platform: Platform) -> NDArray[np.float64]:
-        """The speed of each machine, that of its slowest host, in flop/s."""
+        """Return the speed of each machine, that of its slowest host, in flop/s."""
         speeds: NDArray[np.float64] = np.array([h.pstates[h.initial_pstate].speed_flops for h in platform.hosts])
         slowest: NDArray[np.float64] = speeds[self._ids].min(axis=1)
         return slowest
@@ -70,7 +70,7 @@ class Hosts:
     # jobs -------------------------------------------------------------------------------------------------------
 
     def take(self, task: ManagedJob, fleet: Fleet) -> int:
-        """The mask of the hosts that a task gets on its machines, of which the lowest free."""
+        """Return the mask of the hosts that a task gets on its machines, of which the lowest free."""
         if task.machines:
             ids = self._ids[task.places].ravel()[: task.hosts]
             return self._mask(ids)
@@ -106,20 +106,20 @@ class Hosts:
 
     @property
     def held(self) -> int:
-        """How many machines out of service draw power, as a part of the capacity."""
+        """Number of machines out of service that draw power, as a part of the capacity."""
         return int(np.count_nonzero(self._out & (self._on | self._changing)))
 
     def machines(self, mask: int) -> Numbers:
-        """The machines of some hosts, each as often as it has such hosts."""
+        """Return the machines of some hosts, each as often as it has such hosts."""
         return np.asarray(self._machine_of[hostset.ids(mask)])
 
     def want(self, machines: NDArray[np.bool_]) -> None:
-        """Let these machines be on, and all others off."""
+        """Set the machines that should be on; all others should be off."""
         self._wanted[:] = machines
 
     @property
     def on(self) -> NDArray[np.bool_]:
-        """Which machines are on, or will be once they have switched off and on again; (machines,)."""
+        """Machines that are on, or will be once they have switched off and on again; (machines,)."""
         return self._on
 
     @property
@@ -129,18 +129,18 @@ class Hosts:
 
     @property
     def settled(self) -> bool:
-        """Whether every machine is in the state in which it should be, and none is switching."""
+        """True if every machine is in the state in which it should be, and none is switching."""
         if self._off_state is None:
             return True
         return not (((self._wanted != self._on) | self._changing) & ~self._out).any()
 
     @property
     def ready(self) -> NDArray[np.bool_]:
-        """Which machines are on, and not switching; (machines,)."""
+        """Machines that are on, and not switching; (machines,)."""
         return self._on & ~self._changing
 
     def switches(self, fleet: Fleet, occupied: int = 0) -> Iterator[tuple[int, int]]:
-        """The masks of hosts to be switched now, and the p-states for them: of machines without a task.
+        """Yield the masks of hosts to be switched now, and the p-states for them: of machines without a task.
 
         `occupied`: hosts of tasks that are over by the fleet, and whose end is still to be reported.
         """
@@ -158,7 +158,7 @@ class Hosts:
                 yield self._mask(self._ids[machines].ravel()), state
 
     def arrived(self, low: int, high: int, pstate: int) -> tuple[Numbers, bool]:
-        """The hosts low .. high are in a p-state: which machines are, with all of their hosts, and whether it is on."""
+        """Note a p-state of hosts low .. high; return the machines with all their hosts in it, and whether it is on."""
         machines = self._machine_of[low : high + 1]
         self._arrived += np.bincount(machines, minlength=len(self))
         whole = np.flatnonzero(self._arrived == self.cores)
@@ -169,7 +169,7 @@ class Hosts:
 
 
 def _grouped(hosts: Sequence[Mapping[str, Any]], switch: bool) -> tuple[list[list[int]], int | None, int]:
-    """The hosts of each machine, in the order of their first hosts; the p-state of sleep if any, and that of work.
+    """Return the hosts of each machine, in the order of their first hosts; the p-state of sleep if any, that of work.
 
     `hosts` are Batsim's descriptions of them. Without `switch` there is no sleep. Raises InputError if the machines
     are not alike.

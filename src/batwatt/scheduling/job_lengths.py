@@ -1,4 +1,4 @@
-"""How long jobs run, and profiles that last a given time."""
+"""Lengths of jobs in s, and profiles that last a given time."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class JobLengths:
         self._registered: dict[tuple[str, bool, int, float], str] = {}
 
     def run_s(self, job: Job) -> float:
-        """How long a run takes, in s. Raises InputError."""
-        known = self._by_profile(job)
-        if known is not None:
-            return known
+        """Return the time in s that a run takes. Raises InputError."""
+        length_s = self._by_profile(job)
+        if length_s is not None:
+            return length_s
         if job.requested_time is not None and job.requested_time > 0:
             return float(job.requested_time)
         problem = f"job {job.id} has neither a delay nor a walltime"
         raise InputError("workload", problem, "plans need lengths: give it a walltime")
 
     def known(self, job: Job) -> bool:
-        """Whether a job's profile says how long it runs, not only its walltime."""
+        """Return whether a job's profile gives its run time, not only its walltime."""
         return self._by_profile(job) is not None
 
     def _by_profile(self, job: Job) -> float | None:
@@ -63,7 +63,7 @@ class JobLengths:
         return None
 
     def scales(self, job: Job) -> bool:
-        """Whether a job, of known length, takes longer on slower hosts."""
+        """Return whether a job, of known length, takes longer on slower hosts."""
         return self._speed_flops > 0.0 and self._has_flops(job)
 
     def _has_flops(self, job: Job) -> bool:
@@ -73,7 +73,7 @@ class JobLengths:
         return job.profile_dict or {}
 
     def unknown(self, job: Job, name: str) -> InputError:
-        """The error for a job whose length must be known and is not."""
+        """Return the error for a job whose length must be known and is not."""
         if not self._speed_flops and self._has_flops(job):
             problem = f"job {name} has flops, and the speed of the hosts is not known: nothing can be saved of it"
             return InputError("option 'platform'", problem, "give the platform's file, or the victim rule resubmit")
@@ -81,7 +81,7 @@ class JobLengths:
         return InputError("workload", problem, "leave it out, or choose the victim rule resubmit or lose")
 
     def described(self, job: Job) -> tuple[float, float, float]:
-        """Release, whole length and what is left of it, in s. Raises InputError."""
+        """Return release, whole length and the part of it that is left, in s. Raises InputError."""
         run_s = self.run_s(job)
         raw = job.json_dict or {}
         if RELEASE not in raw and LENGTH not in raw:
@@ -96,7 +96,7 @@ class JobLengths:
         return float(release_s), float(length_s), run_s
 
     def lasting(self, job: Job, length_s: float) -> str:
-        """The name of a profile like the job's (a delay, or flops) that lasts so long, registered if need be."""
+        """Return the name of a profile like the job's (a delay, or flops) of `length_s` s; register it if need be."""
         workload = job.id.partition("!")[0]
         flops, code = self.scales(job), int(self._profile_of(job).get("ret", 0))
         name = self._registered.get((workload, flops, code, length_s))
@@ -106,12 +106,12 @@ class JobLengths:
                 whole = {"type": "parallel_homogeneous", "cpu": length_s * self._speed_flops, "com": 0.0}
             name = f"{'f' if flops else 'd'}{number_text(length_s)}"
             whole |= {"ret": code} if code else {}
-            known = self._bs.profiles[workload]
-            while name in known and any(
-                known[name].get(field, 0) != value for field, value in (*whole.items(), ("ret", code))
+            profiles = self._bs.profiles[workload]
+            while name in profiles and any(
+                profiles[name].get(field, 0) != value for field, value in (*whole.items(), ("ret", code))
             ):
                 name += "+"
-            if name not in known:
+            if name not in profiles:
                 self._bs.register_profiles(workload, {name: whole})
             self._registered[workload, flops, code, length_s] = name
         # the job that comes of it does not carry its profile
@@ -131,7 +131,7 @@ def text_in(raw: Mapping[str, Any] | None, *names: str) -> str:
 
 
 def number_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str, *, zero: bool) -> float:
-    """A number > 0, or `zero`, among the fields of a job; InputError otherwise."""
+    """Return a number > 0 (or 0 with `zero`) of a job's fields, `otherwise` without one. Raises InputError."""
     value = raw.get(name)
     if value is None:
         return otherwise

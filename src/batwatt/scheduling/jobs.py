@@ -35,7 +35,7 @@ class ManagedJob:
     `missing` the number of jobs that it waits for, `preempted` how often it was stopped for another job. `sort_key`
     belongs to its queue.
 
-    `plan` is what one system alone keeps of a job: an object of a class of that system.
+    `plan` is the state of a job in one system alone: an object of a class of that system.
     """
 
     __slots__ = (
@@ -98,32 +98,32 @@ class ManagedJob:
 
     @property
     def deadline_s(self) -> float:
-        """When its run reaches its walltime."""
+        """Time in s at which its run reaches its walltime."""
         return microseconds(self.start_s + self.walltime_s)
 
     def ran_s(self, now_s: float) -> float:
-        """Return how much of its length its run has done at a time, recovery included."""
+        """Return the length in s that its run has done at a time, recovery included."""
         return (now_s - self.start_s) * self.pace
 
     def done_s(self, now_s: float) -> float:
-        """Return how much of its length it has done at a time, all runs together."""
+        """Return the length in s that it has done at a time, all runs together."""
         return self.ran_s(now_s) + self.length_s - self.left_s
 
     def rest_s(self, now_s: float) -> float:
-        """Return how much of its length is left at a time."""
+        """Return the length in s that is left at a time."""
         return self.left_s - self.ran_s(now_s)
 
     def ends_s(self, length_s: float) -> float:
-        """Return when its run ends if the whole job is this long."""
+        """Return the time in s at which its run ends if the whole job is this long."""
         return self.start_s + (length_s - (self.length_s - self.left_s)) / self.pace
 
     def expected_end_s(self, now_s: float) -> float:
-        """Return when its run is expected to end, not before now; an estimate that is outrun doubles."""
+        """Return the expected end of its run, as a time in s, not before now; an estimate that is outrun doubles."""
         self.double_estimate(self.done_s(now_s))
         return max(now_s, self.ends_s(self.estimate_s))
 
     def double_estimate(self, done_s: float) -> None:
-        """Double the estimate until it is not below what is done of the job, in s, or reaches the bound."""
+        """Double the estimate until it is not below the length done, in s, or reaches the bound."""
         while self.estimate_s < done_s and self.estimate_s < self.bound_s:
             self.estimate_s = min(2.0 * self.estimate_s, self.bound_s)
 

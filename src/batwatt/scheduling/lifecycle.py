@@ -1,10 +1,10 @@
-"""What schedulers have in common in their dealings with Batsim about jobs, however they decide.
+"""Jobs between Batsim and any scheduler: the rules that all schedulers share.
 
-1. Attempts: what runs for job `w0!3` after its first run is registered as `w0!3#1`, `w0!3#2`, ...; no id of a workload
+1. Attempts: the runs of job `w0!3` after its first one are registered as `w0!3#1`, `w0!3#2`, ...; no id of a workload
    ends so.
 2. Acknowledgements: Batsim may submit such a job to the scheduler that registered it; that is no arrival.
 3. Kills: the end of a run that was killed comes later, and it may have ended by itself before.
-4. Wake-ups: a time is asked for once, and only while it is to come. Those that only look at limits of transitions
+4. Wake-ups: a time is requested once, and only while it is to come. Those that only look at limits of transitions
    decide nothing unless a host is past its limit.
 5. End of registration: reported once, when no job is to come and none is left.
 6. Jobs that can never run are rejected, and reported by cause at the end: how many, and the first.
@@ -26,15 +26,15 @@ from batwatt.scheduling.jobs import ManagedJob
 from batwatt.units import LAG_S, REPORTED_S
 
 _MANY: Final = 1000
-"""From so many wake-ups on, those that are over are forgotten."""
+"""Number of wake-ups from which past ones are forgotten."""
 
 
 class JobLifecycle:
     """The jobs of a simulation between Batsim and a scheduler.
 
-    `states`: what the scheduler tracks of them, by the id of the present run; `more_jobs`: the workload is not over;
-    `live`: how many jobs are neither over nor rejected, as the scheduler counts; `pending`: kills whose ends are to
-    come; `news`: the present message reports more than calls; `called`: how many calls it reports.
+    `states`: the managed jobs by the id of the present run; `more_jobs`: the workload is not over;
+    `live`: number of jobs that are neither over nor rejected, by the scheduler; `pending`: kills whose ends are to
+    come; `news`: the present message reports more than calls; `called`: number of calls that it reports.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class JobLifecycle:
         self._unrunnable: dict[str, list[str]] = {}
 
     def begin(self, bs: Any, needs_dynamic_jobs: bool) -> None:
-        """The simulation begins; InputError if jobs cannot be submitted again though they must be."""
+        """Begin a simulation. Raises InputError if jobs cannot be submitted again though they must be."""
         self.bs = bs
         if not needs_dynamic_jobs:
             return
@@ -63,17 +63,17 @@ class JobLifecycle:
 
     @property
     def finished(self) -> bool:
-        """Whether no job is left or to come."""
+        """True if no job is left or to come."""
         return not (self.more_jobs or self.live)
 
     # attempts ---------------------------------------------------------------------------------------------------
 
     def name_of(self, job: Job) -> str:
-        """The id of a job when it was submitted first."""
+        """Return the id of a job when it was submitted first."""
         return self._names.get(job.id, job.id)
 
     def next_id(self, old: Job) -> str:
-        """The id that the next run of a job will have."""
+        """Return the id that the next run of a job will have."""
         name = self.name_of(old)
         return f"{name}#{self._attempts.get(name, 0) + 1}"
 
@@ -89,7 +89,7 @@ class JobLifecycle:
         return job
 
     def acknowledged(self, job: Job) -> bool:
-        """Whether a submission is but the acknowledgement of an attempt."""
+        """Return whether a submission is but the acknowledgement of an attempt."""
         self.news = True
         if job.id not in self._awaited:
             return False
@@ -100,7 +100,7 @@ class JobLifecycle:
 
     @property
     def awaits(self) -> bool:
-        """Whether an acknowledgement is to come."""
+        """True if an acknowledgement is to come."""
         return bool(self._awaited)
 
     @staticmethod
@@ -128,7 +128,7 @@ class JobLifecycle:
             self.bs.kill_jobs([state.job for state in running])
 
     def ended(self, job: Job) -> tuple[ManagedJob, bool]:
-        """The state of a run that has ended, and whether the scheduler killed it."""
+        """Forget a run that has ended; return its job, and whether the scheduler killed it."""
         self.news = True
         state = self.states.pop(job.id)
         killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
@@ -136,12 +136,12 @@ class JobLifecycle:
             self.pending -= 1
             state.dying = False
         else:
-            # nobody asks for it again, and a long simulation has many; a kill is reported once more
+            # it is not needed again, and a long simulation has many; a kill is reported once more
             del self.bs.jobs[job.id]
         return state, killed
 
     def killed(self, jobs: Iterable[Job]) -> None:
-        """Their ends were reported before; now nobody asks for them again."""
+        """Forget killed runs, whose ends were reported before."""
         for job in jobs:
             if job.id not in self.states:
                 self.bs.jobs.pop(job.id, None)
@@ -149,7 +149,7 @@ class JobLifecycle:
     # times ------------------------------------------------------------------------------------------------------
 
     def wake_at(self, time_s: float, now_s: float) -> None:
-        """Be woken at a time, unless it is over or has been asked for."""
+        """Request a wake-up at a time, unless it is over or has been requested."""
         if now_s < time_s < math.inf and time_s not in self._calls:
             if len(self._calls) >= _MANY:
                 self._calls = {call_s for call_s in self._calls if call_s > now_s}
@@ -160,14 +160,14 @@ class JobLifecycle:
                 self.bs.wake_me_up_at(time_s)
 
     def wake_for_limit(self, time_s: float, now_s: float) -> None:
-        """Be woken at the limit of a transition, while jobs are left or to come."""
+        """Request a wake-up at the limit of a transition, while jobs are left or to come."""
         if not now_s < time_s < math.inf or time_s in self._calls or time_s in self._limit_calls or self.finished:
             return
         self._limit_calls.add(time_s)
         self.bs.wake_me_up_at(time_s)
 
     def only_limits(self, now_s: float) -> bool:
-        """Whether the present message reports only calls for limits; a message is asked about once."""
+        """Return whether the present message reports only calls for limits; call it once for each message."""
         news, called = self.news, self.called
         self.news, self.called = False, 0
         if not self._limit_calls:
@@ -201,7 +201,7 @@ class JobLifecycle:
         self.bs.reject_jobs(refused)
 
     def note_unrunnable(self, names: Iterable[str], why: str) -> None:
-        """Let `report` tell of jobs that can never run, and why."""
+        """Note jobs that can never run, and the reason, for `report`."""
         self._unrunnable.setdefault(why, []).extend(names)
 
     def give_up(self, jobs: Iterable[Job]) -> None:

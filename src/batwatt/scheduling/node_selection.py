@@ -1,6 +1,6 @@
-"""Node selection: on which of the free nodes a job runs, whichever job that is (docs/explanation/node-selection.md).
+"""Node selection: the choice of free nodes for a job, for any job (docs/explanation/node-selection.md).
 
-A selection is a filter and a weight, as in OpenDC: `suits` says on which nodes a job may run at all, and of those the
+A selection is a filter and a weight, as in OpenDC: `suits` gives the nodes on which a job may run at all, of which the
 nodes of least `weight` are taken; ties go to the node that the system takes first, the lowest id unless it says
 otherwise. That a node is on and has room for the job is the system's business.
 """
@@ -27,7 +27,7 @@ class Nodes:
     """Nodes to choose among, vectors (N,): a node is a host (powercap) or a machine of several hosts (varcap).
 
     `watts` is drawn at full load in the present p-state and `speed_flops` is that of a core in it, NaN if unknown;
-    `cores` there are and `free` now.
+    `cores` are all cores of a node, `free` those that are free now.
     """
 
     ids: Ids
@@ -43,15 +43,15 @@ class NodeSelection(ABC):
     name: ClassVar[str] = ""
 
     def suits(self, nodes: Nodes, cores: int) -> Mask | None:
-        """Whether a job of so many cores (or hosts) may run on each node, (N,); None: on all of them."""
+        """Return the nodes that suit a job of `cores` cores (or hosts), as a mask (N,); None: all of them."""
         return None
 
     @abstractmethod
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """The weight of each node for such a job, (N,); the least are taken."""
+        """Return the weight of each node for a job of `cores` cores (or hosts), (N,); the least are taken."""
 
     def preferred(self, nodes: Nodes, cores: int) -> Ids:
-        """The positions of the nodes that suit, best first."""
+        """Return the positions of the nodes that suit, best first."""
         weight = np.nan_to_num(np.asarray(self.weight(nodes, cores), dtype=np.float64))
         order = np.argsort(weight, kind="stable")
         suits = self.suits(nodes, cores)
@@ -63,7 +63,7 @@ class First(NodeSelection):
     """The nodes that come first: those with the lowest ids, or as the mapping of varcap has them."""
 
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """All alike."""
+        """Return equal weights."""
         return np.zeros(len(nodes.ids))
 
 
@@ -72,7 +72,7 @@ class FewestWatts(NodeSelection):
     """The nodes that draw least per flop/s at full load, in their present p-states."""
 
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """W per flop/s of all cores."""
+        """Return the W per flop/s of all cores."""
         return nodes.watts / (nodes.speed_flops * nodes.cores)
 
 
@@ -81,7 +81,7 @@ class Fastest(NodeSelection):
     """The nodes with the fastest cores."""
 
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """Minus the flop/s of a core."""
+        """Return minus the flop/s of a core."""
         return -nodes.speed_flops
 
 
@@ -90,7 +90,7 @@ class Packed(NodeSelection):
     """The nodes with the fewest free cores: best fit."""
 
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """Free cores."""
+        """Return the free cores."""
         return nodes.free.astype(np.float64)
 
 
@@ -99,7 +99,7 @@ class Spread(NodeSelection):
     """The nodes with the most free cores: worst fit."""
 
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """Minus the free cores."""
+        """Return minus the free cores."""
         return -nodes.free.astype(np.float64)
 
 
@@ -115,12 +115,12 @@ class Weighted(NodeSelection):
         ]
 
     def suits(self, nodes: Nodes, cores: int) -> Mask | None:
-        """Whether it suits all."""
-        found = [suits for part, _ in self._parts if (suits := part.suits(nodes, cores)) is not None]
-        return np.logical_and.reduce(found) if found else None
+        """Return the nodes that suit all parts."""
+        masks = [suits for part, _ in self._parts if (suits := part.suits(nodes, cores)) is not None]
+        return np.logical_and.reduce(masks) if masks else None
 
     def weight(self, nodes: Nodes, cores: int) -> Floats:
-        """The sum of factor x (w - least) / (greatest - least)."""
+        """Return the sum of factor x (w - least) / (greatest - least)."""
         total = np.zeros(len(nodes.ids))
         for part, factor in self._parts:
             weight = np.nan_to_num(np.asarray(part.weight(nodes, cores), dtype=np.float64))

@@ -90,11 +90,11 @@ class EnvelopeOptions(PowerOptions):
 
 
 def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> SchedulerOptions:
-    """The options as a model; InputError names the option, its value and what is allowed."""
-    known = set(model.model_fields)
+    """Return the options as a model; InputError names the option, its value and the allowed values."""
+    names = set(model.model_fields)
     for name in options:
-        if name not in known:
-            raise UnknownNameError("options", "option", name, known, "See `batwatt policies SCHEDULER`.")
+        if name not in names:
+            raise UnknownNameError("options", "option", name, names, "See `batwatt policies SCHEDULER`.")
     for kind in KINDS:
         choice = options.get(kind)
         if (isinstance(choice, str) and not choice) or (isinstance(choice, dict) and "name" not in choice):
@@ -111,7 +111,7 @@ def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> 
 
 
 def _wanted(model: type[SchedulerOptions], name: str, value: object = None) -> str:
-    """What an option may be, in words, of which `value` is something else."""
+    """Return the allowed values of an option, in words, for a `value` that is none of them."""
     field = model.model_fields[name]
     if name in KINDS:
         article = "an" if name[0] in "aeiou" else "a"
@@ -134,7 +134,7 @@ def _wanted(model: type[SchedulerOptions], name: str, value: object = None) -> s
 
 
 def bounds_of(field: FieldInfo) -> str:
-    """The bounds of a number, as in ` >= 0 and <= 8760`."""
+    """Return the bounds of a number, as in ` >= 0 and <= 8760`."""
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
     bounds = [
         f"{sign} {number_text(getattr(bound, name))}"

@@ -1,4 +1,4 @@
-"""Queue orders: which waiting job has priority (powercap paper, section V-B; WFP of Tang et al. 2009).
+"""Queue orders: the priority of waiting jobs (powercap paper, section V-B; WFP of Tang et al. 2009).
 
 An order is one formula over submission time (s), walltime (s) and number of hosts; the smallest key goes first, ties
 go to the earlier submission. Jobs may be numbers or vectors: write formulas that work for both. Formulas take times as
@@ -19,7 +19,7 @@ from batwatt.scheduling.registry import register
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What an order sees when it is asked for all jobs: vectors in s, s and hosts. No walltime: infinite."""
+    """All jobs as an order sees them: vectors in s, s and hosts. No walltime: infinite."""
 
     submit_s: Any
     walltime_s: Any
@@ -31,7 +31,7 @@ Jobs = Any
 
 
 def _walltime(jobs: Jobs) -> Any:
-    """Walltimes in whole microseconds, at least 1; infinite ones stay so."""
+    """Return walltimes in whole microseconds, at least 1; infinite ones stay so."""
     with np.errstate(over="ignore"):
         return np.maximum(np.rint(jobs.walltime_s * 1e6), 1.0)
 
@@ -49,7 +49,7 @@ class Order(ABC):
 
     @abstractmethod
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Priority of one job or of all (vectors) at `now_s`; smallest first."""
+        """Return the priority of one job or of all (vectors) at `now_s`; smallest first."""
 
 
 def keys_of(order: Order, rows: Iterable[tuple[float, float, int]], now_s: float) -> list[float]:
@@ -64,7 +64,7 @@ class Fcfs(Order):
     """First come, first served: by time of submission."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Submission time in s."""
+        """Return the submission time in s."""
         return jobs.submit_s
 
 
@@ -73,7 +73,7 @@ class Lcfs(Order):
     """Last come, first served: latest submission first."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the submission time in s."""
+        """Return minus the submission time in s."""
         return -jobs.submit_s
 
 
@@ -82,7 +82,7 @@ class Ascending(Order):
     """Ascending size: least requested servers x walltime first (smallest area first)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Area in host-microseconds."""
+        """Return the area in host-microseconds."""
         return jobs.hosts * _walltime(jobs)
 
 
@@ -91,7 +91,7 @@ class Descending(Order):
     """Descending size: most requested servers x walltime first (largest area first)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the area in host-microseconds."""
+        """Return minus the area in host-microseconds."""
         return -(jobs.hosts * _walltime(jobs))
 
 
@@ -103,7 +103,7 @@ class Slowdown(Order):
     monotone = True
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the slowdown if the job started now and used its walltime; 1 without walltime."""
+        """Return minus the slowdown if the job started now and used its walltime; 1 without walltime."""
         return -(1.0 + np.rint((now_s - jobs.submit_s) * 1e6) / _walltime(jobs))
 
 
@@ -112,7 +112,7 @@ class AscendingWalltime(Order):
     """Shortest walltime first."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Walltime in s."""
+        """Return the walltime in s."""
         return jobs.walltime_s
 
 
@@ -121,7 +121,7 @@ class DescendingWalltime(Order):
     """Longest walltime first."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the walltime in s."""
+        """Return minus the walltime in s."""
         return -jobs.walltime_s
 
 
@@ -130,7 +130,7 @@ class Narrowest(Order):
     """Fewest requested servers first (batsched's size: servers, not servers x walltime)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Number of hosts."""
+        """Return the number of hosts."""
         return jobs.hosts
 
 
@@ -139,7 +139,7 @@ class MostHosts(Order):
     """Most requested servers first (batsched's size: servers, not servers x walltime)."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the number of hosts."""
+        """Return minus the number of hosts."""
         return -jobs.hosts
 
 
@@ -148,7 +148,7 @@ class Widest(Order):
     """Most requested servers first, of equals the shortest walltime: wide jobs are packed while there is room."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the hosts, and minus what is between 0 (no walltime) and 1 (the shortest)."""
+        """Return minus the hosts, and minus a term between 0 (no walltime) and 1 (the shortest)."""
         walltime = _walltime(jobs)
         return -(jobs.hosts + 1.0 / (1.0 + walltime * 1e-6))
 
@@ -162,7 +162,7 @@ class Smith(Order):
     """
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Walltime squared x hosts."""
+        """Return the walltime squared x hosts."""
         walltime = _walltime(jobs)
         return walltime * walltime * jobs.hosts
 
@@ -175,5 +175,5 @@ class Wfp(Order):
     monotone = True
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the utility; 0 without walltime."""
+        """Return minus the utility; 0 without walltime."""
         return -(((now_s - jobs.submit_s) / jobs.walltime_s) ** 3 * jobs.hosts)

@@ -1,4 +1,4 @@
-"""The engine of backfilling: which candidates start now, in order; compiled where that is possible.
+"""The engine of backfilling: the choice of candidates to start now, in order; compiled where that is possible.
 
 A system has two parts in it: the candidates, as its queue orders them, and a `Room` that they start in.
 """
@@ -15,7 +15,7 @@ from batwatt.scheduling.queue import Gap
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Room:
-    """What jobs may start in; `is_open` until nothing more fits.
+    """Resources in which jobs may start; `is_open` until nothing more fits.
 
     A queue may leave out jobs beyond `limits`, which only fall: the room checks each job itself.
     """
@@ -25,11 +25,11 @@ class Room:
         self.is_open = True
 
     def take(self, job: Any) -> bool:
-        """Start a job; returns False if it does not fit, now or beside a reservation."""
+        """Start a job; return False if it does not fit, now or beside a reservation."""
         raise NotImplementedError
 
     def reserve(self, job: Any) -> bool:
-        """Reserve for a job that does not fit; returns False if it gets no reservation, so that the next one may."""
+        """Reserve for a job that does not fit; return False if it gets no reservation, so that the next one may."""
         raise NotImplementedError
 
     def behind(self, candidates: Iterator[Any]) -> Iterator[Any]:

@@ -37,7 +37,7 @@ class Gap:
         self.extra = extra
 
     def fits(self, need: Any, estimate_s: Any) -> Any:
-        """Whether jobs are within the limits: numbers, or vectors."""
+        """Return whether jobs are within the limits: numbers, or vectors."""
         return (need <= self.free) & ((estimate_s <= self.window_s) | (need <= self.extra))
 
 
@@ -61,7 +61,7 @@ class Ages:
             del self._rows[bisect_left(self._rows, (job.release_s, job.number))]
 
     def is_aged(self, job: ManagedJob, now_s: float) -> bool:
-        """Whether a job is older than the limit."""
+        """Return whether a job is older than the limit."""
         return now_s - job.release_s >= self.limit_s
 
     def aged(self, now_s: float) -> list[ManagedJob]:
@@ -79,7 +79,7 @@ class Queue:
     """Waiting jobs; ties of the order's key go to the earlier submission, then to the lower number.
 
     With a static order (its key does not depend on the time) the rows are kept sorted; otherwise they are in order of
-    arrival and sorted when asked for. `rows` are all jobs, `new` those added since whoever decides last cleared it;
+    arrival and sorted on request. `rows` are all jobs, `new` those added since the scheduler last cleared it;
     `time_invariant` tells whether the order of two jobs never changes.
     """
 
@@ -136,11 +136,11 @@ class Queue:
             self._boxes.remove(row.number)
 
     def ordered(self, now_s: float) -> Iterator[ManagedJob]:
-        """All jobs in order, as far as they are asked for; the queue may not change meanwhile."""
+        """Iterate over all jobs in order; the queue may not change meanwhile."""
         return iter(self.rows) if self.time_invariant else self._boxes.sorted(now_s, Gap())
 
     def fitting(self, now_s: float, gap: Gap) -> Iterator[ManagedJob]:
-        """The jobs within the limits, in order, as far as they are asked for; the queue may not change meanwhile.
+        """Iterate over the jobs within the limits, in order; the queue may not change meanwhile.
 
         Limits may fall meanwhile; jobs beyond those that fell last may still come.
         """
@@ -165,23 +165,23 @@ class Queue:
 
 
 class Ends:
-    """When running jobs are expected to end at the latest, soonest first."""
+    """Latest expected ends of running jobs, soonest first."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[float, int, int]] = []
 
     def add(self, end_s: float, serial: int, hosts: int) -> tuple[float, int, int]:
-        """Remember a run; returns the ticket for `remove`."""
+        """Add a run; return the ticket for `remove`."""
         row = (end_s, serial, hosts)
         insort(self.rows, row)
         return row
 
     def remove(self, ticket: tuple[float, int, int]) -> None:
-        """Forget a run."""
+        """Remove a run."""
         del self.rows[bisect_left(self.rows, ticket)]
 
     def shadow(self, needed: int, free: int) -> tuple[float, int]:
-        """(shadow time in s, hosts to spare then) for a job of `needed` hosts when `free` are free now.
+        """Return (shadow time in s, hosts to spare then) for a job of `needed` hosts when `free` are free now.
 
         The shadow time is when enough hosts are expected to be free; infinite (and no host to spare) if never.
         """

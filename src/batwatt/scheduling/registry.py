@@ -1,4 +1,4 @@
-"""The registered parts by kind and name: what options name and `batwatt policies` lists.
+"""The registered parts by kind and name, which options name and `batwatt policies` lists.
 
 A part is a class with the methods of its kind (or, of a carbon policy, a plain function), made known by `@register`.
 Parts of other distributions come by the entry point group `batwatt.parts`: modules that register theirs when they are
@@ -45,7 +45,7 @@ _names: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
 
 
 def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
-    """Decorator: make a part known under `name` (and aliases); its docstring's first line describes it."""
+    """Register a part under `name` (and aliases), as a decorator; the first line of its docstring describes it."""
 
     if kind not in KINDS:
         raise ValueError(f"no kind of part {kind!r}; known: {', '.join(KINDS)}")
@@ -76,7 +76,7 @@ def _named(kind: str, name: str) -> Any:
 
 
 def find(kind: str, name: str) -> Any:
-    """The part of that name or alias, as it was registered. Raises InputError."""
+    """Return the part of a name or alias, as it was registered. Raises InputError."""
     if _named(kind, name) is None:
         load_distributed()
     part = _named(kind, name)
@@ -86,7 +86,7 @@ def find(kind: str, name: str) -> Any:
 
 
 def named(kind: str, choice: object) -> Any:
-    """What an option names as something to be called: the part, with the parameters that the option gives."""
+    """Return the part that an option names as a callable, with the parameters that the option gives."""
     if isinstance(choice, dict):
         parameters = dict(choice)
         return partial(find(kind, str(parameters.pop("name", ""))), **parameters)
@@ -94,7 +94,7 @@ def named(kind: str, choice: object) -> Any:
 
 
 def make(kind: str, choice: object) -> Any:
-    """The part that an option names: `"easy"`, or `{"name": "easy", ...parameters}`, or a part itself."""
+    """Make the part that an option names: `"easy"`, or `{"name": "easy", ...parameters}`, or a part itself."""
     parameters: dict[str, Any] = {}
     if isinstance(choice, dict):
         parameters = dict(choice)
@@ -115,7 +115,7 @@ def make(kind: str, choice: object) -> Any:
 
 @cache
 def load_distributed() -> None:
-    """Import the parts that installed distributions bring; of one that cannot be loaded a warning tells."""
+    """Import the parts that installed distributions bring; warn of each that cannot be loaded."""
     for entry in importlib.metadata.entry_points(group=GROUP):
         try:
             entry.load()
@@ -128,22 +128,22 @@ def load_distributed() -> None:
 
 
 def names(kind: str) -> list[str]:
-    """Registered names of a kind, sorted."""
+    """Return the registered names of a kind, sorted."""
     return sorted(_parts[kind])
 
 
 def parts_of(kind: str) -> list[tuple[str, Any]]:
-    """(name, part) of every registered part of a kind, sorted by name."""
+    """Return (name, part) of every registered part of a kind, sorted by name."""
     return sorted(_parts[kind].items())
 
 
 def kind_of(thing: type) -> str | None:
-    """What kind of part a class can be, registered or not; None if it is none."""
+    """Return the kind of part that a class can be, registered or not; None if it is none."""
     return next((kind for kind, method in _METHODS.items() if callable(getattr(thing, method, None))), None)
 
 
 def describe() -> Iterator[tuple[str, str, str, str]]:
-    """(kind, name, aliases, first line of the docstring) of every part."""
+    """Yield (kind, name, aliases, first line of the docstring) of every part."""
     load_distributed()
     for kind in KINDS:
         for name in names(kind):
@@ -153,5 +153,5 @@ def describe() -> Iterator[tuple[str, str, str, str]]:
 
 
 def first_line(thing: object) -> str:
-    """First line of a docstring."""
+    """Return the first line of a docstring."""
     return (inspect.getdoc(thing) or "").split("\n", 1)[0]

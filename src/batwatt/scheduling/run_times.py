@@ -87,7 +87,7 @@ class PredictedRunTimes(Walltime):
     def __init__(self, otherwise_s: float | None = None) -> None:
         super().__init__(otherwise_s)
         self._submitted: dict[str, tuple[Any, float]] = {}
-        """Facts and run time of each job that has not ended, by id; the run time is looked at when it has."""
+        """Facts and run time of each job that has not ended, by id; predictions learn the run time when it has."""
 
     def estimate(self, job: Job) -> Estimate:
         """See `RunTimes`."""
@@ -105,7 +105,7 @@ class PredictedRunTimes(Walltime):
 
     @abstractmethod
     def facts(self, job: Job, bound_s: float) -> Any:
-        """Return what a prediction for a job is made from, requested for `bound_s` s."""
+        """Return the facts by which a job is predicted; its request is `bound_s` s."""
 
     @abstractmethod
     def predict(self, facts: Any) -> float:
@@ -118,7 +118,7 @@ class PredictedRunTimes(Walltime):
 
 @register("run_times", "doubling")
 class Doubling(Walltime):
-    """The same `first_s` for each job, at most its request; it doubles when it is outrun, so that long runs show.
+    """Estimate of `first_s` for each job, at most its request, doubled when it is outrun, so that long runs show.
 
     Jobs are then ordered as by multi-level feedback (Corbató et al., 1962), without a prediction.
     """

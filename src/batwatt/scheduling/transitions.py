@@ -43,7 +43,7 @@ class Transitions:
 
     @property
     def pending(self) -> bool:
-        """Whether hosts switch within their limits."""
+        """True if hosts switch within their limits."""
         return bool(self._until)
 
     @property
@@ -52,7 +52,7 @@ class Transitions:
         return min(self._until, default=math.inf)
 
     def began(self, mask: int, pstate: int, now_s: float) -> None:
-        """Hosts begin to switch to a p-state, of sleep or of work."""
+        """Note hosts that begin to switch to a p-state, of sleep or of work."""
         if self._limit_s is not None or not self._kinds:
             self._add(mask, now_s + (math.inf if self._limit_s is None else self._limit_s))
             return
@@ -64,7 +64,7 @@ class Transitions:
         self._until[until_s] = self._until.get(until_s, 0) | mask
 
     def arrived(self, mask: int) -> bool:
-        """Hosts are reported in a p-state; returns whether some of them had failed."""
+        """Note hosts that are reported in a p-state; return whether some of them had failed."""
         if self._until:
             left = {until_s: hosts & ~mask for until_s, hosts in self._until.items()}
             self._until = {until_s: hosts for until_s, hosts in left.items() if hosts}
@@ -73,7 +73,7 @@ class Transitions:
         return returned
 
     def expire(self, now_s: float) -> int:
-        """Take the hosts out of service whose limit has passed; returns them."""
+        """Take the hosts out of service whose limit has passed; return them."""
         failed = 0
         for until_s in [until_s for until_s in self._until if until_s <= now_s + REPORTED_S]:
             failed |= self._until.pop(until_s)
@@ -81,23 +81,23 @@ class Transitions:
         return failed
 
     def set_away(self, mask: int, away: bool) -> None:
-        """Events take hosts away, or bring them back."""
+        """Take hosts away by an event, or bring them back."""
         self.away = self.away | mask if away else self.away & ~mask
 
 
 def _limit_of(host: Host, pstate: int) -> float:
-    """The default limit in s of a host's transition to a p-state."""
+    """Return the default limit in s of a host's transition to a p-state."""
     sleep = host.sleep_of.get(pstate)
     virtual = [each.switch_on for each in host.sleeps] if sleep is None else [sleep.switch_off]
     return max(LEAST_LIMIT_S, *[DURATIONS * host.pstates[state].duration_s for state in virtual])
 
 
 def outage(mask: int) -> str:
-    """Why jobs can never run: these hosts are out of service."""
+    """Return the reason why jobs can never run: these hosts are out of service."""
     return f"as {named(mask)} out of service"
 
 
 def named(mask: int) -> str:
-    """`host 3 is` or `hosts 1-3 are`."""
+    """Return `host 3 is` or `hosts 1-3 are`."""
     text = hostset.to_text(mask)
     return f"host {text} is" if mask.bit_count() == 1 else f"hosts {text} are"

@@ -1,4 +1,4 @@
-"""What becomes of a job that is killed for power or for its machine: parts of the kind `victim`.
+"""Rules for a job that is killed for power or for its machine: parts of the kind `victim`.
 
 The rules: docs/explanation/victims.md.
 
@@ -50,11 +50,11 @@ class Victim:
 
 
 class VictimRule(ABC):
-    """Says how much of a victim's work is saved, and what that costs."""
+    """A rule for the share of a victim's work that is saved, and its cost."""
 
     name: ClassVar[str] = ""
     needs_lengths: ClassVar[bool] = True
-    """Whether it looks at lengths; else jobs of unknown length will do."""
+    """True if the rule uses lengths; else jobs of unknown length will do."""
     tag: ClassVar[str] = CHECKPOINTED
     """Metadata of a run whose work is saved."""
     checkpoint_s: float = 0.0
@@ -64,10 +64,10 @@ class VictimRule(ABC):
 
     @abstractmethod
     def saved_s(self, victim: Victim) -> float | None:
-        """Useful work in s that is not to be done again: None if the job is not submitted again.
+        """Return the useful work in s that is not to be done again; None if the job is not submitted again.
 
-        Else from `victim.done_s`, what had been saved before (0: nothing, it begins from zero), to `victim.progress_s`,
-        all that it has done.
+        Else a value from `victim.done_s`, the work saved before (0: none, it begins from zero), to `victim.progress_s`,
+        all work that it has done.
         """
 
 
@@ -86,7 +86,7 @@ class NextRun:
 
 
 def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
-    """The next run of a victim under a rule, None if there is none. Raises InputError if it saves the impossible."""
+    """Return the next run of a victim under a rule, or None. Raises InputError if it saves the impossible."""
     saved_s = rule.saved_s(victim)
     if saved_s is None:
         return None
@@ -112,7 +112,7 @@ def next_run(rule: VictimRule, victim: Victim) -> NextRun | None:
 
 
 class Victims:
-    """What becomes of the victims of a scheduler: decided when a run is killed, carried out when it has ended."""
+    """Next runs of the victims of a scheduler: decided when a run is killed, registered when it has ended."""
 
     def __init__(self, rule: VictimRule, lifecycle: JobLifecycle, lengths: JobLengths) -> None:
         self._rule = rule
@@ -122,14 +122,14 @@ class Victims:
         self._runs: dict[str, NextRun | None] = {}
 
     def loss_s(self, job: Job, ran_s: float) -> float:
-        """The s that a job would lose if it were killed when its run has lasted `ran_s` s. Raises InputError."""
+        """Return the s that a job would lose if it were killed when its run has lasted `ran_s` s. Raises InputError."""
         victim, following = self._following(job, ran_s)
         if following is None:
             return victim.progress_s
         return victim.ran_s - (following.saved_s - victim.done_s) + following.recovery_s
 
     def killed(self, job: Job, ran_s: float, took_s: float) -> None:
-        """Decide what becomes of a run that is killed after `took_s` s.
+        """Decide on the next run of a job whose run is killed after `took_s` s.
 
         On slow hosts it has lasted `ran_s` s at nominal speed. Raises InputError.
         """
@@ -141,13 +141,13 @@ class Victims:
         self.decide(job, following)
 
     def stopped(self, job: Job, took_s: float) -> None:
-        """The window ends after `took_s` s of a run, which has not recovered for longer than that."""
+        """Note the overhead of a run that has not recovered yet when the window ends, after `took_s` s."""
         following = self._runs.get(self._lifecycle.name_of(job))
         if following is not None and following.recovery_s > took_s:
             self._lifecycle.bs.set_job_metadata(job.id, overhead(took_s).strip())
 
     def _following(self, job: Job, ran_s: float) -> tuple[Victim, NextRun | None]:
-        """A run that is killed, and the next one if there is one."""
+        """Return a run that is killed, and the next one if there is one."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
         if self._lengths.known(first):
@@ -161,7 +161,7 @@ class Victims:
         return victim, next_run(self._rule, victim)
 
     def decide(self, job: Job, following: NextRun | None) -> None:
-        """Let this be the next run of a job that is killed; None: there is none."""
+        """Set the next run of a job that is killed; None: there is none."""
         name = self._lifecycle.name_of(job)
         self._first.setdefault(name, job)
         self._runs[name] = following
@@ -169,20 +169,20 @@ class Victims:
             self._lifecycle.bs.set_job_metadata(job.id, following.killed)
 
     def next_of(self, job: Job) -> NextRun | None:
-        """What was decided when the job was killed last."""
+        """Return the next run that was decided when the job was killed last."""
         return self._runs[self._lifecycle.name_of(job)]
 
     def more_s(self, name: str) -> float:
-        """Return by how many s the present run of a job is longer than the whole job: recovery less what was saved."""
+        """Return the s by which the present run of a job is longer than the whole job: recovery less saved work."""
         present = self._runs.get(name)
         return 0.0 if present is None else present.recovery_s - present.saved_s
 
     def again(self, job: Job, following: NextRun) -> Job:
         """Register the next run of a job that was killed and has ended."""
         first = self._first[self._lifecycle.name_of(job)]
-        known = following.run_s == math.inf or following.run_s == self._lengths.run_s(job)
+        keeps_profile = following.run_s == math.inf or following.run_s == self._lengths.run_s(job)
         profile, walltime_s = job.profile, None
-        if not known:
+        if not keeps_profile:
             profile = self._lengths.lasting(first, following.run_s)
             if first.requested_time is not None and first.requested_time > 0.0:
                 more_s = following.run_s - self._lengths.run_s(first)
@@ -200,7 +200,7 @@ class Lose(VictimRule):
     needs_lengths = False
 
     def saved_s(self, victim: Victim) -> float | None:
-        """None."""
+        """Return None."""
         return None
 
 
@@ -211,7 +211,7 @@ class Resubmit(VictimRule):
     needs_lengths = False
 
     def saved_s(self, victim: Victim) -> float | None:
-        """0."""
+        """Return 0."""
         return 0.0
 
 
@@ -226,7 +226,7 @@ class CheckpointOnKill(VictimRule):
         self.checkpoint_s, self.recovery_s = float(checkpoint_s), float(recovery_s)
 
     def saved_s(self, victim: Victim) -> float | None:
-        """All but the last C s; if the run was too short to write another one, what it began with."""
+        """Return all but the last C s; of a run too short to write another checkpoint, the work that it began with."""
         ran_s = victim.ran_s - victim.recovery_s
         return victim.done_s if ran_s < self.checkpoint_s else victim.progress_s - self.checkpoint_s
 
@@ -243,5 +243,5 @@ class Migrate(VictimRule):
         self.recovery_s = float(cost_s)
 
     def saved_s(self, victim: Victim) -> float | None:
-        """All of it."""
+        """Return all work done."""
         return victim.progress_s
