@@ -1,4 +1,4 @@
-"""The carbon of a run from Batsim's files alone: what each row of `jobs.csv` drew, when, under which signal."""
+"""The carbon of a run from Batsim's files alone: the power of each row of `jobs.csv` by time, under a signal."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRINTED = 1e-6
 
 @dataclass(frozen=True)
 class RunCarbon:
-    """What the jobs of a run emitted, and their hosts when no job was on them.
+    """Carbon, energy and cost of the jobs of a run, and of its hosts while no job was on them.
 
     `rows` has a row for each of `jobs.csv` that ran, by job and time. `averaged` counts those whose power is taken to
     be constant though they went through phases. `cost` and `idle_cost` are None without a price.
@@ -49,7 +49,7 @@ class RunCarbon:
     rows: pd.DataFrame
 
     def metrics(self) -> dict[str, Any]:
-        """The figures of all jobs; a job waits while it has arrived, is not finished and does not run."""
+        """Return the figures of all jobs; a job waits while it has arrived, is not finished and does not run."""
         jobs = self.per_job()
         waits_s = jobs["end_s"] - jobs["arrival_s"] - jobs["runs_s"]
         sums = ("carbon_g", "energy_j", "cost", "idle_carbon_g", "idle_energy_j", "idle_cost")
@@ -62,14 +62,14 @@ class RunCarbon:
         }
 
     def per_segment(self) -> pd.DataFrame:
-        """One row for each segment: rows of one job that follow each other at once, as its pieces do."""
+        """Return one row for each segment: rows of one job that follow each other at once, as its pieces do."""
         return self._summed(["job", "segment"])
 
     def per_job(self) -> pd.DataFrame:
-        """One row for each job; `segments` counts its own."""
-        found = self._summed(["job"])
-        found["segments"] = self.rows.groupby("job", sort=False)["segment"].nunique().to_numpy()
-        return found
+        """Return one row for each job; `segments` counts its own."""
+        jobs = self._summed(["job"])
+        jobs["segments"] = self.rows.groupby("job", sort=False)["segment"].nunique().to_numpy()
+        return jobs
 
     def _summed(self, by: list[str]) -> pd.DataFrame:
         sums = {name: (name, "sum") for name in ("runs_s", "energy_j", "carbon_g", "cost")}
@@ -88,11 +88,11 @@ def account(
     *,
     price: SignalIntegral | None = None,
 ) -> RunCarbon:
-    """The carbon of the run under `prefix` (its jobs.csv, and consumed_energy.csv if there is one).
+    """Return the carbon of the run under `prefix` (its jobs.csv, and consumed_energy.csv if there is one).
 
     A row is charged its consumed energy. Its power is constant, but for a job of `workload` that carries its phases:
     then it follows these from the row's start, as long as that adds up to the row's energy, else it is their mean.
-    Rows `3#1` are pieces of job 3. What all hosts drew besides the jobs is idle. Raises InputError.
+    Rows `3#1` are pieces of job 3. The energy of all hosts besides that of the jobs is idle. Raises InputError.
     """
     path = file_of(prefix, "jobs")
     jobs = read.jobs(prefix)
@@ -103,12 +103,12 @@ def account(
         raise InputError(path, problem, "run it with energy accounting, on a platform with watts")
     names, owners = _owners(ran, workload, path)
     models = _Models(workload)
-    draws, known = [], []
+    draws, power_known = [], []
     columns = [ran[name].tolist() for name in ("profile", "starting_time", "execution_time", "consumed_energy")]
     for profile, begin_s, length_s, energy_j, owner in zip(*columns, owners, strict=True):
         steps, sure = models.steps(profile, owner, length_s, energy_j)
         draws.append(_Draw(begin_s, steps, energy_j))
-        known.append(sure)
+        power_known.append(sure)
     end_s = max((draw.end_s for draw in draws), default=0.0)
     integral.covers(end_s, f"the run {prefix}")
     rows = pd.DataFrame(
@@ -122,7 +122,7 @@ def account(
             "carbon_g": [draw.under(integral) for draw in draws],
             "cost": np.nan,
             "hosts": ran["requested_number_of_resources"],
-            "known": np.array(known, dtype=np.bool_),
+            "known": np.array(power_known, dtype=np.bool_),
             "state": ran["final_state"],
         }
     )
@@ -161,7 +161,7 @@ class _Draw:
         return self.steps.watts * (self.energy_j / known_j if known_j > 0.0 else 0.0)
 
     def under(self, integral: SignalIntegral) -> float:
-        """What it emits or costs."""
+        """Return the carbon in g, or the cost, of the row."""
         return float(integral.of_steps(self.begin_s, Steps(self.steps.edges_s, self.watts)))
 
 
@@ -173,7 +173,7 @@ class _Models:
         self._steps: dict[str, Steps | None] = {}
 
     def steps(self, profile: str, owner: Job | None, length_s: float, energy_j: float) -> tuple[Steps, bool]:
-        """How the power of a row goes, but for a factor, and whether that is known."""
+        """Return the power of a row by time, but for a factor, and whether it is known."""
         mean = Steps(np.array((0.0, length_s)), np.ones(1))
         if self._workload is None or not isinstance(self._workload.profiles.get(profile), Composed):
             return mean, True
@@ -187,7 +187,7 @@ class _Models:
         return steps, True
 
     def _of(self, job: Job) -> Steps | None:
-        """The power of all of a job's run, on all of its cpus."""
+        """Return the power of all of a job's run, on all of its cpus."""
         if job.id not in self._steps:
             model = reported_model(job.raw, f"job {job.id}")
             cpus = float(job.raw.get(CPUS, 1))
@@ -197,7 +197,7 @@ class _Models:
 
 
 def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[list[str], Sequence[Job | None]]:
-    """For each row the name of its job, and the job if the workload has it."""
+    """Return for each row the name of its job, and the job if the workload has it."""
     if workload is None:
         names = ran["job_id"].tolist()
         return [_root(name) for name in names], [None] * len(names)
@@ -210,14 +210,14 @@ def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[l
 
 
 def _root(name: str) -> str:
-    """The job that a row is of, as far as its id tells: `3#1` and `3#2` are of `3`."""
+    """Return the job of a row, by its id: `3#1` and `3#2` are of `3`."""
     while ATTEMPT.search(name):
         name = ATTEMPT.sub("", name)
     return name
 
 
 def _segmented(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows by job, in the order of their first starts, and time, with the number of each one's segment."""
+    """Return the rows by job, in the order of their first starts, and time, with the number of each one's segment."""
     first = rows.groupby("job")["begin_s"].transform("min")
     rows = rows.assign(first=first).sort_values(["first", "job", "begin_s", "end_s"], kind="stable", ignore_index=True)
     apart = rows["begin_s"] > rows.groupby("job")["end_s"].shift() + LAG_S
@@ -225,7 +225,7 @@ def _segmented(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _idle(prefix: Path | str, draws: Sequence[_Draw], integrals: Sequence[SignalIntegral]) -> tuple[float, ...]:
-    """Energy of all hosts beyond that of jobs in J, and what it emits or costs; zeros where no file tells it."""
+    """Return the energy of all hosts beyond that of jobs in J, and its emissions or cost; zeros without a file."""
     nothing = (0.0,) * (1 + len(integrals))
     if not file_of(prefix, "consumed_energy").exists():
         return nothing
@@ -248,7 +248,7 @@ def _idle(prefix: Path | str, draws: Sequence[_Draw], integrals: Sequence[Signal
 
 
 def _reached(draws: Sequence[_Draw], times_s: Array) -> Array:
-    """The energy of all draws together until some times, J."""
+    """Return the energy of all draws together until some times, J."""
     if not draws:
         return np.zeros(len(times_s))
     begins = np.concatenate([draw.begin_s + draw.steps.edges_s[:-1] for draw in draws])

@@ -70,7 +70,7 @@ class CarbonCluster:
         self._hosts = Hosts(described, switch)
         self._serving = len(self._hosts)
         self._fleet = Fleet(self._serving, self._hosts.cores, math.inf)
-        """As planned: `free` of what is over, `ready` when hosts are to be on."""
+        """Machines as planned: `free` of jobs that are over, `ready` when hosts are to be on."""
         self._hosts.serve(self._fleet, np.arange(self._serving), True)
         self.prefer: Preference | None = None
         """The node selection for machines that plans name."""
@@ -97,10 +97,10 @@ class CarbonCluster:
             raise InputError("option 'node_selection'", problem, "choose one that only has a weight")
         fleet.selection, self.prefer = selection, fleet.preferred
 
-    # what plans are made of -------------------------------------------------------------------------------------
+    # inputs of plans --------------------------------------------------------------------------------------------
 
     def limits(self, capacity: Series | None, envelope: Series | None) -> Limits:
-        """Return what bounds plans. Raises InputError.
+        """Return the bounds of plans. Raises InputError.
 
         Watts become machines, as hosts that are on draw power without a job, too.
         """
@@ -117,7 +117,7 @@ class CarbonCluster:
         return True
 
     def shift_job(self, job: ManagedJob) -> ShiftJob:
-        """Return what a submitted job is to a planner. Raises InputError."""
+        """Return a submitted job as a planner sees it. Raises InputError."""
         if PHASES in (job.job.json_dict or {}):
             problem = f"job {job.name} has phases, and its machines or the jobs before it are not for that"
             raise InputError("workload", problem, "make both with `batwatt carbon workload`")
@@ -135,10 +135,10 @@ class CarbonCluster:
         return profile, length_s if beyond_s else NO_WALLTIME
 
     def earliest_s(self, now_s: float) -> float:
-        """Return when a job that is planned now may start at the earliest: once hosts can be on."""
+        """Return the earliest start in s of a job that is planned now: once hosts can be on."""
         return now_s + self._on_s
 
-    # who runs where ---------------------------------------------------------------------------------------------
+    # hosts of jobs ----------------------------------------------------------------------------------------------
 
     def take(self, job: ManagedJob, machines: Sequence[int]) -> bool:
         """Let a job have hosts, on these machines if its plan names some; return False while they are not there.
@@ -165,14 +165,14 @@ class CarbonCluster:
         return self._hosts.take(job, fleet)
 
     def settle(self, now_s: float) -> None:
-        """Jobs that were to end by now are over, and hosts that were to be on are, even if that is not reported yet."""
+        """End jobs that were to end by now, and count hosts as on that were to be, even if that is not reported yet."""
         for job in [job for job in self._fleet.tasks.values() if job.plan.until_s <= now_s + LAG_S]:
             self.over(job)
         while self._going_on and self._going_on[0][0] <= now_s + LAG_S:
             self._fleet.switched(self._going_on.popleft()[1], True)
 
     def over(self, job: ManagedJob) -> None:
-        """A job is over by its plan: others may have its hosts, once its end is reported."""
+        """End a job by its plan: others may have its hosts, once its end is reported."""
         if job.number in self._fleet.tasks:
             self._fleet.remove(job)
 
@@ -254,7 +254,7 @@ class CarbonCluster:
         return coming[: max(0, more)], idle[::-1][: max(0, -more)]
 
     def switched(self, low: int, high: int, pstate: int) -> None:
-        """Hosts low .. high have arrived in a p-state."""
+        """Note that hosts low .. high have arrived in a p-state."""
         self._hosts.arrived(low, high, pstate)
 
 
@@ -304,12 +304,12 @@ class PhaseCluster(CarbonCluster):
 
 
 def _switching_s(platform: Platform | None) -> tuple[float, float]:
-    """How long the slowest host takes to switch on, and off, in s."""
+    """Return the s that the slowest host takes to switch on, and off."""
     sleeps = [(host, sleep) for host in (platform.hosts if platform else ()) for sleep in host.sleeps]
-    found = (
+    durations_s = (
         max((host.pstates[getattr(sleep, name)].duration_s for host, sleep in sleeps), default=0.0)
         for name in ("switch_on", "switch_off")
     )
     # the microsecond of machines that come and go at once is no time
-    on_s, off_s = (0.0 if time_s <= LAG_S else time_s for time_s in found)
+    on_s, off_s = (0.0 if time_s <= LAG_S else time_s for time_s in durations_s)
     return on_s, off_s

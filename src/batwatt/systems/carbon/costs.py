@@ -1,4 +1,4 @@
-"""Reserved, on-demand and spot machines: which segment of a job runs on which, when it starts, and what that costs."""
+"""Reserved, on-demand and spot machines: the machine of each segment of a job, its start, and its cost."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class MachinePrices(Parameters, where="prices"):
     reserved_share: Annotated[float, Between(0.0)] = 0.4
 
     def rates(self) -> dict[str, float]:
-        """What a cpu costs per second on each kind of machine; reserved ones are paid as a whole."""
+        """Return the cost of a cpu per second on each kind of machine; reserved ones are paid as a whole."""
         return {ON_DEMAND: self.on_demand_h / HOUR_S, RESERVED: 0.0, SPOT: self.spot_h / HOUR_S}
 
     def fixed(self, reserved: int, last_start_s: float) -> float:
-        """What `reserved` cpus cost from 0 s to the last start: R x share x rate x last start (GAIA)."""
+        """Return the cost of `reserved` cpus from 0 s to the last start: R x share x rate x last start (GAIA)."""
         return reserved * self.reserved_share * self.on_demand_h / HOUR_S * last_start_s
 
 
@@ -55,14 +55,14 @@ class Request:
 
 
 class Given(NamedTuple):
-    """When a request begins, and on which machines."""
+    """Start of a request in s, and the kind of its machines."""
 
     begin_s: float
     machine: str
 
 
 def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
-    """What each request gets, in their order, if `reserved` cpus are there besides those on demand.
+    """Return the start and the machines of each request, in order, with `reserved` cpus besides those on demand.
 
     At each time at which something happens, reserved cpus whose segment ends are freed first; then the requests that
     are due or waiting are gone through by (arrival, place in the list). One takes reserved cpus if all of its cpus are
@@ -79,23 +79,23 @@ def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
     ]
     heapq.heapify(events)
     free, waiting = reserved, set[int]()
-    given: list[Given | None] = [None] * len(requests)
+    assignments: list[Given | None] = [None] * len(requests)
     while events:
         now_s, due = events[0][0], set[int]()
         while events and events[0][0] == now_s:
             _, kind, _, what = heapq.heappop(events)
             if kind == _RELEASE:
                 free += what
-            elif given[order[what]] is None:
+            elif assignments[order[what]] is None:
                 (waiting if kind == _ARRIVAL else due).add(what)
         for place in sorted(waiting | due) if free else sorted(due):
             request = requests[order[place]]
             machine = SPOT if request.spot else RESERVED if request.cpus <= free else ON_DEMAND
             if machine == ON_DEMAND and place not in due:
                 continue
-            given[order[place]] = Given(now_s, machine)
+            assignments[order[place]] = Given(now_s, machine)
             waiting.discard(place)
             if machine == RESERVED:
                 free -= request.cpus
                 heapq.heappush(events, (now_s + request.length_s, _RELEASE, next(serial), request.cpus))
-    return [found for found in given if found is not None]
+    return [assignment for assignment in assignments if assignment is not None]

@@ -1,4 +1,4 @@
-"""What becomes of a job when it runs in some intervals: start-ups, progress, energy, and what all that emits."""
+"""A job that runs in some intervals: start-ups, progress, energy, and the emissions of all that."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Segment:
 
     @property
     def end_s(self) -> float:
-        """When it is suspended or has finished."""
+        """End in s: its suspension, or the completion of the job."""
         return self.begin_s + self.startup_s + (self.to_s - self.from_s)
 
     def steps(self, model: PhaseModel) -> Steps:
-        """Its power, from `begin_s`."""
+        """Return its power, from `begin_s`."""
         first = model.startup_steps.part(0.0, self.startup_s)
         then = model.work_steps.part(self.from_s, self.to_s)
         edges = np.concatenate([first.edges_s, first.edges_s[-1] + then.edges_s[1:]])
@@ -62,12 +62,12 @@ class Execution:
 
     @cached_property
     def running_s(self) -> float:
-        """How long it runs, start-ups included."""
+        """Time in s that it runs, start-ups included."""
         return sum(segment.end_s - segment.begin_s for segment in self.segments)
 
     @property
     def wait_s(self) -> float:
-        """How long it does not run between its arrival and its completion."""
+        """Time in s that it does not run between its arrival and its completion."""
         return self.end_s - self.job.arrival_s - self.running_s
 
     @cached_property
@@ -76,16 +76,16 @@ class Execution:
         return sum(self.energies())
 
     def energies(self) -> Iterator[float]:
-        """The energy of each segment on all of the job's cpus, J."""
+        """Yield the energy of each segment on all of the job's cpus, J."""
         for segment in self.segments:
             yield self.job.cpus * segment.steps(self.job.model).energy_j
 
     def emitted(self, integral: SignalIntegral) -> float:
-        """Carbon in g (or cost) under a signal, on all of its cpus."""
+        """Return the carbon in g (or cost) under a signal, on all of its cpus."""
         return sum(self.emissions(integral))
 
     def emissions(self, integral: SignalIntegral) -> Iterator[float]:
-        """The same of each segment."""
+        """Yield the carbon in g (or cost) of each segment under a signal, on all of the job's cpus."""
         for segment in self.segments:
             yield self.job.cpus * float(integral.of_steps(segment.begin_s, segment.steps(self.job.model)))
 
@@ -93,11 +93,11 @@ class Execution:
 def carry_out(
     job: ShiftJob, intervals: Sequence[Interval], *, checkpoints: bool = False, apart: bool = False
 ) -> Execution:
-    """What happens if the job is let run in these intervals, in order and apart: the truth of any plan.
+    """Return the execution of a job in these intervals, which are in order and apart: the truth of any plan.
 
     Each interval begins with the whole start-up, then work goes on where it was (with `checkpoints`: at the last
     checkpoint that had been reached). Intervals that touch are one, unless `apart`. It ends when all work is done;
-    if that is not so at the end of the last interval, it runs on until it is: who planned without start-ups finishes
+    if that is not so at the end of the last interval, it runs on until it is: a plan without start-ups finishes
     later.
     """
     model = job.model
@@ -120,21 +120,21 @@ def carry_out(
 
 
 def _joined(intervals: Sequence[Interval], apart: bool) -> list[Interval]:
-    found: list[Interval] = []
+    joined: list[Interval] = []
     for begin, end in intervals:
         if not begin < end:
             raise ValueError(f"an interval must begin before it ends, got {begin!r} and {end!r}")
-        if found and begin - found[-1][1] < -PRECISION_S:
-            raise ValueError(f"intervals must follow each other, got {found[-1]!r} and {(begin, end)!r}")
-        if found and not apart and begin - found[-1][1] <= PRECISION_S:
-            found[-1] = found[-1][0], end
+        if joined and begin - joined[-1][1] < -PRECISION_S:
+            raise ValueError(f"intervals must follow each other, got {joined[-1]!r} and {(begin, end)!r}")
+        if joined and not apart and begin - joined[-1][1] <= PRECISION_S:
+            joined[-1] = joined[-1][0], end
         else:
-            found.append((begin, end))
-    if not found:
+            joined.append((begin, end))
+    if not joined:
         raise ValueError("a job needs an interval")
-    return found
+    return joined
 
 
 def _saved(model: PhaseModel, progress_s: float) -> float:
-    """The progress at the last checkpoint up to some progress."""
+    """Return the progress in s at the last checkpoint up to some progress."""
     return max((at for at in model.checkpoints_s if at <= progress_s + PRECISION_S), default=0.0)

@@ -14,11 +14,11 @@ from batwatt.units import DAY_S, HOUR_S
 SMOOTH_S = 6 * HOUR_S
 """Errors of times closer than this go together, as those of a forecast of weather do."""
 MOST_STEPS = 336
-"""The error grows over so many steps of the signal (two weeks by the hour) and no further."""
+"""Steps of the signal over which the error grows (two weeks by the hour), and no further."""
 
 
 class SignalForecast:
-    """A signal as it is forecast anew at the beginning of each of its steps.
+    """A signal with a new forecast at the beginning of each of its steps.
 
     In step n the forecast of step i > n is c_i x max(0, 1 + error x sum of sqrt(d_r) z_r(i) over r in n + 1 ... i):
     d_r is the length of step r in h, z_r(i) is standard normal and what is learnt of step i when step r begins. So each
@@ -30,8 +30,8 @@ class SignalForecast:
     that is over or sure: 0 h is persistence, 24 h what a day-ahead market says. Before there is such a day it is the
     present value; None: the truth always.
 
-    `scheduling.foresight.EnvelopeForecast` grows alike, but draws each forecast independently of the one before: who
-    asks often and takes the best answer is then wrong more often than who asks once.
+    `scheduling.foresight.EnvelopeForecast` grows alike, but draws each forecast independently of the one before: a
+    caller that asks often and takes the best answer is then wrong more often than one that asks once.
     """
 
     def __init__(self, truth: SignalIntegral, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
@@ -43,7 +43,7 @@ class SignalForecast:
         self._last: tuple[int, SignalIntegral] | None = None
 
     def at(self, now_s: float) -> SignalIntegral:
-        """The signal as it is forecast at the beginning of the step of `now_s`; what is over is as it was."""
+        """Return the signal as it is forecast at the beginning of the step of `now_s`; its past is as it was."""
         if not self._error and self._sure_h is None:
             return self._truth
         step = int(np.searchsorted(self._truth.edges_s, now_s, "right")) - 1
@@ -64,7 +64,7 @@ class SignalForecast:
             wrong[at:count] += self._roots[step + 1 + at] * self._revision(step + 1 + at)[: count - at]
         if count > 0:
             wrong[count:] = wrong[count - 1]
-        self._learnt = {r: known for r, known in self._learnt.items() if r > step}
+        self._learnt = {r: draws for r, draws in self._learnt.items() if r > step}
         factors = np.maximum(1.0 + self._error * wrong, 0.0)
         values = np.concatenate([truth.values[: step + 1], truth.values[step + 1 :] * factors])
         return replace(truth, values=values)
@@ -81,7 +81,7 @@ class SignalForecast:
         return values
 
     def _revision(self, step: int) -> Array:
-        """z_r(r), z_r(r + 1), ...: what is learnt of each step when step r begins."""
+        """Return z_r(r), z_r(r + 1), ...: the revision of each step when step r begins."""
         if step not in self._learnt:
             draws = np.random.default_rng((self._seed, step)).standard_normal(MOST_STEPS + self._width - 1)
             self._learnt[step] = np.convolve(draws, np.full(self._width, 1.0 / math.sqrt(self._width)), "valid")

@@ -14,7 +14,7 @@ from batwatt.systems.carbon.optimum import NoPlanError, plan
 
 @dataclass(frozen=True)
 class JobPlanning:
-    """What is asked for. Times in s from the signal's first row; `slot_s` None: chosen by the planner."""
+    """Request of a plan. Times in s from the signal's first row; `slot_s` None: chosen by the planner."""
 
     start_s: float
     deadline_s: float
@@ -30,43 +30,43 @@ def plan_job(
     carbon: SignalIntegral,
     price: SignalIntegral | None,
     weights: tuple[float, float],
-    asked: JobPlanning,
+    request: JobPlanning,
 ) -> dict[str, Any]:
     """Return the plan of least `weights` x (carbon, cost), in g and units of money, as JSON. Raises InputError."""
-    if not asked.start_s >= 0.0:
-        problem = f"{asked.start_s:g} s is before the signal begins"
+    if not request.start_s >= 0.0:
+        problem = f"{request.start_s:g} s is before the signal begins"
         raise InputError("start", problem, "start later, or let the signal begin earlier")
     wanted = carbon
     if price is not None:
-        price.covers(asked.deadline_s, "the job")
+        price.covers(request.deadline_s, "the job")
         wanted = carbon.plus(price, *weights)
-    carbon.covers(asked.deadline_s, "the job")
+    carbon.covers(request.deadline_s, "the job")
     try:
         planned = plan(
             model,
             wanted,
-            asked.start_s,
-            asked.deadline_s,
-            slot_s=asked.slot_s,
-            max_starts=asked.max_starts,
-            checkpoints=asked.checkpoints,
+            request.start_s,
+            request.deadline_s,
+            slot_s=request.slot_s,
+            max_starts=request.max_starts,
+            checkpoints=request.checkpoints,
         )
     except NoPlanError as error:
         raise InputError("deadline", str(error), "give a later one") from None
-    owner = ShiftJob(name, asked.start_s, model, asked.cpus)
+    owner = ShiftJob(name, request.start_s, model, request.cpus)
     content: dict[str, Any] = {
         "method": "dp",
         "slot_s": planned.slot_s,
         "slots": planned.slots,
         "rounded": planned.rounded,
         "begin": carbon.begin,
-        "start_s": asked.start_s,
-        "deadline_s": asked.deadline_s,
-        "cpus": asked.cpus,
+        "start_s": request.start_s,
+        "deadline_s": request.deadline_s,
+        "cpus": request.cpus,
     }
     if price is not None:
         content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
-    at_once = Execution(owner, (Segment(asked.start_s, model.startup_s, 0.0, model.work_s),))
+    at_once = Execution(owner, (Segment(request.start_s, model.startup_s, 0.0, model.work_s),))
     immediate = _charged(at_once, carbon, price)
     content |= _charged(Execution(owner, planned.segments), carbon, price) | {
         f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate
@@ -77,7 +77,7 @@ def plan_job(
 
 
 def _charged(execution: Execution, carbon: SignalIntegral, price: SignalIntegral | None = None) -> dict[str, Any]:
-    """An execution as JSON: sums and segments; times in s from the signal's first row, cost if there is a price."""
+    """Return an execution as JSON: sums and segments; times in s from the signal's first row, cost with a price."""
     columns = {"energy_j": execution.energies(), "carbon_g": execution.emissions(carbon)}
     if price is not None:
         columns["cost"] = execution.emissions(price)

@@ -24,7 +24,7 @@ from batwatt.units import J_PER_KWH, PRECISION_S
 MOST_CELLS = 1_000_000_000
 """More states are not computed: the slots become longer, or the user is asked to make them so."""
 ROUGH_CELLS = 100_000_000
-"""Where the slot that fits makes too many states, one that makes so few is taken: seconds, not half a minute."""
+"""Most states where the slot that fits makes too many: a longer slot is taken, for seconds, not half a minute."""
 _MICRO = 1_000_000
 _SLOTS_S = tuple(base * 10.0**power for power in range(-3, 7) for base in (1.0, 2.0, 5.0))
 
@@ -41,10 +41,10 @@ class _NoSlotError(InputError):
 class TimeGrid:
     """A window cut into slots, and a job in them; W and costs are those of slots.
 
-    `work_w` [W]: mean power of each slot of work. `cost` [T]: what 1 W costs in each slot. `starts` [T - S + 1]: what a
-    start-up that begins with a slot costs. `rows`: after how many slots of work the job may be suspended, ascending;
-    `progress_s` [W + 1]: how far it is by then. `extra`: slots that a restart takes beyond a start-up, to get from a
-    checkpoint within a slot to the end of the slot. `restarts`: what a restart costs after which work goes on as after
+    `work_w` [W]: mean power of each slot of work. `cost` [T]: cost of 1 W in each slot. `starts` [T - S + 1]: cost of a
+    start-up that begins with a slot. `rows`: slots of work after which the job may be suspended, ascending;
+    `progress_s` [W + 1]: its progress by then. `extra`: slots that a restart takes beyond a start-up, to get from a
+    checkpoint within a slot to the end of the slot. `restarts`: cost of a restart after which work goes on as after
     such a start-up. `barred` [T]: slots in which it must not run. `exact`: the job and the signal change at ends of
     slots only.
     """
@@ -70,11 +70,11 @@ class TimeGrid:
 
     @property
     def slack(self) -> int:
-        """By how many slots the job may end later than at the earliest."""
+        """Slots by which the job may end later than at the earliest."""
         return self.slots - self.startup - len(self.work_w)
 
     def segment(self, start: int, worked: int, until: int) -> Segment:
-        """A run from slot `start` in which work goes on from `worked` slots until `until`, in the job's own times."""
+        """Return a run from slot `start`, with work from `worked` slots until `until`, in the job's own times."""
         begin = self.begin_s + start * self.slot_s
         return Segment(begin, self.model.startup_s, float(self.progress_s[worked]), float(self.progress_s[until]))
 
@@ -95,7 +95,7 @@ class ShiftPlan:
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
-        """When the job runs; to be carried out `apart`."""
+        """Times in s between which the job runs; to be carried out `apart`."""
         return tuple((segment.begin_s, segment.end_s) for segment in self.segments)
 
 
@@ -111,7 +111,7 @@ def plan(
     blocked: npt.NDArray[np.bool_] | None = None,
     most_cells: int = MOST_CELLS,
 ) -> ShiftPlan:
-    """The schedule in [begin, deadline] that emits least under the signal.
+    """Return the schedule in [begin, deadline] that emits least under the signal.
 
     Every start pays the whole start-up, work is kept while suspended. `slot_s` None: the longest slot that fits the job
     and the signal, as far as that leaves at most `most_cells` states. `max_starts` bounds the number of starts. With
@@ -122,15 +122,15 @@ def plan(
         grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
     except _NoSlotError:
         return _in_one_piece(model, integral, begin_s, deadline_s)
-    found = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), integral)
+    best = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), integral)
     if grid.exact or slot_s is not None:
-        return found
+        return best
     whole = _in_one_piece(model, integral, begin_s, deadline_s)
-    return replace(found, segments=whole.segments, carbon=whole.carbon) if whole.carbon < found.carbon else found
+    return replace(best, segments=whole.segments, carbon=whole.carbon) if whole.carbon < best.carbon else best
 
 
 def _in_one_piece(model: PhaseModel, integral: SignalIntegral, begin_s: float, deadline_s: float) -> ShiftPlan:
-    """The best run without a suspension, at any moment; as if the window were one slot."""
+    """Return the best run without a suspension, at any moment; as if the window were one slot."""
     window_s = deadline_s - begin_s
     part = ahead(integral, begin_s, deadline_s)
     starts = candidates(model.steps, part, max(window_s - model.length_s, 0.0))
@@ -141,7 +141,7 @@ def _in_one_piece(model: PhaseModel, integral: SignalIntegral, begin_s: float, d
 
 
 def plan_of(grid: TimeGrid, segments: tuple[Segment, ...], integral: SignalIntegral) -> ShiftPlan:
-    """A plan from its segments."""
+    """Return a plan from its segments."""
     carbon = sum(float(integral.of_steps(segment.begin_s, segment.steps(grid.model))) for segment in segments)
     return ShiftPlan(grid.model, segments, carbon, grid.slot_s, grid.slots, not grid.exact)
 
@@ -157,7 +157,7 @@ def grid_of(
     blocked: npt.NDArray[np.bool_] | None = None,
     most_cells: int = MOST_CELLS,
 ) -> TimeGrid:
-    """The slots of a window. Raises NoPlanError, InputError."""
+    """Return the slots of a window. Raises NoPlanError, InputError."""
     window_s = deadline_s - begin_s
     if not window_s >= model.length_s - PRECISION_S:
         raise NoPlanError(f"there are {window_s:g} s until the deadline and the job takes {model.length_s:g} s")
@@ -222,7 +222,7 @@ def grid_of(
 
 
 def _solved(grid: TimeGrid, max_starts: int | None) -> list[tuple[int, int, int]]:
-    """(slot of the start, slots worked before, slots worked at its end) of each segment, in order."""
+    """Return (slot of the start, slots worked before, slots worked at its end) of each segment, in order."""
     width, startup = grid.slack + 1, grid.startup
     layers = 1 if max_starts is None else min(max_starts, len(grid.rows) + 1)
     row_of = np.full(len(grid.work_w) + 1, -1, dtype=np.int64)
@@ -254,23 +254,23 @@ def _traced(
     """Go back from the row in which the job finishes to its first start."""
     fresh, better = flags
     until = len(row_of) - 1
-    found: list[tuple[int, int, int]] = []
+    segments: list[tuple[int, int, int]] = []
     for worked in range(until, 0, -1):
         row = row_of[worked]
         if row < 0 or not fresh[layer, row, late >> 3] >> (late & 7) & 1:
             continue
-        found.append((late + worked - extra, worked, until))
+        segments.append((late + worked - extra, worked, until))
         until = worked
         layer -= chained
         late -= gap
         while not better[layer, row, late >> 3] >> (late & 7) & 1:
             late -= 1
-    found.append((late, 0, until))
-    return found[::-1]
+    segments.append((late, 0, until))
+    return segments[::-1]
 
 
 def _counts(model: PhaseModel, window_s: float, slot_s: float) -> tuple[int, int, int]:
-    """Slots of the window, of a start-up and of the work."""
+    """Return the slots of the window, of a start-up and of the work."""
     return (
         math.floor(window_s / slot_s + PRECISION_S),
         math.ceil(model.startup_s / slot_s - PRECISION_S),
@@ -283,7 +283,7 @@ def _cells(slots: int, startup: int, work: int, layers: int) -> int:
 
 
 def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int, most_cells: int) -> float:
-    """The slot that fits all, or else the shortest usual one with which the states are not too many."""
+    """Return the slot in s that fits all, or else the shortest usual one with which the states are not too many."""
     for slot_s in (fitting_s, *(length for length in _SLOTS_S if length > fitting_s)):
         slots, startup, work = _counts(model, window_s, slot_s)
         if startup + work > slots:
@@ -296,7 +296,7 @@ def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int,
 
 
 def _fitting_s(model: PhaseModel, integral: SignalIntegral, begin_s: float, deadline_s: float) -> float:
-    """The longest slot in s, in whole microseconds, at whose ends alone the job, the signal and the window change."""
+    """Return the longest slot in s, in whole microseconds, at whose ends alone job, signal and window change."""
     lengths = (round(abs(length) * _MICRO) for length in _lengths(model, integral, begin_s, deadline_s))
     return (math.gcd(*lengths) or 1) / _MICRO
 

@@ -1,4 +1,4 @@
-"""What a policy has done to all jobs: one row for each segment, and the figures that follow from the rows."""
+"""Outcome of a policy for all jobs: one row for each segment, and the figures that follow from the rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _OTHERWISE = {"startup_energy_j": 0.0, "energy_cost": 0.0, "deadline_s": np.inf,
 
 @dataclass(frozen=True)
 class Outcome:
-    """`segments` has the rows of each job in order of time; `cost_fixed` is what no row pays for (reserved machines).
+    """Outcome of a policy: `segments` has the rows of each job by time; `cost_fixed` is in no row (reserved machines).
 
     All figures are means over the repetitions, if the rows tell several apart. Raises ValueError.
     """
@@ -67,7 +67,7 @@ class Outcome:
             raise ValueError(f"machines must be among {', '.join(MACHINES)}, got {', '.join(map(str, unknown))}")
 
     def per_job(self) -> pd.DataFrame:
-        """One row for each job, in the order of the rows: times, how long it ran and waited, carbon, energy, cost.
+        """Return one row for each job, in the order of the rows: times, run and wait in s, carbon, energy, cost.
 
         A job waits while it has arrived, is not finished and does not run.
         """
@@ -77,11 +77,11 @@ class Outcome:
         return every.mean().reset_index()
 
     def metrics(self) -> dict[str, Any]:
-        """The figures of all jobs: sums, and means over jobs."""
-        found = [self._figures(jobs) for jobs in self._repetitions]
-        if len(found) == 1:
-            return found[0]
-        return {name: fmean(figures[name] for figures in found) for name in found[0]} | {"jobs": found[0]["jobs"]}
+        """Return the figures of all jobs: sums, and means over jobs."""
+        rows = [self._figures(jobs) for jobs in self._repetitions]
+        if len(rows) == 1:
+            return rows[0]
+        return {name: fmean(figures[name] for figures in rows) for name in rows[0]} | {"jobs": rows[0]["jobs"]}
 
     def _figures(self, jobs: pd.DataFrame) -> dict[str, Any]:
         cost, energy_cost = float(jobs["cost"].sum()), float(jobs["energy_cost"].sum())
@@ -105,7 +105,7 @@ class Outcome:
     def _repetitions(self) -> list[pd.DataFrame]:
         rows = self.segments.assign(**{name: value for name, value in _OTHERWISE.items() if name not in self.segments})
         job = ["repetition", "job"]
-        # gaps rather than lengths are summed, so that who does not wait waits 0 s to the last bit
+        # gaps rather than lengths are summed, so that a job without a wait waits 0 s to the last bit
         before = rows.groupby(job, sort=False)["end_s"].shift().fillna(rows["arrival_s"])
         rows = rows.assign(length_s=rows["end_s"] - rows["begin_s"], wait_s=rows["begin_s"] - before)
         table = rows.groupby(job, sort=False).agg(
@@ -123,12 +123,12 @@ class Outcome:
             energy_cost=("energy_cost", "sum"),
             startup_energy_j=("startup_energy_j", "sum"),
         )
-        found = table.reset_index()
-        return [part.drop(columns="repetition").reset_index(drop=True) for _, part in found.groupby("repetition")]
+        jobs = table.reset_index()
+        return [part.drop(columns="repetition").reset_index(drop=True) for _, part in jobs.groupby("repetition")]
 
 
 def saved(outcome: Outcome, base: Outcome) -> pd.DataFrame:
-    """What each job saves against another outcome of the same jobs (immediate), in the order of that.
+    """Return the savings of each job against another outcome of the same jobs (immediate), in the order of that.
 
     Columns: job, length_s (in the base), carbon_base_g, carbon_g, saved_g (< 0 if it emits more), and saved_share of
     the base's carbon (0 if that is 0). Raises ValueError if the jobs are not the same.
@@ -154,7 +154,7 @@ def rows_of(
     machines: Sequence[Sequence[str]] | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
-    """A row for each segment, with SEGMENT_COLUMNS and FURTHER_COLUMNS.
+    """Return a row for each segment, with SEGMENT_COLUMNS and FURTHER_COLUMNS.
 
     `deadlines_s` by job; `machines`: of each segment of each execution (None: all on demand); `rates`: money per cpu
     and second by machine (None: free).
@@ -179,7 +179,7 @@ def rows_of(
 
 
 def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
-    """Segments as CSV, and in the same folder figures as JSON after what is said `about` them; both files or none."""
+    """Write segments as CSV, and in the same folder figures as JSON after facts `about` them; both files or none."""
     rows = outcome.segments.replace(np.inf, np.nan)
     with whole_set(metrics.parent, metrics.name, last=(metrics.name,)) as part:
         rows.to_csv(part / segments.name, index=False, lineterminator="\n")

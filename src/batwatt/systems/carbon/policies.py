@@ -1,4 +1,4 @@
-"""Policies that say when a job runs, each a plain function of the job, its window, a signal, and what else is known.
+"""Policies for the times of a job, each a plain function of the job, its window, a signal, and further facts.
 
 Time is continuous, in s; c(t) is the signal (g/kWh or money per kWh), n the arrival, W the longest wait, l the length
 without interruption, p(t) the power at t s of a run. C(s) = integral of p(t) c(s + t) dt over [0, l[ is what the job
@@ -23,7 +23,7 @@ from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import DAY_S, PRECISION_S
 
 QUANTILE = 0.3
-"""Of the next day, of `suspend-resume-threshold`."""
+"""Quantile of the signal over the next day for `suspend-resume-threshold`."""
 MOST_CELLS = 5_000_000
 """States of an optimum, one of many: some hundredths of a second."""
 STEP_S = 1800.0
@@ -32,7 +32,7 @@ STEP_S = 1800.0
 
 @dataclass(frozen=True)
 class Known:
-    """What a policy knows beyond job and signal: the mean length of the job's class in s (None: the job's own).
+    """Facts for a policy besides job and signal: the mean length of the job's class in s (None: the job's own).
 
     `slot_s`: the time steps of policies that plan by steps (None: their own). `max_starts` bounds the starts of a job.
     """
@@ -60,7 +60,7 @@ class ShiftPolicy:
 
     @property
     def first_line(self) -> str:
-        """What it does."""
+        """Description of the policy."""
         return (self.choose.__doc__ or "").partition("\n")[0]
 
 
@@ -69,31 +69,31 @@ POLICIES: dict[str, ShiftPolicy] = {}
 
 
 def is_policy(plain: str) -> bool:
-    """Whether a name with hyphens is one of a policy, ours or of an installed distribution."""
+    """Return whether a name with hyphens is one of a policy, ours or of an installed distribution."""
     if plain not in POLICIES:
         load_distributed()
     return plain in POLICIES
 
 
 def policy_named(name: str, where: str = "option policy", suspending: bool = True) -> ShiftPolicy:
-    """The policy of a name, hyphens and underscores alike. Raises InputError.
+    """Return the policy of a name, hyphens and underscores alike. Raises InputError.
 
     `suspending`: whether policies that suspend jobs are among those that the error lists.
     """
     plain = name.lower().replace("_", "-")
     if not is_policy(plain):
-        known = [policy.name for policy in POLICIES.values() if suspending or not policy.interrupting]
-        raise UnknownNameError(where, "policy", name, known, "See `batwatt policies`.")
+        names = [policy.name for policy in POLICIES.values() if suspending or not policy.interrupting]
+        raise UnknownNameError(where, "policy", name, names, "See `batwatt policies`.")
     return POLICIES[plain]
 
 
-def needed_s(job: ShiftJob, window: StartWindow, known: Known) -> float:
-    """Until when the signal must be known to choose, s: n + W + the longer of the length and the expected one."""
-    return window.latest_s + max(job.length_s, known.expected_length_s or 0.0)
+def needed_s(job: ShiftJob, window: StartWindow, facts: Known) -> float:
+    """Return the end in s of the signal that a choice needs: n + W + the longer of the length and the expected one."""
+    return window.latest_s + max(job.length_s, facts.expected_length_s or 0.0)
 
 
 def carbon_policy(name: str, **properties: bool) -> Callable[[Choose], Choose]:
-    """Decorator: make a function known as the policy `name`; `properties` as in `ShiftPolicy`."""
+    """Register a function as the policy `name`, as a decorator; `properties` as in `ShiftPolicy`."""
 
     def remember(choose: Choose) -> Choose:
         registered = register("policy", name)(choose)
@@ -112,61 +112,61 @@ def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
 
 
 @carbon_policy("immediate")
-def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
 @carbon_policy("latest")
-def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
 @carbon_policy("lowest")
-def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
-    part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
     reached = part.edges_s[:-1] <= window.wait_s
     return _run(job, window.arrival_s + float(part.edges_s[np.argmin(part.values[reached])]))
 
 
 @carbon_policy("oracle")
-def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
     C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
     Listing 5.7 of the carbon thesis with its power as a function of time.
     """
-    return _least(job, window, integral, known, job.model.steps)
+    return _least(job, window, integral, facts, job.model.steps)
 
 
 @carbon_policy("waiting")
-def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
     e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
     """
-    return _least(job, window, integral, known, _usual(job, known))
+    return _least(job, window, integral, facts, _usual(job, facts))
 
 
 @carbon_policy("cst-oracle")
-def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
     Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
     """
-    return _most_per_time(job, window, integral, known, job.model.steps)
+    return _most_per_time(job, window, integral, facts, job.model.steps)
 
 
 @carbon_policy("cst-average")
-def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
-    return _most_per_time(job, window, integral, known, _usual(job, known))
+    return _most_per_time(job, window, integral, facts, _usual(job, facts))
 
 
 @carbon_policy("suspend-resume", interrupting=True)
-def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
     Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
@@ -186,7 +186,7 @@ def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral,
 
 @carbon_policy("suspend-resume-threshold", interrupting=True)
 def suspend_resume_threshold(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known
 ) -> tuple[Interval, ...]:
     """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
 
@@ -208,12 +208,12 @@ def suspend_resume_threshold(
 
 
 @carbon_policy("wait-awhile")
-def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
     """
-    step_s = known.slot_s or STEP_S
+    step_s = facts.slot_s or STEP_S
     check_slots(window.wait_s, step_s)
     offsets: Array = np.arange(int(window.wait_s / step_s + PRECISION_S) + 1, dtype=np.float64) * step_s
     part = ahead(integral, window.arrival_s, window.deadline_s(job), job.id)
@@ -223,14 +223,14 @@ def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, kn
 
 @carbon_policy("wait-awhile-interrupting", interrupting=True)
 def wait_awhile_interrupting(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known
 ) -> tuple[Interval, ...]:
     """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
 
     Steps of d = 30 min, or of the slot that is given, begin at n; the last is cut at the deadline. D is the least
     number of them that lasts l. Let's Wait Awhile, interrupting, with the right bound.
     """
-    step_s = known.slot_s or STEP_S
+    step_s = facts.slot_s or STEP_S
     length_s = window.deadline_s(job) - window.arrival_s
     check_slots(length_s, step_s)
     edges: Array = np.append(np.arange(0.0, length_s, step_s), length_s)
@@ -239,12 +239,12 @@ def wait_awhile_interrupting(
     # means that differ by rounding alone are equal
     order = np.argsort(np.round(means / (np.abs(means).max() or 1.0), 12), kind="stable")
     lasting = np.cumsum(np.diff(edges)[order])
-    chosen = np.sort(order[: int(np.argmax(lasting >= job.length_s - PRECISION_S)) + 1])
-    return _after(window, [(float(edges[i]), float(edges[i + 1])) for i in chosen])
+    steps = np.sort(order[: int(np.argmax(lasting >= job.length_s - PRECISION_S)) + 1])
+    return _after(window, [(float(edges[i]), float(edges[i + 1])) for i in steps])
 
 
 @carbon_policy("phase-aware", interrupting=True, exact=True)
-def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known) -> tuple[Interval, ...]:
+def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
     Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
@@ -252,56 +252,56 @@ def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, kn
     suspend-resume is the optimum.
     """
     plain = not job.model.startup and len(job.model.work_steps.watts) == 1
-    if plain and known.max_starts is None and known.slot_s is None:
-        whole = carry_out(job, suspend_resume(job, window, integral, known))
+    if plain and facts.max_starts is None and facts.slot_s is None:
+        whole = carry_out(job, suspend_resume(job, window, integral, facts))
         return tuple((segment.begin_s, segment.end_s) for segment in whole.segments)
-    return _optimum(job, window, integral, known, False)
+    return _optimum(job, window, integral, facts, False)
 
 
 @carbon_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known
 ) -> tuple[Interval, ...]:
-    """The same exact optimum where jobs can be suspended at the ends of their checkpoint phases only.
+    """Exact optimum where jobs can be suspended at the ends of their checkpoint phases only (dynamic programming).
 
     A job without one needs no slots: for it oracle is the optimum.
     """
-    if not job.model.checkpoints_s and known.slot_s is None:
+    if not job.model.checkpoints_s and facts.slot_s is None:
         return oracle(job, window, integral, Known())
-    return _optimum(job, window, integral, known, True)
+    return _optimum(job, window, integral, facts, True)
 
 
 def _optimum(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known, checkpoints: bool
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known, checkpoints: bool
 ) -> tuple[Interval, ...]:
     return plan(
         job.model,
         integral,
         window.arrival_s,
         window.deadline_s(job),
-        slot_s=known.slot_s,
-        max_starts=known.max_starts,
+        slot_s=facts.slot_s,
+        max_starts=facts.max_starts,
         checkpoints=checkpoints,
         most_cells=MOST_CELLS,
     ).intervals
 
 
-def _usual(job: ShiftJob, known: Known) -> Steps:
-    return constant(known.expected_length_s or job.length_s, 1.0).steps
+def _usual(job: ShiftJob, facts: Known) -> Steps:
+    return constant(facts.expected_length_s or job.length_s, 1.0).steps
 
 
 def _least(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known, steps: Steps
 ) -> tuple[Interval, ...]:
-    part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
     starts = candidates(steps, part, window.wait_s)
     return _run(job, window.arrival_s + float(starts[first_least(emitted(starts, steps, part))]))
 
 
 def _most_per_time(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, known: Known, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known, steps: Steps
 ) -> tuple[Interval, ...]:
-    part = ahead(integral, window.arrival_s, needed_s(job, window, known), job.id)
+    part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
     starts = candidates(steps, part, window.wait_s)
     carbon = emitted(starts, steps, part)
     gains = (carbon[0] - carbon) / (starts + steps.length_s)

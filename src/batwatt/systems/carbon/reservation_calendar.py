@@ -1,4 +1,4 @@
-"""What of a cluster is still free, slot by slot, when jobs are planned one after another.
+"""Free cores and watts of a cluster, slot by slot, while jobs are planned one after another.
 
 The rules: docs/explanation/carbon-engine.md.
 """
@@ -23,12 +23,12 @@ Ids = npt.NDArray[np.int64]
 Preference = Callable[[Ids, Ids, int], Ids]
 """(machines, free cores of each, cpus of a job) -> the machines, best first."""
 _SLOTS = 4096
-"""So many slots are looked through, or forgotten, at a time."""
+"""Slots that are searched, or forgotten, at a time."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """What an execution holds: in slot `first + i` `cores[i]` cores of each of some rows, and at most `watts[i]` W."""
+    """Need of an execution: in slot `first + i` `cores[i]` cores of each of some rows, and at most `watts[i]` W."""
 
     first: int
     cores: npt.NDArray[np.int64]
@@ -39,7 +39,7 @@ class Need:
         return len(self.cores)
 
     def later(self, slots: int) -> Need:
-        """The same some slots later."""
+        """Return this need some slots later."""
         return replace(self, first=self.first + slots)
 
     @property
@@ -76,7 +76,7 @@ class ReservationCalendar:
         ends = [series.times_s[-1] for series in (machines, watts) if series is not None]
         check_slots(max(ends), slot_s)
         self._settled = math.ceil(max(ends) / slot_s) + 1
-        """From this slot on nothing changes and nothing is held."""
+        """First slot from which on nothing changes and nothing is held."""
         self._base = 0
         """The first slot that is not forgotten."""
         rows = int(max(machines.values)) if self.apart else 1
@@ -87,17 +87,17 @@ class ReservationCalendar:
 
     @property
     def apart(self) -> bool:
-        """Whether machines are told apart."""
+        """True if machines are told apart."""
         return self._cores > 1
 
     def shape(self, cpus: int) -> tuple[int, int]:
-        """The number of rows that a job of some cpus needs, and of cores in each."""
+        """Return the number of rows that a job of some cpus needs, and of cores in each."""
         if self.apart and cpus > self._cores:
             return -(-cpus // self._cores), self._cores
         return 1, cpus
 
     def need(self, execution: Execution) -> Need:
-        """What an execution holds."""
+        """Return the cores and the watts that an execution holds."""
         spans = list(self._spans(execution))
         first, last = spans[0][0], max(end for _, end, _ in spans)
         rows, each = self.shape(execution.job.cpus)
@@ -110,11 +110,11 @@ class ReservationCalendar:
         return Need(first, cores, watts, rows)
 
     def fits(self, need: Need) -> bool:
-        """Whether all of it is free."""
+        """Return whether all of a need is free."""
         return bool(self.fitting(need, 0)[0])
 
     def fitting(self, need: Need, most: int) -> npt.NDArray[np.bool_]:
-        """For each delay of 0 to `most` slots, whether it fits then; shape [most + 1]."""
+        """Return for each delay of 0 to `most` slots whether a need fits then; shape [most + 1]."""
         good = np.ones(most + 1, dtype=np.bool_)
         for begin, end in need.parts:
             part = self._slots(need.first + begin, most + end - begin)
@@ -127,7 +127,7 @@ class ReservationCalendar:
         return good
 
     def delay(self, need: Need) -> int | None:
-        """The least number of slots after which it fits; None if it never does."""
+        """Return the least number of slots after which a need fits; None if it never does."""
         most, begin = max(0, self._settled - need.first), 0
         while begin <= most and need.rows <= len(self.free):
             good = self.fitting(need.later(begin), min(most - begin, max(_SLOTS, len(need))))
@@ -139,45 +139,45 @@ class ReservationCalendar:
     def full(
         self, first: int, count: int, cpus: int, power_w: float, rows: Sequence[int] | None = None
     ) -> npt.NDArray[np.bool_]:
-        """The slots, from `first` on, without room (in some rows, by default all) for so many cpus and watts."""
+        """Return the slots, from `first` on, without room (in some rows, by default all) for cpus and watts."""
         part = self._slots(first, count)
         free = self.free[:, part] if rows is None else self.free[list(rows), part]
         most, each = self.shape(cpus)
         return np.asarray((np.count_nonzero(free >= each, axis=0) < most) | (self.room_w[part] < power_w))
 
     def roomiest(self, first: int, count: int, cpus: int) -> list[int]:
-        """The rows that have room for a job in the most of some slots, as many as it needs."""
+        """Return the rows that have room for a job in the most of some slots, as many as it needs."""
         rows, each = self.shape(cpus)
         slots = np.count_nonzero(self.free[:, self._slots(first, count)] >= each, axis=1)
-        found: list[int] = np.argsort(-slots, kind="stable")[:rows].tolist()
-        return found
+        best: list[int] = np.argsort(-slots, kind="stable")[:rows].tolist()
+        return best
 
     def take(self, execution: Execution) -> Execution:
-        """Hold what fits, where machines are told apart on those that it says then."""
+        """Hold an execution that fits, and return it; where machines are told apart, the result names them."""
         if self.apart:
             execution = self._placed(execution)
         self.hold(execution)
         return execution
 
     def hold(self, execution: Execution) -> None:
-        """Hold it on its machines."""
+        """Hold an execution on its machines."""
         need = self.need(execution)
         self._add(execution, need, -1)
         self._settled = max(self._settled, need.first + len(need))
 
     def give_back(self, execution: Execution) -> None:
-        """Hold it no longer."""
+        """Release an execution."""
         self._add(execution, self.need(execution), 1)
 
     def lack(self, cores: npt.NDArray[np.int64], now_s: float) -> None:
-        """Do without so many cores of each row from now on."""
+        """Remove `cores` cores of each row from now on."""
         begin = max(0, math.floor(now_s / self.slot_s) - self._base)
         rows = len(self.free)
         self.free[:, begin:] -= (cores[:rows] - self._lacking)[:, None].astype(self.free.dtype)
         self._lacking = cores[:rows]
 
     def forget(self, now_s: float) -> None:
-        """Drop what is over, where it takes room."""
+        """Drop slots that are over, where they take room."""
         over = math.floor(now_s / self.slot_s) - 1 - self._base
         if self.apart and over > _SLOTS:
             self._slots(self._base, over)
@@ -185,9 +185,9 @@ class ReservationCalendar:
             self._base += over
 
     def _placed(self, execution: Execution) -> Execution:
-        """It on machines that are on for other jobs as long as possible; of these the fullest, then the first.
+        """Return an execution on machines that are on for other jobs the longest; of these the fullest, then the first.
 
-        A preference is asked before that.
+        A preference goes before that.
         """
         need = self.need(execution)
         segments: list[Segment] = []
@@ -216,7 +216,7 @@ class ReservationCalendar:
         return math.floor(segment.begin_s / self.slot_s + PRECISION_S)
 
     def _spans(self, execution: Execution) -> Iterator[tuple[int, int, float]]:
-        """(first slot, slot after the last, W) of each step of power."""
+        """Yield (first slot, slot after the last, W) of each step of power."""
         for segment in execution.segments:
             steps = segment.steps(execution.job.model)
             check_slots(segment.begin_s + float(steps.edges_s[-1]), self.slot_s)
@@ -227,12 +227,12 @@ class ReservationCalendar:
                 yield begin, end, watts * execution.job.cpus
 
     def _slots(self, first: int, count: int) -> slice:
-        """Where so many slots are, as far as they are not forgotten; they are known from now on."""
-        begin, end, known = (slot - self._base for slot in (first, first + count, self._base + len(self.room_w)))
-        if end > known:
+        """Return the positions of `count` slots, as far as they are not forgotten; add those that are not there yet."""
+        begin, end, limit = (slot - self._base for slot in (first, first + count, self._base + len(self.room_w)))
+        if end > limit:
             check_slots((first + count) * self.slot_s, self.slot_s)
-            last = max(end, 2 * known) + self._base
-            since = known + self._base
+            last = max(end, 2 * limit) + self._base
+            since = limit + self._base
             least = self._least(self._machines, since, last)
             if self.apart:
                 least = np.where(np.arange(len(self.free))[:, None] < least, self._cores, 0)
@@ -243,11 +243,11 @@ class ReservationCalendar:
         return slice(max(begin, 0), max(end, 0))
 
     def _least(self, series: Series, first: int, last: int) -> Array:
-        """The least value within each of some slots."""
+        """Return the least value within each of some slots."""
         times, values = np.array(series.times_s), np.array(series.values)
         begins: Array = np.arange(first, last, dtype=np.float64) * self.slot_s
-        found: Array = values[np.maximum(np.searchsorted(times, begins, "right") - 1, 0)]
+        least: Array = values[np.maximum(np.searchsorted(times, begins, "right") - 1, 0)]
         within = np.floor(times / self.slot_s).astype(int) - first
-        kept = (within >= 0) & (within < last - first)
-        np.minimum.at(found, within[kept], values[kept])
-        return found
+        inside = (within >= 0) & (within < last - first)
+        np.minimum.at(least, within[inside], values[inside])
+        return least

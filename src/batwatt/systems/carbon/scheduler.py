@@ -40,12 +40,12 @@ from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
 from batwatt.units import HOUR_S, LAG_S
 
 UNFIT = "not enough machines or watts"
-"""Why a job is rejected."""
+"""Reason why a job is rejected."""
 
 
 @dataclass(slots=True, eq=False)
 class JobProgress:
-    """What was planned for a job, and how far that has been carried out."""
+    """The plan of a job, and its progress."""
 
     execution: Execution
     window: StartWindow
@@ -54,7 +54,7 @@ class JobProgress:
     pieces: list[tuple[float, float]] = field(default_factory=list)
     """(s, W) of what is left of the segment that runs, the next last."""
     until_s: float = math.inf
-    """When the segment that runs is to end, by the plan (later if it began more than LAG_S late); else infinite."""
+    """Planned end in s of the segment that runs (later if it began more than LAG_S late); else infinite."""
 
     def goes_on(self, now_s: float) -> bool:
         """Return whether the segment that runs ends now, up to the delays of messages, and another one follows."""
@@ -67,12 +67,12 @@ class JobProgress:
 
     @property
     def ends(self) -> bool:
-        """Whether this segment is the last."""
+        """True if this segment is the last."""
         return self.segment == len(self.execution.segments) - 1
 
     @property
     def left(self) -> Execution:
-        """What is to come of a job that does not run, as an execution of its own."""
+        """The rest of a job that does not run, as an execution of its own."""
         whole, done_s = self.execution.job, self.next_segment.from_s
         segments = (
             replace(segment, from_s=segment.from_s - done_s, to_s=segment.to_s - done_s)
@@ -81,7 +81,7 @@ class JobProgress:
         return Execution(replace(whole, model=whole.model.rest(done_s)), tuple(segments))
 
     def go_on(self, left: Execution) -> None:
-        """Let what is to come be this."""
+        """Replace the rest of the execution."""
         whole, done_s = self.execution.job, self.next_segment.from_s
         segments = (
             replace(segment, from_s=segment.from_s + done_s, to_s=segment.to_s + done_s) for segment in left.segments
@@ -90,7 +90,7 @@ class JobProgress:
 
 
 class ShiftingScheduler(Scheduler[CarbonOptions]):
-    """Plans each job when it arrives, by a policy and around those before it, and carries the plans out."""
+    """A scheduler that plans each job when it arrives, by a policy and around those before, and executes the plans."""
 
     Options: ClassVar[type[CarbonOptions]] = CarbonOptions
     needs_exact_times: ClassVar[bool] = True
@@ -98,7 +98,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
-        """What was planned, by the job's id."""
+        """Planned executions by the job's id."""
         self._order: Order = make("order", self.settings.order)
         self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
         self._arrived: list[Job] = []
@@ -108,18 +108,18 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._stalled: list[ManagedJob] = []
         """Jobs whose next piece waits for other hosts, as theirs went out of service."""
         self._count = 0
-        """The jobs that have arrived."""
+        """Number of jobs that have arrived."""
         self._hosts_changed = False
         self._every_s = HOUR_S * (self.settings.replan_h or math.inf)
         """The time between two plannings."""
         self._turn = 0
-        """How often it has been time to plan anew."""
+        """Number of times at which replanning was due."""
         self._lengths = {True: (0.0, 0), False: (0.0, 0)}
         """(sum in s, number) of the jobs that have arrived, by whether they are short."""
 
     @property
     def needs_dynamic_jobs(self) -> bool:
-        """What follows a suspension is submitted anew."""
+        """True: the rest of a suspended job is submitted again."""
         return True
 
     # planning ---------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._hosts_changed = bool(self.transitions.out)
 
     def _signal(self) -> SignalIntegral:
-        """What plans are made by: carbon, price, or both by their weights. Raises InputError."""
+        """Return the signal of plans: carbon, price, or both by their weights. Raises InputError."""
         settings = self.settings
         if settings.shift is not None:
             raise InputError("option 'shift'", "is for schedulers that do not shift jobs themselves", "give policy")
@@ -151,48 +151,48 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         carbon, price = self._converted("signal", settings.signal), self._converted("price", settings.price)
         return carbon.plus(price, settings.carbon_weight, settings.price_weight)
 
-    def _converted(self, name: str, given: SignalIntegral | None) -> SignalIntegral:
-        if given is None:
+    def _converted(self, name: str, signal: SignalIntegral | None) -> SignalIntegral:
+        if signal is None:
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
         if self.settings.begin is not None or self.settings.days is not None:
             problem = f"{name} has been read already"
             raise InputError("options 'begin', 'days'", problem, "write --carbon FILE,from=DATE,days=DAYS")
         wanted = "price" if name == "price" else "carbon"
-        factor, unit = factor_to(wanted, given.unit, float(given.values.max()), f"option {name!r}")
-        return given if factor == 1.0 else replace(given, values=given.values * factor, unit=unit)
+        factor, unit = factor_to(wanted, signal.unit, float(signal.values.max()), f"option {name!r}")
+        return signal if factor == 1.0 else replace(signal, values=signal.values * factor, unit=unit)
 
     def forecasts(self) -> SignalForecast:
-        """How the signal is forecast while jobs are planned. Raises InputError."""
+        """Return the forecasts of the signal for plans. Raises InputError."""
         settings = self.settings
         error, seed, sure_h = settings.forecast_error, settings.forecast_seed, settings.forecast_sure_h
         return SignalForecast(self._signal(), error, seed, sure_h)
 
     def _plan(self, job: ShiftJob) -> tuple[Execution | None, StartWindow]:
-        """When a job runs, None if it never can, and when it might. Raises InputError."""
+        """Return the execution of a job, None if it can never run, and its window. Raises InputError."""
         settings = self.settings
         total_s, count = self._lengths[is_short(job)]
         self._lengths[is_short(job)] = total_s + job.length_s, count + 1
         self.shared.integral = self.forecast.at(job.arrival_s)
         window = start_window(job, self.shared.integral, settings.wait_h, settings.deadline_h, settings.constraint)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
-        known = self._known(job, settings.max_starts)
-        execution = self.shared.place(job, allowed, known)
+        facts = self._known(job, settings.max_starts)
+        execution = self.shared.place(job, allowed, facts)
         if execution is None and self.transitions.out:
             # it waits until the hosts that it needs are back
             lacking = self.cluster.leave_out()
             self.shared.calendar.lack(0 * lacking, job.arrival_s)
-            execution = self.shared.place(job, allowed, known)
+            execution = self.shared.place(job, allowed, facts)
             self.shared.calendar.lack(lacking, job.arrival_s)
         return execution, window
 
     def _known(self, job: ShiftJob, max_starts: int | None) -> Known:
-        """What policies know: the mean length of the job's class so far, and how often it may start."""
+        """Return facts for policies: the mean length of the job's class so far, and the bound on its starts."""
         total_s, count = self._lengths[is_short(job)]
         return Known(total_s / count, max_starts=max_starts)
 
     def _plan_anew(self, now_s: float) -> None:
-        """Plan what waits anew; a job that must have started by now keeps its plan."""
+        """Plan waiting jobs again; a job that must have started by now keeps its plan."""
         self.shared.integral = self.forecast.at(now_s)
         waiting = [(job, *self._placement(job, now_s)) for job in self._ordered(self._starts, now_s) if not job.mask]
         in_time = [(job, placement) for job, placement, late in waiting if not late]
@@ -203,17 +203,17 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._sort_starts()
 
     def _placement(self, job: ManagedJob, now_s: float) -> tuple[Placement, bool]:
-        """Return the place of what is left of a job, and whether it is too late to place that anew."""
+        """Return the placement of the rest of a job, and whether it is too late to place it again."""
         plan: JobProgress = job.plan
         whole, left = plan.execution.job, plan.left
         begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
         wait_s = plan.window.deadline_s(whole) - left.job.length_s - begin_s
         limit = self.settings.max_starts
-        known = self._known(whole, limit if limit is None else max(1, limit - plan.segment))
-        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), known), wait_s < 0.0
+        facts = self._known(whole, limit if limit is None else max(1, limit - plan.segment))
+        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), facts), wait_s < 0.0
 
     def _go_on(self, job: ManagedJob, left: Execution) -> None:
-        """Let what is to come of a job be this."""
+        """Replace the rest of a job."""
         job.plan.go_on(left)
         self.executions[job.name] = job.plan.execution
 
@@ -249,7 +249,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The machines are known: those for jobs in phases, or others."""
+        """Set up the machines: those for jobs in phases, or others."""
         super().onSimulationBegins()
         self.forecast = self.forecasts()
         hosts = self.bs, self.hosts_described, self.transitions, self._selection
@@ -260,7 +260,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self._use(self._plain())
 
     def onJobSubmission(self, job: Job) -> None:
-        """A job of the workload; a piece of our own that is acknowledged was started already."""
+        """Take in a job of the workload; a piece of our own that is acknowledged was started already."""
         if not self.lifecycle.acknowledged(job):
             self._arrived.append(job)
 
@@ -279,12 +279,12 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._await(job)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state."""
+        """Note that hosts arrived in a p-state."""
         super().onMachinePStateChanged(nodeid, pstate)
         self.cluster.switched(*nodeid, int(pstate))
 
     def onJobCompletion(self, job: Job) -> None:
-        """A piece has ended: the next one of its segment follows at once."""
+        """End a piece: the next one of its segment follows at once."""
         managed, suspended = self.lifecycle.ended(job)
         plan = managed.plan
         if plan.pieces:
@@ -303,7 +303,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self._await(managed)
 
     def onNoMoreEvents(self) -> None:
-        """Suspend and start what is due, and ask to be woken when something is."""
+        """Suspend and start jobs that are due, and request the next wake-ups."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
@@ -325,10 +325,10 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self.cluster.settle(now_s)
         self.shared.calendar.forget(now_s)
         turn = math.floor((now_s + _SOON_S) / self._every_s)
-        # messages may be late; at other times nobody waited when it was time
+        # messages may be late; at other times no job waited when it was time
         if turn > self._turn and now_s - turn * self._every_s <= LAG_S:
             if any(running.plan.goes_on(now_s) for running in self.lifecycle.states.values()):
-                # what is left of it is planned anew, too, once its end is reported
+                # the rest of it is planned again, too, once its end is reported
                 if self._stops:
                     self.lifecycle.wake_at(self._stops[0][0], now_s + _SOON_S)
                 return

@@ -25,22 +25,22 @@ from batwatt.units import PRECISION_S
 
 @dataclass(frozen=True)
 class Placement:
-    """The place of what is left of a job, with the window and the knowledge by which it is placed anew."""
+    """The execution of the rest of a job, with the window and the facts by which it is placed again."""
 
     execution: Execution
     window: StartWindow
-    known: Known
+    facts: Known
 
     @property
     def due_s(self) -> float:
-        """When it may end at the latest: its deadline, or as it was planned if it is late."""
+        """Latest end in s: its deadline, or its planned end if it is late."""
         return max(self.window.deadline_s(self.execution.job), self.execution.end_s)
 
 
 class SharedCluster:
-    """Places jobs by a policy, in the order of their arrival; what was placed stays until it is placed anew.
+    """A cluster on which a policy places jobs in the order of their arrival; a job stays until it is placed again.
 
-    1. What the policy chooses for the job as if it were alone is taken if it fits.
+    1. The choice of the policy for the job as if it were alone is taken if it fits.
     2. Else a policy that finds an optimum finds it among what is free: `phase-aware` in the slots that have room for
        the job at its greatest power (if that takes it from machine to machine, on the machines with the most room),
        `oracle` among the starts at whole slots after the arrival.
@@ -51,47 +51,47 @@ class SharedCluster:
     def __init__(self, integral: SignalIntegral, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
         self.integral, self.calendar, self.policy = integral, calendar, policy
 
-    def place(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
-        """When the job runs, which is held from now on; None if it never fits. Raises InputError."""
+    def place(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution | None:
+        """Place a job, which holds its cores from now on; return None if it never fits. Raises InputError."""
         calendar, policy = self.calendar, self.policy
-        intervals = policy.choose(job, window, self.integral, known)
+        intervals = policy.choose(job, window, self.integral, facts)
         alone = carry_out(job, intervals, checkpoints=policy.checkpoints, apart=policy.exact)
-        found: Execution | None = alone
+        execution: Execution | None = alone
         if not calendar.fits(calendar.need(alone)):
             best = policy.exact or policy.choose is oracle
-            found = self._among_others(job, window, known) if best else None
-            if found is None:
-                late = self._at_once(job, window, known) if best else alone
+            execution = self._among_others(job, window, facts) if best else None
+            if execution is None:
+                late = self._at_once(job, window, facts) if best else alone
                 slots = calendar.delay(calendar.need(late))
-                found = None if slots is None else _later(late, slots * calendar.slot_s)
-        return None if found is None else calendar.take(found)
+                execution = None if slots is None else _later(late, slots * calendar.slot_s)
+        return None if execution is None else calendar.take(execution)
 
     def place_anew(self, placements: Sequence[Placement]) -> list[Execution]:
-        """Place jobs anew, in this order, by the signal as it is known now; returns what holds from now on.
+        """Place jobs again, in this order, by the signal as it is known now; return the executions from now on.
 
-        All of them give back what they hold. What comes of it is taken if it emits less in all and nobody ends after
-        `due_s`. Else each alone is placed anew among the others, and stays where it was unless the same holds of it.
+        All of them give back what they hold. The new executions are taken if they emit less in all and none ends after
+        `due_s`. Else each alone is placed again among the others, and stays where it was unless the same holds of it.
         """
-        found = self._anew(placements)
-        if found is None and len(placements) > 1:
-            found = [(self._anew([one]) or [one.execution])[0] for one in placements]
-        return found or [one.execution for one in placements]
+        executions = self._anew(placements)
+        if executions is None and len(placements) > 1:
+            executions = [(self._anew([one]) or [one.execution])[0] for one in placements]
+        return executions or [one.execution for one in placements]
 
     def place_elsewhere(self, placement: Placement) -> Execution | None:
-        """Place a job anew whose machines are not there; None, and its place is held, if there is no room."""
+        """Place a job again whose machines are not there; return None, and hold its place, if there is no room."""
         self.calendar.give_back(placement.execution)
-        execution = self.place(placement.execution.job, placement.window, placement.known)
+        execution = self.place(placement.execution.job, placement.window, placement.facts)
         if execution is None:
             self.calendar.hold(placement.execution)
         return execution
 
     def _anew(self, placements: Sequence[Placement]) -> list[Execution] | None:
-        """The jobs in new places if these are better, else None, and all is as it was."""
+        """Return the jobs in new places if these are better, else None, and leave all as it was."""
         calendar = self.calendar
         for one in placements:
             calendar.give_back(one.execution)
-        found = [self.place(one.execution.job, one.window, one.known) for one in placements]
-        placed = [execution for execution in found if execution is not None]
+        executions = [self.place(one.execution.job, one.window, one.facts) for one in placements]
+        placed = [execution for execution in executions if execution is not None]
         if len(placed) == len(placements) and self._better(placed, placements):
             return placed
         for execution in placed:
@@ -110,14 +110,14 @@ class SharedCluster:
         # what is saved by rounding alone is not saved
         return after < before - NOISE * abs(before)
 
-    def _at_once(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution:
-        return carry_out(job, immediate(job, window, self.integral, known))
+    def _at_once(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution:
+        return carry_out(job, immediate(job, window, self.integral, facts))
 
-    def _among_others(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
+    def _among_others(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution | None:
         slot_s = self.calendar.slot_s
         if self.policy.exact:
-            return self._optimum(job, window, known)
-        whole = self._at_once(job, window, known)
+            return self._optimum(job, window, facts)
+        whole = self._at_once(job, window, facts)
         good = self.calendar.fitting(self.calendar.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
         if not good.any():
             return None
@@ -125,7 +125,7 @@ class SharedCluster:
         carbon = self.integral.of_steps(window.arrival_s + delays_s, job.model.steps)
         return _later(whole, float(delays_s[first_least(carbon)]))
 
-    def _optimum(self, job: ShiftJob, window: StartWindow, known: Known) -> Execution | None:
+    def _optimum(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution | None:
         for blocked in self._blocked(job, window):
             try:
                 planned = plan(
@@ -134,20 +134,20 @@ class SharedCluster:
                     window.arrival_s,
                     window.deadline_s(job),
                     slot_s=self.calendar.slot_s,
-                    max_starts=known.max_starts,
+                    max_starts=facts.max_starts,
                     checkpoints=self.policy.checkpoints,
                     blocked=blocked,
                 )
             except NoPlanError:
                 return None
-            found = Execution(job, planned.segments)
+            execution = Execution(job, planned.segments)
             # a run from slot to slot may be one from machine to machine
-            if not self.calendar.apart or self.calendar.fits(self.calendar.need(found)):
-                return found
+            if not self.calendar.apart or self.calendar.fits(self.calendar.need(execution)):
+                return execution
         return None
 
     def _blocked(self, job: ShiftJob, window: StartWindow) -> Iterator[npt.NDArray[np.bool_]]:
-        """The own slots of a job, from its arrival on, without room for it: on any machine, then on the roomiest."""
+        """Yield the own slots of a job, from its arrival on, without room: on any machine, then on the roomiest."""
         calendar, slot_s = self.calendar, self.calendar.slot_s
         count = math.floor((window.deadline_s(job) - window.arrival_s) / slot_s + PRECISION_S)
         first = math.floor(window.arrival_s / slot_s + PRECISION_S)

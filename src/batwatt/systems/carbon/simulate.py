@@ -1,4 +1,4 @@
-"""Jobs under a signal and a policy: who runs when, and what becomes of it."""
+"""Simulation of jobs under a signal and a policy: their executions, machines and outcome."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MACHINE_RULES = {
     "POLICY-cost": "The same with any policy that does not suspend jobs.",
     "POLICY-spot": "Jobs of less than 2 h run on spot machines, when POLICY says (and wait for no reserved cpus).",
 }
-"""What further names mean."""
+"""Further names of the option policy, and their meanings."""
 
 
 @dataclass(frozen=True)
 class ShiftOptions(Parameters, where=_WHERE):
-    """How long jobs may wait, what counts, and what machines there are. Raises InputError.
+    """Limits of the waits of jobs, weights of carbon and price, and machines. Raises InputError.
 
     A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
     arrival, or by the `constraint` of Let's Wait Awhile on the local `clock`. Policies plan by `carbon_weight` x carbon
@@ -77,13 +77,13 @@ class ShiftOptions(Parameters, where=_WHERE):
             raise InputError(_WHERE, "carbon_weight and price_weight are both 0", "give one of them")
 
     def machine_prices(self) -> MachinePrices:
-        """What machines cost."""
+        """Return the prices of machines."""
         return self.prices or (FREE if self.price is not None else MachinePrices())
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A policy, and which machines its jobs take: `conserving` ones start early on reserved cpus that are free."""
+    """A policy, and the machines of its jobs: `conserving` ones start early on reserved cpus that are free."""
 
     name: str
     policy: ShiftPolicy
@@ -92,15 +92,15 @@ class Rule:
 
 
 def rule_named(name: str, carbon_policy: str = "oracle") -> Rule:
-    """What a name means: a policy, `cost`, `carbon` or POLICY-cost, each with or without `-spot`. Raises InputError."""
+    """Return the rule named: a policy, `cost`, `carbon` or POLICY-cost, with or without `-spot`. Raises InputError."""
     full = name.lower().replace("_", "-")
     # GAIA has suspend-resume-spot-threshold
     spot, plain = "-spot" in full, full.replace("-spot", "", 1)
     conserving = plain == "cost" or plain.endswith("-cost")
     base = "latest" if plain == "cost" else plain.removesuffix("-cost")
     if base != "carbon" and not is_policy(base):
-        known = [*POLICIES, *(rule for rule in MACHINE_RULES if rule.islower())]
-        raise UnknownNameError("option policy", "policy", name, known, "See `batwatt policies`.")
+        names = [*POLICIES, *(rule for rule in MACHINE_RULES if rule.islower())]
+        raise UnknownNameError("option policy", "policy", name, names, "See `batwatt policies`.")
     policy = policy_named(carbon_policy if base == "carbon" else base)
     if conserving and policy.interrupting:
         problem = f"{name!r} would start jobs earlier than planned, and {policy.name} plans to suspend them"
@@ -111,9 +111,9 @@ def rule_named(name: str, carbon_policy: str = "oracle") -> Rule:
 def simulate(
     jobs: Sequence[ShiftJob], integral: SignalIntegral, policy: str, options: ShiftOptions | None = None
 ) -> Outcome:
-    """What a policy makes of jobs under a carbon signal, each on its own but for the reserved cpus.
+    """Return the outcome of a policy for jobs under a carbon signal, each on its own but for the reserved cpus.
 
-    Policies choose by their window and the signal; what they choose is carried out on the true phases of the job, and
+    Policies choose by their window and the signal; their choice is carried out on the true phases of the job, and
     charged on the true signal. Raises InputError.
     """
     options = options or ShiftOptions()
@@ -127,14 +127,14 @@ def simulate(
     if options.price is not None and options.price_weight > 0.0:
         signal = integral.plus(options.price, options.carbon_weight, options.price_weight)
     means = expected_lengths(jobs).items()
-    known = {short: Known(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
+    facts = {short: Known(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
     parts, fixed = [], []
     for repetition, forecast in enumerate(_forecasts(signal, options)):
-        chosen = [
-            _chosen(job, window, _with_present(forecast, signal, job), rule, known[is_short(job)], options)
+        plans = [
+            _chosen(job, window, _with_present(forecast, signal, job), rule, facts[is_short(job)], options)
             for job, window in zip(jobs, windows, strict=True)
         ]
-        executions, machines = _on_machines(jobs, windows, chosen, rule, options)
+        executions, machines = _on_machines(jobs, windows, plans, rule, options)
         for execution in executions:
             for charged in (integral, options.price):
                 if charged is not None:
@@ -165,7 +165,7 @@ def _check(jobs: Sequence[ShiftJob], integral: SignalIntegral, options: ShiftOpt
 
 
 def _forecasts(signal: SignalIntegral, options: ShiftOptions) -> Iterator[SignalIntegral]:
-    """The signal as policies see it, once for each repetition."""
+    """Yield the signal as policies see it, once for each repetition."""
     rng = rng_of(options.seed, _WHERE)
     if options.forecast_error == 0.0:
         yield signal
@@ -177,7 +177,7 @@ def _forecasts(signal: SignalIntegral, options: ShiftOptions) -> Iterator[Signal
 
 
 def _with_present(forecast: SignalIntegral, signal: SignalIntegral, job: ShiftJob) -> SignalIntegral:
-    """The forecast with the true value at the job's arrival: the present is known."""
+    """Return the forecast with the true value at the job's arrival: the present is known."""
     if forecast is signal:
         return signal
     values = forecast.values.copy()
@@ -187,12 +187,12 @@ def _with_present(forecast: SignalIntegral, signal: SignalIntegral, job: ShiftJo
 
 
 def _chosen(
-    job: ShiftJob, window: StartWindow, signal: SignalIntegral, rule: Rule, known: Known, options: ShiftOptions
+    job: ShiftJob, window: StartWindow, signal: SignalIntegral, rule: Rule, facts: Known, options: ShiftOptions
 ) -> tuple[Interval, ...]:
-    """When the policy lets the job run."""
+    """Return the intervals in which the policy lets the job run."""
     seen = replace(job, model=job.model.averaged()) if options.averaged else job
     try:
-        return rule.policy.choose(seen, window, signal, known)
+        return rule.policy.choose(seen, window, signal, facts)
     except NoPlanError as error:
         raise InputError(f"job {job.id}", str(error), "let it wait longer, or take shorter slots") from None
 
@@ -200,15 +200,15 @@ def _chosen(
 def _on_machines(
     jobs: Sequence[ShiftJob],
     windows: Sequence[StartWindow],
-    chosen: Sequence[tuple[Interval, ...]],
+    plans: Sequence[tuple[Interval, ...]],
     rule: Rule,
     options: ShiftOptions,
 ) -> tuple[list[Execution], list[list[str]]]:
-    """The executions, and the machine of each of their segments."""
-    kept = options.checkpoints or rule.policy.checkpoints
+    """Return the executions, and the machine of each of their segments."""
+    checkpoints = options.checkpoints or rule.policy.checkpoints
     executions = [
-        carry_out(job, intervals, checkpoints=kept, apart=rule.policy.exact)
-        for job, intervals in zip(jobs, chosen, strict=True)
+        carry_out(job, intervals, checkpoints=checkpoints, apart=rule.policy.exact)
+        for job, intervals in zip(jobs, plans, strict=True)
     ]
     requests = []
     for window, execution in zip(windows, executions, strict=True):
@@ -218,12 +218,12 @@ def _on_machines(
             length_s = segment.end_s - segment.begin_s
             early = rule.conserving and not spot
             requests.append(Request(window.arrival_s, segment.begin_s, length_s, job.cpus, early, spot))
-    given = iter(assign(requests, options.reserved))
+    assignments = iter(assign(requests, options.reserved))
     machines = []
     for index, execution in enumerate(executions):
-        found = [next(given) for _ in execution.segments]
-        machines.append([one.machine for one in found])
-        if found[0].begin_s < execution.begin_s:
-            begin_s = found[0].begin_s
+        places = [next(assignments) for _ in execution.segments]
+        machines.append([one.machine for one in places])
+        if places[0].begin_s < execution.begin_s:
+            begin_s = places[0].begin_s
             executions[index] = carry_out(execution.job, ((begin_s, begin_s + execution.job.length_s),))
     return executions, machines

@@ -1,4 +1,4 @@
-"""When a job may run: how long it may wait, by its length, by a deadline, or until people come to work."""
+"""Windows in which a job may start: by its length, by a deadline, or until people come to work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MONDAY, _THURSDAY, _SATURDAY, _SUNDAY = 0, 3, 5, 6
 
 @dataclass(frozen=True)
 class StartWindow:
-    """A job starts in [`arrival_s`, `arrival_s` + `wait_s`] if nobody interrupts it. Raises ValueError."""
+    """Window [`arrival_s`, `arrival_s` + `wait_s`] for the start of an uninterrupted job. Raises ValueError."""
 
     arrival_s: float
     wait_s: float
@@ -36,27 +36,27 @@ class StartWindow:
         return self.arrival_s + self.wait_s
 
     def after(self, time_s: float) -> StartWindow:
-        """What is left of it from a time on, which is one start at least."""
+        """Return the rest of the window from a time on, which is one start at least."""
         if time_s <= self.arrival_s:
             return self
         return StartWindow(time_s, max(self.latest_s - time_s, 0.0))
 
     def deadline_s(self, job: ShiftJob) -> float:
-        """When the job must have finished."""
+        """Return the time in s by which the job must have finished."""
         return self.latest_s + job.length_s
 
 
 def is_short(job: ShiftJob) -> bool:
-    """Whether the job is of the short class."""
+    """Return whether the job is of the short class."""
     return job.length_s < SHORT_S
 
 
 def expected_lengths(jobs: Sequence[ShiftJob]) -> dict[bool, float]:
-    """The mean length in s of the short jobs (True) and of the long ones (False), as far as there are any."""
-    found: dict[bool, list[float]] = {}
+    """Return the mean length in s of the short jobs (True) and of the long ones (False), if there are any."""
+    classes: dict[bool, list[float]] = {}
     for job in jobs:
-        found.setdefault(is_short(job), []).append(job.length_s)
-    return {short: math.fsum(lengths) / len(lengths) for short, lengths in found.items()}
+        classes.setdefault(is_short(job), []).append(job.length_s)
+    return {short: math.fsum(lengths) / len(lengths) for short, lengths in classes.items()}
 
 
 def start_window(
@@ -67,19 +67,19 @@ def start_window(
     constraint: str | None,
     clock: str = "UTC",
 ) -> StartWindow:
-    """When a job may run: by its deadline or the constraint, if one is given, else by its class. Raises InputError."""
+    """Return the window by the deadline or the constraint, if there is one, else by class. Raises InputError."""
     if deadline_h is not None:
         return by_deadline(job, deadline_h)
     return by_class(job, wait_h) if constraint is None else by_constraint(job, constraint, integral, clock)
 
 
 def by_class(job: ShiftJob, wait_h: Sequence[float]) -> StartWindow:
-    """A job waits `wait_h[0]` h if it is short and `wait_h[1]` h if it is long; a single value is for all."""
+    """Return the window of a job: `wait_h[0]` h if it is short, `wait_h[1]` h if long; a single value is for all."""
     return StartWindow(job.arrival_s, HOUR_S * wait_h[0 if len(wait_h) == 1 or is_short(job) else 1])
 
 
 def by_deadline(job: ShiftJob, deadline_h: float) -> StartWindow:
-    """A job must finish within `deadline_h` h of its arrival. Raises InputError if it cannot."""
+    """Return the window of a job to finish within `deadline_h` h of its arrival. Raises InputError if it cannot."""
     wait_s = deadline_h * HOUR_S - job.length_s
     if not wait_s >= -PRECISION_S:
         problem = f"it takes {job.length_s:g} s and must finish within {deadline_h:g} h of its arrival"
@@ -88,7 +88,7 @@ def by_deadline(job: ShiftJob, deadline_h: float) -> StartWindow:
 
 
 def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, clock: str = "UTC") -> StartWindow:
-    """A job may finish as late as people can tell the difference (Let's Wait Awhile), by the local clock `clock`.
+    """Return the window until people can tell the difference (Let's Wait Awhile), by the local clock `clock`.
 
     W = target - (arrival + length), where the target follows from when the job would finish if it started at once.
     The signal must tell its date. Raises InputError.
@@ -108,7 +108,7 @@ def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, cloc
 
 
 def next_workday(finish: datetime) -> datetime:
-    """The next morning at 9 if the job would finish in the evening or at night, at once in working hours.
+    """Return the next morning at 9 for a finish in the evening or at night, the finish itself in working hours.
 
     On Saturday: Monday 09:00. On Sunday or after 17:00: 09:00 of the next day (so Friday evening: Saturday). Before
     09:00: 09:00 of that day. Else the finish itself.
@@ -123,14 +123,14 @@ def next_workday(finish: datetime) -> datetime:
 
 
 def semi_weekly(finish: datetime) -> datetime:
-    """The next Monday or Thursday 09:00, whichever is first, at or after the finish."""
+    """Return the next Monday or Thursday 09:00, whichever is first, at or after the finish."""
     days = range(8)
     mornings = (_morning(finish, day) for day in days if (finish.weekday() + day) % 7 in (_MONDAY, _THURSDAY))
     return next(morning for morning in mornings if morning >= finish)
 
 
 CONSTRAINTS: dict[str, Callable[[datetime], datetime]] = {"next-workday": next_workday, "semi-weekly": semi_weekly}
-"""By name: from the finish to the latest finish, both by the local clock."""
+"""Constraints by name: from the finish to the latest finish, both by the local clock."""
 
 
 def _morning(moment: datetime, days: int) -> datetime:
