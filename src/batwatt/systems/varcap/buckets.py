@@ -46,11 +46,11 @@ class Bucket:
             del self.blocks[at]
 
     def entries(self) -> list[Entry]:
-        """All of them, in order."""
+        """Return all entries, in order."""
         return [entry for block in self.blocks for entry in block]
 
     def _block_of(self, entry: Entry) -> int:
-        """The first block that does not end before an entry."""
+        """Return the first block that does not end before an entry."""
         blocks = self.blocks
         low, high = 0, len(blocks) - 1
         while low < high:

@@ -7,7 +7,7 @@ from batwatt.scheduling.jobs import ManagedJob
 
 
 class Dependencies:
-    """Which jobs wait for which. Names are full ids of the workload, such as `w0!17`."""
+    """Jobs that wait for others. Names are full ids of the workload, such as `w0!17`."""
 
     def __init__(self) -> None:
         self._open: set[str] = set()
@@ -17,9 +17,9 @@ class Dependencies:
         self._more = True
 
     def submitted(self, task: ManagedJob, depends: object) -> bool:
-        """A job arrived, `depends` being the ids that it names; False if one of them was lost.
+        """Add a job that names the ids `depends`; return False if one of them was lost.
 
-        `task.missing` says how many it waits for. Raises InputError if `depends` is no list of ids.
+        `task.missing` counts the jobs that it waits for. Raises InputError if `depends` is no list of ids.
         """
         self._open.add(task.name)
         if not depends:
@@ -37,7 +37,7 @@ class Dependencies:
         return True
 
     def ended(self, task: ManagedJob, success: bool) -> list[ManagedJob]:
-        """A job is over: those that waited for it, to go on (if they miss nothing more), or to be refused."""
+        """End a job; return those that waited for it, to go on (if they miss nothing more), or to be refused."""
         if self._more:
             self._open.discard(task.name)
             (self._done if success else self._lost).add(task.name)
@@ -50,7 +50,7 @@ class Dependencies:
         return [other for other in waited if not (success and other.missing)]
 
     def no_more(self) -> tuple[list[str], list[ManagedJob]]:
-        """No job comes any more: the names that never came, and the jobs that miss nothing but those."""
+        """Note that no job comes any more; return the names that never came, and the jobs that miss only those."""
         unknown = [name for name in self._held if name not in self._open]
         ready = []
         for name in unknown:
@@ -58,18 +58,18 @@ class Dependencies:
                 task.missing -= 1
                 if not (task.missing or task.refused):
                     ready.append(task)
-        # nobody names a job any more
+        # no job names another any more
         self._more = False
         self._open, self._done, self._lost = set(), set(), set()
         return unknown, ready
 
     def leave(self) -> list[ManagedJob]:
-        """Take out all that wait for others, in the order of their arrival."""
+        """Remove and return all jobs that wait for others, in the order of their arrival."""
         held = self.held()
         self._held.clear()
         return held
 
     def held(self) -> list[ManagedJob]:
-        """All that wait for others, in the order of their arrival."""
+        """Return all jobs that wait for others, in the order of their arrival."""
         held = {task.number: task for tasks in self._held.values() for task in tasks if not task.refused}
         return [held[number] for number in sorted(held)]

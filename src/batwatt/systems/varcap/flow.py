@@ -1,4 +1,4 @@
-"""Jobs between their arrival and their end: which waits where, what starts, what follows an end."""
+"""Jobs between their arrival and their end: their queues, their starts, and the effects of their ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 
 @final
 class JobFlow:
-    """What is done for each job of a varying scheduler, which is asked for what its subclasses may change.
+    """Events of the jobs of a varying scheduler, which is called for the steps that its subclasses may change.
 
     `mapping` has the queues; `to_move` are the jobs that were killed to go on elsewhere; `freed`: more than arrivals
     may have changed since queues were looked at.
@@ -67,7 +67,7 @@ class JobFlow:
     # arrivals ---------------------------------------------------------------------------------------------------
 
     def arrived(self, job: Job) -> None:
-        """A job waits, unless it can never run."""
+        """Let a job wait, unless it can never run."""
         task = self._scheduler.job_state(job)
         lifecycle = self._lifecycle
         lifecycle.states[job.id] = task
@@ -82,7 +82,7 @@ class JobFlow:
             self.reject([task], ())
 
     def job_state(self, job: Job) -> ManagedJob:
-        """What is tracked of a job that arrives. Raises InputError."""
+        """Return the managed job of a job that arrives. Raises InputError."""
         raw: Any = job.json_dict or {}
         scheduler = self._scheduler
         release_s, length_s, run_s = self.lengths.described(job)
@@ -104,13 +104,13 @@ class JobFlow:
         return task
 
     def can_ever_run(self, task: ManagedJob, most: int) -> bool:
-        """Whether a job can run on the machines of its queue when `most` are in service."""
+        """Return whether a job can run on the machines of its queue when `most` are in service."""
         mapping, width = self._mapping, task.width
         enough = width <= mapping.most_machines(mapping.queue_of(task), most)
         return enough and task.memory / width <= self._fleet.memory_each
 
     def wait(self, task: ManagedJob) -> None:
-        """A job waits in its queue."""
+        """Let a job wait in its queue."""
         index = self._mapping.queue_of(task)
         self._mapping.queues[index].add(task)
         if self._preemptions is not None:
@@ -119,7 +119,7 @@ class JobFlow:
     # ends -------------------------------------------------------------------------------------------------------
 
     def ended(self, job: Job, stopped: bool) -> None:
-        """A run has ended: the job is done, goes on elsewhere, or waits again."""
+        """End a run: the job is done, goes on elsewhere, or waits again."""
         task, killed = self._lifecycle.ended(job)
         if killed and not stopped:
             self._again(task)
@@ -133,7 +133,7 @@ class JobFlow:
         self._done(task, job.job_state is _GOOD)
 
     def _again(self, task: ManagedJob) -> None:
-        """A run was killed: submit the job again, with what is left of it, or let it be lost."""
+        """Submit a job whose run was killed again, with the rest of it, or let it be lost."""
         victims = self._victims
         following = victims.next_of(task.job)
         if following is None:
@@ -181,7 +181,7 @@ class JobFlow:
     # starts -----------------------------------------------------------------------------------------------------
 
     def fill(self, now_s: float) -> None:
-        """Start what can start."""
+        """Start the jobs that can start."""
         self._now_s = now_s
         mapping = self._mapping
         for queue, where in zip(mapping.queues, mapping.ranges, strict=True):

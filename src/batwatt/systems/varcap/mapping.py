@@ -1,4 +1,4 @@
-"""Which waiting job goes to which machine: section 7.2 of the varcap dissertation (docs/explanation/varcap.md)."""
+"""Mappings of waiting jobs to machines: section 7.2 of the varcap dissertation (docs/explanation/varcap.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALL: tuple[Knowledge, ...] = ("none", "class", "exact")
 
 @dataclass(frozen=True)
 class MappingSite:
-    """What a mapping is made for: machines, queues in the chosen order, the capacity in machines, the options."""
+    """The site of a mapping: machines, queues in the chosen order, the capacity in machines, the options."""
 
     machines: int
     make_queue: Callable[[], WaitingQueue]
@@ -36,12 +36,12 @@ class MappingPolicy:
 
     name: ClassVar[str] = ""
     knows: ClassVar[tuple[Knowledge, ...]] = ALL
-    """What may be known of run times, the usual first (Table 7.2)."""
+    """Possible knowledge of run times, the usual first (Table 7.2)."""
     in_order: ClassVar[bool] = True
-    """Whether its queues have the chosen order and backfilling; else they have one of their own."""
+    """True if its queues have the chosen order and backfilling; else they have one of their own."""
     usual_termination: ClassVar[str] = "order"
     migrates: ClassVar[bool] = False
-    """Whether jobs move off machines that leave."""
+    """True if jobs move off machines that leave."""
     queues: list[WaitingQueue]
     ranges: list[Range]
     stable = 0
@@ -51,14 +51,14 @@ class MappingPolicy:
         self.ranges = [Range(0, site.machines)]
 
     def queue_of(self, task: ManagedJob) -> int:
-        """Which queue a task waits in."""
+        """Return the index of the queue in which a task waits."""
         return 0
 
     def follow(self, capacity: int) -> None:
-        """So many machines are in service from now on."""
+        """Follow a capacity of `capacity` machines in service from now on."""
 
     def most_machines(self, queue: int, capacity: int) -> int:
-        """How many machines of a queue can be in service under a capacity."""
+        """Return the number of machines of a queue that can be in service under a capacity."""
         return min(capacity, self.ranges[queue].high)
 
 
@@ -84,9 +84,9 @@ class LongShort(MappingPolicy):
     knows = ("class", "exact")
 
     def __init__(self, site: MappingSite) -> None:
-        chosen = site.options
-        least = int(min(site.capacity.values) if chosen.low is None else chosen.low)
-        self.stable = min(least if chosen.stable is None else chosen.stable, site.machines)
+        options = site.options
+        least = int(min(site.capacity.values) if options.low is None else options.low)
+        self.stable = min(least if options.stable is None else options.stable, site.machines)
         self.queues = [site.make_queue(), site.make_queue()]
         self.ranges = [Range(0, self.stable), Range(0, site.machines, upwards=False)]
 
@@ -115,9 +115,9 @@ class TwoMode(JobSizeOrder):
     def __init__(self, site: MappingSite) -> None:
         super().__init__(site)
         self._machines = site.machines
-        values, chosen = site.capacity.values, site.options
-        low = min(values) if chosen.low is None else chosen.low
-        high = max(values) if chosen.high is None else chosen.high
+        values, options = site.capacity.values, site.options
+        low = min(values) if options.low is None else options.low
+        high = max(values) if options.high is None else options.high
         self._middle = (low + high) / 2.0
 
     def follow(self, capacity: int) -> None:
@@ -129,7 +129,7 @@ class TwoMode(JobSizeOrder):
 
 @dataclass(frozen=True)
 class Components:
-    """What a scheduler is made of: one without a forecast knows no future."""
+    """Parts of a scheduler: one without a forecast knows no future."""
 
     mapping: MappingPolicy
     termination: Termination

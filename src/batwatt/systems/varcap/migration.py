@@ -12,7 +12,7 @@ from batwatt.systems.varcap.terminations import Termination
 
 
 def leaving(fleet: Fleet, count: int) -> Places:
-    """The machines in service with the fewest used cores, the least safe of equals."""
+    """Return the machines in service with the fewest used cores, the least safe of equals."""
     serving = np.flatnonzero(fleet.in_service)
     order = np.lexsort((-serving, -fleet.free[serving]))
     return serving[order][:count]
@@ -21,7 +21,7 @@ def leaving(fleet: Fleet, count: int) -> Places:
 def move(
     fleet: Fleet, displaced: Iterable[ManagedJob], now_s: float, termination: Termination
 ) -> tuple[list[ManagedJob], list[ManagedJob]]:
-    """Move the tasks whose machines have left the service: which were moved, from now on, and which were killed.
+    """Move the tasks whose machines have left the service; return those moved, from now on, and those killed.
 
     The tasks with the most work done come first. Where there is no room, the running task that the termination puts
     first (least wasted work in the text) is killed, again and again.
@@ -30,8 +30,8 @@ def move(
     killed: list[ManagedJob] = []
     # times differ by rounding
     queue = sorted(displaced, key=lambda task: (-round(task.work(now_s), 6), task.number))
-    everyone = sorted(fleet.tasks.values(), key=lambda task: task.number)
-    figure = {task.number: termination.figure(task, now_s) for task in everyone}
+    tasks = sorted(fleet.tasks.values(), key=lambda task: task.number)
+    figure = {task.number: termination.figure(task, now_s) for task in tasks}
     for task in queue:
         fleet.remove(task)
     for task in queue:

@@ -1,4 +1,4 @@
-"""Cores that are promised to more jobs than can use them at once: who runs how fast.
+"""Cores that are promised to more jobs than can use them at once, and the speeds of these jobs.
 
 The rules: docs/explanation/oversubscription.md.
 """
@@ -22,7 +22,7 @@ _SLOTS = 64
 
 
 def speeds_of(platform: Platform) -> tuple[Floats, list[int]]:
-    """The speeds that the hosts can have, relative to the nominal one, ascending; and the p-state of each.
+    """Return the speeds that the hosts can have, relative to the nominal one, ascending; and the p-state of each.
 
     Raises InputError if the hosts are not alike or have but one.
     """
@@ -39,7 +39,7 @@ def speeds_of(platform: Platform) -> tuple[Floats, list[int]]:
 
 
 def common_level(weights: Floats, limits: Floats, surplus: float) -> float:
-    """The speed up to which jobs can go if they may take a surplus of cores beyond their nominal demand.
+    """Return the speed up to which jobs can go if they may take a surplus of cores beyond their nominal demand.
 
     Each uses weight x speed cores and goes no faster than its limit (>= 1): the speed s with
     sum(weight x (min(s, limit) - 1)) = surplus, infinite if all reach their limits with less.
@@ -53,10 +53,10 @@ def common_level(weights: Floats, limits: Floats, surplus: float) -> float:
 
 
 class Shares:
-    """The running jobs: the cores that each uses at the nominal speed, its speed, and how far behind it is.
+    """The running jobs: the cores of each at the nominal speed, its speed, and the s by which it is behind.
 
-    `speeds` are those there are, relative to the nominal one, ascending; a *level* is an index of them. `capacity` is
-    how many cores there are; jobs slowed down alike are at the level `common`, which is the nominal one otherwise.
+    `speeds` are all speeds, relative to the nominal one, ascending; a *level* is an index of them. `capacity` is the
+    number of cores; jobs slowed down alike are at the level `common`, which is the nominal one otherwise.
     """
 
     def __init__(self, speeds: Floats) -> None:
@@ -79,7 +79,7 @@ class Shares:
     # jobs -------------------------------------------------------------------------------------------------------
 
     def add(self, number: int, weight: float, limit: float, now_s: float) -> None:
-        """A job starts, at the common level: it uses `weight` cores at speed 1 and is never faster than `limit`."""
+        """Add a job that starts, at the common level, with `weight` cores at speed 1 and a speed of at most `limit`."""
         if not self._free:
             self._grow()
         slot = self._free.pop()
@@ -92,7 +92,7 @@ class Shares:
         self._level[slot] = self.common
 
     def remove(self, number: int) -> None:
-        """A job has ended."""
+        """Remove a job that has ended."""
         slot = self._slot_of.pop(number)
         self._weight[slot] = self._behind[slot] = 0.0
         self._level[slot] = self.nominal
@@ -110,7 +110,7 @@ class Shares:
         self._numbers = np.concatenate((self._numbers, np.full(new, -1)))
         self._free = list(range(old + new - 1, old - 1, -1))
 
-    # what there is ----------------------------------------------------------------------------------------------
+    # cores and speeds -------------------------------------------------------------------------------------------
 
     @property
     def demand(self) -> float:
@@ -124,17 +124,17 @@ class Shares:
 
     @property
     def exceeded(self) -> bool:
-        """Whether more is used than there is, and less could be."""
+        """True if more cores are used than there are, and fewer could be."""
         return self.common > 0 and self.used > self.capacity * (1.0 + _ROUNDING)
 
     @property
     def improvable(self) -> bool:
-        """Whether a job could run faster, or could make up for lost time, if there were more cores."""
+        """True if a job could run faster, or could make up for lost time, if there were more cores."""
         return bool(self.common < self.nominal or self._late().any())
 
     @property
     def even_s(self) -> float:
-        """When the first of those that catch up has done so, in s (rounded up to 1e-6); infinite if none does."""
+        """Time in s at which the first job that catches up has done so (rounded up to 1e-6); infinite if none does."""
         fast = self._level > self.nominal
         if not fast.any():
             return math.inf
@@ -142,23 +142,23 @@ class Shares:
         return math.ceil(float((self._since[fast] + self._behind[fast] / gain).min()) * _TICKS) / _TICKS
 
     def others(self) -> Iterator[tuple[int, int]]:
-        """(number, level) of the jobs that are not at the common level."""
+        """Return (number, level) of the jobs that are not at the common level."""
         slots = np.flatnonzero((self._level != self.common) & (self._numbers >= 0))
         return zip(self._numbers[slots].tolist(), self._level[slots].tolist(), strict=True)
 
     def behind_s(self, number: int, now_s: float) -> float:
-        """How far behind a job is, in s at the nominal speed."""
+        """Return the s at the nominal speed by which a job is behind."""
         slot = self._slot_of[number]
         return float(self._behind[slot] + (1.0 - self.speeds[self._level[slot]]) * (now_s - self._since[slot]))
 
     def speed(self, number: int) -> float:
-        """How fast a job runs."""
+        """Return the speed of a job, relative to the nominal one."""
         return float(self.speeds[self._level[self._slot_of[number]]])
 
     # changes ----------------------------------------------------------------------------------------------------
 
     def share(self, now_s: float) -> None:
-        """Set all speeds anew: jobs are slowed down alike, or those that are behind share what is left over."""
+        """Set all speeds again: jobs are slowed down alike, or those that are behind share the spare cores."""
         self._settle(now_s)
         demand = self.demand
         self.common = self.nominal
@@ -173,7 +173,7 @@ class Shares:
             self._level[late] = np.maximum(np.searchsorted(self.speeds, wanted, side="right") - 1, self.nominal)
 
     def ease(self, now_s: float) -> bool:
-        """Let those that have caught up go on at the nominal speed; whether there are any."""
+        """Let jobs that have caught up go on at the nominal speed; return whether there are any."""
         fast = self._level > self.nominal
         if not fast.any():
             return False
@@ -188,9 +188,9 @@ class Shares:
         self._since[:] = now_s
 
     def _late(self) -> NDArray[np.bool_]:
-        """Who is behind and could catch up."""
+        """Return a mask of the jobs that are behind and could catch up."""
         return (self._behind > EVEN_S) & (self._limit > 1.0)
 
     def _below(self, speed: float) -> int:
-        """The level of the greatest speed that is not above this one, else the least."""
+        """Return the level of the greatest speed that is not above this one, else the least."""
         return max(int(np.searchsorted(self.speeds, speed * (1.0 + _ROUNDING), side="right")) - 1, 0)

@@ -1,4 +1,4 @@
-"""Which running jobs are stopped so that a waiting one starts (docs/explanation/adaptive.md).
+"""Preemptions: running jobs are stopped so that a waiting one starts (docs/explanation/adaptive.md).
 
 A preemption is announced as long before as a checkpoint takes, as a kill for a machine is known. All times in s.
 """
@@ -22,15 +22,15 @@ from batwatt.systems.varcap.buckets import Bucket
 from batwatt.systems.varcap.queues import Range, reservation
 
 LEAST_NOTICE_S = 1.0
-"""What is announced comes so much later at least: nothing is killed in the message that starts it."""
+"""Least s from an announcement to its preemption: nothing is killed in the message that starts it."""
 Costs = dict[int, float]
-"""What it costs to stop a task, by its number; those that are left out may not be stopped."""
+"""Cost of stopping a task, by its number; tasks that are left out may not be stopped."""
 Shape = tuple[int, int, float, int]
 """Machines, cores, memory and queue of a waiting task."""
 
 
 class Preemption(ABC):
-    """Weighs what a job gains that starts sooner against what its victims lose, in one unit.
+    """A rule that weighs the gain of a job that starts sooner against the losses of its victims, in one unit.
 
     Of two waiting jobs the longer one gains no more by the same time, and costs its victims no less.
     """
@@ -39,13 +39,13 @@ class Preemption(ABC):
 
     @abstractmethod
     def gain(self, task: ManagedJob, sooner_s: float) -> float:
-        """What a waiting job gains that starts so much sooner."""
+        """Return the gain of a waiting job that starts `sooner_s` s sooner."""
 
     @abstractmethod
     def cost(self, task: ManagedJob, victim: ManagedJob, lost_s: float) -> float:
-        """What a running job loses that is stopped for another, with `lost_s` to do again; infinite: it may not be.
+        """Return the cost of stopping a job for another, with `lost_s` s to do again; infinite: it may not be stopped.
 
-        Not less for more to do again.
+        More to do again costs no less.
         """
 
 
@@ -61,11 +61,11 @@ class ForSlowdown(Preemption):
         self._factor, self._most = float(factor), most
 
     def gain(self, task: ManagedJob, sooner_s: float) -> float:
-        """Time / run time."""
+        """Return the time / run time."""
         return sooner_s / task.estimate_s
 
     def cost(self, task: ManagedJob, victim: ManagedJob, lost_s: float) -> float:
-        """Factor x (run time of the other + time lost) / run time."""
+        """Return factor x (run time of the other + time lost) / run time."""
         if victim.preempted >= self._most:
             return math.inf
         return self._factor * (task.estimate_s + lost_s) / victim.estimate_s
@@ -73,7 +73,7 @@ class ForSlowdown(Preemption):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A preemption to come: who starts at `due_s`, its queue, and the victims with the starts of their runs."""
+    """A preemption to come: the task that starts at `due_s`, its queue, its victims with the starts of their runs."""
 
     task: ManagedJob
     queue: int
@@ -81,12 +81,12 @@ class Notice:
     victims: tuple[tuple[ManagedJob, float], ...]
 
     def running(self, fleet: Fleet) -> list[ManagedJob]:
-        """The victims whose run has not ended meanwhile."""
+        """Return the victims whose run has not ended meanwhile."""
         return [task for task, start_s in self.victims if task.number in fleet.tasks and task.start_s == start_s]
 
 
 class Preemptions:
-    """What is announced, `notice_s` before it comes; `loss_s` is what killing a job costs it that has run so long.
+    """Announced preemptions, `notice_s` before they come; `loss_s` is the loss of a killed job by the s of its run.
 
     Jobs that are aged by `ages` are stopped for no other.
     """
@@ -100,7 +100,7 @@ class Preemptions:
         self._lengths: dict[Shape, Bucket] = {}
         """(estimate, number, task) of the waiting tasks of each shape."""
         self._fresh: dict[int, ManagedJob] = {}
-        """What has begun to wait since the last announcement."""
+        """Tasks that have begun to wait since the last announcement."""
         self._fleet_then: object = None
         self.notices: list[Notice] = []
 
@@ -123,19 +123,19 @@ class Preemptions:
         self._fresh.pop(task.number, None)
 
     def waits(self, notice: Notice) -> bool:
-        """Whether the task of a notice still waits in its queue."""
+        """Return whether the task of a notice still waits in its queue."""
         shape = self._waiting.get(notice.task.number)
         return shape is not None and shape[-1] == notice.queue
 
     def due(self, now_s: float) -> list[Notice]:
-        """Those that come now, which are forgotten."""
+        """Return the notices that are due, and forget them."""
         due = [notice for notice in self.notices if notice.due_s <= now_s]
         self.notices = [notice for notice in self.notices if notice.due_s > now_s]
         return due
 
     def announce(self, fleet: Fleet, ranges: Sequence[Range], now_s: float) -> None:
-        """Announce what is worth it, for the shortest task first; `ranges` are the machines of each queue."""
-        # of jobs of one shape it is not worth it for the longer if it is not for the shorter
+        """Announce preemptions that pay, for the shortest task first; `ranges` are the machines of each queue."""
+        # of jobs of one shape it does not pay for the longer if it does not for the shorter
         refused: set[Shape] = set()
         rows = self._to_weigh(fleet, refused)
         first = next(rows, None)
@@ -184,9 +184,9 @@ class Preemptions:
                 spare += sum(_cores(fleet, victim) for victim in victims) - _cores(fleet, task)
 
     def _to_weigh(self, fleet: Fleet, refused: set[Shape]) -> Iterator[tuple[ManagedJob, Shape]]:
-        """The waiting tasks that may be worth it now, of shapes that are not refused, the shortest first.
+        """Return the waiting tasks for which it may pay now, of shapes that are not refused, the shortest first.
 
-        While nothing starts or ends a wait only gets shorter and no loss gets less: what was not worth it is not.
+        While nothing starts or ends a wait only gets shorter and no loss gets less: none pays that did not before.
         """
         fleet_now = (fleet.serving, [(task.number, task.start_s) for task in fleet.tasks.values()])
         announced = {notice.task.number for notice in self.notices}
@@ -209,7 +209,7 @@ class Preemptions:
     def _walk(
         shape: Shape, blocks: list[list[tuple[float, int, ManagedJob]]], refused: set[Shape]
     ) -> Iterator[tuple[float, int, ManagedJob, Shape]]:
-        """The tasks of a shape, the shortest first, until it is refused."""
+        """Yield the tasks of a shape, the shortest first, until it is refused."""
         for block in blocks:
             for entry in block:
                 if shape in refused:
@@ -222,18 +222,18 @@ def _cores(fleet: Fleet, task: ManagedJob) -> int:
 
 
 class Occupied:
-    """Who runs on which machines of a fleet, as long as nothing starts or ends."""
+    """Tasks on the machines of a fleet, as long as nothing starts or ends."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self._groups: dict[tuple[int, int], tuple[int, dict[tuple[int, ...], int]]] = {}
 
     def cheapest(self, task: ManagedJob, where: Range, costs: Costs) -> list[ManagedJob]:
-        """Running tasks that make room for another if they stop, at little cost; none if none do or it has room."""
+        """Return running tasks whose stop makes room for another at little cost; none if none do, or it has room."""
         fleet = self._fleet
         if not task.machines:
-            found = [self._on_one(task, m, costs) for m in range(where.low, where.high) if fleet.usable[m]]
-            return min(found, default=(math.inf, 0, []))[2]
+            candidates = [self._on_one(task, m, costs) for m in range(where.low, where.high) if fleet.usable[m]]
+            return min(candidates, default=(math.inf, 0, []))[2]
         whole, groups = self._groups_of(where)
         rows = [
             (sum([costs[number] for number in on]), size, on) for on, size in groups.items() if costs.keys() >= set(on)
@@ -241,7 +241,7 @@ class Occupied:
         return [fleet.tasks[number] for number in _picked(rows, task.machines - whole)]
 
     def _groups_of(self, where: Range) -> tuple[int, dict[tuple[int, ...], int]]:
-        """How many machines of a range are empty, and how many have the same tasks, by these."""
+        """Return the number of empty machines of a range, and the numbers of those with the same tasks, by these."""
         fleet, key = self._fleet, (where.low, where.high)
         if key not in self._groups:
             serving = [m for m in range(where.low, where.high) if fleet.usable[m]]
@@ -253,27 +253,27 @@ class Occupied:
         return self._groups[key]
 
     def _on_one(self, task: ManagedJob, machine: int, costs: Costs) -> tuple[float, int, list[ManagedJob]]:
-        """(cost, machine, tasks) of those that make room there: few of them, or all if it takes all their memory."""
+        """Return (cost, machine, tasks) of those that make room there: few, or all if it takes all their memory."""
         fleet = self._fleet
         on = fleet.on(machine)
         rows = [(costs[other.number], _held(fleet, other), (other.number,)) for other in on if other.number in costs]
         free = int(fleet.free[machine])
-        for chosen in (_picked(rows, task.hosts - free), [number for row in rows for number in row[2]]):
-            stay = [other for other in on if other.number not in chosen]
+        for numbers in (_picked(rows, task.hosts - free), [number for row in rows for number in row[2]]):
+            stay = [other for other in on if other.number not in numbers]
             used = sum([_held(fleet, other) for other in stay])
             memory = sum([other.memory for other in stay])
             if used + task.hosts <= fleet.cores and memory + task.memory <= fleet.memory_each:
-                return sum([costs[number] for number in chosen]), machine, [fleet.tasks[number] for number in chosen]
+                return sum([costs[number] for number in numbers]), machine, [fleet.tasks[number] for number in numbers]
         return math.inf, machine, []
 
 
 def _held(fleet: Fleet, task: ManagedJob) -> int:
-    """The cores that a task has on each of its machines."""
+    """Return the cores that a task has on each of its machines."""
     return fleet.cores if task.machines else task.hosts
 
 
 def _picked(rows: Sequence[tuple[float, int, tuple[int, ...]]], missing: int) -> list[int]:
-    """Tasks of rows (cost, size, tasks) with the size that is missing: the least cost for what is of use of it first.
+    """Return tasks of rows (cost, size, tasks) with the size that is missing: the least cost for useful size first.
 
     Those that are not needed in the end are left out, the most expensive first.
     """

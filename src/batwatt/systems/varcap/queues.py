@@ -1,7 +1,7 @@
-"""Jobs that wait for machines, and which of them start when there is room (docs/explanation/varcap.md).
+"""Jobs that wait for machines, and their starts when there is room (docs/explanation/varcap.md).
 
-A *range* is the machines low .. high - 1, looked at upwards or from the end. What a pass needs from outside is how to
-start a task: `start(task, places)`.
+A *range* is the machines low .. high - 1, searched upwards or from the end. A pass starts a task by a function
+`start(task, places)`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from batwatt.units import LAG_S
 Start = Callable[[ManagedJob, Places], None]
 Key = Callable[[ManagedJob], float]
 _ALONE: Final = 1e9
-"""Of a task that has machines to itself the need is above that of any other by so much."""
+"""Offset by which the need of a task that has machines to itself is above that of any other."""
 
 
 @final
@@ -98,7 +98,7 @@ class FleetRoom(Room):
         return True
 
     def _measure(self) -> None:
-        """Update what is free, and the limits if there are any."""
+        """Update the free room, and the limits if there are any."""
         fleet, limits, reserved = self.fleet, self.limits, self._reserved
         self._free = _free(fleet, self.where)
         self.is_open = self._free > 0.0
@@ -111,34 +111,34 @@ class FleetRoom(Room):
 
 
 def _free(fleet: Fleet, where: Range) -> float:
-    """The greatest need that a range of machines may have room for."""
+    """Return the greatest need that a range of machines may have room for."""
     whole = fleet.free_machines(where.low, where.high)
     return _ALONE + float(whole) if whole else float(fleet.most_free(where.low, where.high))
 
 
 def need_of(task: ManagedJob) -> float:
-    """Cores on a machine that a task shares; more than any of these, and one for each machine, if it shares none."""
+    """Return the cores of a task on a shared machine; of one that shares none more than these, plus its machines."""
     return _ALONE + float(task.machines) if task.machines else float(task.hosts)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class WaitingQueue(ABC):
-    """Tasks that wait for one range of machines; `rule`: what one that does not fit does to those behind it."""
+    """Tasks that wait for one range of machines; `rule`: the effect of one that does not fit on those behind it."""
 
     rule: str
     ages: Ages
 
     @abstractmethod
     def add(self, task: ManagedJob) -> None:
-        """A task waits (again)."""
+        """Let a task wait (again)."""
 
     @abstractmethod
     def remove(self, task: ManagedJob) -> None:
-        """A task waits no more."""
+        """Remove a task that waits no more."""
 
     @abstractmethod
     def tasks(self) -> Iterator[ManagedJob]:
-        """All that wait."""
+        """Return all tasks that wait."""
 
     @abstractmethod
     def drop(self, unwanted: Callable[[ManagedJob], bool]) -> list[ManagedJob]:
@@ -146,14 +146,14 @@ class WaitingQueue(ABC):
 
     @abstractmethod
     def may_start(self, freed: bool) -> bool:
-        """Whether a pass could start anything; `freed`: more than arrivals may have changed since the last one."""
+        """Return whether a pass could start a task; `freed`: more than arrivals may have changed since the last."""
 
     @abstractmethod
     def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
-        """The tasks that a pass tries, in order; those that start are removed meanwhile."""
+        """Return the tasks that a pass tries, in order; those that start are removed meanwhile."""
 
     def fill(self, fleet: Fleet, now_s: float, where: Range, start: Start, freed: bool) -> None:
-        """Start what can start; `freed`: more than arrivals may have changed since the last time."""
+        """Start the tasks that can start; `freed`: more than arrivals may have changed since the last time."""
         if self.may_start(freed):
             room = FleetRoom(fleet, now_s, where, self, start, freed)
             backfill(self.rule, self.candidates(room), room, self.ages.aged(now_s))
@@ -161,7 +161,7 @@ class WaitingQueue(ABC):
 
 @final
 class _Cursor:
-    """Where a pass is in a bucket of tasks that need `need`."""
+    """Position of a pass in a bucket of tasks that need `need`."""
 
     def __init__(self, need: float, bucket: Bucket) -> None:
         self.need = need
@@ -173,7 +173,7 @@ class _Cursor:
         self.assumed_s = 0.0
 
     def entry(self) -> Entry:
-        """The entry here, or the first of the next block; None behind the last."""
+        """Return the entry here, or the first of the next block; None behind the last."""
         blocks = self.bucket.blocks
         if self.at < len(blocks) and self.index >= len(blocks[self.at]):
             self.at += 1
@@ -181,10 +181,10 @@ class _Cursor:
         return blocks[self.at][self.index] if self.at < len(blocks) else None
 
     def hopeful(self) -> Entry:
-        """The same, past the entries that need no less than one that was refused."""
+        """Return the entry here, or after those that need no less than one that was refused; None behind the last."""
         entry = self.entry()
         if self.refused:
-            # such as all, where neither memory nor the future restrains anybody
+            # such as all, where neither memory nor the future restrains a task
             if self.memory <= 0.0 and self.assumed_s < 0.0:
                 return None
             while entry is not None and entry[3].memory >= self.memory and entry[3].assumed_s >= self.assumed_s:
@@ -195,7 +195,7 @@ class _Cursor:
 
 @final
 class BucketQueue(WaitingQueue):
-    """A fixed order, in which tasks that do not fit are passed over; sorted by what they need, so that this is cheap.
+    """A fixed order, in which tasks that do not fit are passed over; sorted by their needs, so that this is cheap.
 
     The order is by `key`, if there is one, then by rank and arrival.
     """
@@ -205,7 +205,7 @@ class BucketQueue(WaitingQueue):
         self.ages = Ages(None)
         self._key = key
         self._sign = 1.0
-        # by what `need_of` says
+        # by `need_of`
         self._waiting: dict[float, Bucket] = {}
         self._fresh: list[ManagedJob] = []
 
@@ -244,7 +244,7 @@ class BucketQueue(WaitingQueue):
         return gone
 
     def turn(self, forwards: bool) -> None:
-        """Wait in this order, or in that of the opposite key."""
+        """Let tasks wait in this order, or in that of the opposite key."""
         sign = 1.0 if forwards else -1.0
         if sign != self._sign:
             self._sign = sign
@@ -254,7 +254,7 @@ class BucketQueue(WaitingQueue):
             }
 
     def may_start(self, freed: bool) -> bool:
-        """See `WaitingQueue`: what waited before still does if nothing was freed."""
+        """See `WaitingQueue`: tasks that waited before still do if nothing was freed."""
         return freed or len(self._fresh) > 0
 
     def candidates(self, room: FleetRoom) -> Iterator[ManagedJob]:
@@ -350,7 +350,7 @@ class SortedQueue(WaitingQueue):
 
 
 def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> tuple[float, Places] | None:
-    """The shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
+    """Return the shadow time of a task that does not fit, in s, and its machines then; None if it never fits.
 
     Running tasks end when they are expected to, at once when they are over their bounds.
     """
@@ -395,7 +395,7 @@ def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> t
 def _machines_then(
     fleet: Fleet, task: ManagedJob, where: Range, more: dict[int, tuple[int, float]], ended: list[ManagedJob]
 ) -> Places:
-    """The machines that a task gets when some have ended: the first that have room."""
+    """Return the machines that a task gets when some tasks have ended: the first that have room."""
     free, memory = fleet.free.copy(), fleet.memory.copy()
     for other in ended:
         if other.machines:

@@ -1,8 +1,8 @@
-"""Schedulers that react to a capacity in machines: what the varcap dissertation's have in common.
+"""Base of the schedulers that react to a capacity in machines, such as those of the varcap dissertation.
 
 The rules: docs/explanation/varcap.md.
 
-Unlike the schedulers of planners they go by what Batsim tells: ends, kills and switches are known when they are
+Unlike the schedulers of planners they follow messages of Batsim: ends, kills and switches are known when they are
 announced, so run times may be unknown. Nothing starts while something that was killed has not ended.
 """
 
@@ -35,35 +35,35 @@ Settings = TypeVar("Settings", bound=VaryingOptions)
 
 
 class VaryingScheduler(CapacityScheduler[Settings]):
-    """Starts, kills and moves jobs on machines that come and go; subclasses give the parts and what is known."""
+    """A scheduler that starts, kills and moves jobs on machines that come and go; subclasses give the parts."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         self.victim: VictimRule = Resubmit()
-        """What becomes of what is killed."""
+        """Rule for jobs that are killed."""
         self.selection: NodeSelection = First()
         self._checked = int(max(value for _, value in self.steps))
 
     @abstractmethod
     def make_parts(self, machines: int) -> Components:
-        """The parts for that many machines."""
+        """Return the parts for `machines` machines."""
 
     @abstractmethod
     def know(self, length_s: float) -> tuple[float, bool]:
         """Return the run time in s that mappings assume of a job of a length, and whether it is taken for long."""
 
     def to_itself(self, cpus: int) -> int:
-        """How many machines a job has to itself; 0: it shares one."""
+        """Return the number of machines that a job has to itself; 0: it shares one."""
         return -(-cpus // self.fleet.cores) if cpus > self.fleet.cores else 0
 
     def rank(self, submit_s: float, now_s: float, again: bool) -> float:
-        """Where a job stands in a queue of first come, first served."""
+        """Return the rank of a job in a queue of first come, first served."""
         return submit_s
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The machines are known, and the parts are made for them."""
+        """Make the parts for the machines, which are known from now on."""
         super().onSimulationBegins()
         machines = len(self.hosts)
         self.parts = self.make_parts(machines)
@@ -87,24 +87,24 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         )
 
     def arrived(self, job: Job) -> None:
-        """A job waits, unless it can never run."""
+        """Let a job wait, unless it can never run."""
         self.flow.arrived(job)
 
     def job_state(self, job: Job) -> ManagedJob:
-        """What is tracked of a job that arrives. Raises InputError."""
+        """Return the managed job of a job that arrives. Raises InputError."""
         return self.flow.job_state(job)
 
     def onJobCompletion(self, job: Job) -> None:
-        """A run has ended: the job is done, goes on elsewhere, or waits again."""
+        """End a run: the job is done, goes on elsewhere, or waits again."""
         self.flow.ended(job, self.stopped)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """There may be room."""
+        """Note that there may be room."""
         super().onMachinePStateChanged(nodeid, pstate)
         self.flow.freed = True
 
     def onNoMoreJobsInWorkloads(self) -> None:
-        """No job comes any more, so what is waited for and unknown never comes."""
+        """Note that no job comes any more, so that unknown jobs that others wait for never come."""
         super().onNoMoreJobsInWorkloads()
         unknown, ready = self.flow.dependencies.no_more()
         if unknown:
@@ -131,7 +131,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self.flow.freed = True
 
     def change(self, alive: int, now_s: float) -> None:
-        """So many machines may be in service from now on."""
+        """Apply a capacity of `alive` machines from now on."""
         fleet, mapping = self.fleet, self.parts.mapping
         self.flow.freed = True
         if fleet.serving < alive:
@@ -149,7 +149,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         mapping.follow(alive)
         most = self.most_machines()
         if most < self._checked:
-            # what arrives is checked when it does
+            # jobs that arrive are checked when they do
             self._checked = most
             unfit = [
                 task
@@ -184,7 +184,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self._leave(leaving)
 
     def _kill_all(self, victims: list[ManagedJob], now_s: float) -> None:
-        """Kill what runs on a machine."""
+        """Kill the tasks of a machine."""
         for task in victims:
             self.fleet.remove(task)
         self._decide(victims, now_s)
@@ -215,7 +215,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     # carrying out -----------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Switch, go on with what was moved, and start what can start."""
+        """Switch machines, go on with moved jobs, and start the jobs that can start."""
         if self.lifecycle.pending:
             return
         now_s = self.bs.time()
@@ -261,7 +261,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             self.lifecycle.kill(stopped)
 
     def _start_moved(self) -> None:
-        """Go on with what was moved, as all that was killed for it has ended."""
+        """Go on with moved jobs, as all that was killed for them has ended."""
         for task in self.flow.to_move:
             task.moving = False
             if self.fleet.stranded(task):

@@ -1,4 +1,4 @@
-"""Who is terminated when machines leave the service (varcap dissertation, section 6.1; docs/explanation/varcap.md)."""
+"""Choice of victims when machines leave the service (varcap dissertation, section 6.1; docs/explanation/varcap.md)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Machines = NDArray[np.int64]
 
 
 class Termination(ABC):
-    """Orders machines in service: the first leaves, or its tasks are terminated, first."""
+    """An order of machines in service: the first leaves, or its tasks are terminated, first."""
 
     name: ClassVar[str] = ""
     idle_first = True
-    """Whether machines without a task leave before any other."""
+    """True if machines without a task leave before any other."""
 
     loss_s: Callable[[Job, float], float]
-    """What killing a job that has run so long costs it, in s; set before the first decision."""
+    """Loss in s of a job that is killed, by the s that it has run; set before the first decision."""
 
     def begin(self, rng: np.random.Generator, foresight: bool) -> None:  # noqa: B027  (most need neither)
-        """Before the first decision: the generator of the scheduler's seed, and whether changes are known ahead."""
+        """Take, before the first decision, the generator of the scheduler's seed, and whether changes are known."""
 
     @abstractmethod
     def figure(self, task: ManagedJob, now_s: float) -> float:
-        """The task with the least is terminated first, where single tasks are chosen."""
+        """Return the figure of a task: that with the least is terminated first, where single tasks are chosen."""
 
     @abstractmethod
     def order(self, machines: Machines, fleet: Fleet, now_s: float) -> Machines:
-        """The machines (ascending numbers), first victim first; all of them have tasks if it `idle_first`."""
+        """Return the machines (ascending numbers), first victim first; with `idle_first` all of them have tasks."""
 
 
 @register("termination", "order")
@@ -78,7 +78,7 @@ class LeastSum(Termination):
 
     @abstractmethod
     def exact_figure(self, task: ManagedJob, now_s: float) -> float:
-        """The figure of a task, before it is rounded."""
+        """Return the figure of a task, before it is rounded."""
 
     def figure(self, task: ManagedJob, now_s: float) -> float:
         """See `Termination`."""
