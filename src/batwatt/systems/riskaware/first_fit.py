@@ -16,12 +16,12 @@ from batwatt.systems.riskaware.strategy import MachinePlanner
 
 
 class FirstFitStrategy(MachinePlanner):
-    """Each job goes to the first machine, by index, that has enough cores free; else it waits.
+    """First fit: a job goes to the first machine, by index, that has enough cores free; else it waits.
 
     When cores become free, the waiting jobs are looked at by release time, ties in the order of arrival, and each that
     fits somewhere starts there. The machines with the highest indices go first (FirstFitAware), or with `rng` random
-    ones (FirstFitUnaware); the lowest that are off come back first. What ran on a machine that goes waits again and
-    starts from zero.
+    ones (FirstFitUnaware); the lowest that are off come back first. Jobs on a machine that goes wait again and
+    start from zero.
 
     `as_published` does three things as the authors' program does them, not as the paper says. An arriving job that
     needs all the cores that are free on the emptiest machine does not start before the next end or change (there it
@@ -135,7 +135,7 @@ class FirstFitStrategy(MachinePlanner):
                 self._wait(job, *self._keys([job], time_s))
 
     def _most_free(self) -> int:
-        """The most cores that are free on one machine alive."""
+        """Return the most cores that are free on one machine alive."""
         alive, free = self._alive, self._free
         if alive and alive[-1] == len(alive) - 1:
             return max(free[: len(alive)])  # the first ones, as a rule
@@ -175,7 +175,7 @@ class FirstFitStrategy(MachinePlanner):
             self._wait(job, key)
 
     def _start(self, job: ManagedJob, time_s: float) -> bool:
-        """Start a job where there is room for it; returns False if the selection suits no such machine."""
+        """Start a job where there is room for it; return False if the selection suits no such machine."""
         machine = self._place(job.hosts)
         if machine < 0:
             return False
@@ -189,7 +189,7 @@ class FirstFitStrategy(MachinePlanner):
         return True
 
     def _place(self, cores: int) -> int:
-        """Return the machine for a job of so many cores, of which there are enough on one machine; -1 if none suits."""
+        """Return the machine for a job of `cores` cores, which one machine has free; -1 if none suits."""
         free = self._free
         if self.selection is None:
             return next(m for m in self._looked_at if free[m] >= cores)

@@ -1,6 +1,6 @@
-"""Schedulers of machines that come and go: the base that carries out what a planner of machines says.
+"""Schedulers of machines that come and go: the base that carries out the decisions of a planner of machines.
 
-A machine is all hosts with the same property `machine`, or a host if there is none. How many machines are alive is a
+A machine is all hosts with the same property `machine`, or a host if there is none. The number of machines alive is a
 series that the scheduler follows step by step. It hands the planner of the strategy the jobs and the steps at their
 nominal times, starts and kills jobs, submits killed ones again (from zero), and switches machines off and on.
 It never acts on part of a message, and runs unchanged on the embedded engine and on a real Batsim, whose times lag
@@ -34,15 +34,15 @@ from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner, Site
 from batwatt.units import LAG_S, REPORTED_S
 
 NO_MACHINE = "no machine is alive any more"
-"""Why jobs can never run."""
+"""Reason why jobs can never run."""
 DROPPED = "never started by the strategy"
-"""Why the planner rejects jobs."""
+"""Reason why the planner rejects jobs."""
 LOST = "lost with their machine before they began"
-"""Likewise of jobs that the plan has started and killed, and that have not run: at one time, or on a slow machine."""
+"""Reason for jobs that the plan has started and killed, and that have not run: at one time, or on a slow machine."""
 
 
 class MachineScheduler(CapacityScheduler[RiskawareOptions]):
-    """Carries out what the planner of the chosen strategy says."""
+    """A scheduler that carries out the decisions of the planner of the chosen strategy."""
 
     Options: ClassVar[type[RiskawareOptions]] = RiskawareOptions
     plans_lengths: ClassVar[bool] = True
@@ -65,7 +65,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """Jobs from before the window that were left out."""
 
     def _choice(self, kind: str) -> Any:
-        """The part that an option names, None without one. Raises InputError if the strategy has no use for it."""
+        """Return the part that an option names, or None. Raises InputError if the strategy has no use for it."""
         choice = getattr(self.settings, kind)
         if choice is None:
             return None
@@ -92,7 +92,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
 
     def planner_for(self, machines: int, cores: int) -> MachinePlanner:
-        """The planner of the chosen strategy for so many machines of so many cores."""
+        """Return the planner of the chosen strategy for `machines` machines of `cores` cores."""
         planner: MachinePlanner = self._strategy.for_site(Site(machines, cores, self.capacity, self.settings))
         planner.victim = self.victim
         planner.order, planner.selection = self.order, self.selection
@@ -112,7 +112,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._arrived.append((float(job.submit_time), release_s, tie, work))
 
     def onJobCompletion(self, job: Job) -> None:
-        """Free its cores; submit it again if it was killed for its machine."""
+        """Free the cores of a job; submit it again if it was killed for its machine."""
         late = self.lifecycle.states[job.id].dying
         work, killed = self.lifecycle.ended(job)
         self.fleet.remove(work)
@@ -131,7 +131,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._ended.append((number, min(now_s, early_s)))
 
     def _submit_again(self, work: ManagedJob) -> None:
-        """Register what follows the run of a job that was killed, unless the job is lost."""
+        """Register the next run of a job that was killed, unless the job is lost."""
         following = self.victims.next_of(work.job)
         if following is None:
             self.lifecycle.live -= 1
@@ -182,7 +182,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             yield last_s, left, []
 
     def _drop(self, dropped: list[int]) -> None:
-        """Reject what the planner will never start."""
+        """Reject jobs that the planner never starts."""
         jobs = [self._by_number[number].job for number in dropped]
         for job in jobs:
             del self.lifecycle.states[job.id]
@@ -199,7 +199,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         return work
 
     def _receive(self, decisions: list[int]) -> None:
-        """What comes in one message, in order: a job may start, be killed and start again elsewhere."""
+        """Follow the decisions of one message, in order: a job may start, be killed and start again elsewhere."""
         kills: list[ManagedJob] = []
         lost: list[ManagedJob] = []
         works = self._by_number
@@ -248,7 +248,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
     # carrying out -----------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Switch what can be switched, then start what can start."""
+        """Switch the machines that can be switched, then start the jobs that can start."""
         if not self._settled:
             self._switch()
         for number in sorted(self._due):
@@ -259,7 +259,7 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
                 self._due.discard(number)
 
     def _machines_for(self, place: int) -> list[int]:
-        """The machine of a planned one; any in service if its own is not and no other stands for it."""
+        """Return the machine of a planned one; all in service if its own is not and no other stands for it."""
         machine, out = self._machine_of[place], self.fleet.out
         return np.flatnonzero(self._alive & ~out).tolist() if out[machine] else [machine]
 

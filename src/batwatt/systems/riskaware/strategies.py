@@ -39,12 +39,12 @@ class FirstFitUnaware(FirstFitStrategy):
 
 @cache
 def borg_week() -> Reference:
-    """The reference of the authors' experiments with Borg traces."""
+    """Return the reference of the authors' experiments with Borg traces."""
     return Reference(*np.loadtxt(BORG_WEEK, delimiter=",", skiprows=1, unpack=True))
 
 
 class TargetStrategy:
-    """Maps each job to a machine that is safe enough for its length; strategies differ in `limit` and `packed`."""
+    """A strategy that maps a job to a machine safe enough for its length; strategies differ in `limit`, `packed`."""
 
     limit = 1.0
     packed = False
@@ -55,20 +55,20 @@ class TargetStrategy:
         # compiled code takes a moment to load, and first fit does without it
         from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
-        chosen, machines = site.options, site.machines
-        distance = math.ceil(round(chosen.distance_share * machines, 9)) if chosen.distance is None else chosen.distance
+        values, machines = site.options, site.machines
+        distance = math.ceil(round(values.distance_share * machines, 9)) if values.distance is None else values.distance
         settings = TargetSettings(
-            always=int(min(site.capacity.values)) if chosen.always is None else chosen.always,
+            always=int(min(site.capacity.values)) if values.always is None else values.always,
             distance=min(distance, machines),
-            limit=cls.limit if chosen.limit is None else chosen.limit,
-            pack=chosen.pack if cls.packed else 1,
-            **{name: getattr(chosen, name) for name in ("low", "high", "usable", "take_empty")},
-            drop=chosen.as_published,
-            paper=not chosen.as_published,
+            limit=cls.limit if values.limit is None else values.limit,
+            pack=values.pack if cls.packed else 1,
+            **{name: getattr(values, name) for name in ("low", "high", "usable", "take_empty")},
+            drop=values.as_published,
+            paper=not values.as_published,
         )
-        third = chosen.as_published if chosen.longest_as_shortest is None else chosen.longest_as_shortest
-        quantiles = (1000 if chosen.as_published else 0) if chosen.quantiles is None else chosen.quantiles
-        return Targets(machines, site.cores, settings, Categories(chosen.reference or borg_week(), quantiles, third))
+        third = values.as_published if values.longest_as_shortest is None else values.longest_as_shortest
+        quantiles = (1000 if values.as_published else 0) if values.quantiles is None else values.quantiles
+        return Targets(machines, site.cores, settings, Categories(values.reference or borg_week(), quantiles, third))
 
 
 @register("strategy", "target-stretch")

@@ -1,4 +1,4 @@
-"""What plans jobs on machines that come and go: it receives arrivals and changes, and answers with starts and kills."""
+"""Planners of jobs on machines that come and go: they receive arrivals and changes, and return starts and kills."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batwatt.units import LAG_S
 
 @dataclass(slots=True)
 class MachinePlan:
-    """What riskaware keeps of a job: the `plan` of a `ManagedJob`; times in s."""
+    """The state of a job in riskaware: the `plan` of a `ManagedJob`; times in s."""
 
     release_s: float
     early: bool = False
@@ -29,12 +29,12 @@ class MachinePlan:
     wanted: bool = False
     """The planner started it, and it is not on its machine yet."""
     goes_on: bool = False
-    """It runs on a machine out of service, though the planner killed it."""
+    """The job runs on a machine out of service, though the planner killed it."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What a strategy is made for: machines and their cores, the capacity in machines, the options of the scheduler."""
+    """The site of a strategy: machines and their cores, the capacity in machines, the options of the scheduler."""
 
     machines: int
     cores: int
@@ -43,48 +43,48 @@ class Site:
 
 
 class MachinePlanner(ABC):
-    """Plans jobs of exactly known lengths on `machines` machines of `cores` cores.
+    """A planner of jobs of exactly known lengths on `machines` machines of `cores` cores.
 
     It reads of a `ManagedJob` its `number` (0, 1, ... in the order in which jobs are handed over), `hosts` (cores),
-    `plan.release_s`, `length_s`, and `left_s`, what its next run takes. That is less than `length_s` for a job that was
+    `plan.release_s`, `length_s`, and `left_s` of its next run. That is less than `length_s` for a job that was
     released, and has been running, before it arrived; `restart` updates it when the planner kills a job.
 
     Its times are nominal, in s, and never go back: a job that it starts at s ends at s + `left_s`. At one time it looks
-    at the jobs that start, then at those that end, then at a change of the machines, then at arrivals. What it tells
+    at the jobs that start, then at those that end, then at a change of the machines, then at arrivals. Its answer
     is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
     """
 
     name: ClassVar[str] = ""
     chooses: ClassVar[bool] = False
-    """Whether it takes the options `order` and `node_selection`, which the scheduler refuses otherwise."""
+    """True if the strategy takes the options `order` and `node_selection`, which the scheduler refuses otherwise."""
     victim: VictimRule = Resubmit()
-    """What becomes of what it kills; set by the scheduler, as the next three are."""
+    """Rule for the jobs that it kills; set by the scheduler, as the next three are."""
     order: Order | None = None
     """The order of the jobs that wait; None: by release time."""
     selection: NodeSelection | None = None
-    """Which machine with room a job gets; None: the first one."""
+    """Choice of a machine with room for a job; None: the first one."""
     nodes: Nodes
     """All machines, for the selection."""
 
     @classmethod
     def for_site(cls, site: Site) -> MachinePlanner:
-        """The planner of a registered strategy; by default made of the numbers of machines and cores."""
+        """Return the planner of a registered strategy; by default made of the numbers of machines and cores."""
         return cls(site.machines, site.cores)  # type: ignore[call-arg]
 
     @abstractmethod
     def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
-        """Go on to a time; `alive`: so many machines from then on (None: as before). Arrivals by release time."""
+        """Go on to a time; `alive`: machines from then on (None: as before). Arrivals by release time."""
 
     @abstractmethod
     def ended(self, number: int, time_s: float) -> Sequence[int]:
-        """A job ended before it was planned to, or though it was killed (then it waits for nothing any more)."""
+        """End a job before it was planned to, or though it was killed (then it waits for nothing any more)."""
 
     def dropped(self) -> Sequence[int]:
-        """Which of the jobs that arrived in the last `advance` are never to start."""
+        """Return the jobs, of those that arrived in the last `advance`, that are never to start."""
         return ()
 
     def restart(self, job: ManagedJob, ran_s: float) -> bool:
-        """Update what the next run of a job takes that is killed after so long. Returns False if it is lost."""
+        """Update the next run of a job that is killed after `ran_s` s. Return False if the job is lost."""
         plan: MachinePlan = job.plan
         done_s = job.length_s + plan.recovery_s - job.left_s
         following = next_run(self.victim, Victim(job.length_s, done_s, plan.recovery_s, ran_s))
@@ -96,26 +96,26 @@ class MachinePlanner(ABC):
 
     @abstractmethod
     def machine_of(self, number: int) -> int:
-        """The machine on which a job runs or is planned, counted from 0."""
+        """Return the machine on which a job runs or is planned, counted from 0."""
 
     @abstractmethod
     def end_s(self, number: int) -> float:
-        """When a started job is to end."""
+        """Return the time in s at which a started job is to end."""
 
     @abstractmethod
     def machines_alive(self) -> Collection[int]:
-        """The machines that are to be on."""
+        """Return the machines that are to be on."""
 
     def remark(self) -> str:
-        """What the user should know when all is over, in a line; empty for nothing."""
+        """Return a remark for the user when all is over, in a line; empty for none."""
         return ""
 
     def tie(self, name: str) -> Any:
-        """Which of the jobs that are released at one time comes first; `name` is the id within the workload."""
+        """Return the key that orders jobs that are released at one time; `name` is the id within the workload."""
         return name
 
     def ties(self, names: Sequence[str]) -> Sequence[Any]:
-        """`tie` of some names, of which each may be another kind of value."""
+        """Return `tie` of some names, of which each may be another kind of value."""
         return [self.tie(name) for name in names]
 
 
@@ -124,7 +124,7 @@ def hand_over(
     ended: Iterable[tuple[int, float]],
     upcoming: Iterable[tuple[float, int | None, Sequence[ManagedJob]]],
 ) -> tuple[list[int], list[int], bool]:
-    """Let a planner know, time by time, what a message of the engine reports; returns what it tells.
+    """Hand a message of the engine to a planner, time by time; return the answers of the planner.
 
     `ended`: numbers and times of the jobs that have ended; `upcoming`: times, machines alive from then on (None: as
     before) and arrivals. Returned are the decisions, the jobs that are never to start, and whether machines changed.

@@ -1,4 +1,4 @@
-"""What the target strategies of the riskaware paper do; docs/explanation/riskaware.md has the rules.
+"""The target strategies of the riskaware paper; docs/explanation/riskaware.md has the rules.
 
 At one time starts come first, then ends, then a change of the number of machines, then arrivals. Sections 4.3 to 4.5.
 """
@@ -20,7 +20,7 @@ START: Final = 0
 END: Final = 1
 """Kinds of events."""
 FAR: Final = 32
-"""So many steps of a profile may be over before they are deleted."""
+"""Steps of a profile that may be over before they are deleted."""
 PLANNED: Final = 0
 RUNNING: Final = 1
 RESTATED: Final = 2
@@ -54,7 +54,7 @@ class TargetSettings:
 class Task:
     """A job as it is planned; times in s.
 
-    `run_s` is what its next run takes, `again_s` what the run after that takes if this one is killed now: infinite if
+    `run_s` is the time of its next run, `again_s` that of the run after it if this one is killed now: infinite if
     the job is lost then. `machine` is -1 for none.
     """
 
@@ -92,9 +92,9 @@ class Profile:
         self.first = self.load = self.waiting = 0
 
     def occupy(self, k: i64, start_s: float, end_s: float, cores: i64) -> i64:
-        """Use so many cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step.
+        """Use `cores` cores in [start_s, end_s[, which begins in step k; neighbours of equal use become one step.
 
-        Returns how many steps have become part of another one.
+        Return the number of steps that have become part of another one.
         """
         since, used = self.since, self.used
         last: i64 = len(since) - 1
@@ -122,7 +122,7 @@ class Profile:
         return joined
 
     def trim(self, now_s: float) -> i64:
-        """Forget what is over, and update the load; returns how many steps were deleted."""
+        """Forget steps that are over, and update the load; return the number of deleted steps."""
         k, since = self.first, self.since
         last: i64 = len(since) - 1
         while k < last and since[k + 1] <= now_s:
@@ -175,7 +175,7 @@ class TargetPlan:
     # M_use ------------------------------------------------------------------------------------------------------
 
     def begin(self, alive: i64, usable: i64) -> None:
-        """So many machines are alive, and usable, at first."""
+        """Set the numbers of machines that are alive, and usable, at first."""
         self.alive = alive
         self._use(min(max(usable, 1), alive))
 
@@ -216,7 +216,7 @@ class TargetPlan:
     # placing a task ---------------------------------------------------------------------------------------------
 
     def _target(self, task: Task) -> i64:
-        """The machine of Eq. 1 counted from 0, or the first machine of the pack."""
+        """Return the machine of Eq. 1 counted from 0, or the first machine of the pack."""
         usable, pack = self.usable, self._pack
         if self._paper:
             # section 4.5: of Eq. 1, the nearest multiple, that of a usable machine
@@ -231,7 +231,7 @@ class TargetPlan:
         self._renumber(m, self._profiles[m].occupy(k, start_s, end_s, cores))
 
     def _renumber(self, m: i64, by: i64) -> None:
-        """Steps have moved down by so many places at most."""
+        """Follow steps that have moved down by `by` places at most."""
         if by > 0:
             for c in range(self._cores + 1):
                 self._roomy[c * self._machines + m] -= by
@@ -248,7 +248,7 @@ class TargetPlan:
             self._room_s[c * self._machines + m] = now_s
 
     def _earliest(self, m: i64, now_s: float, run_s: float, cores: i64, before_s: float) -> tuple[float, i64]:
-        """Start of the earliest interval of `run_s` s in which so many cores are free, and the step that it lies in.
+        """Return the start of the earliest interval of `run_s` s with `cores` cores free, and the step that it lies in.
 
         The start is infinite if it were after `before_s`.
         """
@@ -295,7 +295,7 @@ class TargetPlan:
         heapq.heappush(self._events, (time_s, kind, m, number))
 
     def _stretched(self, task: Task, end_s: float) -> None:
-        """Let S+ know that a task ends then."""
+        """Update S+ by the end of a task."""
         self.worst = max(self.worst, (end_s - task.release_s) / task.length_s)
 
     def _map(self, number: i64, target: i64, distance: i64, now_s: float, drop: bool) -> None:
@@ -364,14 +364,14 @@ class TargetPlan:
         self._plan(number, best, place, least_s)
 
     def _empty(self, m: i64) -> bool:
-        """Whether nothing runs or is planned on a machine."""
+        """Return whether nothing runs or is planned on a machine."""
         profile = self._profiles[m]
         return profile.first == len(profile.since) - 1
 
-    # what happens -----------------------------------------------------------------------------------------------
+    # events -----------------------------------------------------------------------------------------------------
 
     def _happen(self, until_s: float) -> None:
-        """Starts and ends that are planned until a time."""
+        """Carry out starts and ends that are planned until a time."""
         events = self._events
         while events and events[0][0] <= until_s:
             time_s, kind, m, number = heapq.heappop(events)
@@ -394,7 +394,7 @@ class TargetPlan:
             self._adapt()
 
     def _change(self, alive: i64, now_s: float) -> None:
-        """So many machines are alive from now on: kill what runs on others, map all that waits again, by release time.
+        """Follow a change to `alive` machines: kill tasks on others, map all waiting tasks again, by release time.
 
         With `paper` nothing happens if there are more, unless all were usable and U is above the threshold.
         """
@@ -432,7 +432,7 @@ class TargetPlan:
         self._happen(now_s)
 
     def advance(self, until_s: float, change: i64, arrivals: list[Task]) -> list[int]:
-        """Everything until `until_s`: starts, ends, then the change to so many machines (-1: none), then arrivals.
+        """Go on to `until_s`: starts, ends, then the change to `change` machines (-1: none), then arrivals.
 
         Arrivals are in release order. One that was released earlier than it arrives has been running since: it goes to
         the first machine that has room for it. With `drop` it is over if it cannot start now. Returned are decisions in
@@ -455,7 +455,7 @@ class TargetPlan:
         return self._decisions
 
     def end_early(self, number: i64, now_s: float) -> list[int]:
-        """A task ended before it was planned to: what waits on its machine is planned again, by planned start."""
+        """End a task before it was planned to: plan the tasks that wait on its machine again, by planned start."""
         self._decisions = []
         task = self.tasks[number]
         m = task.machine

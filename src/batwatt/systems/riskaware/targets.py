@@ -46,7 +46,7 @@ class Targets(MachinePlanner):
         return self._area_by_category / self._area if self._area else 0.5
 
     def planned_s(self, number: int) -> tuple[float, float]:
-        """Start and end of a job as planned now."""
+        """Return start and end of a job as planned now, in s."""
         task = self._plan.tasks[number]
         return task.start_s, task.end_s
 
@@ -70,13 +70,13 @@ class Targets(MachinePlanner):
         change = alive if alive is not None and alive != self._plan.alive else -1
         before: list[int] = []
         if 0 <= change < self._plan.alive and type(self.victim) is not Resubmit:
-            # who runs at that time, and for how long, is known only then
+            # the jobs that run at that time, and for how long, are known only then
             before = self._plan.advance(time_s, -1, [])
             self._restart(change, time_s)
         return before + self._plan.advance(time_s, change, tasks)
 
     def _restart(self, alive: int, time_s: float) -> None:
-        """What the next runs of those take that run on machines which go."""
+        """Update the next runs of the jobs on machines that go."""
         for job, task in zip(self._jobs, self._plan.tasks, strict=False):
             if task.state == RUNNING and task.machine >= alive:
                 lives = self.restart(job, time_s - (task.end_s - job.left_s))
@@ -112,7 +112,7 @@ class Targets(MachinePlanner):
         return f"the jobs are unlike those of the reference (mean category {mean:.2f}, 0.5 if alike): set 'reference'"
 
     def tie(self, name: str) -> Any:
-        """By the numbers in it, as the traces number their jobs."""
+        """Return the numbers in a name before the name, as the traces number their jobs."""
         if name.isascii() and name.isdigit():
             return [int(name)], name
         return [int(digits) for digits in _NUMBER.findall(name)], name

@@ -9,7 +9,7 @@ from batwatt.units import REPORTED_S
 
 
 class Fairshare:
-    """Charge processor seconds to names, and calculate their factors at each multiple of a period.
+    """Processor seconds charged to names, and the factors of names, calculated at each multiple of a period.
 
     Usage u of a name that holds n processors follows u' = n - u ln 2 / half life; so it halves in a half life
     without new use (PriorityDecayHalfLife). Factors hold from one multiple of `period_s` (PriorityCalcPeriod) to the
@@ -60,7 +60,7 @@ class Fairshare:
         return self._factors.get(name, 1.0)
 
     def _accrue(self, now_s: float) -> None:
-        """Add what was used since the last time, and decay."""
+        """Add the use since the last time, and decay."""
         elapsed_s, rate = now_s - self._since_s, self._rate
         if elapsed_s <= 0.0:
             return
@@ -71,7 +71,7 @@ class Fairshare:
             self._usage[name] = self._usage[name] * left + processors * per_processor_s
 
     def _classic(self) -> dict[str, float]:
-        """F = 2^(-U/S/d): U is the share of all usage, S that of all shares ("Simplified Fair-Share Formula")."""
+        """Return F = 2^(-U/S/d): U is the share of all usage, S of all shares ("Simplified Fair-Share Formula")."""
         used, shares = math.fsum(self._usage.values()), math.fsum(self._shares.values())
         if used <= 0.0:
             return {}
@@ -82,7 +82,7 @@ class Fairshare:
         }
 
     def _ranks(self) -> dict[str, float]:
-        """Rank / number of names, the largest shares/usage first; equal ones have one rank ("Fair Tree")."""
+        """Return rank / number of names, the largest shares/usage first; equal ones have one rank ("Fair Tree")."""
         levels = {
             name: (share / self._usage[name] if self._usage[name] > 0.0 else math.inf) if share else 0.0
             for name, share in self._shares.items()

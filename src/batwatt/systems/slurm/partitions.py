@@ -1,4 +1,4 @@
-"""Partitions: which hosts, with which limits and priorities (slurm.conf(5), PARTITION CONFIGURATION)."""
+"""Partitions: hosts with their limits and priorities (slurm.conf(5), PARTITION CONFIGURATION)."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ def partitions_of(
         for name in {facts["name"], machine_of(facts["properties"], facts["name"])}:
             masks[name] = masks.get(name, 0) | 1 << host
     largest = max(partition.priority_job_factor for partition in options.values()) or 1
-    everyone = hostset.span(0, len(described) - 1)
+    all_hosts = hostset.span(0, len(described) - 1)
     return {
         name: Partition(
             name,
-            everyone if partition.hosts is None else _mask_of(name, partition.hosts, masks, everyone, expand),
+            all_hosts if partition.hosts is None else _mask_of(name, partition.hosts, masks, all_hosts, expand),
             whole_minutes(partition.max_time_s or math.inf),
             partition.max_nodes or math.inf,
             partition.priority_job_factor / largest,
@@ -84,15 +84,15 @@ def partitions_of(
 
 
 def _mask_of(
-    name: str, text: str, masks: Mapping[str, int], everyone: int, expand: Callable[[str], Sequence[str]]
+    name: str, text: str, masks: Mapping[str, int], all_hosts: int, expand: Callable[[str], Sequence[str]]
 ) -> int:
     """Return the mask of a set of ids, or of names of hosts and machines. Raises InputError."""
     where = f"option 'partitions', {name!r}"
     try:
         if not set(text) - set("0123456789-, "):
             mask = hostset.from_text(text)
-            if mask & ~everyone:
-                raise ValueError(f"host {hostset.ids(mask)[-1]} is not one of {everyone.bit_count()}")
+            if mask & ~all_hosts:
+                raise ValueError(f"host {hostset.ids(mask)[-1]} is not one of {all_hosts.bit_count()}")
             return mask
         mask = 0
         for host in expand(text):

@@ -1,4 +1,4 @@
-"""The plan of a backfill pass: which hosts are free when, on a grid of `bf_resolution` (Slurm's sched_config)."""
+"""The plan of a backfill pass: free hosts by time, on a grid of `bf_resolution` (Slurm's sched_config)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BackfillPlan:
             self._slots.append(slot)
             self._free.append(free)
         self._counts: dict[int, list[int]] = {}
-        """Hosts -> how many of them are free in each slot."""
+        """Hosts -> the number of them that are free in each slot."""
         self._earliest: dict[int, list[tuple[int, float, float]]] = {}
         """Hosts -> (width, limit in s, first slot that was possible, infinite without one) of jobs placed there."""
 
@@ -46,7 +46,7 @@ class BackfillPlan:
         return math.ceil((time_s - REPORTED_S) / self._resolution_s)
 
     def fits_now(self, hosts: int, width: int, limit_s: float) -> bool:
-        """Whether `width` of some hosts are free from now on for a time limit in s."""
+        """Return whether `width` of some hosts are free from now on for a time limit in s."""
         end = self._up(self._now_s + limit_s)
         for slot, free in zip(self._slots, self._free, strict=True):
             if slot >= end and slot > self.first:
@@ -59,7 +59,7 @@ class BackfillPlan:
     def place(self, hosts: int, width: int, limit_s: float) -> tuple[int, int] | None:
         """Reserve `width` of some hosts for a time limit in s, as early as they are free all along.
 
-        Returns the slot of the start and the mask of the hosts, or None if there are too few in the window. A start in
+        Return the slot of the start and the mask of the hosts, or None if there are too few in the window. A start in
         the first slot is one now.
         """
         slots, free = self._slots, self._free
@@ -100,7 +100,7 @@ class BackfillPlan:
 
     @staticmethod
     def _remember(earliest: list[tuple[int, float, float]], width: int, limit_s: float, slot: float) -> None:
-        """Add the first slot of a job, and remove those that say no more."""
+        """Add the first slot of a job, and remove slots that are no bound any more."""
         earliest[:] = [row for row in earliest if row[0] < width or row[1] < limit_s or row[2] > slot]
         earliest.append((width, limit_s, slot))
 

@@ -12,7 +12,7 @@ from batwatt.systems.slurm.partitions import Partition
 
 
 class Standing:
-    """What the scheduler `slurm` keeps of a job: its partition, the name that its usage is charged to, its priority.
+    """The state of a job in the scheduler `slurm`: its partition, the name that its usage is charged to, its priority.
 
     `fixed` are the terms of size, partition and QOS, which never change.
     """
@@ -29,7 +29,7 @@ class ByPriority(Order):
     """PriorityTier, then priority, the largest first; then submission and arrival ("Introduction")."""
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Minus the tier and the priority as one whole number below 2^53."""
+        """Return minus the tier and the priority as one whole number below 2^53."""
         standing: Standing = jobs.plan
         return -(standing.partition.tier * (MOST_PRIORITY + 1) + standing.priority)
 

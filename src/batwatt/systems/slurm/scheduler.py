@@ -37,7 +37,7 @@ MOST_SHARES: Final = 1_000_000_000
 
 
 class SlurmScheduler(Scheduler[SlurmOptions]):
-    """Starts jobs as Slurm does with priority/multifactor and sched/backfill."""
+    """A scheduler that starts jobs as Slurm does with priority/multifactor and sched/backfill."""
 
     Options: ClassVar[type[SlurmOptions]] = SlurmOptions
 
@@ -52,9 +52,9 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         self.fairshare = Fairshare(shares, half_life_s, period_s, tree, settings.fair_share_dampening_factor)
         self._count = 0
         self._changed = False
-        """Whether something happened in this message that main scheduling acts on."""
+        """True if this message reported an event that main scheduling acts on."""
         self._main_s = self._backfill_s = math.inf
-        """When main scheduling of all jobs and a backfill pass are due."""
+        """Times in s at which main scheduling of all jobs and a backfill pass are due."""
 
     @abstractmethod
     def names_in(self, text: str) -> Sequence[str]:
@@ -122,7 +122,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         return self.partitions.get(name) if name else self._usual
 
     def _limit_exceeded(self, job: ManagedJob, nodes: int, partition: Partition) -> str:
-        """Return which limit of its partition a job exceeds, empty for none."""
+        """Return the limit of its partition that a job exceeds, as a text; empty for none."""
         name = partition.name
         if job.assumed_s > partition.max_time_s:
             return f"over the max_time_s of partition {name} (PartitionTimeLimit)"
@@ -133,7 +133,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         return ""
 
     def onJobCompletion(self, job: Job) -> None:
-        """Free its hosts, and end its charge."""
+        """Free the hosts of a job, and end its charge."""
         self._changed = True
         now_s = self.bs.time()
         self.fairshare.advance(now_s)
@@ -205,7 +205,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
     def _main(self, rows: Iterable[ManagedJob]) -> bool:
         """Start jobs in order; one that does not fit blocks its partition, and the hosts of it for all others.
 
-        Returns whether hosts are left for other jobs.
+        Return whether hosts are left for other jobs.
         """
         free, blocked, starts = self.cluster.free, set(), []
         for job in rows:
@@ -226,7 +226,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         return bool(free)
 
     def _backfill(self) -> bool:
-        """Plan each job in order at the first time at which it fits, and start those that fit now; whether any do."""
+        """Plan jobs in order, each at the first time it fits; start those that fit now; return whether any do."""
         settings, cluster = self.settings, self.cluster
         rows = self.queue.rows[: settings.bf_max_job_test]
         if not rows or not cluster.free:
@@ -261,7 +261,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
             self.fairshare.charge(start.job.plan.charged, start.job.hosts, self.cluster.now_s)
 
     def _reject_stuck(self) -> None:
-        """Reject the jobs that are wider than what is left of their partition for good."""
+        """Reject the jobs that are wider than the hosts of their partition that are left for good."""
         out = self.transitions.out
         if not out or self.hosts_may_return:
             return
@@ -275,7 +275,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
 
 
 def _needs(job: ManagedJob) -> tuple[int, int, float]:
-    """Return the hosts on which a job may run, how many it needs, and its time limit in s."""
+    """Return the hosts on which a job may run, the number that it needs, and its time limit in s."""
     return job.plan.partition.mask, job.hosts, job.assumed_s
 
 
