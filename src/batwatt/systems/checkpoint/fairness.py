@@ -1,4 +1,4 @@
-"""That no job starves: yields, and plans that look at them.
+"""Yields of jobs, and plans that look at them, so that no job starves.
 
 The rules: docs/explanation/checkpoint.md; the conclusion of the paper.
 """
@@ -15,7 +15,7 @@ from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, pla
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a job has done so far: useful work in s, and the time in s in which it could have worked alone."""
+    """Useful work of a job so far in s, and the time in s in which it could have worked alone."""
 
     work_s: float = 0.0
     alone_s: float = 0.0
@@ -25,7 +25,7 @@ class Past:
             raise ValueError(f"work_s and alone_s must be >= 0 s and finite, got {self.work_s!r} and {self.alone_s!r}")
 
     def then(self, work_s: float, alone_s: float) -> Past:
-        """The past after so much more."""
+        """Return the past after `work_s` s more of work, and `alone_s` s more alone."""
         return Past(self.work_s + work_s, self.alone_s + alone_s)
 
     @property
@@ -37,14 +37,14 @@ class Past:
 NOTHING = Past()
 
 
-def yields(chosen: PeriodPlan, past: Mapping[str, Past]) -> dict[str, float]:
-    """The yield of each job at the end of the period."""
-    instance = chosen.instance
-    return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in chosen.acts}
+def yields(period_plan: PeriodPlan, past: Mapping[str, Past]) -> dict[str, float]:
+    """Return the yield of each job at the end of the period."""
+    instance = period_plan.instance
+    return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in period_plan.acts}
 
 
 def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> PeriodPlan:
-    """The plan with the most goodput under which every yield at the end of the period is >= `least`: the bi-criteria.
+    """Return the plan of most goodput with every yield at the end of the period >= `least`: the bi-criteria.
 
     Raises NoPlanError if there is none.
     """
@@ -59,27 +59,27 @@ def fair(
     refill: bool = False,
     skip_large: bool = False,
 ) -> PeriodPlan:
-    """The plan with the most goodput in which as many due jobs work as can, those with the least yield first.
+    """Return the plan with the most goodput in which as many due jobs work as can, those with the least yield first.
 
     A job is due if without work its yield would be under `target`, in [0, 1], at the end of the period.
     """
     if not 0.0 <= target <= 1.0:
         raise ValueError(f"the target of yields must be from 0 to 1, got {target!r}")
-    chosen: list[str] = []
+    names: list[str] = []
     free = instance.processors
     for job in due(instance, past, target):
         if job.processors <= free:
-            chosen.append(job.id)
+            names.append(job.id)
             free -= job.processors
     try:
-        return plan(instance, least=dict.fromkeys(chosen, Least()), refill=refill, skip_large=skip_large)
+        return plan(instance, least=dict.fromkeys(names, Least()), refill=refill, skip_large=skip_large)
     except NoPeriodPlanError:
         # the period is too short for a checkpoint or a recovery that this takes
-        return _one_by_one(instance, chosen, refill, skip_large)
+        return _one_by_one(instance, names, refill, skip_large)
 
 
 def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[PeriodJob]:
-    """The jobs that are due, by ascending yield without work, then those that could have worked longest, in order."""
+    """Return the due jobs, by ascending yield without work, then those that could have worked longest, in order."""
     after = {job.id: _after(job, instance, past) for job in instance.jobs}
     waiting = [job for job in instance.jobs if after[job.id].job_yield < target]
     return sorted(waiting, key=lambda job: (after[job.id].job_yield, -after[job.id].alone_s))
@@ -98,24 +98,24 @@ def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_
 
 
 def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past:
-    """The past of a job at the end of a period in which it does not work."""
+    """Return the past of a job at the end of a period in which it does not work."""
     before = past.get(job.id, NOTHING)
     return before.then(0.0, alone_in(job, instance, before))
 
 
 def alone_in(job: PeriodJob, instance: Instance, before: Past) -> float:
-    """How long a job would work alone in a period: where it fits, until it has ended."""
+    """Return the s that a job would work alone in a period: where it fits, until it has ended."""
     if job.processors > instance.processors:
         return 0.0
     return min(instance.period_s, max(before.work_s + job.left_s - before.alone_s, 0.0))
 
 
-def _least(instance: Instance, past: Mapping[str, Past], asked: float) -> dict[str, Least]:
-    """Least work for a yield that is asked for; rounding must not refuse what has just that yield."""
+def _least(instance: Instance, past: Mapping[str, Past], minimum: float) -> dict[str, Least]:
+    """Return the least work for a yield of `minimum`; rounding must not refuse a job with just that yield."""
     least: dict[str, Least] = {}
     for job in instance.jobs:
         before = _after(job, instance, past)
-        need_s = asked * before.alone_s - before.work_s
-        if before.alone_s > 0.0 and before.job_yield < asked and need_s > 0.0:
-            least[job.id] = Least(need_s, 8.0 * math.ulp(max(asked * before.alone_s, instance.period_s)))
+        need_s = minimum * before.alone_s - before.work_s
+        if before.alone_s > 0.0 and before.job_yield < minimum and need_s > 0.0:
+            least[job.id] = Least(need_s, 8.0 * math.ulp(max(minimum * before.alone_s, instance.period_s)))
     return least

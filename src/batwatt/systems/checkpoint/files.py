@@ -56,7 +56,7 @@ class _JobOfSequence(_JobRow):
     left_s: _Time | None = Field(None, description=f"a number of s > 0 and up to {MOST_S:g}")
 
     def job(self) -> PeriodJob:
-        """The job without the optional keys that the file has not."""
+        """Return the job without the optional keys that the file has not."""
         left = {} if self.left_s is None else {"left_s": self.left_s}
         state = "stopped" if self.state == NEW else self.state
         return PeriodJob(str(self.id), self.processors, self.checkpoint_s, self.recovery_s, state, **left)
@@ -69,7 +69,7 @@ class _Job(_JobOfSequence):
     alone_s: _Cost = 0.0
 
     def job(self) -> PeriodJob:
-        """The job, that may be in its recovery."""
+        """Return the job, that may be in its recovery."""
         return replace(super().job(), recovering_s=self.recovering_s)
 
 
@@ -96,9 +96,9 @@ class _SequenceFile(_PlatformRow):
 
 @dataclass(frozen=True)
 class GivenInstance:
-    """What an instance's file says. `names`: the jobs' ids as they are there, `platform`: all processors there are.
+    """Content of an instance's file. `names`: the jobs' ids as they are there, `platform`: all processors there are.
 
-    `past`: what the jobs have done before.
+    `past`: work of the jobs before.
     """
 
     instance: Instance
@@ -120,56 +120,56 @@ class GivenInstance:
 
 @dataclass(frozen=True)
 class GivenSequence:
-    """What a capacity sequence's file says. `names`: the jobs' ids as they are there."""
+    """Content of a capacity sequence's file. `names`: the jobs' ids as they are there."""
 
     sequence: CapacitySequence
     names: Mapping[str, JobName]
 
 
 def read_instance(path: Path | str) -> GivenInstance:
-    """The instance of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
+    """Read the instance of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
     return instance_of(load_strict(read_text(path), path), path)
 
 
 def instance_of(data: Any, path: Path | str) -> GivenInstance:
-    """The instance that a JSON object describes; `path` is the name of it in errors. Raises InputError."""
-    found = _checked(data, path, _InstanceFile)
-    processors = found.processors
-    if found.k is not None and found.k > processors:
-        problem = f"k must be a whole number from 0 to processors ({processors}), got {found.k}"
+    """Return the instance that a JSON object describes; `path` is the name of it in errors. Raises InputError."""
+    file = _checked(data, path, _InstanceFile)
+    processors = file.processors
+    if file.k is not None and file.k > processors:
+        problem = f"k must be a whole number from 0 to processors ({processors}), got {file.k}"
         raise InputError(path, problem, "a change cannot take away more than there is")
-    names = _names(path, found, processors, "processors")
-    for job in found.jobs:
+    names = _names(path, file, processors, "processors")
+    for job in file.jobs:
         if job.recovering_s > 0.0 and job.state != "checkpointed":
             problem = f"recovering_s is of a checkpointed job, this one is {job.state}"
             raise InputError(_place(path, job.id), problem, "leave it out")
         if job.worked_s > job.alone_s:
             problem = f"worked_s must be <= alone_s ({job.alone_s:g} s), got {job.worked_s:g}"
             raise InputError(_place(path, job.id), problem, "alone it would have worked at least as long")
-    before = found.processors_before
+    before = file.processors_before
     if before is not None:
-        if found.k is not None and abs(before - processors) > found.k:
-            problem = f"processors changes from {before} to {processors}, by more than k ({found.k})"
+        if file.k is not None and abs(before - processors) > file.k:
+            problem = f"processors changes from {before} to {processors}, by more than k ({file.k})"
             raise InputError(path, problem, "correct k, or one of the two")
-        _fit_before(path, found.jobs, before, f"processors_before is {before}")
-    past = {str(job.id): Past(job.worked_s, job.alone_s) for job in found.jobs}
+        _fit_before(path, file.jobs, before, f"processors_before is {before}")
+    past = {str(job.id): Past(job.worked_s, job.alone_s) for job in file.jobs}
     try:
-        instance = Instance(found.period_s, processors, tuple(job.job() for job in found.jobs))
+        instance = Instance(file.period_s, processors, tuple(job.job() for job in file.jobs))
     except ValueError as error:
         raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
-    return GivenInstance(instance, names, found.k, found.platform, past)
+    return GivenInstance(instance, names, file.k, file.platform, past)
 
 
 def read_running(path: Path | str) -> GivenInstance:
-    """An instance's file just before a change: `processors` are those of now, and all jobs that run fit. InputError."""
-    found = read_instance(path)
-    if found.k is None:
+    """Read an instance just before a change: `processors` are those of now, and all jobs that run fit. InputError."""
+    file = read_instance(path)
+    if file.k is None:
         raise InputError(path, "'k' is missing", f"add the largest change, in processors; {HINT}")
-    held = sum(job.processors for job in found.running)
-    if held > found.instance.processors:
-        problem = f"the jobs that run need {held} processors, processors is {found.instance.processors}"
+    held = sum(job.processors for job in file.running)
+    if held > file.instance.processors:
+        problem = f"the jobs that run need {held} processors, processors is {file.instance.processors}"
         raise InputError(path, problem, "before a change all jobs that run have theirs")
-    return found
+    return file
 
 
 def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, what: str) -> None:
@@ -180,32 +180,32 @@ def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, w
 
 
 def read_sequence(path: Path | str) -> GivenSequence:
-    """The sequence of a JSON file. InputError names the file, the job, the key, the value and what it must be."""
-    found = _read(path, _SequenceFile)
-    counts = found.capacities
-    names = _names(path, found, max(counts), "the largest of capacities")
+    """Read the sequence of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
+    file = _read(path, _SequenceFile)
+    counts = file.capacities
+    names = _names(path, file, max(counts), "the largest of capacities")
     changes = (abs(after - before) for before, after in pairwise(counts))
-    k = found.k if found.k is not None else max(changes, default=0)
-    _fit_before(path, found.jobs, counts[0] + k, f"there were at most {counts[0] + k} (the first of capacities, and k)")
+    k = file.k if file.k is not None else max(changes, default=0)
+    _fit_before(path, file.jobs, counts[0] + k, f"there were at most {counts[0] + k} (the first of capacities, and k)")
     try:
-        jobs = tuple(job.job() for job in found.jobs)
-        new = frozenset(str(job.id) for job in found.jobs if job.state == NEW)
-        return GivenSequence(CapacitySequence(found.period_s, tuple(counts), k, jobs, found.platform, new), names)
+        jobs = tuple(job.job() for job in file.jobs)
+        new = frozenset(str(job.id) for job in file.jobs if job.state == NEW)
+        return GivenSequence(CapacitySequence(file.period_s, tuple(counts), k, jobs, file.platform, new), names)
     except ValueError as error:
         raise InputError(path, str(error), "correct k, or capacities") from None
 
 
-def _names(path: Path | str, found: _InstanceFile | _SequenceFile, most: int, what: str) -> dict[str, JobName]:
-    """The ids as they are in the file; InputError if one appears twice, or a job is wider than all processors.
+def _names(path: Path | str, file: _InstanceFile | _SequenceFile, most: int, what: str) -> dict[str, JobName]:
+    """Return the ids as in the file; InputError if one appears twice, or a job is wider than all processors.
 
     `most` of these are in use, which an error calls `what`.
     """
-    if found.platform is not None:
-        if found.platform < most:
-            raise InputError(path, f"platform must be >= {what} ({most}), got {found.platform}", HINT)
-        most = found.platform
+    if file.platform is not None:
+        if file.platform < most:
+            raise InputError(path, f"platform must be >= {what} ({most}), got {file.platform}", HINT)
+        most = file.platform
     names: dict[str, JobName] = {}
-    for job in found.jobs:
+    for job in file.jobs:
         place = _place(path, job.id)
         if str(job.id) in names:
             raise InputError(place, "the id appears twice", "give each job an id of its own")
@@ -220,19 +220,19 @@ _File = TypeVar("_File", bound=_JobRow)
 
 
 def _read(path: Path | str, model: type[_File]) -> _File:
-    """The file as a model; its first error is one line."""
+    """Read the file as a model; its first error is one line."""
     return _checked(load_strict(read_text(path), path), path, model)
 
 
 def _checked(data: Any, path: Path | str, model: type[_File]) -> _File:
-    """An object as a model; its first error is one line."""
+    """Return an object as a model; its first error is one line."""
     if not isinstance(data, dict):
         raise InputError(path, f"must be an object, got {shown(data)}", HINT)
     return validated(model, data, lambda error: _error_of(path, model, data, error))
 
 
 def _error_of(path: Path | str, model: type[_JobRow], data: dict[str, Any], error: Mapping[str, Any]) -> InputError:
-    """pydantic's error, with the name of the job and what the key must be."""
+    """Return pydantic's error, with the name of the job and the constraint of the key."""
     key, *rest = error["loc"]
     place: object = path
     fields = model.model_fields
@@ -240,8 +240,8 @@ def _error_of(path: Path | str, model: type[_JobRow], data: dict[str, Any], erro
         number, *inner = rest
         raw = data["jobs"][number]
         name = raw.get("id") if isinstance(raw, dict) else None
-        known = isinstance(name, str | int) and not isinstance(name, bool)
-        place = _place(path, name) if known else f"{path}: job number {number + 1}"
+        is_name = isinstance(name, str | int) and not isinstance(name, bool)
+        place = _place(path, name) if is_name else f"{path}: job number {number + 1}"
         if not inner:
             return InputError(place, f"must be an object, got {shown(raw)}", HINT)
         key = inner[0]
@@ -257,7 +257,7 @@ def _place(path: Path | str, name: object) -> str:
 
 
 def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:
-    """A plan and its goodput as JSON: one entry a job, in the instance's order, with the ids of the file."""
+    """Return a plan and its goodput as JSON: one entry a job, in the instance's order, with the ids of the file."""
     return {
         "goodput": plan.goodput,
         "method": plan.method,
@@ -270,7 +270,7 @@ def plan_json(plan: PeriodPlan, names: Mapping[str, JobName]) -> dict[str, Any]:
 
 
 def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str, Any]:
-    """A capacity sequence, period by period, as JSON. Times count from the beginning of the capacity sequence."""
+    """Return a capacity sequence, period by period, as JSON. Times count from the beginning of the sequence."""
     return {
         "goodput": followed.goodput,
         "min_yield": followed.min_yield,

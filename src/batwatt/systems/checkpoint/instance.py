@@ -1,4 +1,4 @@
-"""What is planned: jobs that can be checkpointed, and a period between two changes of the number of processors.
+"""Inputs of plans: jobs that can be checkpointed, and a period between two changes of the number of processors.
 
 Durations and times are in s; times count from the beginning of the period. docs/explanation/checkpoint.md has the
 rules.
@@ -13,11 +13,11 @@ from functools import cached_property
 from typing import Literal, get_args
 
 State = Literal["checkpointed", "running", "stopped"]
-"""What a job is just before the period: see the table in docs/explanation/checkpoint.md."""
+"""State of a job just before the period: see the table in docs/explanation/checkpoint.md."""
 Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "end", "checkpoint-again", "fill"]
-"""What becomes of it. The last two exist with `refill` only."""
+"""Decision on a job. The last two exist with `refill` only."""
 Kind = Literal["recovery", "work", "checkpoint"]
-"""What a job does for a while."""
+"""Activity of a job in a phase."""
 STATES: tuple[State, ...] = get_args(State)
 MOST_PROCESSORS = 100_000
 """Tables grow with the square of it."""
@@ -83,13 +83,13 @@ class Instance:
 
     @property
     def most_processor_s(self) -> float:
-        """P T: what the processors could do at most."""
+        """P T: the most work that the processors could do."""
         return self.processors * self.period_s
 
 
 @dataclass(frozen=True, slots=True)
 class JobPhase:
-    """A job does something from `begin_s` to `end_s`."""
+    """An activity of a job from `begin_s` to `end_s`."""
 
     kind: Kind
     begin_s: float
@@ -98,7 +98,7 @@ class JobPhase:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What becomes of a job in a period: `work_s` is W_i, `phases` what it does and when."""
+    """The decision on a job in a period: `work_s` is W_i, `phases` its activities by time."""
 
     job: PeriodJob
     decision: Decision
@@ -108,7 +108,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class PeriodPlan:
-    """What becomes of every job of an instance, in its order; checkpoints after T_n end at `checkpoints_end_s` (D)."""
+    """The decisions on all jobs of an instance, in its order; checkpoints after T_n end at `checkpoints_end_s` (D)."""
 
     instance: Instance
     method: str
@@ -122,23 +122,23 @@ class PeriodPlan:
 
     @property
     def goodput(self) -> float:
-        """The paper's equation."""
+        """Goodput by the paper's equation."""
         return self.work_processor_s / self.instance.most_processor_s
 
 
 def acts_of(instance: Instance, decisions: Sequence[Decision], end_s: float) -> tuple[Assignment, ...]:
-    """What follows from decisions for the jobs, in their order, if checkpoints end at `end_s`."""
+    """Return the assignments of decisions for the jobs, in their order, if checkpoints end at `end_s`."""
     period_s = instance.period_s
     return tuple(_act(job, decision, end_s, period_s) for job, decision in zip(instance.jobs, decisions, strict=True))
 
 
 def ready_s(job: PeriodJob) -> float:
-    """When a job begins to work that goes on, or recovers, at 0."""
+    """Return the time in s at which a job begins to work that goes on, or recovers, at 0."""
     return job.recovery_s if job.state == "stopped" else job.recovering_s
 
 
 def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> float:
-    """W_i of a decision, <= 0 if it is not worth anything; checkpoints end at `end_s`."""
+    """Return W_i of a decision in s, <= 0 if it is not worth anything; checkpoints end at `end_s`."""
     if decision in ("stop", "wait"):
         return 0.0
     if decision in ("run", "recover"):

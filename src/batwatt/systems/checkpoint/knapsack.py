@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Table = NDArray[np.float64]
 NONE, BOTH, FIRST, SECOND = range(4)
-"""Columns of `worths`, and what `choices` says."""
+"""Columns of `worths`, and values of `choices`."""
 ROWS = 32
 """Rows of the table that are computed together, so that they stay in the cache of the processor."""
 
@@ -34,9 +34,9 @@ def fill(widths: NDArray[np.int64], worths: Table, table: Table, choices: NDArra
         for end in range(rows, 0, -ROWS):
             begin = max(0, end - ROWS)
             block = np.add(table[begin:end], none, out=best[: end - begin])
-            chosen: Any = None if choices is None else choices[job, begin:end]
-            if chosen is not None:
-                chosen[:] = NONE
+            selection: Any = None if choices is None else choices[job, begin:end]
+            if selection is not None:
+                selection[:] = NONE
             for choice, worth, down, right in uses:
                 top = max(begin, down)
                 if top >= end or right >= columns:
@@ -44,7 +44,7 @@ def fill(widths: NDArray[np.int64], worths: Table, table: Table, choices: NDArra
                 before = table[top - down : end - down, : columns - right]
                 value = np.add(before, worth, out=room[: end - top, : columns - right])
                 here = block[top - begin :, right:]
-                if chosen is not None:
-                    chosen[top - begin :, right:][value > here] = choice
+                if selection is not None:
+                    selection[top - begin :, right:][value > here] = choice
                 np.maximum(here, value, out=here)
             table[begin:end] = block

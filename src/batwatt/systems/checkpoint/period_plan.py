@@ -39,7 +39,7 @@ _ONE_PHASE: dict[State, dict[int, Decision]] = {
     "running": {NONE: "checkpoint", SECOND: "run"},
     "stopped": {NONE: "wait", SECOND: "recover"},
 }
-"""What a choice of the knapsack means if nothing is checkpointed, or in no time: there is only the second phase."""
+"""Decisions by choice of the knapsack if nothing is checkpointed, or in no time: there is only the second phase."""
 _TWO_PHASES: dict[State, dict[int, Decision]] = {
     "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later", FIRST: "end"},
     "running": {NONE: "checkpoint", SECOND: "run"},
@@ -51,7 +51,7 @@ _MUST_BE_WORTH_IT = ("recover", "recover-later", "checkpoint-again", "fill")
 
 
 class NoPeriodPlanError(ValueError):
-    """No plan meets what is asked for."""
+    """No plan meets the requirements."""
 
 
 class TooLargeError(ValueError):
@@ -60,13 +60,13 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """A job must work, and at least `work_s`; so much less than that is forgiven as `slack_s`, for rounding."""
+    """A job must work, at least `work_s`; `slack_s` less than that is forgiven, for rounding."""
 
     work_s: float = 0.0
     slack_s: float = 0.0
 
     def met_by(self, work_s: float) -> bool:
-        """Whether that is enough work."""
+        """Return whether `work_s` is enough work."""
         return work_s > 0.0 and work_s >= self.work_s - self.slack_s
 
 
@@ -87,13 +87,13 @@ class Knapsack:
     table: Table
 
     def best(self, processors: int, held: int) -> float:
-        """V: the most useful work on so many processors; -inf if it cannot be."""
+        """Return V: the most useful work on `processors` processors; -inf if it cannot be."""
         rows, columns = self.table.shape
         b = min(processors // self.unit, columns - 1)
         return float(self.table[min((processors - held) // self.unit, rows - 1), b])
 
     def decisions(self, meaning: Mapping[State, Mapping[int, Decision]]) -> dict[str, Decision]:
-        """What the jobs do in the best plan on all processors of the table."""
+        """Return the decisions on the jobs in the best plan on all processors of the table."""
         rows, columns = self.table.shape
         at_once = -(-len(self.jobs) // _parts(len(self.jobs), rows * columns)) or 1
         begins = range(0, len(self.jobs), at_once)
@@ -102,18 +102,18 @@ class Knapsack:
             tables.append(tables[-1].copy())
             part = slice(begin, begin + at_once)
             fill(self.widths[part], self.worths[part], tables[-1])
-        found: dict[str, Decision] = {}
+        decisions: dict[str, Decision] = {}
         a, b = rows - 1, columns - 1
         for begin in reversed(begins):
             part = slice(begin, begin + at_once)
             choices = np.empty((len(self.jobs[part]), rows, columns), np.uint8)
             fill(self.widths[part], self.worths[part], tables.pop(), choices)
-            for job, width, chosen in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
-                choice = int(chosen[a, b])
-                found[job.id] = meaning[job.state][choice]
+            for job, width, grid in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
+                choice = int(grid[a, b])
+                decisions[job.id] = meaning[job.state][choice]
                 a -= int(width) if choice in (BOTH, FIRST) else 0
                 b -= int(width) if choice in (BOTH, SECOND) else 0
-        return found
+        return decisions
 
 
 def plan(
@@ -123,9 +123,9 @@ def plan(
     refill: bool = False,
     skip_large: bool = False,
 ) -> PeriodPlan:
-    """The plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
+    """Return the plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
-    `least`: what jobs must work, by their ids. `refill`: jobs may also work between checkpoints
+    `least`: work required of jobs, by their ids. `refill`: jobs may also work between checkpoints
     (docs/explanation/checkpoint.md). O(J P^2) for each of the times of `checkpoint_ends`. Raises NoPlanError if nothing
     gives the least work; TooLargeError if tables would be too large, or too many, unless `skip_large`: then what takes
     too much memory is left out, and the plan may not be the best.
@@ -137,19 +137,19 @@ def plan(
     most = -math.inf
     for end_s in checkpoint_ends(instance, least, refill):
         try:
-            found = solve(instance, end_s, least, refill)
+            knapsack = solve(instance, end_s, least, refill)
         except TooLargeError:
             if end_s > 0.0 and skip_large:
                 continue
             raise
-        value = found.best(instance.processors, instance.held)
+        value = knapsack.best(instance.processors, instance.held)
         if value > most:
-            best, most = found, value
+            best, most = knapsack, value
     if best is None:
         raise NoPeriodPlanError("no plan gives every job as much work as is asked for")
-    chosen = best.decisions(_meanings(best.end_s, refill))
+    by_id = best.decisions(_meanings(best.end_s, refill))
     # what was left out could not be of use
-    decisions = [chosen.get(job.id, "wait") for job in instance.jobs]
+    decisions = [by_id.get(job.id, "wait") for job in instance.jobs]
     return PeriodPlan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
 
 
@@ -167,7 +167,7 @@ def _check_time(instance: Instance, least: Mapping[str, Least], refill: bool) ->
 
 
 def subset_sum(instance: Instance) -> PeriodPlan:
-    """The plan that fills the most processors, whatever it costs. Section 2 of the paper.
+    """Return the plan that fills the most processors, at any cost. Section 2 of the paper.
 
     Raises NoPlanError if the checkpoints that it takes do not end within the period.
     """
@@ -176,8 +176,8 @@ def subset_sum(instance: Instance) -> PeriodPlan:
     worths[:, NONE] = 0.0
     worths[:, SECOND] = [job.processors * (_IN_MEMORY_FIRST + (job.state != "stopped")) for job in jobs]
     knapsack = _packed(0.0, jobs, worths, instance.processors, 0)
-    chosen = {name for name, what in knapsack.decisions(_ONE_PHASE).items() if what in ("run", "recover")}
-    leaving = [job for job in instance.jobs if job.state == "running" and job.id not in chosen]
+    names = {name for name, what in knapsack.decisions(_ONE_PHASE).items() if what in ("run", "recover")}
+    leaving = [job for job in instance.jobs if job.state == "running" and job.id not in names]
     end_s = max((job.checkpoint_s for job in leaving), default=0.0)
     if end_s > instance.period_s:
         problem = f"checkpoints of jobs that are to stop take {end_s:g} s, the period has {instance.period_s:g} s"
@@ -190,7 +190,7 @@ def subset_sum(instance: Instance) -> PeriodPlan:
         later: Decision = "recover-later"
         at_once = _ONE_PHASE[job.state][SECOND]
         decisions[job.id] = _ONE_PHASE[job.state][NONE]
-        if job.id not in chosen:
+        if job.id not in names:
             continue
         if job.state == "running":
             decisions[job.id] = at_once
@@ -205,7 +205,7 @@ def subset_sum(instance: Instance) -> PeriodPlan:
 
 
 def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None, refill: bool = False) -> list[float]:
-    """The times D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
+    """Return the times D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
 
     These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the times from
     which, or up to which, they can do that. O(J).
@@ -230,7 +230,7 @@ def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None
 
 
 def _earliest(job: PeriodJob, work_s: float) -> float:
-    """The first time D by which a job can work so long and be checkpointed; rounding must not miss it."""
+    """Return the first time D by which a job can work `work_s` s and be checkpointed; rounding must not miss it."""
     end_s = ready_s(job) + job.checkpoint_s + work_s
     while end_s - job.checkpoint_s - ready_s(job) < work_s:
         end_s += math.ulp(end_s)
@@ -238,7 +238,7 @@ def _earliest(job: PeriodJob, work_s: float) -> float:
 
 
 def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
-    """The last time D from which a job can recover and work so long; rounding must not miss it."""
+    """Return the last time D from which a job can recover and work `work_s` s; rounding must not miss it."""
     end_s = period_s - job.recovery_s - work_s
     while end_s >= 0.0 and period_s - end_s - job.recovery_s < work_s:
         end_s -= math.ulp(period_s)
@@ -246,14 +246,14 @@ def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
 
 
 def _meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
-    """What the choices of the knapsack mean if checkpoints end at `end_s`."""
+    """Return the decisions by choice of the knapsack, for each state, if checkpoints end at `end_s`."""
     if end_s == 0.0:
         return _ONE_PHASE
     return {state: {**of, **(_REFILLED.get(state, {}) if refill else {})} for state, of in _TWO_PHASES.items()}
 
 
 def solve(instance: Instance, end_s: float, least: Mapping[str, Least], refill: bool = False) -> Knapsack:
-    """The knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
+    """Return the knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
     processors = instance.processors
     meaning = _meanings(end_s, refill)
     jobs, rows = [], []
@@ -281,17 +281,17 @@ def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: 
 
 
 def _unit(jobs: Sequence[PeriodJob]) -> int:
-    """Processors are counted in the greatest common divisor of all widths."""
+    """Return the unit in which processors are counted: the greatest common divisor of all widths."""
     return math.gcd(*(job.processors for job in jobs)) or 1
 
 
 def _parts(jobs: int, cells: int) -> int:
-    """In how many parts choices are worked out: a table is kept for each, and the choices of one part at a time."""
+    """Return the number of parts in which choices are computed: each with a table, the choices of one at a time."""
     return 1 if jobs * cells <= AT_ONCE_BYTES else max(1, math.isqrt(jobs // 8))
 
 
 def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least: Least | None) -> float:
-    """Useful processor s of a decision, -inf if it cannot be taken."""
+    """Return the useful processor s of a decision, -inf if it cannot be taken."""
     work_s = work_of(job, decision, end_s, period_s)
     if decision == "run" and work_s <= 0.0 < job.recovering_s and least is None:
         # it still recovers when the period ends; going on with that is better than stopping
@@ -304,13 +304,13 @@ def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, le
 
 
 def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
-    """The order in which jobs are looked at: of equal plans the one with the earlier jobs is found."""
+    """Return jobs in the order of the search: of equal plans the one with the earlier jobs is found."""
     rank: dict[State, int] = {"running": 0, "checkpointed": 1, "stopped": 2}
     return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
 
 
 def _of_use(instance: Instance, least: Mapping[str, Least], refill: bool) -> Iterator[PeriodJob]:
-    """The jobs without those stopped ones of which more are alike than can run, in one phase and in the other."""
+    """Yield the jobs without those stopped ones of which more are alike than can run, in one phase and in the other."""
     alike: Counter[tuple[float, ...]] = Counter()
     for job in _in_order(instance.jobs):
         if job.state == "stopped" and job.id not in least:

@@ -1,4 +1,4 @@
-"""Plans of a period by either method, and whose fault it is if there is none."""
+"""Plans of a period by either method, and errors that name the input if there is none."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from batwatt.systems.checkpoint.sequence import METHODS, Method
 
 
 def plan_instance(
-    given: GivenInstance, where: object, method: Method, min_yield: float = 0.0, *, refill: bool = False
+    source: GivenInstance, where: object, method: Method, min_yield: float = 0.0, *, refill: bool = False
 ) -> PeriodPlan:
-    """The plan of one period; `min_yield` and `refill` are for the dynamic programme. Raises InputError."""
+    """Return the plan of one period; `min_yield` and `refill` are for the dynamic programme. Raises InputError."""
     check_method(method, min_yield, refill)
     with blaming(where, method):
         if method == "subset-sum":
-            return subset_sum(given.instance)
-        return plan_with_yield(given.instance, given.past, min_yield, refill=refill)
+            return subset_sum(source.instance)
+        return plan_with_yield(source.instance, source.past, min_yield, refill=refill)
 
 
 def check_method(method: str, min_yield: float, refill: bool, names: tuple[str, str] = ("min_yield", "refill")) -> None:
-    """Raises InputError, with the `names` of the other two, if the method does not know them."""
+    """Check a method. Raises InputError, with the `names` of the other two, if the method does not know them."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
     if not 0.0 <= min_yield <= 1.0:
         raise InputError(names[0], f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    for option, given in zip(names, (min_yield > 0.0, refill), strict=True):
-        if given and method == "subset-sum":
+    for option, in_use in zip(names, (min_yield > 0.0, refill), strict=True):
+        if in_use and method == "subset-sum":
             raise InputError(
                 option,
                 "is for the dynamic programme",
@@ -41,7 +41,7 @@ def check_method(method: str, min_yield: float, refill: bool, names: tuple[str, 
 
 @contextmanager
 def blaming(where: object, method: Method = "dp") -> Iterator[None]:
-    """Within, what cannot be planned is the fault of an input, which is named."""
+    """Raise InputError, in place of errors of planning within, which names the input `where`."""
     try:
         yield
     except NoPeriodPlanError as error:

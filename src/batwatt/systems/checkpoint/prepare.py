@@ -1,4 +1,4 @@
-"""Which jobs are checkpointed before the number of processors changes.
+"""Choice of the jobs that are checkpointed before the number of processors changes.
 
 The rules: docs/explanation/checkpoint.md; open in the paper.
 """
@@ -21,7 +21,7 @@ Cover = Literal["k", "needed"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 COVERS: tuple[Cover, ...] = get_args(Cover)
 MOST_TRIED = 12
-"""Up to so many candidates every set is tried."""
+"""Most candidates of which every set is tried."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Prepared:
 
 
 def must_cover(held: int, processors: int, k: int, cover: Cover) -> int:
-    """How many processors checkpoints must cover, if jobs hold `held` of `processors` and up to `k` of these may go."""
+    """Return the processors that checkpoints must cover, if jobs hold `held` of `processors` and up to `k` may go."""
     return min(k, held) if cover == "k" else max(0, held - max(processors - k, 0))
 
 
 def possible(processors: int, k: int, platform: int | None = None) -> range:
-    """How many processors there may be after a change of at most `k`."""
+    """Return the numbers of processors that are possible after a change of at most `k`."""
     most = processors + k if platform is None else min(processors + k, platform)
     return range(max(1, processors - k), most + 1)
 
@@ -79,8 +79,8 @@ def prepare(
     cheapest = cheapest_cover(running, need)
     outcomes = tuple(possible(processors, k, platform))
     if objective in ("cheapest", "all") or not outcomes:
-        chosen = cheapest if objective == "cheapest" else frozenset(job.id for job in running)
-        return Prepared(chosen, objective, _cost(running, chosen), exact=True)
+        selection = cheapest if objective == "cheapest" else frozenset(job.id for job in running)
+        return Prepared(selection, objective, _cost(running, selection), exact=True)
     judge = _Judge(running, others, period_s, outcomes, objective, weights)
 
     def covers(ids: frozenset[str]) -> bool:
@@ -100,7 +100,7 @@ def prepare(
 
 
 def cheapest_cover(running: Sequence[PeriodJob], need: int) -> frozenset[str]:
-    """The jobs with the least sum of p_i C_i, then of p_i, that cover `need` processors. O(J need), exact."""
+    """Return the jobs with the least sum of p_i C_i, then of p_i, that cover `need` processors. O(J need), exact."""
     # cost[n], width[n]: of the best set that covers n; lexicographic
     cost, width = np.full(need + 1, math.inf), np.zeros(need + 1, dtype=np.int64)
     cost[0] = 0.0
@@ -113,16 +113,16 @@ def cheapest_cover(running: Sequence[PeriodJob], need: int) -> frozenset[str]:
         better[0] = False
         taken[number] = better
         cost, width = np.where(better, with_cost, cost), np.where(better, with_width, width)
-    found, left = set(), need
+    members, left = set(), need
     for number in reversed(range(len(running))):
         if taken[number, left]:
-            found.add(running[number].id)
+            members.add(running[number].id)
             left = int(before[number, left])
-    return frozenset(found)
+    return frozenset(members)
 
 
 class _Judge:
-    """What a set of checkpoints is worth; remembers it."""
+    """Values of sets of checkpoints, each computed once."""
 
     def __init__(
         self,
@@ -135,13 +135,13 @@ class _Judge:
     ) -> None:
         self._running, self._others = running, others
         self._period_s, self._processors, self._objective = period_s, outcomes, objective
-        given = dict.fromkeys(outcomes, 1.0) if weights is None else weights
-        good = all(0.0 <= weight < math.inf for weight in given.values()) and set(given) <= set(outcomes)
-        total = math.fsum(given.values()) if good else 0.0
+        shares = dict.fromkeys(outcomes, 1.0) if weights is None else weights
+        good = all(0.0 <= weight < math.inf for weight in shares.values()) and set(shares) <= set(outcomes)
+        total = math.fsum(shares.values()) if good else 0.0
         if not total > 0.0:
             problem = f"weights must be >= 0, finite and not all 0, of {outcomes[0]} to {outcomes[-1]} processors"
-            raise ValueError(f"{problem}, got {dict(given)!r}")
-        self._weights = [given.get(p, 0.0) / total for p in outcomes]
+            raise ValueError(f"{problem}, got {dict(shares)!r}")
+        self._weights = [shares.get(p, 0.0) / total for p in outcomes]
         self._known: dict[frozenset[str], tuple[float, ...]] = {}
 
     def __call__(self, ids: frozenset[str]) -> float:
@@ -151,14 +151,14 @@ class _Judge:
         return math.fsum(weight * value for weight, value in zip(self._weights, goodputs, strict=True))
 
     def outcomes(self, ids: frozenset[str]) -> tuple[tuple[int, float], ...]:
-        """(P, G(P)) of a set."""
+        """Return (P, G(P)) of a set."""
         return tuple(zip(self._processors, self._goodputs(ids), strict=True))
 
     def _goodputs(self, ids: frozenset[str]) -> tuple[float, ...]:
-        known = self._known.get(ids)
-        if known is None:
-            known = self._known[ids] = tuple(self._work_out(ids))
-        return known
+        goodputs = self._known.get(ids)
+        if goodputs is None:
+            goodputs = self._known[ids] = tuple(self._work_out(ids))
+        return goodputs
 
     def _work_out(self, ids: frozenset[str]) -> Iterable[float]:
         jobs = [replace(job, state="checkpointed" if job.id in ids else "running") for job in self._running]
@@ -168,7 +168,7 @@ class _Judge:
         knapsacks = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
         cost = _cost(self._running, ids)
         for processors in self._processors:
-            work = max(found.best(processors, instance.held) for found in knapsacks)
+            work = max(knapsack.best(processors, instance.held) for knapsack in knapsacks)
             yield (work - cost) / (processors * self._period_s)
 
 

@@ -1,6 +1,6 @@
 """The scheduler of the checkpoint paper on the engines (docs/explanation/checkpoint.md, "The scheduler").
 
-What is planned here are machines: a processor of the paper is a machine that a job has to itself.
+Plans are for machines: a processor of the paper is a machine that a job has to itself.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from batwatt.units import LAG_S
 FOREVER_S = 1e9
 """Length of a period without an end."""
 MOST_TRIED = 8
-"""Of so many running jobs all sets are tried before a change; it takes tenths of a second."""
+"""Most running jobs of which all sets are tried before a change; it takes tenths of a second."""
 
 
 class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
-    """Checkpoints before a change, plans after it."""
+    """A scheduler that checkpoints before a change, and plans after it."""
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
     plans_lengths: ClassVar[bool] = True
@@ -49,7 +49,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         # the times at which it may change are known, also where it does not
         self.steps = list(zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True))
         self.alive = 0
-        """How many machines may be used."""
+        """Number of machines that may be used."""
         self._announced = False
         self._counted_s = 0.0
         values = [int(value) for _, value in self.steps]
@@ -57,41 +57,41 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self.most_change = largest if self.settings.k is None else self.settings.k
         """k: the most machines by which the capacity may change at once, as far as is known."""
         self._starts: list[ManagedJob] = []
-        """What is to come to machines as soon as these are free, in this order."""
+        """Jobs to come to machines as soon as these are free, in this order."""
         self._later: list[ManagedJob] = []
-        """The same from `_later_s` on."""
+        """Jobs to come to machines from `_later_s` on."""
         self._later_s = 0.0
 
     def plan(self, instance: Instance, past: Callable[[], Mapping[str, Past]]) -> PeriodPlan:
-        """The plan of a period by the chosen method; `past` gives what its jobs have done before."""
+        """Return the plan of a period by the chosen method; `past` gives the past of its jobs."""
         try:
             return plan_by(self.settings.method, instance, past, self.settings.min_yield, skip_large=True)
         except NoPeriodPlanError:
-            # checkpoints that take longer than the period: who runs goes on
+            # checkpoints that take longer than the period: running jobs go on
             return plan(instance, skip_large=True)
 
     def prepare(
         self, running: list[PeriodJob], others: Callable[[], list[PeriodJob]], period_s: float, processors: int
     ) -> Prepared:
-        """Which of the running jobs are checkpointed before a change; `others` gives those that wait.
+        """Choose the running jobs to checkpoint before a change; `others` gives those that wait.
 
         The next period has `period_s` s.
         """
         settings = self.settings
         objective = settings.prepare or usual_objective(settings.method)
         looks_ahead = objective in ("worst", "expected")
-        given = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
+        inputs = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
         # what cannot be saved is in the way of more, too
         platform = len(self.fleet) - (self.alive - processors)
         try:
-            return prepare(*given, objective=objective, platform=platform, cover=settings.cover, most_tried=MOST_TRIED)
+            return prepare(*inputs, objective=objective, platform=platform, cover=settings.cover, most_tried=MOST_TRIED)
         except TooLargeError:
-            return prepare(*given, objective="cheapest", cover=settings.cover)
+            return prepare(*inputs, objective="cheapest", cover=settings.cover)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The machines are known: check options that go with others, or with them. Raises InputError."""
+        """Set up the machines, and check options that go with others, or with them. Raises InputError."""
         super().onSimulationBegins()
         settings = self.settings
         usual_s = settings.checkpoint_s, settings.recovery_s
@@ -108,15 +108,15 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             raise InputError("option 'min_yield'", "is for the method dp", "leave one of the two out")
 
     def arrived(self, job: Job) -> None:
-        """A job waits, unless it can never run."""
+        """Let a job wait, unless it can never run."""
         self.segments.arrived(job, self.most_machines())
 
     def onJobCompletion(self, job: Job) -> None:
-        """A segment has ended."""
+        """End a segment."""
         self.segments.ended(job, self.stopped)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """There may be room."""
+        """Note that there may be room."""
         super().onMachinePStateChanged(nodeid, pstate)
         self.segments.room = True
 
@@ -139,7 +139,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             self._begin_checkpoints(now_s)
 
     def _warned_s(self) -> float:
-        """When a change is announced: as early as the option says, or as the longest checkpoint takes.
+        """Return the time in s to announce a change: as early as the option says, or as the longest checkpoint takes.
 
         Infinite if that is over, or none comes.
         """
@@ -154,7 +154,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self.lifecycle.wake_at(time_s, now_s + LAG_S)
 
     def _nearly_saved(self, now_s: float) -> bool:
-        """Whether a checkpoint is to end just now, as those before a change do."""
+        """Return whether a checkpoint is to end just now, as those before a change do."""
         saving = (task for task in self._running() if task.plan.doing == "checkpoint")
         return any(task.start_s + task.plan.checkpoint_s <= now_s + LAG_S for task in saving)
 
@@ -169,14 +169,14 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 self.segments.kill(task, "checkpoint" if plan.checkpoint_s > 0.0 else "leave")
 
     def _running(self) -> list[ManagedJob]:
-        """What is on machines in service and is not being killed, in the order of submission."""
+        """Return the jobs on machines in service that are not being killed, in the order of submission."""
         stranded = self.fleet.stranded
         return in_order(task for task in self.fleet.tasks.values() if not (task.dying or stranded(task)))
 
     # before a change --------------------------------------------------------------------------------------------
 
     def _announce(self, step_s: float, now_s: float) -> None:
-        """A change comes at `step_s`: choose who is checkpointed before it."""
+        """Announce a change at `step_s`: choose the jobs to checkpoint before it."""
         self._announced = True
         jobs: list[PeriodJob] = []
         able: dict[str, ManagedJob] = {}
@@ -206,7 +206,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     # a change ---------------------------------------------------------------------------------------------------
 
     def _change(self, alive: int, now_s: float) -> None:
-        """So many machines may be used from now on."""
+        """Apply a capacity of `alive` machines from now on."""
         if self.settings.min_yield > 0.0:
             for task in (*self.fleet.tasks.values(), *self.segments.waiting.values()):
                 task.plan.alone_s = self._alone_s(task, now_s)
@@ -233,9 +233,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         decisions: dict[str, Decision] = {job.id: "stop" for job in jobs}
         if free > 0 and jobs:
             instance = Instance(self._length_s(self.next_step, now_s), free, tuple(jobs))
-            found = self.plan(instance, lambda: self._past(tasks.values(), now_s))
-            decisions = {act.job.id: act.decision for act in found.acts}
-            self._later_s = now_s + found.checkpoints_end_s
+            period_plan = self.plan(instance, lambda: self._past(tasks.values(), now_s))
+            decisions = {act.job.id: act.decision for act in period_plan.acts}
+            self._later_s = now_s + period_plan.checkpoints_end_s
         for name, decision in decisions.items():
             self._obey(tasks[name], decision, now_s)
 
@@ -282,7 +282,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     # carrying out -----------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Switch machines, let start what is to, and use what is free."""
+        """Switch machines, start the jobs that are to start, and use free machines."""
         if self.lifecycle.pending:
             return
         now_s = self.bs.time()
@@ -321,9 +321,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         return True
 
     def _fill(self, now_s: float) -> None:
-        """Give what is free in the middle of a period to jobs that wait.
+        """Give machines that are free in the middle of a period to jobs that wait.
 
-        What cannot be saved before the next change any more must fit into what is left after the deepest fall.
+        Jobs that cannot be saved before the next change must fit into the machines left after the deepest fall.
         """
         at_risk = sum(task.width for task in self._running() if self._at_risk(task, now_s))
         safe = max(0, self.alive - self.most_change) - at_risk
@@ -341,7 +341,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             self._recover_on(now_s)
 
     def _fill_in_order(self, order: Order, safe: int, now_s: float) -> None:
-        """Start the waiting jobs that fit in an order; at most `safe` machines get what the next change would lose."""
+        """Start waiting jobs that fit, in an order; those at risk by the next change get at most `safe` machines."""
         waiting = list(self._idle(in_order(self.segments.waiting.values())))
         keys = keys_of(order, [(task.submit_s, task.length_s, task.width) for task in waiting], now_s)
         for _, task in sorted(zip(keys, waiting, strict=True), key=itemgetter(0)):
@@ -351,13 +351,13 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 safe -= task.width
 
     def _idle_tasks(self, hurried: bool, now_s: float, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
-        """The jobs of a kind that are not to come to machines soon: those at risk, or the others."""
+        """Return the jobs of a kind that are not to come to machines soon: those at risk, or the others."""
         if not self._cannot_save(alike[0], now_s):
             return self._idle([] if hurried else alike)
         return (task for task in self._idle(alike) if self._at_risk(task, now_s) == hurried)
 
     def _idle(self, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
-        """The jobs of a kind that are not to come to machines soon."""
+        """Return the jobs of a kind that are not to come to machines soon."""
         taken = {task.number for task in (*self._starts, *self._later)}
         return (task for task in alike if task.number not in taken)
 
@@ -366,7 +366,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         room: int,
         of: Callable[[list[ManagedJob]], Iterator[ManagedJob]] = iter,
     ) -> list[ManagedJob]:
-        """The waiting jobs that a plan on `room` machines can use, in order, `of` being those of a kind to choose from.
+        """Return the waiting jobs that a plan on `room` machines can use, in order; `of` gives the choice of a kind.
 
         Of a kind these are no more than have room side by side; a plan for yields may need each.
         """
@@ -375,7 +375,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         return in_order(task for width, tasks in kinds for task in islice(tasks, None if all_of else room // width))
 
     def _recover_on(self, now_s: float) -> None:
-        """Let jobs recover on what is still free though they will not have ended that at the next change."""
+        """Let jobs recover on free machines though they will not have ended that at the next change."""
 
         def late(alike: list[ManagedJob]) -> Iterator[ManagedJob]:
             return self._idle(alike if self._works_s(alike[0], now_s) >= self.step_s else [])
@@ -385,18 +385,18 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 self._start(task)
 
     def _begin(self, waiting: list[ManagedJob], room: int, now_s: float) -> None:
-        """Let some jobs begin on so many machines, as is best until the next change."""
+        """Let some jobs begin on `room` machines, as is best until the next change."""
         if not waiting:
             return
         jobs = tuple(waiting_job(task) for task in waiting)
         instance = Instance(self._length_s(self.next_step, now_s), room, jobs)
-        found = self.plan(instance, lambda: self._past(waiting, now_s))
-        for task, act in zip(waiting, found.acts, strict=True):
+        period_plan = self.plan(instance, lambda: self._past(waiting, now_s))
+        for task, act in zip(waiting, period_plan.acts, strict=True):
             if act.decision == "recover":
                 self._start(task)
 
     def _free(self) -> int:
-        """How many machines jobs may come to that nobody has planned for."""
+        """Return the number of machines that are free and not planned for."""
         free = self.fleet.free_machines(0, len(self.fleet)) - sum(task.width for task in self._starts)
         if self._later:
             leaving = sum(task.width for task in self._running() if task.plan.leaves)
@@ -404,20 +404,20 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         return free
 
     def _at_risk(self, task: ManagedJob, now_s: float) -> bool:
-        """Whether the next change would find a job, that runs or begins now, with work that is not saved."""
+        """Return whether the next change would find a job, that runs or begins now, with work that is not saved."""
         if task.plan.leaves or task.plan.checkpoint_at_s is not None or task.plan.doing == "checkpoint":
             return False
         return self._cannot_save(task, now_s) and task.rest_s(now_s) > self.step_s - self._works_s(task, now_s)
 
     def _cannot_save(self, task: ManagedJob, now_s: float) -> bool:
-        """Whether a job works before the next change, and is not saved by then; alike for waiting jobs of a kind."""
+        """Return whether a job works before the next change and is not saved by then; alike for jobs of a kind."""
         works_s = self._works_s(task, now_s)
         if not works_s < self.step_s < math.inf:
             return False
         return self._announced or task.plan.checkpoint_s > self.step_s - works_s - LAG_S
 
     def _works_s(self, task: ManagedJob, now_s: float) -> float:
-        """From when on a job works that does, recovers, or begins now."""
+        """Return the time in s from which a job works that does, recovers, or begins now."""
         if task.plan.doing == "recovery":
             return task.start_s + task.plan.recovery_s
         return now_s + (task.plan.recovery_s if task.plan.doing == "waiting" and task.plan.begun else 0.0)
@@ -425,14 +425,14 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     # facts ------------------------------------------------------------------------------------------------------
 
     def _length_s(self, step: int, now_s: float) -> float:
-        """Return how long it is to a step, in s; one that is due waits for the ends of kills."""
+        """Return the s to a step; one that is due waits for the ends of kills."""
         if step < len(self.steps):
             return max(self.steps[step][0] - now_s, LAG_S)
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
     def _alone_s(self, task: ManagedJob, now_s: float) -> float:
-        """How long a job could have worked alone since its submission: where it fitted."""
+        """Return the s that a job could have worked alone since its submission: where it fitted."""
         since_s = max(self._counted_s, task.submit_s)
         return task.plan.alone_s + (max(now_s - since_s, 0.0) if task.width <= self.alive else 0.0)
 

@@ -37,15 +37,15 @@ from batwatt.units import LAG_S
 
 Doing = Literal["waiting", "paused", "work", "checkpoint", "recovery"]
 Then = Literal["checkpoint", "leave", "lose"]
-"""What comes after a kill: a checkpoint, leaving with all work saved, or leaving with what was saved before."""
+"""Next step after a kill: a checkpoint, leaving with all work saved, or leaving with the work saved before."""
 _ROUNDED = 6
 _LEAST_S = 10.0**-_ROUNDED
-"""Batsim tells times and lengths to so many decimals."""
+"""Least time and length in Batsim in s, by its decimals."""
 
 
 @dataclass(slots=True, eq=False)
 class CheckpointPlan:
-    """How a job is checkpointed and recovers: the `plan` of a `ManagedJob`; times in s.
+    """Checkpoints and recovery of a job: the `plan` of a `ManagedJob`; times in s.
 
     A job does work at its `pace` while `doing` is "work", else its pace is 0. A `paused` job is in memory, on its
     machines, and has no segment.
@@ -54,18 +54,18 @@ class CheckpointPlan:
     checkpoint_s: float
     recovery_s: float
     again_s: float
-    """What is left of the job after a kill: its work since the last checkpoint is lost."""
+    """Rest of the job after a kill: its work since the last checkpoint is lost."""
     doing: Doing = "waiting"
     then: Then = "lose"
     leaves: bool = False
-    """After the checkpoint that it takes or will take."""
+    """True if it leaves after the checkpoint that it takes or will take."""
     begun: bool = False
     checkpoint_at_s: float | None = None
-    """When its next checkpoint is to begin."""
+    """Begin of its next checkpoint."""
     waits_as: PeriodJob | None = None
-    """What plans see of it when it waits; that changes when it begins."""
+    """The waiting job as plans see it; that changes when it begins."""
     alone_s: float = 0.0
-    """How long it could have worked alone, up to the last change."""
+    """Time in which it could have worked alone, up to the last change."""
 
 
 UNFIT = "not enough machines"
@@ -75,7 +75,7 @@ _number = attrgetter("number")
 
 
 class Segments:
-    """Carries out what jobs that work, checkpoint and recover do; a scheduler decides which job does what.
+    """Work, checkpoints and recoveries of jobs, as segments; a scheduler decides on the activity of each job.
 
     `usual_s` are the checkpoint and the recovery time in s of jobs that do not say; `room` is set when jobs arrive, end
     or leave: some may start.
@@ -97,12 +97,12 @@ class Segments:
         self._count = 0
         self.fleet = Fleet(len(hosts), hosts.cores, np.inf)
         self.waiting: dict[int, ManagedJob] = {}
-        """What does not run, by number."""
+        """Jobs that do not run, by number."""
         self.kinds: dict[Kind, list[ManagedJob]] = {}
-        """The same jobs by kind, those of a kind in the order of submission."""
+        """Jobs that do not run, by kind, those of a kind in the order of submission."""
 
     def arrived(self, job: Job, most: int) -> None:
-        """A job waits, unless it is wider than the `most` machines that there can be."""
+        """Let a job wait, unless it is wider than the `most` machines that there can be."""
         task = self._task(job)
         if task.width > most:
             self._lifecycle.reject([job], UNFIT)
@@ -134,7 +134,7 @@ class Segments:
         return task
 
     def ended(self, job: Job, stopped: bool) -> None:
-        """A segment has ended; `stopped`: nothing follows any more."""
+        """End a segment; `stopped`: nothing follows any more."""
         task, killed = self._lifecycle.ended(job)
         plan: CheckpointPlan = task.plan
         doing = plan.doing
@@ -159,10 +159,10 @@ class Segments:
         elif doing == "recovery":
             self.work(task)
 
-    # what jobs are let do ---------------------------------------------------------------------------------------
+    # segments of jobs -------------------------------------------------------------------------------------------
 
     def begin(self, task: ManagedJob, places: Places) -> None:
-        """A job that waits comes to machines: it recovers first, unless it has never run."""
+        """Bring a job that waits to machines: it recovers first, unless it has never run."""
         now_s = self._bs.time()
         self._leave_queue(task)
         self.fleet.add(task, places, now_s)
@@ -180,7 +180,7 @@ class Segments:
             self.launch(task, "work", task.left_s)
 
     def launch(self, task: ManagedJob, doing: Doing, length_s: float) -> None:
-        """A new span on the machines that the job has."""
+        """Start a new span on the machines that the job has."""
         task.job = self._submit(task, doing, length_s)
         self._lifecycle.states[task.job.id] = task
         self._execute(task, doing)
@@ -192,14 +192,14 @@ class Segments:
         return self._lifecycle.attempt(task.job, profile, self._walltime(task, doing))
 
     def kill(self, task: ManagedJob, then: Then) -> None:
-        """End a span; `then` says what comes after that."""
+        """End a span; `then` is the next step."""
         task.plan.then, task.plan.checkpoint_at_s = then, None
         if task.plan.doing == "work" and then != "lose":
             self._bs.set_job_metadata(task.job.id, CHECKPOINTED)
         self._lifecycle.kill([task])
 
     def leave(self, task: ManagedJob) -> None:
-        """A job that has no segment leaves its machines, with what is saved, and waits."""
+        """Take a job that has no segment from its machines, with the work that is saved, and let it wait."""
         task.left_s = task.plan.again_s
         task.plan.leaves, task.plan.checkpoint_at_s = False, None
         self.fleet.remove(task)
@@ -218,7 +218,7 @@ class Segments:
         return [self._given_up(task) for task in waiting]
 
     def _given_up(self, task: ManagedJob) -> Job:
-        """What stands for a job that waits and is forgotten: itself, or what was left of it when it had to leave."""
+        """Return the job to reject for a waiting one: itself, or a job of the work left when it had to leave."""
         self._lifecycle.live -= 1
         if not task.plan.begun:
             self._lifecycle.states.pop(task.job.id)
@@ -250,14 +250,14 @@ class Segments:
             del self.kinds[kind]
 
     def end(self, task: ManagedJob) -> None:
-        """A job is over, or given up."""
+        """End a job that is over, or given up."""
         self._lifecycle.live -= 1
         self.fleet.remove(task)
         self.room = True
 
 
 def in_order(tasks: Iterable[ManagedJob]) -> list[ManagedJob]:
-    """In the order of submission."""
+    """Return jobs in the order of submission."""
     return sorted(tasks, key=_number)
 
 
@@ -268,7 +268,7 @@ def _kind_of(task: ManagedJob) -> Kind:
 def period_job(
     task: ManagedJob, state: State, *, checkpoint_s: float | None = None, recovering_s: float = 0.0
 ) -> PeriodJob:
-    """A job as a plan sees it: without an end, since others get what it leaves free before the next change."""
+    """Return a job as a plan sees it: without an end, since others get what it leaves free before the next change."""
     return PeriodJob(
         id=task.name,
         processors=task.width,
@@ -280,14 +280,14 @@ def period_job(
 
 
 def waiting_job(task: ManagedJob) -> PeriodJob:
-    """A job that waits as a plan sees it; there are many, and most have waited before."""
+    """Return a job that waits as a plan sees it; there are many, and most have waited before."""
     if task.plan.waits_as is None:
         task.plan.waits_as = period_job(task, "stopped")
     return task.plan.waits_as
 
 
 def _cost_in(raw: Mapping[str, Any], name: str, otherwise: float, job_id: str) -> float:
-    """The time of a checkpoint or recovery, of a job or by the option; InputError if Batsim's clock cannot tell it."""
+    """Return the s of a checkpoint or recovery, of a job or the option; InputError if too short for Batsim's clock."""
     value = number_in(raw, name, otherwise, job_id, zero=True)
     if 0.0 < value < _LEAST_S:
         problem = f"job {job_id}: {name} must be 0 or at least {_LEAST_S:g} s, got {value!r}"

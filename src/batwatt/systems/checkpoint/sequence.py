@@ -1,4 +1,4 @@
-"""One period after another: plan, prepare the next change, see what became of every job.
+"""One period after another: plan, prepare the next change, carry every job over to the next period.
 
 The rules: docs/explanation/checkpoint.md.
 """
@@ -29,7 +29,7 @@ def plan_by(
     refill: bool = False,
     skip_large: bool = False,
 ) -> PeriodPlan:
-    """The plan of a period by a method, `fair` if there is a target of yields. Raises ValueError, NoPeriodPlanError."""
+    """Return the plan of a period by a method, `fair` with a target of yields. Raises ValueError, NoPeriodPlanError."""
     if method == "subset-sum":
         return subset_sum(instance)
     if min_yield > 0.0:
@@ -38,7 +38,7 @@ def plan_by(
 
 
 def usual_objective(method: Method) -> Objective:
-    """How checkpoints before a change are chosen unless the user says so."""
+    """Return the default objective by which checkpoints before a change are chosen."""
     return "all" if method == "subset-sum" else "cheapest"
 
 
@@ -69,7 +69,7 @@ class CapacitySequence:
 
 @dataclass(frozen=True)
 class Period:
-    """A period of a sequence: its plan, the jobs that were `prepared` for the next change, and what that leaves.
+    """A period of a sequence: its plan, the jobs `prepared` for the next change, and the assignments after that.
 
     `begin_s` counts from the beginning of the capacity sequence, times in `acts` from the beginning of the period.
     """
@@ -81,12 +81,12 @@ class Period:
 
     @property
     def work_processor_s(self) -> float:
-        """Useful work, less what checkpoints before the next change take."""
+        """Useful work in processor s, less the time of checkpoints before the next change."""
         return math.fsum(act.job.processors * act.work_s for act in self.acts)
 
     @property
     def goodput(self) -> float:
-        """The paper's equation."""
+        """Goodput by the paper's equation."""
         return self.work_processor_s / self.plan.instance.most_processor_s
 
 
@@ -142,11 +142,11 @@ def follow(
             if left[job.id] > 0.0
         )
         instance = Instance(sequence.period_s, processors, jobs)
-        chosen = plan_by(method, instance, past.copy, min_yield, refill=refill)
-        acts, prepared = chosen.acts, frozenset[str]()
+        plan = plan_by(method, instance, past.copy, min_yield, refill=refill)
+        acts, prepared = plan.acts, frozenset[str]()
         if number + 1 < len(sequence.capacities):
-            acts, prepared = _prepared(sequence, chosen, objective, cover)
-        periods.append(Period(number * sequence.period_s, chosen, prepared, acts))
+            acts, prepared = _prepared(sequence, plan, objective, cover)
+        periods.append(Period(number * sequence.period_s, plan, prepared, acts))
         for act in acts:
             name = act.job.id
             left[name] -= act.work_s
@@ -159,11 +159,11 @@ def follow(
 
 
 def _prepared(
-    sequence: CapacitySequence, chosen: PeriodPlan, objective: Objective, cover: Cover
+    sequence: CapacitySequence, plan: PeriodPlan, objective: Objective, cover: Cover
 ) -> tuple[tuple[Assignment, ...], frozenset[str]]:
-    """Checkpoints at the end of the period: who takes one, and what is left of the jobs' work then."""
-    instance = chosen.instance
-    unfinished = [act for act in chosen.acts if act.work_s < act.job.left_s]
+    """Return the assignments with checkpoints at the end of the period, and the ids of the jobs that take one."""
+    instance = plan.instance
+    unfinished = [act for act in plan.acts if act.work_s < act.job.left_s]
     running = [act for act in unfinished if act.phases and act.phases[-1].end_s >= instance.period_s]
     able = [act.job for act in running if act.phases[-1].kind == "work" and act.work_s >= act.job.checkpoint_s]
     names = {act.job.id for act in running}
@@ -178,7 +178,7 @@ def _prepared(
     left = {act.job.id: replace(act.job, left_s=act.job.left_s - act.work_s) for act in unfinished}
     # what has run once must recover next time
     recovery_s = {job.id: job.recovery_s for job in sequence.jobs}
-    found = prepare(
+    prepared = prepare(
         [replace(left[job.id], recovery_s=recovery_s[job.id]) for job in able],
         [left[job.id] for job in others],
         sequence.period_s,
@@ -188,14 +188,14 @@ def _prepared(
         platform=(sequence.platform or max(sequence.capacities)) - unable,
         cover=cover,
     )
-    acts = tuple(_checkpointed(act, instance.period_s) if act.job.id in found.ids else act for act in chosen.acts)
-    return acts, found.ids
+    acts = tuple(_checkpointed(act, instance.period_s) if act.job.id in prepared.ids else act for act in plan.acts)
+    return acts, prepared.ids
 
 
 def _checkpointed(act: Assignment, period_s: float) -> Assignment:
-    """The last stretch of work ends in a checkpoint."""
+    """Return an assignment whose last stretch of work ends in a checkpoint."""
     *before, work = act.phases
     begin_s = period_s - act.job.checkpoint_s
     phases = [*before, JobPhase("work", work.begin_s, begin_s), JobPhase("checkpoint", begin_s, period_s)]
-    kept = tuple(phase for phase in phases if phase.end_s > phase.begin_s)
-    return replace(act, work_s=begin_s - work.begin_s, phases=kept)
+    stretches = tuple(phase for phase in phases if phase.end_s > phase.begin_s)
+    return replace(act, work_s=begin_s - work.begin_s, phases=stretches)

@@ -1,4 +1,4 @@
-"""Which processors the jobs of a plan have in a picture: neighbours, and the same ones as long as a job stays."""
+"""Processors of the jobs of a plan in a picture: neighbours, and the same ones as long as a job stays."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from batwatt.systems.checkpoint.instance import JobPhase
 
 ROUNDS, LOOKS = 40, 10**9
-"""How often an arrangement is tried again with what did not fit put first; less often if it takes so many looks."""
+"""Most rounds of an arrangement, each with the stays first that did not fit, and most looks of all rounds."""
 SAME = 1e-9
 """Times that differ by less than this, relatively, are one: they are sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From `begin_s` to `end_s` there are `processors`."""
+    """A stretch of time with `processors` processors, from `begin_s` to `end_s`."""
 
     begin_s: float
     end_s: float
@@ -27,7 +27,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A job is on `processors` processors without a break; its phases follow each other, in absolute times."""
+    """A stay of a job on `processors` processors without a break; its phases follow each other, in absolute times."""
 
     job: str
     processors: int
@@ -35,12 +35,12 @@ class Stay:
 
     @property
     def begin_s(self) -> float:
-        """When it comes."""
+        """Begin in s."""
         return self.phases[0].begin_s
 
     @property
     def end_s(self) -> float:
-        """When it goes."""
+        """End in s."""
         return self.phases[-1].end_s
 
 
@@ -53,7 +53,7 @@ class Placed:
 
 
 def stays(job: str, processors: int, phases: Iterable[JobPhase]) -> list[Stay]:
-    """What a job does, cut where it is on no processors."""
+    """Return the stays of a job: its phases, cut where it is on no processors."""
     groups: list[list[JobPhase]] = []
     for phase in sorted(phases, key=lambda phase: phase.begin_s):
         if groups and phase.begin_s - groups[-1][-1].end_s <= SAME * max(1.0, phase.begin_s):
@@ -63,36 +63,36 @@ def stays(job: str, processors: int, phases: Iterable[JobPhase]) -> list[Stay]:
     return [Stay(job, processors, tuple(group)) for group in groups]
 
 
-def arrange(stretches: Sequence[Stretch], given: Sequence[Stay]) -> list[Placed]:
-    """Processors for each stay: the same ones as long as it lasts, and neighbours, as far as that can be had.
+def arrange(stretches: Sequence[Stretch], all_stays: Sequence[Stay]) -> list[Placed]:
+    """Return processors for each stay: the same ones as long as it lasts, and neighbours, as far as possible.
 
     First fit, the ones that last longest first; what had to be taken apart is put first and all is tried again. A stay
     that fits nowhere for its whole time is cut at the times at which another one comes or goes. Raises ValueError if
     more processors are wanted than there are.
     """
-    grid = _Grid(stretches, given)
+    grid = _Grid(stretches, all_stays)
     orders: list[Callable[[Stay], tuple[float, ...]]] = [
         lambda stay: (stay.begin_s - stay.end_s, -stay.processors),
         lambda stay: (stay.begin_s, -stay.end_s),
         lambda stay: (-stay.end_s, stay.begin_s),
     ]
-    found: list[tuple[int, list[Placed]]] = []
+    arrangements: list[tuple[int, list[Placed]]] = []
     for order in orders:
-        queue = sorted(given, key=order)
+        queue = sorted(all_stays, key=order)
         for _ in range(grid.rounds):
             placed, apart = grid.place(queue)
-            found.append((len(placed) + sum(len(each.bands) for each in placed), placed))
+            arrangements.append((len(placed) + sum(len(each.bands) for each in placed), placed))
             if not apart:
                 return placed
             queue = [*apart, *(stay for stay in queue if stay not in apart)]
-    return min(found, key=lambda each: each[0])[1]
+    return min(arrangements, key=lambda each: each[0])[1]
 
 
 class _Grid:
-    """Which processors are there between one time and the next."""
+    """Processors that are there between one time and the next."""
 
-    def __init__(self, stretches: Sequence[Stretch], given: Sequence[Stay]) -> None:
-        both: tuple[Stretch | Stay, ...] = (*stretches, *given)
+    def __init__(self, stretches: Sequence[Stretch], all_stays: Sequence[Stay]) -> None:
+        both: tuple[Stretch | Stay, ...] = (*stretches, *all_stays)
         times = np.unique([time for each in both for time in (each.begin_s, each.end_s)])
         self._same_s = SAME * max(1.0, float(times[-1]))
         self._times = times[np.diff(times, prepend=-np.inf) > self._same_s]
@@ -100,7 +100,7 @@ class _Grid:
         for each in stretches:
             self._away[self._cells(each), each.processors :] = True
 
-        looks = len(given) * self._away.size
+        looks = len(all_stays) * self._away.size
         self.rounds = max(1, min(ROUNDS, LOOKS // max(1, looks)))
 
     def _cells(self, each: Stretch | Stay) -> slice:
@@ -108,7 +108,7 @@ class _Grid:
         return slice(int(begin), int(end))
 
     def place(self, queue: Sequence[Stay]) -> tuple[list[Placed], list[Stay]]:
-        """Place one after another; returns also those that got no neighbours, or moved."""
+        """Place stays one after another; return also those that got no neighbours, or moved."""
         taken = self._away.copy()
         placed: list[Placed] = []
         apart: list[Stay] = []
@@ -144,7 +144,7 @@ def _cut(stay: Stay, time_s: float) -> tuple[Stay, Stay]:
 
 
 def neighbours(free: Any, processors: int) -> tuple[tuple[int, int], ...]:
-    """The lowest group of free neighbours that is wide enough, else the widest groups, cut; () if too few are free."""
+    """Return the lowest group of free neighbours that is wide enough, else the widest, cut; () if too few are free."""
     if int(free.sum()) < processors:
         return ()
     edges = np.flatnonzero(np.diff(np.concatenate(([0], free.astype(np.int8), [0]))))

@@ -37,23 +37,23 @@ _IDLE, _ABSENT = "#d4d8dc", "#eef0f2"
 
 
 def plot_plan(plan: PeriodPlan, path: Path | str) -> Path:
-    """Draw a plan; returns the path, which ends in `.png`, `.svg` or `.pdf`. Raises InputError."""
+    """Draw a plan; return the path, which ends in `.png`, `.svg` or `.pdf`. Raises InputError."""
     instance = plan.instance
     stretch = Stretch(0.0, instance.period_s, instance.processors)
-    given = [stay for act in plan.acts for stay in stays(act.job.id, act.job.processors, act.phases)]
+    all_stays = [stay for act in plan.acts for stay in stays(act.job.id, act.job.processors, act.phases)]
     idle = [act.job.id for act in plan.acts if not act.phases]
     note = shorten(f"without processors: {', '.join(idle)}", 70, placeholder=" ...") if idle else ""
-    return plot_periods([stretch], given, path, f"goodput {plan.goodput:.4f} ({plan.method})", note)
+    return plot_periods([stretch], all_stays, path, f"goodput {plan.goodput:.4f} ({plan.method})", note)
 
 
 def plot_followed(followed: Followed, path: Path | str) -> Path:
-    """Draw the periods of a capacity sequence one after another; returns the path. Raises InputError."""
+    """Draw the periods of a capacity sequence one after another; return the path. Raises InputError."""
     title = f"goodput {followed.goodput:.4f}, least yield {followed.min_yield:.4f}"
     return plot_periods(*shown(followed), path, title)
 
 
 def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
-    """The periods of a capacity sequence, and who is on processors when."""
+    """Return the periods of a capacity sequence, and the stays of its jobs on processors."""
     sequence = followed.sequence
     phases: dict[str, list[JobPhase]] = {job.id: [] for job in sequence.jobs}
     for each in followed.periods:
@@ -70,14 +70,14 @@ def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
 
 
 def plot_periods(
-    stretches: Sequence[Stretch], given: Sequence[Stay], path: Path | str, title: str, note: str = ""
+    stretches: Sequence[Stretch], all_stays: Sequence[Stay], path: Path | str, title: str, note: str = ""
 ) -> Path:
-    """Draw stays of jobs over stretches that follow each other; returns the path. Raises InputError, ValueError."""
-    return style.draw(path, lambda: periods_figure(stretches, arrange(stretches, given), title, note))
+    """Draw stays of jobs over stretches that follow each other; return the path. Raises InputError, ValueError."""
+    return style.draw(path, lambda: periods_figure(stretches, arrange(stretches, all_stays), title, note))
 
 
 def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title: str, note: str = "") -> Figure:
-    """Processors stacked over time: what their jobs do, what is idle, and what is not there."""
+    """Return a figure of processors stacked over time: phases of jobs, idle processors, absent processors."""
     end_s, most = stretches[-1].end_s, max(each.processors for each in stretches)
     unit_s, unit = (style.HOUR_S, "h") if end_s > IN_HOURS_S else (1.0, "s")
     figure = style.new_figure(style.WIDE_IN, HEIGHT_IN)
@@ -100,7 +100,7 @@ def periods_figure(stretches: Sequence[Stretch], placed: Sequence[Placed], title
 
 
 def _stretches(axes: Axes, stretches: Sequence[Stretch], most: int, unit_s: float) -> None:
-    """What there is in grey, what is away hatched, the capacity as a line, and T_n above."""
+    """Draw processors in grey, absent ones hatched, the capacity as a line, and T_n above."""
     for number, each in enumerate(stretches):
         left, width = each.begin_s / unit_s, (each.end_s - each.begin_s) / unit_s
         axes.add_patch(Rectangle((left, 0.0), width, each.processors, facecolor=_IDLE, linewidth=0.0, zorder=1))
@@ -124,7 +124,7 @@ def _stretches(axes: Axes, stretches: Sequence[Stretch], most: int, unit_s: floa
 
 
 def _boxes(axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
-    """A box for each phase and each group of processors, and one around the whole stay."""
+    """Draw a box for each phase and each group of processors, and one around the whole stay."""
     count = sum(len(each.bands) * len(each.stay.phases) for each in placed)
     pictured, thin = count > SHAPES, count > 10 * NAMED
 
@@ -144,7 +144,7 @@ def _boxes(axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
 
 
 def _names(figure: Figure, axes: Axes, placed: Sequence[Placed], unit_s: float) -> None:
-    """The job's name in each stretch of its work (if a stay has none, in its longest phase), where it fits."""
+    """Write the job's name in each stretch of its work (if a stay has none, in its longest phase), where it fits."""
     box = axes.get_position()
     width_pt, height_pt = (72.0 * inches for inches in figure.get_size_inches() * (box.width, box.height))
     (left, right), most = axes.get_xlim(), axes.get_ylim()[1]
