@@ -1,4 +1,4 @@
-"""What the schedulers of a queue on hosts under a power envelope share, however they decide what starts."""
+"""Base of the schedulers of a queue on hosts under a power envelope."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Settings = TypeVar("Settings", bound=PowerOptions)
 
 
 class PowerScheduler(Scheduler[Settings]):
-    """Tracks the queue, the hosts, the envelope and killed jobs; subclasses decide in `onNoMoreEvents`."""
+    """A scheduler that tracks queue, hosts, envelope and killed jobs; subclasses decide in `onNoMoreEvents`."""
 
     Options: ClassVar[type[PowerOptions]] = PowerOptions
     the_order: Order
-    """Of the queue; set by subclasses."""
+    """Order of the queue; set by subclasses."""
     injector: Injector | None = None
     """Set by subclasses that follow an envelope."""
 
@@ -42,25 +42,25 @@ class PowerScheduler(Scheduler[Settings]):
         self._count = 0
 
     def make_injector(self, what: str) -> Injector:
-        """The injector of the envelope that is given; `what` needs it. Raises InputError without watts."""
-        given, platform = self.settings.envelope, self.platform
+        """Return the injector of the envelope; `what` needs it. Raises InputError without watts."""
+        envelope, platform = self.settings.envelope, self.platform
         if platform is None:
             raise InputError("option 'platform'", f"{what} needs it for the watts of its hosts", "give the XML file")
         if not platform.has_power:
             problem = f"{what} needs the watts of every host; {platform.power_problem}"
             raise InputError(platform.source, problem, "correct it")
-        assert given is not None
-        if isinstance(given, str):
+        assert envelope is not None
+        if isinstance(envelope, str):
             return EventInjector()
-        return FileInjector(given)
+        return FileInjector(envelope)
 
     @property
     def needs_dynamic_jobs(self) -> bool:
-        """Whether killed jobs are submitted again."""
+        """True if killed jobs are submitted again."""
         return not isinstance(self.victim, Lose)
 
     def changed(self) -> None:
-        """Hosts went away or came back."""
+        """Note a change of the hosts or of the jobs."""
 
     def hosts_changed(self) -> None:
         """See `Scheduler`."""
@@ -68,7 +68,7 @@ class PowerScheduler(Scheduler[Settings]):
         self.changed()
 
     def plan_of(self, job: Job) -> Progress:
-        """Return what is kept of a job that arrives."""
+        """Return the progress of a job that arrives."""
         return Progress()
 
     def wait(self, job: ManagedJob) -> None:
@@ -100,7 +100,7 @@ class PowerScheduler(Scheduler[Settings]):
         self.lifecycle.reject([job.job for job in jobs], why)
 
     def reject_stuck(self) -> bool:
-        """Reject the waiting jobs wider than the hosts in service; returns whether there are any."""
+        """Reject the waiting jobs wider than the hosts in service; return whether there are any."""
         out = self.transitions.out
         left = self.cluster.count - out.bit_count()
         wide = [job for job in self.queue if job.hosts > left] if out else []
@@ -108,13 +108,13 @@ class PowerScheduler(Scheduler[Settings]):
         return bool(wide)
 
     def ran_s(self, job: ManagedJob) -> float:
-        """Return how long a run has lasted, in s at the fastest speed if it has flops."""
+        """Return the time that a run has lasted, in s at the fastest speed if it has flops."""
         now_s = self.cluster.now_s
         delay = (job.job.profile_dict or {}).get("type") == "delay"
         return now_s - job.start_s if delay or not self.fastest_flops else job.plan.done_by(now_s) / self.fastest_flops
 
     def kill(self, jobs: Iterable[ManagedJob]) -> None:
-        """Kill jobs that run, and decide what becomes of them."""
+        """Kill jobs that run, and decide on their next runs."""
         jobs = list(jobs)
         for job in jobs:
             self.victims.killed(job.job, self.ran_s(job), self.cluster.now_s - job.start_s)
@@ -156,7 +156,7 @@ class PowerScheduler(Scheduler[Settings]):
         self.wait(state)
 
     def onJobCompletion(self, job: Job) -> None:
-        """Free its hosts; submit it again if it was killed and its victim rule says so."""
+        """Free the hosts of a job; submit it again if it was killed and its victim rule says so."""
         state, killed = self.lifecycle.ended(job)
         self.cluster.end(state)
         self.changed()
@@ -174,11 +174,11 @@ class PowerScheduler(Scheduler[Settings]):
         """Learn from a run that ended by itself."""
 
     def onNoMoreExternalEvents(self) -> None:
-        """The last value of the envelope holds from now on."""
+        """Let the last value of the envelope hold from now on."""
         if isinstance(self.injector, EventInjector):
             self.injector.no_more()
 
     def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
-        """A step of the envelope, if it comes as events."""
+        """Take a step of the envelope, if it comes as events."""
         if isinstance(self.injector, EventInjector):
             self.injector.take(event_data, self.bs.time())

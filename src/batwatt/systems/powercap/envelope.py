@@ -1,4 +1,4 @@
-"""The power-envelope injector: when a new step begins and what its cap is.
+"""The power-envelope injector: the beginnings of steps and their caps.
 
 The envelope comes from a file (a `Series`; the injector asks to be woken at each step) or as external events of type
 `power_envelope` that the engine forwards. Either way a scheduler learns a value only when its step begins. After the
@@ -18,7 +18,7 @@ from batwatt.units import REPORTED_S
 
 
 class FileInjector:
-    """Follows a series from `next_s` on."""
+    """An injector of a series from `next_s` on."""
 
     cap_w: float | None = None
     over = False
@@ -28,7 +28,7 @@ class FileInjector:
         self._next_s = next_s
 
     def due(self, now_s: float) -> bool:
-        """Whether a new step begins now; then `cap_w` is its cap. The first is at 0."""
+        """Return whether a new step begins now; then `cap_w` is its cap. The first is at 0."""
         if now_s < self._next_s - REPORTED_S:
             return False
         begin_s = max(now_s, self._next_s)
@@ -43,12 +43,12 @@ class FileInjector:
         self._next_s = max(self._next_s, self.series.step_after(now_s - REPORTED_S))
 
     def next_call_s(self) -> float | None:
-        """When to be woken for the next step."""
+        """Return the time in s of the wake-up for the next step."""
         return self._next_s
 
 
 class EventInjector:
-    """Follows external events; `take` receives them. After the last one it follows a series of the last value."""
+    """An injector of external events, which `take` receives; after the last one, of a series of the last value."""
 
     cap_w: float | None = None
     over = False
@@ -60,7 +60,7 @@ class EventInjector:
         self._after: FileInjector | None = None
 
     def take(self, event: Mapping[str, Any], now_s: float) -> None:
-        """A forwarded event; those of other types are ignored, a malformed one is an InputError."""
+        """Take a forwarded event; those of other types are ignored, a malformed one is an InputError."""
         if event.get("type") != EVENT_TYPE:
             return
         value = event.get(EVENT_VALUE)
@@ -73,7 +73,7 @@ class EventInjector:
         self._last_s = now_s
 
     def no_more(self) -> None:
-        """No event will follow: steps of the last length go on from the last one."""
+        """Note that no event will follow: steps of the last length go on from the last one."""
         self.over = True
         if self.cap_w is not None and self._last_s is not None:
             last = Series((self._last_s - self._length_s, self._last_s), (self.cap_w, self.cap_w))
@@ -81,19 +81,19 @@ class EventInjector:
             self._after.over = True
 
     def due(self, now_s: float) -> bool:
-        """Whether a new step begins now: after an event, or as `FileInjector` once there are no more."""
+        """Return whether a new step begins now: after an event, or as `FileInjector` once there are no more."""
         if self._after is not None and self._after.due(now_s):
             return True
         due, self._due = self._due, False
         return due
 
     def catch_up(self, now_s: float) -> None:
-        """As `FileInjector`, once there are no more events."""
+        """Skip steps as `FileInjector`, once there are no more events."""
         if self._after is not None:
             self._after.catch_up(now_s)
 
     def next_call_s(self) -> float | None:
-        """When to be woken for the next step; None if an external event will tell."""
+        """Return the time in s of the wake-up for the next step; None if an external event will tell."""
         return self._after.next_call_s() if self._after is not None else None
 
 

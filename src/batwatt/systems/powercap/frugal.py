@@ -34,8 +34,8 @@ class Frugal(Response):
       far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
     - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
       those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps forecast.
-      A fall to that is followed by slowing down, without a kill. If those that fall asleep draw so much meanwhile that
-      the cap is exceeded in this step, more idle ones go, least efficient first, where that frees power.
+      A fall to that is followed by slowing down, without a kill. If the cap is exceeded in this step, as those that
+      fall asleep draw power meanwhile, more idle ones go, least efficient first, where that frees power.
     - F4 Slow before kill: idle servers run at their slowest state; before a job is killed, so do running ones.
     - F5 Fewest kills: if one kill is enough, the job of least wasted work (flops done so far on all its servers) among
       those that are; else the one that frees most power, and again. If even killing all cannot meet the cap in this
@@ -47,7 +47,7 @@ class Frugal(Response):
     - F7 Foresight: with a forecast, if the fall to the next cap will cost more kills then than now, because servers
       that fall asleep draw the power of on->off, jobs are killed ahead, least progress first, as few as will do.
 
-    A job's work is what `work_estimate` says; for this response the default is `learned`. Raises ValueError.
+    A job's work is that of `work_estimate`; for this response the default is `learned`. Raises ValueError.
     """
 
     between_steps = True
@@ -56,8 +56,8 @@ class Frugal(Response):
     def __init__(
         self, headroom: float = 0.15, efficiency: float = 0.5, backlog: float = 2.0, reserve: float = 0.4
     ) -> None:
-        given = {"headroom": headroom, "efficiency": efficiency, "backlog": backlog, "reserve": reserve}
-        for name, value in given.items():
+        parameters = {"headroom": headroom, "efficiency": efficiency, "backlog": backlog, "reserve": reserve}
+        for name, value in parameters.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value < math.inf:
                 raise ValueError(f"{name} must be a number >= 0, got {value!r}")
         if headroom >= 1.0:
@@ -69,7 +69,7 @@ class Frugal(Response):
         self._watts = _Watts((), efficiency)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
-        """F1 to F7 at the beginning of a step."""
+        """Apply F1 to F7 at the beginning of a step."""
         watts = self._known(plan)
         _slow_down(plan, watts)
         to_wake = self._choose(plan, cap_w)
@@ -83,7 +83,7 @@ class Frugal(Response):
         _speed_up(plan, watts, cap_w)
 
     def adjust(self, plan: Plan, cap_w: float) -> None:
-        """F4 and F6 within a step."""
+        """Apply F4 and F6 within a step."""
         watts = self._known(plan)
         _slow_down(plan, watts)
         _speed_up(plan, watts, cap_w)
@@ -94,19 +94,19 @@ class Frugal(Response):
         return self._watts
 
     def _choose(self, plan: Plan, cap_w: float) -> list[int]:
-        """F1 to F3: puts the idle servers to sleep that are not to be awake; returns those to be woken."""
+        """Apply F1 to F3: put the idle servers to sleep that are not to be awake; return those to be woken."""
         watts = self._watts
-        asked = [row.hosts for row in plan.queue.rows]
-        self._widest = max(self._widest, *asked, *(run.hosts for run in plan.running), 0)
+        widths = [row.hosts for row in plan.queue.rows]
+        self._widest = max(self._widest, *widths, *(run.hosts for run in plan.running), 0)
         idle = [server for server in plan.free_to_change() if plan.is_idle(server) and plan.can_sleep(server)]
-        kept = {server for server in range(len(plan.hosts)) if not plan.sleeps(server)}.difference(idle)
-        count = sum(not plan.out >> server & 1 for server in kept)
-        slow_w = math.fsum(watts.slow[server] if server in kept else watts.sleep[server] for server in watts.ids)
-        off_w = math.fsum(watts.off[server] if server in kept else watts.sleep[server] for server in watts.ids)
-        wanted = sum(run.hosts for run in plan.running) + sum(asked) + self._widest
+        in_use = {server for server in range(len(plan.hosts)) if not plan.sleeps(server)}.difference(idle)
+        count = sum(not plan.out >> server & 1 for server in in_use)
+        slow_w = math.fsum(watts.slow[server] if server in in_use else watts.sleep[server] for server in watts.ids)
+        off_w = math.fsum(watts.off[server] if server in in_use else watts.sleep[server] for server in watts.ids)
+        wanted = sum(run.hosts for run in plan.running) + sum(widths) + self._widest
         limit_w = min(((1.0 - self.headroom) * cap_w, *plan.forecast_w))
-        lacking = max(asked, default=0) - count
-        help_wanted = at_least(sum(asked), self.backlog * len(watts.efficient))
+        lacking = max(widths, default=0) - count
+        help_wanted = at_least(sum(widths), self.backlog * len(watts.efficient))
         stay: list[int] = []
         wake: list[int] = []
         for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
@@ -130,9 +130,9 @@ class Frugal(Response):
 
 
 class _Watts:
-    """What servers draw, in W by id: at the slowest state, asleep, and while they fall asleep (Eq. 2).
+    """Power of servers in W by id: at the slowest state, asleep, and while they fall asleep (Eq. 2).
 
-    `merit` is their flop per joule at the best state, `efficient` who has at least a share of the best one's.
+    `merit` is their flop per joule at the best state, `efficient` those with at least a share of the best one's.
     `adjustable` is the mask of those that compute in several states.
     """
 
@@ -156,12 +156,12 @@ class _Watts:
 
 
 def _changeable(plan: Plan) -> list[ManagedJob]:
-    """The jobs none of whose servers is in transition or away."""
+    """Return the jobs without a server in transition or away."""
     return [run for run in plan.running if not run.mask & plan.locked]
 
 
 def _speeds(plan: Plan, run: ManagedJob) -> list[float]:
-    """Speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
+    """Return the speeds in flop/s at which a job can run, slowest first; its slowest server sets the fastest."""
     hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
     fastest = min(host.pstates[host.compute[0]].speed_flops for host in hosts)
     slowest = min(host.pstates[host.compute[-1]].speed_flops for host in hosts)
@@ -170,7 +170,7 @@ def _speeds(plan: Plan, run: ManagedJob) -> list[float]:
 
 
 def _states(plan: Plan, run: ManagedJob, speed_flops: float) -> dict[int, int]:
-    """The slowest state of each of a job's servers that keeps up with a speed."""
+    """Return the slowest state of each of a job's servers that keeps up with a speed."""
     hosts = [plan.hosts[server] for server in hostset.ids(run.mask)]
     return {
         host.id: next(d for d in reversed(host.compute) if host.pstates[d].speed_flops >= speed_flops) for host in hosts
@@ -178,7 +178,7 @@ def _states(plan: Plan, run: ManagedJob, speed_flops: float) -> dict[int, int]:
 
 
 def _slow_down(plan: Plan, watts: _Watts) -> None:
-    """F4: everything that is on to its slowest state."""
+    """Apply F4: put everything that is on in its slowest state."""
     if not watts.adjustable:
         return
     idle = [server for server in plan.free_to_change() if plan.is_idle(server) and not plan.sleeps(server)]
@@ -190,7 +190,7 @@ def _slow_down(plan: Plan, watts: _Watts) -> None:
 
 
 def _victims(runs: list[ManagedJob], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[ManagedJob]:
-    """F5: the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough.
+    """Return by F5 the jobs to kill so that `excess_w` is freed, in order; all of them if that is not enough.
 
     Of those that free enough the one with the fewest wasted flops.
     """
@@ -224,7 +224,7 @@ def _freed_w(run: ManagedJob, after_w: list[float], before_w: list[float]) -> fl
 
 
 def _kill_until(plan: Plan, watts: _Watts, cap_w: float) -> None:
-    """F5 at the beginning of a step."""
+    """Apply F5 at the beginning of a step."""
     if not plan.exceeds(cap_w):
         return
     runs = _killable(plan)
@@ -241,7 +241,7 @@ def _kill_until(plan: Plan, watts: _Watts, cap_w: float) -> None:
 
 
 def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
-    """F7: what the next cap will cost is paid now if that is cheaper."""
+    """Apply F7: pay the cost of the next cap now if that is cheaper."""
     runs = _killable(plan)
     rest_w = [watts.sleep[server] if plan.sleeps(server) else watts.slow[server] for server in range(len(plan.hosts))]
     excess_w = math.fsum(rest_w) - next_w
@@ -252,9 +252,9 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
     then = _victims(runs, then_w, excess_w, plan.now_s)
     if len(then) <= len(now) and math.fsum(then_w[run.job.id] for run in then) >= excess_w - NOISE_W:
         return
-    # as late as can be: who is killed then still draws the power of on->off
-    done = [run.plan.done_by(plan.now_s) / run.plan.work_flops if run.plan.work_flops > 0.0 else 0.0 for run in now]
-    progress = dict(zip(now, merged(done), strict=True))
+    # as late as can be: a job that is killed then still draws the power of on->off
+    shares = [run.plan.done_by(plan.now_s) / run.plan.work_flops if run.plan.work_flops > 0.0 else 0.0 for run in now]
+    progress = dict(zip(now, merged(shares), strict=True))
     late = sorted(now, key=lambda run: (-progress[run], run.number))
     freed_w = math.fsum(then_w[run.job.id] for run in late)
     while late and freed_w < excess_w - NOISE_W:
@@ -264,7 +264,7 @@ def _kill_ahead(plan: Plan, watts: _Watts, next_w: float) -> None:
 
 
 def _speed_up(plan: Plan, watts: _Watts, cap_w: float) -> None:
-    """F6: jobs that are late first, then those with the most work left."""
+    """Apply F6: jobs that are late first, then those with the most work left."""
     runs = _changeable(plan)
     speeds_of = {run: _speeds(plan, run) for run in runs if run.mask & watts.adjustable}
     if not speeds_of:
@@ -282,7 +282,7 @@ def _speed_up(plan: Plan, watts: _Watts, cap_w: float) -> None:
 
 
 def _raise(plan: Plan, run: ManagedJob, speeds: list[float], cap_w: float) -> None:
-    """The fastest of these speeds that the power left pays for."""
+    """Set the fastest of these speeds that the power left pays for."""
     left_w = cap_w - plan.power_w + math.fsum(plan.power_of(server) for server in hostset.ids(run.mask))
     for speed in reversed(speeds):
         states = _states(plan, run, speed)

@@ -36,8 +36,8 @@ class Response(ABC):
         """Change the plan so that its power meets the cap as well as it can."""
 
     def steady(self, plan: Plan, cap_w: float) -> bool:
-        """Whether it, having changed nothing, will not under this cap until something else changes; if so, it is spared
-        the steps until then.
+        """Return whether a response that changed nothing will not under this cap until something else changes; then it
+        is spared the steps until then.
         """
         return False
 
@@ -58,9 +58,9 @@ class NoConfiguration(Response):
 
 
 class IdleDegradation(Response):
-    """What IFS and ISB share: all servers to the fastest state, then slower ones until Eq. 1 holds, idle ones first.
+    """Common rules of IFS and ISB: all servers to the fastest state, then slower ones until Eq. 1 holds, idle first.
 
-    What the text leaves open: servers are sorted by the power of their fastest state, ties by id; a sleeping server is
+    Left open by the text: servers are sorted by the power of their fastest state, ties by id; a sleeping server is
     an idle one, to be woken unless it is degraded back to sleep; a running server that is degraded to sleep kills its
     job, whose other servers stay where they are and count as running for the rest of the step.
     """
@@ -68,7 +68,7 @@ class IdleDegradation(Response):
     descending = True
 
     def steady(self, plan: Plan, cap_w: float) -> bool:
-        """It does not look at the time."""
+        """Return True: the response does not look at the time."""
         return True
 
     def respond(self, plan: Plan, cap_w: float) -> None:
@@ -93,7 +93,7 @@ class IdleDegradation(Response):
 
     @staticmethod
     def step_down(plan: Plan, server: int) -> bool:
-        """One state slower; at sleep the server's job is killed. False if there is no slower state."""
+        """Go one state slower; at sleep the server's job is killed. Return False if there is no slower state."""
         state = plan.slower(server)
         if state is None:
             return False
@@ -108,7 +108,7 @@ class FewestServers(IdleDegradation):
     """IFS: slow down one server until it sleeps, then the next."""
 
     def degrade(self, plan: Plan, cap_w: float, servers: list[int]) -> None:
-        """Server by server."""
+        """Slow down server by server."""
         for server in servers:
             while plan.exceeds(cap_w) and self.step_down(plan, server):
                 pass
@@ -118,7 +118,7 @@ class BalancedServers(IdleDegradation):
     """ISB: slow down the servers in turns, one state at a time."""
 
     def degrade(self, plan: Plan, cap_w: float, servers: list[int]) -> None:
-        """Round robin."""
+        """Slow down in turns (round robin)."""
         moved = True
         while moved:
             moved = False
@@ -185,11 +185,11 @@ class HighestFlopsLowestDeadline(Response):
         self.turns = turns
 
     def steady(self, plan: Plan, cap_w: float) -> bool:
-        """Only Eq. 7, for what is above the cap, looks at the time."""
+        """Return whether Eq. 1 holds: only Eq. 7, for power above the cap, looks at the time."""
         return not plan.exceeds(cap_w)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
-        """Algorithm 1."""
+        """Apply Algorithm 1."""
         if not plan.below(cap_w) and not plan.exceeds(cap_w):
             return
         if plan.below(cap_w):
@@ -250,7 +250,7 @@ class HighestFlopsLowestDeadline(Response):
 
     @staticmethod
     def _minimal_state(plan: Plan, run: ManagedJob) -> None:
-        """The slowest p-states in which a job still ends by its deadline (Eq. 7)."""
+        """Set the slowest p-states in which a job still ends by its deadline (Eq. 7)."""
         left_s = run.deadline_s - plan.now_s
         left_flops = run.plan.work_flops - run.plan.done_by(plan.now_s)
         for server in hostset.ids(run.mask):
@@ -260,14 +260,14 @@ class HighestFlopsLowestDeadline(Response):
 
     @staticmethod
     def _slow_down(plan: Plan, run: ManagedJob) -> bool:
-        """The next slower computation state for the servers of a job that have one; False if none has."""
+        """Set the next slower computation state for the servers of a job that have one; return False if none has."""
         slower = {server: plan.slower(server) for server in hostset.ids(run.mask)}
         reducible = {s: d for s, d in slower.items() if d is not None and d not in plan.hosts[s].sleep_of}
         plan.put_all(reducible)
         return bool(reducible)
 
     def _reduce_speed(self, plan: Plan, run: ManagedJob) -> bool:
-        """One step down for a job; False when it was killed or cannot go lower."""
+        """Go one step down for a job; return False when it was killed or cannot go lower."""
         if run not in plan.running:
             return False
         if self._slow_down(plan, run):
@@ -281,5 +281,5 @@ class HighestFlopsLowestDeadline(Response):
 
 
 def _alike(plan: Plan, server: int) -> tuple[int, int, bool]:
-    """Servers of one kind, in one state, on or asleep at the beginning of the step, have the same choices."""
+    """Return the key of servers with the same choices: kind, state, and whether asleep when the step begins."""
     return plan.kinds[server], plan.state[server], bool(plan.asleep >> server & 1)

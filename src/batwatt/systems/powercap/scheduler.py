@@ -40,7 +40,7 @@ Settings = TypeVar("Settings", bound=EnvelopeOptions)
 
 
 class EnvelopeScheduler(PowerScheduler[Settings]):
-    """Schedules a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
+    """A scheduler of a queue under an envelope; subclasses set `order`, `backfilling` and `response`."""
 
     order: ClassVar[Order] = Fcfs()
     backfilling: ClassVar[Backfilling] = EasyBackfilling()
@@ -65,7 +65,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         self._first_delay = ""
 
     def _usual_response(self) -> Response:
-        """That of the class, or none where there is no envelope to respond to."""
+        """Return the response of the class, or none where there is no envelope to respond to."""
         usual = type(self).response
         if self.settings.envelope is not None or not usual.active:
             return usual
@@ -74,10 +74,10 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         return NoConfiguration()
 
     def _make_injector(self) -> Injector | None:
-        given = self.settings.envelope
+        envelope = self.settings.envelope
         if not self.the_response.active:
             return None
-        if given is None:
+        if envelope is None:
             hint = f"give a CSV file or {EVENTS!r}"
             raise InputError("option 'envelope'", f"the response {self.the_response.name!r} needs one", hint)
         return self.make_injector(f"the response {self.the_response.name!r}")
@@ -95,7 +95,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
 
     @property
     def needs_energy(self) -> bool:
-        """Whether a response may slow servers down or put them to sleep."""
+        """True if a response may slow servers down or put them to sleep."""
         return self.the_response.active
 
     @property
@@ -106,20 +106,20 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def completed(self, job: ManagedJob) -> None:
-        """Learn how much of its walltime a job needed."""
+        """Learn the share of its walltime that a job needed."""
         if self.platform is not None and job.job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
             self.cluster.learn(job, self.fastest_flops)
 
     def submit_again(self, job: ManagedJob, following: NextRun) -> None:
-        """See `PowerScheduler`; what begins from zero is marked as pybatsim's `resubmit_job` marks it."""
+        """See `PowerScheduler`; a job that begins from zero is marked as pybatsim's `resubmit_job` marks it."""
         super().submit_again(job, following)
         if not following.again:
             number = int(job.job.id.rpartition("#")[2])
             self.bs.set_job_metadata(job.job.id, {"parent_job": job.name, "nb_resubmit": number})
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state."""
+        """Note that hosts arrived in a p-state."""
         super().onMachinePStateChanged(nodeid, pstate)
         self.cluster.arrived(hostset.span(*nodeid))
         self.changed()
@@ -186,7 +186,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         return acted
 
     def _set_pstate(self, decision: SetPState, doomed: int) -> None:
-        """Ask for a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
+        """Request a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
         cluster = self.cluster
         assert cluster.platform is not None
         now = decision.mask
@@ -250,7 +250,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         return bool(starts)
 
     def _work_flops(self, job: ManagedJob) -> float:
-        """Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
+        """Return Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
         if self._work_estimate == "learned" and self.cluster.needed_share is not None and job.walltime_s < math.inf:
             return self.cluster.needed_share * job.walltime_s * self.fastest_flops
@@ -268,12 +268,12 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     # steps --------------------------------------------------------------------------------------------------------
 
     def changed(self) -> None:
-        """Something happened: the next step may be other than the last one."""
+        """Note a change: the next step may be other than the last one."""
         self._settled = False
         self._idle_steps = 0
 
     def _call_next_step(self, now_s: float, idle_step: bool) -> None:
-        """Ask to be woken at the next step, as long as there is something to wait for."""
+        """Request a wake-up at the next step, as long as there is something to wait for."""
         injector, cluster = self.injector, self.cluster
         assert injector is not None
         changing = (cluster.switching_on | cluster.switching_off) & ~self.transitions.failed | cluster.draining
@@ -302,7 +302,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             raise InputError("the envelope", problem, "correct the length of that job, or let the last step be longer")
 
     def _give_up_on_hosts(self) -> bool:
-        """Reject what only hosts out of service could run, once nothing else is to come; whether there was any."""
+        """Reject jobs that only hosts out of service could run, if nothing else is to come; return whether any are."""
         jobs, cluster = self.lifecycle, self.cluster
         coming = jobs.more_jobs or jobs.awaits or cluster.running or self.lifecycle.pending or self.hosts_may_return
         stuck = not coming and self.reject_stuck()

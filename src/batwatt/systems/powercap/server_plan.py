@@ -1,4 +1,4 @@
-"""A configuration of the servers in the making: what responses change, and what it costs (powercap paper, section IV).
+"""A configuration of the servers in the making: changes by responses, and its power (powercap paper, section IV).
 
 The plan holds D_{s,d,t}, the state that each server will be in at the end of the step. Its power is that of Eq. 2: the
 highest of the states that the server passes through in the step, transitions included:
@@ -77,23 +77,23 @@ class Plan:
     # facts ----------------------------------------------------------------------------------------------------------
 
     def free_to_change(self) -> list[int]:
-        """Ids of the servers whose state may be changed in this step."""
+        """Return the ids of the servers whose state may be changed in this step."""
         return [host.id for host in self.hosts if not self.locked >> host.id & 1 and host.compute]
 
     def job_on(self, server: int) -> ManagedJob | None:
-        """The job that runs on a server and was not killed by this plan."""
+        """Return the job that runs on a server and was not killed by this plan."""
         return self._job_of.get(server)
 
     def is_idle(self, server: int) -> bool:
-        """Whether no job runs on the server (asleep or on)."""
+        """Return whether no job runs on the server (asleep or on)."""
         return server not in self._job_of
 
     def sleeps(self, server: int) -> bool:
-        """Whether the server is or will be asleep."""
+        """Return whether the server is or will be asleep."""
         return self.state[server] in self.hosts[server].sleep_of
 
     def slower(self, server: int) -> int | None:
-        """The state one step slower: the next computation p-state, then the sleep state; None if there is none."""
+        """Return the state one step slower: the next computation p-state, then the sleep state; None without one."""
         host, state = self.hosts[server], self.state[server]
         if state in host.sleep_of:
             return None
@@ -101,20 +101,20 @@ class Plan:
         return host.compute[rank + 1] if rank + 1 < len(host.compute) else self.sleep_state(server)
 
     def sleep_state(self, server: int) -> int | None:
-        """The sleep state of a server, None if it cannot sleep."""
+        """Return the sleep state of a server, None if it cannot sleep."""
         host = self.hosts[server]
         return host.sleeps[0].sleep if host.sleeps else None
 
     def can_sleep(self, server: int) -> bool:
-        """Whether the server has a sleep state."""
+        """Return whether the server has a sleep state."""
         return bool(self.hosts[server].sleeps)
 
     def power_of(self, server: int) -> float:
-        """Power in W of Eq. 2 of a server as it is planned."""
+        """Return the power in W of Eq. 2 of a server as it is planned."""
         return self._power[server]
 
     def state_power_w(self, server: int, state: int) -> float:
-        """Power in W of Eq. 2 if the server were put in `state`."""
+        """Return the power in W of Eq. 2 if the server were put in `state`."""
         return self._power_of(self.hosts[server], state)
 
     def _power_of(self, host: Host, state: int) -> float:
@@ -132,11 +132,11 @@ class Plan:
         return host.falling_w(sleep) if sleep else final_w
 
     def exceeds(self, cap_w: float) -> bool:
-        """Whether Eq. 1 is violated."""
+        """Return whether Eq. 1 is violated."""
         return self.power_w > cap_w + NOISE_W
 
     def below(self, cap_w: float) -> bool:
-        """Whether the power is strictly below the cap, as Algorithm 1 tests."""
+        """Return whether the power is strictly below the cap, as Algorithm 1 tests."""
         return self.power_w < cap_w - NOISE_W
 
     # changes --------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class Plan:
                 self.state[server] = state
                 self._power[server] = self._power_of(self.hosts[server], state)
         if changed:
-            # summed anew: increments would pile up rounding errors
+            # summed again: increments would pile up rounding errors
             self.power_w = math.fsum(self._power)
 
     def kill(self, run: ManagedJob) -> None:
@@ -172,7 +172,7 @@ class Plan:
             del self._job_of[server]
 
     def decisions(self) -> Iterator[Decision]:
-        """What differs from the present: kills, then the new states, one request per state and kind of server.
+        """Yield the changes from the present: kills, then the new states, one request per state and kind of server.
 
         (Batsim acknowledges a request when its last server has arrived, so servers of different kinds go apart.)
         """

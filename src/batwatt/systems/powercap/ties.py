@@ -1,4 +1,4 @@
-"""When two numbers that were worked out are equal: floats of equal quantities can differ in their last digits."""
+"""Equality of numbers that were computed: floats of equal quantities can differ in their last digits."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ SAME = 1e-9
 
 
 def at_least(value: float, bound: float) -> bool:
-    """Whether a number is above a bound, or equal to it."""
+    """Return whether a number is above a bound, or equal to it."""
     return value >= bound - SAME * abs(bound)
 
 
 def merged(values: Sequence[float], noise: float = 0.0) -> list[float]:
-    """The numbers, those that are equal replaced by the smallest of them, so that ties can be seen.
+    """Return the numbers, those that are equal replaced by the smallest of them, so that ties can be seen.
 
     `noise` is a difference within which they are equal, too.
     """

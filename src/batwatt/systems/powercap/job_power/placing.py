@@ -1,7 +1,7 @@
 """Backfilling by hosts and predicted power: a job starts if its hosts are free and the check holds with it.
 
 A reservation counts both: it begins when the ends, by walltime, of running jobs leave enough hosts and enough power
-under the present cap; nobody knows a later one.
+under the present cap; later caps are unknown.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class PowerRoom(Room):
         return True
 
     def reserve(self, job: ManagedJob) -> bool:
-        """See `Room`: a job that never fits gets one that delays no other."""
+        """See `Room`: a job that never fits gets a reservation that delays no other."""
         own, free, spare, later = self._load_of(job), self._left.hosts, 0, Load()
         ends = sorted(self._held, key=itemgetter(0))
         while ends and ends[0][0] < math.inf:

@@ -1,4 +1,4 @@
-"""Power checks: what running jobs are taken to draw together, which must stay under the cap.
+"""Power checks: the power that running jobs are taken to draw together, which must stay under the cap.
 
 Watts are dynamic here: above what the hosts draw when idle, which they draw whether they have a job or not.
 """
@@ -25,7 +25,7 @@ class Load:
     max_w: float = 0.0
 
     def plus(self, other: Load) -> Load:
-        """Both together: jobs are independent of each other."""
+        """Return both together: jobs are independent of each other."""
         return Load(
             self.node_w + other.node_w,
             self.mean_w + other.mean_w,
@@ -35,7 +35,7 @@ class Load:
 
     @classmethod
     def of(cls, loads: Iterable[Load]) -> Load:
-        """All of them together."""
+        """Return all loads together."""
         rows = [(load.node_w, load.mean_w, load.variance_w2, load.max_w) for load in loads]
         return cls(*map(math.fsum, zip(*rows, strict=True))) if rows else cls()
 
@@ -52,7 +52,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """What backfilled jobs may use: free hosts and the load there is; past the reservation fewer, with another load.
+    """Room for backfilled jobs: free hosts and the present load; past the reservation fewer, with another load.
 
     `cap_w` is the dynamic power that the cap leaves.
     """
@@ -71,18 +71,18 @@ class PowerCheck(ABC):
 
     @abstractmethod
     def bound_w(self, load: Load) -> float:
-        """What jobs are taken to draw together, in W; more for more jobs."""
+        """Return the power that jobs are taken to draw together, in W; more for more jobs."""
 
     def fits(self, load: Load, cap_w: float) -> bool:
-        """Whether that is within the cap."""
+        """Return whether the power of a load is within the cap."""
         return self.bound_w(load) <= cap_w + NOISE_W
 
     def pick(self, candidates: Sequence[Candidate], room: Headroom) -> Sequence[int]:
-        """Which candidates to try, as positions: all of them, in order."""
+        """Return the candidates to try, as positions: all of them, in order."""
         return range(len(candidates))
 
     def after(self, job: Candidate, room: Headroom) -> Headroom | None:
-        """The room that is left when a candidate starts, None if it may not."""
+        """Return the room that is left when a candidate starts, None if it may not."""
         hosts, load = room.hosts - job.hosts, room.load.plus(job.load)
         if hosts < 0 or not self.fits(load, room.cap_w):
             return None
@@ -99,7 +99,7 @@ class FullWatts(PowerCheck):
     """Every host with a job draws its full watts: no prediction, and never too little."""
 
     def bound_w(self, load: Load) -> float:
-        """Full watts."""
+        """Return full watts."""
         return load.node_w
 
 
@@ -108,7 +108,7 @@ class SumOfMeans(PowerCheck):
     """The sum of the predicted means: about as often too little as too much."""
 
     def bound_w(self, load: Load) -> float:
-        """Means."""
+        """Return the sum of means, in W."""
         return load.mean_w
 
 
@@ -117,7 +117,7 @@ class SumOfMaxima(PowerCheck):
     """The sum of the predicted maxima, as if all jobs drew them at once."""
 
     def bound_w(self, load: Load) -> float:
-        """Maxima."""
+        """Return the sum of maxima, in W."""
         return load.max_w
 
 
@@ -131,7 +131,7 @@ class Gaussian(PowerCheck):
         self.sigma = float(sigma)
 
     def bound_w(self, load: Load) -> float:
-        """Means and a multiple of the deviation of their sum."""
+        """Return the sum of means and a multiple of its deviation, in W."""
         return load.mean_w + self.sigma * math.sqrt(load.variance_w2)
 
 
@@ -160,11 +160,11 @@ class Knapsack(PowerCheck):
         self.value, self.watts, self.depth, self.most = value, watts, depth, most
 
     def bound_w(self, load: Load) -> float:
-        """Means or maxima."""
+        """Return the sum of means or of maxima, in W."""
         return load.mean_w if self.watts == "mean" else load.max_w
 
     def pick(self, candidates: Sequence[Candidate], room: Headroom) -> list[int]:
-        """The best set."""
+        """Return the best set, as positions."""
         jobs = candidates[: self.depth]
         values = [self._value_of(job) for job in jobs]
         # what all jobs from here on could add
@@ -174,17 +174,17 @@ class Knapsack(PowerCheck):
         tried = 0
         todo: list[tuple[int, float, Headroom, list[int]]] = [(0, 0.0, room, [])]
         while todo and tried < self.most:
-            index, value, left, chosen = todo.pop()
+            index, value, left, subset = todo.pop()
             tried += 1
             if value > best_value:
-                best_value, best = value, chosen
+                best_value, best = value, subset
             if index == len(jobs) or value + self._most(rest[index], left) <= best_value:
                 continue
             # that without the job is looked at later
-            todo.append((index + 1, value, left, chosen))
+            todo.append((index + 1, value, left, subset))
             after = self.after(jobs[index], left)
             if after is not None:
-                todo.append((index + 1, value + values[index], after, [*chosen, index]))
+                todo.append((index + 1, value + values[index], after, [*subset, index]))
         return best
 
     def _most(self, rest: float, left: Headroom) -> float:

@@ -1,6 +1,6 @@
-"""Predictions of what a job will draw: mean, variance and maximum, from what is known when it is to start.
+"""Predictions of the power of a job: mean, variance and maximum, from facts known when it is to start.
 
-A predictor learns what a run has drawn when that run has ended, and never before. What it says of a job may change
+A predictor learns the power of a run when that run has ended, and never before. Its prediction for a job may change
 until the job starts. Histories are per host, as a user's jobs have several widths.
 """
 
@@ -35,7 +35,7 @@ class Submitted(NamedTuple):
     raw: Mapping[str, Any]
 
     def label(self, name: str) -> str:
-        """The user, group or queue; empty if unknown."""
+        """Return the user, group or queue; empty if unknown."""
         return str(self.raw.get(name, ""))
 
 
@@ -44,32 +44,32 @@ class Predictor(ABC):
 
     name: ClassVar[str] = ""
     oracle: ClassVar[bool] = False
-    """Whether it sees what a job will draw, which nobody knows."""
+    """True if the predictor sees the real power of a job, which is not known in advance."""
     node_w = 0.0
     idle_w = 0.0
 
     @abstractmethod
     def predict(self, job: Submitted) -> Prediction:
-        """What a job will draw."""
+        """Predict the power of a job."""
 
     def learn(self, job: Submitted, power: JobPower) -> None:
-        """A run has ended by itself, and has drawn so much."""
+        """Learn the power of a run that has ended by itself."""
         return
 
     def nothing_known(self, job: Submitted) -> Prediction:
-        """All of its hosts draw their full watts."""
+        """Return the full watts of all hosts of a job."""
         full_w = job.hosts * self.node_w
         return Prediction(full_w, 0.0, full_w, known=False)
 
 
 @register("predictor", "exact", "real", "oracle")
 class Exact(Predictor):
-    """What the job will really draw, which nobody knows: mean, deviation over time and maximum."""
+    """The real power of the job, not known in advance: mean, deviation over time and maximum."""
 
     oracle = True
 
     def predict(self, job: Submitted) -> Prediction:
-        """By the fields of the job; its hosts' full watts without them."""
+        """Predict by the fields of the job; its hosts' full watts without them."""
         power = power_of(job.raw, job.id)
         return self.nothing_known(job) if power is None else Prediction(power.mean_w, power.std_w**2, power.max_w)
 
@@ -84,7 +84,7 @@ class Field(Predictor):
         self.field, self.std_field, self.max_field = field, std_field, max_field
 
     def predict(self, job: Submitted) -> Prediction:
-        """The estimate and what idle hosts draw; without other fields no deviation, and the mean as maximum."""
+        """Predict the estimate plus the power of idle hosts; without other fields no deviation, the mean as maximum."""
         idle_w = job.hosts * self.idle_w
         mean_w = idle_w + estimate_of(job.raw, self.field, job.id)
         std_w = estimate_of(job.raw, self.std_field, job.id) if self.std_field else 0.0
@@ -118,12 +118,12 @@ class Past:
         self.max_w = max(self.max_w, power.max_w / hosts)
 
     def prediction(self, hosts: int) -> Prediction:
-        """For a job of so many hosts, which draw alike."""
+        """Return the prediction for a job of `hosts` hosts, which draw alike."""
         return Prediction(hosts * self.mean_w, hosts**2 * (self.between_w2 + self.within_w2), hosts * self.max_w)
 
 
 class PastRuns(Predictor):
-    """What earlier runs of the same group have drawn; the first of `LEVELS` with enough of them counts.
+    """Power of earlier runs of the same group; the first of `LEVELS` with enough of them counts.
 
     A level is what jobs of a group have in common. The hosts' full watts count as long as no level has `least` runs.
     """
@@ -143,7 +143,7 @@ class PastRuns(Predictor):
             yield (*level, *[str(job.hosts) if name == "width" else job.label(name) for name in level])
 
     def predict(self, job: Submitted) -> Prediction:
-        """By the first level that has enough runs."""
+        """Predict by the first level that has enough runs."""
         for key in self._keys(job):
             past = self._groups.get(key)
             if past is not None and past.runs >= self.least:
@@ -151,7 +151,7 @@ class PastRuns(Predictor):
         return self.nothing_known(job)
 
     def learn(self, job: Submitted, power: JobPower) -> None:
-        """A run counts in its group of each level."""
+        """Count a run in its group of each level."""
         for key in self._keys(job):
             self._groups.setdefault(key, Past()).add(power, job.hosts, self.decay)
 
@@ -172,19 +172,19 @@ class ByUserQueueWidth(PastRuns):
 
 @register("predictor", "history")
 class History(PastRuns):
-    """Earlier runs of the user, queue and width, else of user and queue, user, queue, anybody; else full watts."""
+    """Earlier runs of the user, queue and width, else of user and queue, user, queue, all users; else full watts."""
 
     LEVELS = (("user", "queue", "width"), ("user", "queue"), ("user",), ("queue",), ())
 
 
 class Scores:
-    """How well predictions met what runs have drawn: errors of the means, as shares of the latter."""
+    """Errors of the predicted means, as shares of the power that runs have drawn."""
 
     def __init__(self) -> None:
         self.errors: list[float] = []
-        """Of predictions from something that was known."""
+        """Errors of predictions from known runs or fields."""
         self.blind: list[float] = []
-        """Of full watts, where nothing was."""
+        """Errors of full watts, where nothing was known."""
 
     def add(self, predicted: Prediction, drawn_w: float) -> None:
         """Score a run; one that drew nothing cannot be."""
@@ -199,7 +199,7 @@ class Scores:
 
     @property
     def mape_known(self) -> float | None:
-        """The same of those of which something was known."""
+        """Mean absolute percentage error of the runs of which something was known, as a fraction."""
         return _mean(self.errors)
 
     @property

@@ -16,15 +16,15 @@ from batwatt.systems.powercap.optimum.relaxed import Relaxed
 
 Floats = NDArray[np.float64]
 BEGUN, FASTEST, SLOWEST = 0.1, 2.0, 1e-4
-"""The share of what is hoped for that a step is made for: at first, at most and at least."""
+"""Share of the hoped-for rise of the bound for which a step is made: at first, at most and at least."""
 HOPE = 0.1
-"""By how much of what is between 1 and a schedule's mean slowdown the bound is hoped to rise."""
+"""Share of the distance from 1 to a schedule's mean slowdown by which the bound is hoped to rise."""
 SHARE, LEAST_SHARE = 0.1, 0.002
-"""How much of the newest runs goes into their mean, at first and at last."""
+"""Share of the newest runs in their mean, at first and at last."""
 PATIENCE, STALE = 20, 300
 """Iterations without a better bound, with a hardly better one, after which steps or the share become smaller."""
 HARDLY = 2e-4
-"""A hardly better bound, as a share of what is between 1 and a schedule's mean slowdown."""
+"""A hardly better bound, as a share of the distance from 1 to a schedule's mean slowdown."""
 
 
 class Relaxation:
@@ -39,7 +39,7 @@ class Relaxation:
         self.parts = parts
         self.priced = min(problem.steps, priced or problem.steps)
         self.tables = Relaxed(problem, parts, self.priced, [_extremes(task) for task in problem.tasks])
-        # a price of a watt is measured by what a server draws
+        # the price of a watt is measured by the power of a server
         self.scale_w = max(self.tables.power_w)
         self.slots = self.priced * parts
         self.columns = int(self.tables.columns)
@@ -57,7 +57,7 @@ class Relaxation:
         return rates
 
     def evaluate(self, prices: Floats) -> tuple[float, Floats]:
-        """The bound of the sum of wait / Et at prices >= 0, and how much more is needed than is there.
+        """Return the bound of the sum of wait / Et at prices >= 0, and the need beyond the supply.
 
         Both have all slots by column, then the steps; the price of 1 / `scale_w` watts.
         """
@@ -116,7 +116,7 @@ class Relaxation:
         return self.value
 
     def open_steps(self, upper: float) -> list[list[list[int]]]:
-        """For each task and mode the steps in which it can start in a schedule better than a mean slowdown of `upper`.
+        """Return the steps, by task and mode, of starts in a schedule better than a mean slowdown of `upper`.
 
         If a job starts elsewhere, the bound at the best prices, with its least cost there instead of its least cost of
         all, is above `upper`.
@@ -128,12 +128,12 @@ class Relaxation:
         every_mode = [[(m, m) for m in range(len(task.modes))] for task in problem.tasks]
         all_modes = Relaxed(problem, self.parts, self.priced, every_mode)
         all_modes.price, all_modes.paid = self.tables.price, self.tables.paid
-        found = []
+        steps = []
         for j, task in enumerate(problem.tasks):
             low = problem.step_of(task.submit)
             rows = range(int(all_modes.first[j]), int(all_modes.first[j + 1]))
-            found.append([list(self._open(all_modes, j, row, least[j] + spare, low)) for row in rows])
-        return found
+            steps.append([list(self._open(all_modes, j, row, least[j] + spare, low)) for row in rows])
+        return steps
 
     @staticmethod
     def _open(tables: Relaxed, job: int, row: int, below: float, low: int) -> Iterator[int]:
@@ -142,7 +142,7 @@ class Relaxation:
 
 
 def _extremes(task: OptimumJob) -> list[tuple[int, int]]:
-    """The modes that can be the cheapest, and the place among them of each one's partner.
+    """Return the modes that can be the cheapest, and the place among them of each one's partner.
 
     With two kinds the price of a run at given states is linear in how many of its servers are of the first, so only the
     fewest and the most matter: partners. Any other mode is its own.
@@ -151,9 +151,9 @@ def _extremes(task: OptimumJob) -> list[tuple[int, int]]:
     for m, mode in enumerate(task.modes):
         pair = len(mode.counts) == 2 and len(mode.parts) == 2
         groups.setdefault(mode.states if pair else (-2, m), []).append(m)
-    found: list[tuple[int, int]] = []
+    partners: list[tuple[int, int]] = []
     for some in groups.values():
         few, many = (pick(some, key=lambda m: task.modes[m].counts[0]) for pick in (min, max))
-        at = len(found)
-        found += [(few, at)] if few == many else [(few, at + 1), (many, at)]
-    return found
+        at = len(partners)
+        partners += [(few, at)] if few == many else [(few, at + 1), (many, at)]
+    return partners

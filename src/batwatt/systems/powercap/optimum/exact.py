@@ -22,14 +22,14 @@ with extra("optimum"):
 
 MICROWATTS = 1e6
 SIGNAL_S = 0.2
-"""How soon a signal is heeded."""
+"""Longest time until a signal is heeded."""
 LEAST_WEIGHT = 10**5
-"""Weight of a tick's wait of the longest run; weights are rounded down, which costs less than a part in so many."""
+"""Weight of a tick's wait of the longest run; weights are rounded down, which costs less than 1 / LEAST_WEIGHT."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When CP-SAT stops: wall clock in s or its deterministic time, whichever is given; its workers and seed."""
+    """Limits of CP-SAT: wall clock in s or its deterministic time, whichever is given; its workers and seed."""
 
     time_s: float | None = None
     deterministic: float | None = None
@@ -48,32 +48,32 @@ class SolverOutcome:
 
 def solve(
     problem: Problem,
-    known: Schedule,
+    schedule: Schedule,
     relaxation: Relaxation,
     limits: Limits,
     report: Callable[[float, float], None] = lambda value, bound: None,
 ) -> SolverOutcome:
     """Find the optimum, given a feasible schedule and a good relaxation; `report(value, bound)` of each better one."""
-    return _Model(problem, known, relaxation).solve(limits, report)
+    return _Model(problem, schedule, relaxation).solve(limits, report)
 
 
 class _Model:
-    def __init__(self, problem: Problem, known: Schedule, relaxation: Relaxation) -> None:
+    def __init__(self, problem: Problem, schedule: Schedule, relaxation: Relaxation) -> None:
         self.problem = problem
-        self.known = known
+        self.schedule = schedule
         self.cp = cp_model.CpModel()
         tasks = problem.tasks
         longest = max(task.modes[-1].ticks for task in tasks)
         self.scale = float(LEAST_WEIGHT * longest)
         self.weights = [[max(1, math.floor(self.scale / mode.run_s / 1000.0)) for mode in task.modes] for task in tasks]
-        self.open = relaxation.open_steps(problem.mean_slowdown(known.starts))
+        self.open = relaxation.open_steps(problem.mean_slowdown(schedule.starts))
         self.steps = 1 + max(
             problem.step_of(problem.begins[t + 1] + task.modes[m].ticks)
             for task, row in zip(tasks, self.open, strict=True)
             for m, steps in enumerate(row)
             for t in steps
         )
-        self.steps = min(problem.steps, max(self.steps, len(known.kinds[0].inside)))
+        self.steps = min(problem.steps, max(self.steps, len(schedule.kinds[0].inside)))
         self._jobs()
         self._servers()
         self._room()
@@ -81,7 +81,7 @@ class _Model:
         self._hint()
 
     def _jobs(self) -> None:
-        """Starts, modes and waits; a literal for each (mode, step of the start) that can be in a better schedule."""
+        """Add starts, modes and waits; a literal for each (mode, step of the start) possible in a better schedule."""
         cp, problem = self.cp, self.problem
         begins, horizon = problem.begins, problem.begins[self.steps]
         self.start, self.chosen = [], []
@@ -91,10 +91,10 @@ class _Model:
         terms, weights = [], []
         for j, task in enumerate(problem.tasks):
             start = cp.new_int_var(task.submit, horizon, f"s{j}")
-            chosen = [cp.new_bool_var(f"x{j},{m}") for m in range(len(task.modes))]
+            literals = [cp.new_bool_var(f"x{j},{m}") for m in range(len(task.modes))]
             begun: dict[tuple[int, int], cp_model.IntVar] = {}
             waits = []
-            for m, (mode, literal) in enumerate(zip(task.modes, chosen, strict=True)):
+            for m, (mode, literal) in enumerate(zip(task.modes, literals, strict=True)):
                 steps = [t for t in self.open[j][m] if max(begins[t], task.submit) + mode.ticks <= horizon]
                 rows = [cp.new_bool_var(f"y{j},{m},{t}") for t in steps]
                 cp.add(sum(rows) == literal)
@@ -106,7 +106,7 @@ class _Model:
                 wait = cp.new_int_var(0, max(most), f"w{j},{m}")
                 cp.add(wait >= cp_model.LinearExpr.weighted_sum(rows, least))
                 cp.add(wait <= cp_model.LinearExpr.weighted_sum(rows, most))
-                cp.add_hint(wait, self.known.starts[j][0] - task.submit if self.known.starts[j][1] == m else 0)
+                cp.add_hint(wait, self.schedule.starts[j][0] - task.submit if self.schedule.starts[j][1] == m else 0)
                 waits.append(wait)
                 terms.append(wait)
                 weights.append(self.weights[j][m])
@@ -120,7 +120,7 @@ class _Model:
             cp.add_exactly_one(begun.values())
             cp.add(start == task.submit + sum(waits))
             self.start.append(start)
-            self.chosen.append(chosen)
+            self.chosen.append(literals)
             self.begun.append(begun)
         self.objective = cp_model.LinearExpr.weighted_sum(terms, weights)
         cp.minimize(self.objective)
@@ -187,7 +187,7 @@ class _Model:
             cp.add_cumulative(intervals, demands, kind.count)
 
     def _edges(self) -> None:
-        """What the cumulative constraints say of the steps' edges, as linear constraints."""
+        """Add the effects of the cumulative constraints on the steps' edges as linear constraints."""
         for (k, state, t), runs in self.crossing.items():
             if t >= self.steps:
                 continue
@@ -197,14 +197,14 @@ class _Model:
             self.cp.add(crossing <= self.inside[k][t - 1][state])
 
     def _hint(self) -> None:
-        cp, problem, steps = self.cp, self.problem, len(self.known.kinds[0].inside)
-        for j, (start, mode) in self.known.starts.items():
+        cp, problem, steps = self.cp, self.problem, len(self.schedule.kinds[0].inside)
+        for j, (start, mode) in self.schedule.starts.items():
             cp.add_hint(self.start[j], start)
             for m, literal in enumerate(self.chosen[j]):
                 cp.add_hint(literal, m == mode)
             for (m, t), row in self.begun[j].items():
                 cp.add_hint(row, m == mode and t == problem.step_of(start))
-        for k, (kind, counts) in enumerate(zip(problem.kinds, self.known.kinds, strict=True)):
+        for k, (kind, counts) in enumerate(zip(problem.kinds, self.schedule.kinds, strict=True)):
             before, settled = kind.count, 0
             fell = [0] * self.steps
             for t in range(self.steps):
@@ -241,7 +241,7 @@ class _Model:
         return SolverOutcome(self._read(solver), bound, status == cp_model.OPTIMAL)
 
     def mean(self, objective: float) -> float:
-        """The mean slowdown that an objective of CP-SAT stands for, rounded down."""
+        """Return the mean slowdown that an objective of CP-SAT stands for, rounded down."""
         return 1.0 + max(0.0, objective) / self.scale / len(self.problem.tasks)
 
     def _read(self, solver: cp_model.CpSolver) -> Schedule:
@@ -262,7 +262,7 @@ class _Model:
 
 
 def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, watch: _Watch) -> Any:
-    """Solve in a thread, so that a signal reaches this one: an interrupt stops the search, what is found stays."""
+    """Solve in a thread, so that a signal reaches this one: an interrupt stops the search, its results stay."""
     with ThreadPoolExecutor(1) as pool:
         work = pool.submit(solver.solve, model, watch)
         stopped = False
@@ -277,7 +277,7 @@ def _interruptible(solver: cp_model.CpSolver, model: cp_model.CpModel, watch: _W
 
 
 class _Watch(cp_model.CpSolverSolutionCallback):
-    """Reports solutions as they are found."""
+    """A callback that reports solutions as they are found."""
 
     def __init__(self, model: _Model, report: Callable[[float, float], None]) -> None:
         super().__init__()
@@ -285,5 +285,5 @@ class _Watch(cp_model.CpSolverSolutionCallback):
         self._report = report
 
     def on_solution_callback(self) -> None:
-        """A better schedule."""
+        """Report a better schedule."""
         self._report(self._model.mean(self.objective_value), self._model.mean(self.best_objective_bound))

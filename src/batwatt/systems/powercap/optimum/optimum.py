@@ -15,15 +15,15 @@ from batwatt.systems.powercap.optimum.search import Search
 from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 
 EXACT_JOBS = 24
-"""Up to so many jobs CP-SAT is asked for a proof."""
+"""Most jobs for which CP-SAT is asked for a proof."""
 PARTS_SMALL, PARTS = 10, 6
-"""Slots that a step is divided into for the bound, up to so many jobs and beyond."""
+"""Slots that a step is divided into for the bound, up to `EXACT_JOBS` jobs and beyond."""
 LONG_RUNS = 2
-"""Of the longest run, after the last submission: what comes later has no price."""
+"""Lengths of the longest run, after the last submission, in which steps have prices."""
 SHARES_SMALL, SHARES = (0.08, 0.1, 0.15), (0.1, 0.85, 1.0)
 """Shares of a time limit until which the bound is raised, schedules are searched, and the bound is raised again."""
 PORTFOLIO = 8
-"""From so many cores on CP-SAT gets all of them; with fewer one worker proves sooner than its portfolio does."""
+"""Least number of cores of which CP-SAT gets all; with fewer one worker proves sooner than its portfolio does."""
 AGREE = 1e-6
 """A value and a bound closer than this, relatively, are the same."""
 FIRST_SEARCH, FIRST_ROUNDS, BOUND_ROUNDS, SEARCH_ROUNDS, EXACT_TIME = 2000, 300, 30, 2500, 1.0
@@ -46,7 +46,7 @@ class SearchBudget:
 
 @dataclass(frozen=True)
 class Stand:
-    """How far the work is: value and bound of the mean slowdown (value None before a schedule is known)."""
+    """Progress of the work: value and bound of the mean slowdown (value None before a schedule is known)."""
 
     phase: str
     value: float | None
@@ -65,7 +65,7 @@ class Solution:
 
     @property
     def gap(self) -> float:
-        """(value - bound) / value."""
+        """(value - bound) / value, at least 0."""
         return max(0.0, (self.value - self.bound) / self.value)
 
 
@@ -78,7 +78,7 @@ def optimise(
     orders: Iterable[Sequence[int]] = (),
     report: Report = lambda _: None,
 ) -> Solution:
-    """The best schedule within the budget. `orders` are orders of jobs to begin with.
+    """Return the best schedule within the budget. `orders` are orders of jobs to begin with.
 
     InputError if a job can never run. An interrupt ends the work early, once there is a schedule.
     """
@@ -99,7 +99,7 @@ class _Search:
         return time.perf_counter() - self.began
 
     def _within(self, share: float) -> bool:
-        """Whether this share of the wall clock is not used up; tells how far the work is."""
+        """Report the progress; return whether this share of the wall clock is not used up."""
         self.report(Stand(self.phase, self.value, self.bound, self.elapsed_s()))
         limit_s = self.budget.time_limit_s
         return limit_s is None or self.elapsed_s() < share * limit_s
@@ -123,20 +123,20 @@ class _Search:
             interrupted = True
         self.bound = relaxation.value
         self.value = search.value
-        found = self._schedule(search.best)
+        schedule = self._schedule(search.best)
         proven = False
         if small and not interrupted and not self._agree():
-            found, proven = self._prove(found, relaxation)
-        check(problem, found)
-        value = problem.mean_slowdown(found.starts)
-        return Solution(found, value, min(self.bound, value), proven or self._agree())
+            schedule, proven = self._prove(schedule, relaxation)
+        check(problem, schedule)
+        value = problem.mean_slowdown(schedule.starts)
+        return Solution(schedule, value, min(self.bound, value), proven or self._agree())
 
     def _raise_bound(self, relaxation: Relaxation, search: Search, rounds: int, share: float) -> None:
         self.phase = "bound"
         self.bound = relaxation.improve(search.value, rounds, lambda: self._within(share))
 
     def _priced(self, starts: Mapping[int, tuple[int, int]]) -> int:
-        """How many steps have prices: until a schedule ends or, if that is sooner, long runs of the last jobs have."""
+        """Return the number of priced steps: until a schedule ends or, if sooner, long runs of the last jobs have."""
         tasks = self.problem.tasks
         ended = max(start + tasks[j].modes[m].ticks for j, (start, m) in starts.items())
         late = max(task.submit for task in tasks) + LONG_RUNS * max(task.modes[-1].ticks for task in tasks)
@@ -147,7 +147,7 @@ class _Search:
         return self.value - self.bound <= AGREE * self.value
 
     def _alone(self, search: Search) -> None:
-        """InputError if a job cannot run even alone."""
+        """Raise InputError if a job cannot run even alone."""
         problem = self.problem
         for job, task in enumerate(problem.tasks):
             if not search.insert(job):
@@ -159,7 +159,7 @@ class _Search:
             search.timeline.take(job)
 
     def _begin(self, orders: Iterable[Sequence[int]]) -> Search:
-        """A first schedule: the best of some orders."""
+        """Return the search with a first schedule: the best of some orders."""
         problem, tasks = self.problem, self.problem.tasks
         search = Search(problem, self.budget.seed, all_modes=len(tasks) <= EXACT_JOBS)
         self._alone(search)
@@ -199,7 +199,7 @@ class _Search:
             timeline.restore(job, start, mode)
         return of_timeline(timeline)
 
-    def _prove(self, found: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:
+    def _prove(self, schedule: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:
         problem, budget = self.problem, self.budget
         self.phase = "proof"
         if budget.effort is not None:
@@ -208,18 +208,18 @@ class _Search:
             assert budget.time_limit_s is not None
             left_s = budget.time_limit_s - self.elapsed_s()
             if left_s <= 0.0:
-                return found, False
+                return schedule, False
             workers = budget.cores if budget.cores >= PORTFOLIO else 1
             limits = exact.Limits(time_s=left_s, workers=workers, seed=budget.seed)
 
         def report(value: float, bound: float) -> None:
             self.report(Stand("proof", value, max(self.bound, bound), self.elapsed_s()))
 
-        outcome = exact.solve(problem, found, relaxation, limits, report)
+        outcome = exact.solve(problem, schedule, relaxation, limits, report)
         self.bound = max(self.bound, outcome.bound)
         if outcome.schedule is not None:
             check(problem, outcome.schedule)
-            if problem.mean_slowdown(outcome.schedule.starts) < problem.mean_slowdown(found.starts):
-                found = outcome.schedule
-        self.value = problem.mean_slowdown(found.starts)
-        return found, outcome.proven
+            if problem.mean_slowdown(outcome.schedule.starts) < problem.mean_slowdown(schedule.starts):
+                schedule = outcome.schedule
+        self.value = problem.mean_slowdown(schedule.starts)
+        return schedule, outcome.proven

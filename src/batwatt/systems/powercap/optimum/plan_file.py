@@ -1,4 +1,4 @@
-"""`PREFIX_plan.json`: which server is in which state when, and which job starts when and where.
+"""`PREFIX_plan.json`: the states of servers by time, and the starts of jobs on their servers.
 
 The rules: docs/explanation/optimum.md.
 """
@@ -34,7 +34,7 @@ class _PlanRow(BaseModel):
 
 
 class PlannedState(_PlanRow):
-    """From `time_s` on, the beginning of a step, these servers go to a p-state (computation or sleep)."""
+    """A change, at `time_s`, the beginning of a step, of servers to a p-state (computation or sleep)."""
 
     time_s: Time
     hosts: Hosts
@@ -42,7 +42,7 @@ class PlannedState(_PlanRow):
 
 
 class PlannedJob(_PlanRow):
-    """A job starts at `start_s` on `hosts` and runs for `run_s`; `pstates` are those of its servers until it ends."""
+    """A job that starts at `start_s` on `hosts` for `run_s`; `pstates` are those of its servers until it ends."""
 
     id: str
     start_s: Time

@@ -1,4 +1,4 @@
-"""What is to be planned, as numbers: kinds of servers, modes of jobs, steps and caps.
+"""The problem to be planned, as numbers: kinds of servers, modes of jobs, steps and caps.
 
 The rules: docs/explanation/optimum.md, "The model".
 """
@@ -26,7 +26,7 @@ MAX_STEPS = 100_000
 
 
 def ticks_up(duration_s: float) -> int:
-    """A time or duration in s as ticks, rounded up."""
+    """Return a time or duration in s as ticks, rounded up."""
     return math.ceil(duration_s * TICKS_PER_S - NOISE_TICKS)
 
 
@@ -65,13 +65,13 @@ class Kind:
         return self.powers_w[self.idle] if self.sleep is None else min(self.sleep_w, self.powers_w[self.idle])
 
     def wake_w(self, state: int) -> float:
-        """Eq. 2 of a server that wakes to a state."""
+        """Return the power in W of Eq. 2 of a server that wakes to a state."""
         return max(self.on_w, self.powers_w[state])
 
 
 @dataclass(frozen=True)
 class ServerMode:
-    """How a job can run: servers of each kind, their state (-1 where none), run time `run_s` (Et_j) and in ticks."""
+    """A way to run a job: servers of each kind, their state (-1 where none), run time `run_s` (Et_j) and in ticks."""
 
     counts: tuple[int, ...]
     states: tuple[int, ...]
@@ -95,7 +95,7 @@ class OptimumJob:
     modes: tuple[ServerMode, ...]
 
     def slowdown(self, mode: int, start: int) -> float:
-        """(wait + Et) / Et of Eq. 6."""
+        """Return (wait + Et) / Et of Eq. 6."""
         wait_s = max(0.0, start / TICKS_PER_S - self.submit_s)
         return 1.0 + wait_s / self.modes[mode].run_s
 
@@ -121,22 +121,22 @@ class Problem:
         return len(self.caps_w)
 
     def step_of(self, tick: int) -> int:
-        """The step that a time lies in."""
+        """Return the step that a time lies in."""
         return bisect_right(self.begins, tick) - 1
 
     @cached_property
     def short_transitions(self) -> bool:
-        """Whether every transition ends within the step in which it begins."""
+        """True if every transition ends within the step in which it begins."""
         shortest = min(b - a for a, b in itertools.pairwise(self.begins))
         return all(max(kind.off_ticks, kind.on_ticks) <= shortest for kind in self.kinds)
 
     def mean_slowdown(self, starts: Mapping[int, tuple[int, int]]) -> float:
-        """Mean of Eq. 6 over tasks -> (start, mode)."""
+        """Return the mean of Eq. 6 over tasks -> (start, mode)."""
         return math.fsum(self.tasks[j].slowdown(mode, start) for j, (start, mode) in starts.items()) / len(self.tasks)
 
 
 def make_problem(platform: Platform, workload: Workload, envelope: Series) -> Problem:
-    """The problem of a platform, a workload and an envelope in W; InputError names a job that can never run."""
+    """Return the problem of a platform, a workload and an envelope in W; InputError names a job that can never run."""
     if not platform.has_power:
         problem = f"planning needs the watts of every host; {platform.power_problem}"
         raise InputError(platform.source, problem, "correct it")
@@ -182,7 +182,7 @@ def _kinds(platform: Platform) -> Iterator[Kind]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a job does on each server: `flops` and `fixed_s` that do not depend on the speed."""
+    """Work of a job on each server: `flops`, and `fixed_s` that do not depend on the speed."""
 
     flops: float
     fixed_s: float
@@ -190,13 +190,13 @@ class _Work:
 
 
 def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[ServerMode, ...]:
-    """Every mode within the walltime, fastest first; InputError if there is none."""
+    """Return every mode within the walltime, fastest first; InputError if there is none."""
     where = f"{workload.source}: job {job.id}"
     total = sum(kind.count for kind in kinds)
     if job.hosts > total:
         raise InputError(where, f"asks for {job.hosts} hosts but the platform has {total}", "it can never run")
     work = _work(workload, job.profile, job, where)
-    found: dict[tuple[tuple[int, ...], tuple[int, ...]], ServerMode] = {}
+    modes: dict[tuple[tuple[int, ...], tuple[int, ...]], ServerMode] = {}
     shortest_s = math.inf
     for counts in _splits(job.hosts, [kind.count for kind in kinds]):
         used = [k for k, n in enumerate(counts) if n]
@@ -206,18 +206,18 @@ def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[Serve
             states = tuple(_slowest(kinds[k], speed) if counts[k] else -1 for k in range(len(kinds)))
             if any(states[k] is None for k in used):
                 continue
-            chosen = tuple(-1 if state is None else state for state in states)
-            real = min(kinds[k].speeds_flops[chosen[k]] for k in used)
+            by_kind = tuple(-1 if state is None else state for state in states)
+            real = min(kinds[k].speeds_flops[by_kind[k]] for k in used)
             run_s = work.fixed_s + work.flops / real
             shortest_s = min(shortest_s, run_s)
             if job.walltime_s is not None and _too_long(run_s, job.walltime_s, work):
                 continue
-            found[counts, chosen] = ServerMode(counts, chosen, run_s, ticks_up(run_s))
-    if not found:
+            modes[counts, by_kind] = ServerMode(counts, by_kind, run_s, ticks_up(run_s))
+    if not modes:
         limit = f"{job.walltime_s:g} s" if job.walltime_s is not None else "none"
         problem = f"needs {shortest_s:g} s at the fastest speed but its walltime is {limit}"
         raise InputError(where, problem, "it can never run")
-    return tuple(sorted(found.values(), key=lambda mode: (mode.ticks, mode.counts, mode.states)))
+    return tuple(sorted(modes.values(), key=lambda mode: (mode.ticks, mode.counts, mode.states)))
 
 
 def _work(workload: Workload, name: str, job: Job, where: str) -> _Work:
@@ -242,12 +242,12 @@ def _work(workload: Workload, name: str, job: Job, where: str) -> _Work:
 
 
 def _too_long(run_s: float, walltime_s: float, work: _Work) -> bool:
-    """Eq. 4; a delay as long as its walltime times out."""
+    """Return whether a run breaks Eq. 4; a delay as long as its walltime times out."""
     return run_s > walltime_s or (work.fixed_s > 0.0 and run_s >= walltime_s)
 
 
 def _splits(width: int, counts: list[int]) -> Iterator[tuple[int, ...]]:
-    """The ways to take `width` servers of kinds with these counts."""
+    """Yield the ways to take `width` servers of kinds with these counts."""
     for head in itertools.product(*(range(min(width, count) + 1) for count in counts[:-1])):
         rest = width - sum(head)
         if 0 <= rest <= counts[-1]:
@@ -255,7 +255,7 @@ def _splits(width: int, counts: list[int]) -> Iterator[tuple[int, ...]]:
 
 
 def _slowest(kind: Kind, speed_flops: float) -> int | None:
-    """The slowest state not slower than a speed; None if the kind is slower."""
+    """Return the slowest state not slower than a speed; None if the kind is slower."""
     enough = [d for d, speed in enumerate(kind.speeds_flops) if speed >= speed_flops]
     return min(enough, key=lambda d: (kind.speeds_flops[d], kind.powers_w[d])) if enough else None
 
@@ -263,7 +263,7 @@ def _slowest(kind: Kind, speed_flops: float) -> int | None:
 def _steps(
     envelope: Series, tasks: tuple[OptimumJob, ...], kinds: tuple[Kind, ...]
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """First ticks of the steps, with the end of the last, and their values.
+    """Return the first ticks of the steps, with the end of the last, and their values.
 
     Far enough: from the last row and submission on the cap is constant, so in a best schedule no more than a few steps
     pass there in which no job runs (all the same steps between could be cut out).
@@ -288,7 +288,7 @@ def _steps(
 
 
 def _floor(kinds: tuple[Kind, ...], begins: tuple[int, ...]) -> list[float]:
-    """Power in each step if every server is put to sleep at 0 s (one that cannot sleep idles)."""
+    """Return the power in W in each step if every server is put to sleep at 0 s (one that cannot sleep idles)."""
     floor = []
     for begin in begins[:-1]:
         power = 0.0

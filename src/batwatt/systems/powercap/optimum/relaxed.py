@@ -1,4 +1,4 @@
-"""The relaxed problem at given prices: the cheapest run of each job, and what all servers earn at most.
+"""The relaxed problem at given prices: the cheapest run of each job, and the most that all servers earn.
 
 A slot is a part of a step. Each job pays for its servers in every slot; each server earns that price in the state that
 it is in, and pays for its watts. Column k * S + d is state d of kind k.
@@ -22,7 +22,7 @@ TICKS_PER_S: Final = 1000.0
 
 
 class Relaxed:
-    """The problem by slots, prices, and what the cheapest runs and the servers take and give at them.
+    """The problem by slots, prices, and the use and supply of the cheapest runs and of the servers at them.
 
     The first `priced` of the steps have prices, each has `parts` slots; `uniform` is a step's ticks if all are alike,
     else 0. A price is of one server for a slot (`price`) or one watt for a step (`watt`); `paid` is the sum of the
@@ -88,7 +88,7 @@ class Relaxed:
         self.lowest = reals([0.0] * max(len(steps) + 1, len(problem.tasks)))
 
     def _slot_of(self, tick: i64, guess: i64) -> i64:
-        """The slot that a time lies in, looked for from a guess on; one more than there are beyond the last."""
+        """Return the slot that a time lies in, searched from a guess on; one more than there are beyond the last."""
         count = self.priced * self.parts
         at = min(guess, count)
         while at < count and self.edges[at + 1] <= tick:
@@ -98,7 +98,7 @@ class Relaxed:
         return at
 
     def _step_of(self, tick: i64) -> i64:
-        """The step that a time lies in."""
+        """Return the step that a time lies in."""
         low, high = 0, self.steps
         while high - low > 1:
             middle = (low + high) // 2
@@ -109,7 +109,7 @@ class Relaxed:
         return low
 
     def _until(self, column: i64, tick: i64, slot: i64) -> float:
-        """What a server costs from 0 to a time."""
+        """Return the cost of a server from 0 to a time."""
         if slot >= self.priced * self.parts:
             return self.paid[slot * self.columns + column]
         share = float(tick - self.edges[slot]) / float(self.edges[slot + 1] - self.edges[slot])
@@ -117,7 +117,7 @@ class Relaxed:
         return self.paid[at] + share * self.price[at]
 
     def _early_w(self, row: i64, start: i64, step: i64) -> float:
-        """What servers draw at least in the step before a run that begins before they could have woken in its own."""
+        """Return the least W of servers in the step before a run that begins before they could wake in its own."""
         watts = 0.0
         for k in range(self.kinds):
             if self.sleeps[k] != 0 and start < self.begins[step] + self.on_ticks[k]:
@@ -125,7 +125,7 @@ class Relaxed:
         return watts
 
     def _permitted(self, row: i64, start: i64, step: i64) -> bool:
-        """Whether the caps allow a run, or its partner, even alone (Eq. 1 and 2)."""
+        """Return whether the caps allow a run, or its partner, even alone (Eq. 1 and 2)."""
         end, other = start + self.ticks[row], self.partner[row]
         if end > self.begins[self.steps]:
             return False
@@ -140,7 +140,7 @@ class Relaxed:
         return min(self._early_w(row, start, step), self._early_w(other, start, step)) <= self.spare_w[step - 1]
 
     def _look(self, job: i64, row: i64, start: i64, step: i64, below: float, low: i64) -> float:
-        """The cost of a run if it is allowed and costs less than `below`, else `below`.
+        """Return the cost of a run if it is allowed and costs less than `below`, else `below`.
 
         With `low` >= 0 the least cost of a start in each step from there on is kept in `lowest`, too.
         """
@@ -167,7 +167,7 @@ class Relaxed:
         return below
 
     def _cheapest(self, job: i64, row: i64, below: float, low: i64) -> float:
-        """The least cost of the runs in a mode if it is less than `below`; `begun` is its start.
+        """Return the least cost of the runs in a mode if it is less than `below`; `begun` is its start.
 
         Looked at is where cost or permission change: a run begins or ends at the edge of a slot, begins at the
         submission, or when a server that wakes in the step is awake. Between these times the cost is linear, and where
@@ -204,7 +204,7 @@ class Relaxed:
         return best
 
     def _hold(self, row: i64, start: i64) -> None:
-        """Add what a run takes of each slot to `balance`."""
+        """Add the use of each slot by a run to `balance`."""
         end, slots = start + self.ticks[row], self.priced * self.parts
         slot = self._slot_of(start, self._step_of(start) * self.parts)
         while slot < slots and self.edges[slot] < end:
@@ -219,7 +219,7 @@ class Relaxed:
             slot += 1
 
     def _earned(self, k: i64) -> float:
-        """The most that a server of a kind earns over all steps, at any sequence of its states.
+        """Return the most that a server of a kind earns over all steps, at any sequence of its states.
 
         Its states are taken out of `balance` and their power is added to `watts`, for all servers of the kind. A
         transition ends with the step in which it begins, which allows more than the model where it takes longer.
@@ -298,5 +298,5 @@ class Relaxed:
 
 
 def _above_w(problem: Problem, mode: ServerMode) -> float:
-    """Power in W of a run in a mode above that of its servers at rest."""
+    """Return the power in W of a run in a mode above that of its servers at rest."""
     return sum(n * (problem.kinds[k].powers_w[d] - problem.kinds[k].rest_w) for k, d, n in mode.parts)

@@ -37,7 +37,7 @@ class BrokenScheduleError(BatwattError):
 
 
 def of_timeline(timeline: PowerTimeline) -> Schedule:
-    """The schedule that a timeline holds, until its last job ends."""
+    """Return the schedule that a timeline holds, until its last job ends."""
     problem, runs = timeline.problem, timeline.runs
     steps = 1 + max(problem.step_of(end - 1) for _, end, _ in runs.values())
     kinds = []
@@ -48,7 +48,7 @@ def of_timeline(timeline: PowerTimeline) -> Schedule:
 
 
 def check(problem: Problem, schedule: Schedule) -> None:
-    """Every rule of the model, from the starts, modes and counts alone; BrokenScheduleError says which is broken."""
+    """Check every rule of the model, from starts, modes and counts alone; BrokenScheduleError names a broken one."""
     if sorted(schedule.starts) != list(range(len(problem.tasks))):
         raise BrokenScheduleError("not every job starts once")
     steps = len(schedule.kinds[0].inside)
@@ -74,7 +74,7 @@ def check(problem: Problem, schedule: Schedule) -> None:
 
 
 def _kind_powers(problem: Problem, kind: Kind, counts: KindCounts) -> list[float]:
-    """Eq. 2 per step, summed over the servers of a kind."""
+    """Return Eq. 2 per step, summed over the servers of a kind."""
     begins = problem.begins
     powers = []
     on_before = kind.count
@@ -110,7 +110,7 @@ def _kind_powers(problem: Problem, kind: Kind, counts: KindCounts) -> list[float
 
 
 def _check_room(problem: Problem, kind: Kind, counts: KindCounts, state: int, runs: list[tuple[int, int, int]]) -> None:
-    """At any time the running jobs in a state need at most the servers in it that are awake."""
+    """Check that at any time the running jobs in a state need at most the servers in it that are awake."""
     begins = problem.begins
     times = {start for start, _, _ in runs}
     for step in range(len(counts.inside)):
@@ -127,7 +127,7 @@ def _check_room(problem: Problem, kind: Kind, counts: KindCounts, state: int, ru
 
 
 def name_servers(problem: Problem, schedule: Schedule) -> SchedulePlan:
-    """Which server does what: the construction of docs/explanation/optimum.md, "Identical servers"."""
+    """Assign servers to runs and states: the construction of docs/explanation/optimum.md, "Identical servers"."""
     used: dict[int, list[tuple[str, int]]] = {job: [] for job in schedule.starts}
     states: list[PlannedState] = []
     for k in range(len(problem.kinds)):
@@ -149,7 +149,7 @@ def name_servers(problem: Problem, schedule: Schedule) -> SchedulePlan:
 
 
 def _name_kind(problem: Problem, schedule: Schedule, k: int) -> tuple[dict[int, int], list[PlannedState]]:
-    """Job -> mask of its servers of kind k, and the changes of those servers' states."""
+    """Return job -> mask of its servers of kind k, and the changes of those servers' states."""
     kind, counts = problem.kinds[k], schedule.kinds[k]
     modes = {job: problem.tasks[job].modes[mode] for job, (_, mode) in schedule.starts.items()}
     runs = sorted((start, job) for job, (start, _) in schedule.starts.items() if modes[job].counts[k])
@@ -173,14 +173,14 @@ def _name_kind(problem: Problem, schedule: Schedule, k: int) -> tuple[dict[int, 
         ]
         while row < len(runs) and runs[row][0] < problem.begins[step + 1]:
             start, job = runs[row]
-            chosen = modes[job]
-            named[job] = fleet.start(start, start + chosen.ticks, chosen.states[k], chosen.counts[k])
+            server_mode = modes[job]
+            named[job] = fleet.start(start, start + server_mode.ticks, server_mode.states[k], server_mode.counts[k])
             row += 1
     return named, changes
 
 
 class _Fleet:
-    """Servers of one kind by name. `state` is None asleep; `free_at` is when a run or a transition ends (ticks)."""
+    """Servers of one kind by name. `state` is None asleep; `free_at` is the end of a run or a transition (ticks)."""
 
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
@@ -223,7 +223,7 @@ class _Fleet:
             asleep = asleep[n:]
 
     def start(self, start: int, end: int, state: int, count: int) -> int:
-        """The servers, as a mask, that a job gets."""
+        """Return the servers, as a mask, that a job gets."""
         free = [host for host, d in self.state.items() if d == state and self.free_at[host] <= start][:count]
         if len(free) < count:
             raise BrokenScheduleError(f"at tick {start}: {len(free)} of {count} servers are free")

@@ -1,4 +1,4 @@
-"""Large neighbourhood search: take some jobs out, put them back otherwise, keep what is better.
+"""Large neighbourhood search: take some jobs out, put them back otherwise, keep better schedules.
 
 A job is put in at the start and in the mode of least wait_j / Et_j + price, among those that servers and caps allow.
 Starts that are tried: the submission, steps' beginnings, when woken servers are awake, when other jobs end.
@@ -21,23 +21,23 @@ from batwatt.systems.powercap.optimum.timeline import PowerTimeline
 INFINITY: Final = math.inf
 TICKS_PER_S: Final = 1000.0
 MOST: Final = 9
-"""How many jobs are taken out at most besides the one that waits."""
+"""Most jobs that are taken out besides the one that waits."""
 CLOSE: Final = 0.8
-"""How often these are the nearest in time, else any that run near."""
+"""Share of rounds in which these are the nearest in time, else any that run near."""
 FIRST: Final = 0.75
-"""How often the one that waits is put back first, else the order is one of four others."""
+"""Share of rounds in which the one that waits is put back first, else the order is one of four others."""
 ORDERS: Final = 4
 SKIPPING: Final = 0.5
-"""In how many rounds modes are passed over."""
+"""Share of rounds in which modes are passed over."""
 MODULUS: Final = 2147483647
 FACTOR: Final = 48271
 """Of the random numbers (Park and Miller): small enough for whole numbers of 64 bits."""
 FACTORS = (0.02, 1.0, 4.0, 10.0)
-"""The prices are multiplied by one of these, drawn anew each time: real ones count joules, a run holds whole steps."""
+"""Factors of the prices, one drawn for each round: real prices count joules, a run holds whole steps."""
 HEAT: Final = 0.02
-"""By what share a schedule may be worse than the best one at first and still be gone on from."""
+"""Share by which a schedule may be worse than the best one at first and still be gone on from."""
 SKIPPED: Final = 0.6
-"""The share of modes that a repair passes over where all are tried: else whoever need not wait runs at its fastest."""
+"""Share of modes that a repair passes over where all are tried: else jobs that need not wait run at their fastest."""
 CHUNK: Final = 500
 """Rounds between two looks at the clock."""
 
@@ -45,8 +45,8 @@ CHUNK: Final = 500
 class Search:
     """A complete schedule that gets better, within a timeline.
 
-    `total` is the sum of wait / Et of the jobs in place, `least` that of the best schedule; `heat` by what share one
-    may be worse, `skip` what share of modes is passed over. `random` is the state of the random numbers; `low` and
+    `total` is the sum of wait / Et of the jobs in place, `least` that of the best schedule; `heat` the share by which
+    one may be worse, `skip` the share of modes passed over. `random` is the state of the random numbers; `low` and
     `high` are the steps that a round has changed; a mode is looked at again at the tick `again`. `price` is per tick of
     one server in each state of each kind (a column), `paid` its integral from 0 to a step.
     """
@@ -87,7 +87,7 @@ class Search:
         }
 
     def set_prices(self, rates: npt.NDArray[np.float64]) -> None:
-        """The prices from now on, by step: of a server for a tick in state d of kind k, in column k * S + d."""
+        """Set the prices, by step: of a server for a tick in state d of kind k, in column k * S + d."""
         lengths = np.diff(self.problem.begins).astype(np.float64)
         paid = np.cumsum(rates * lengths[:, None], axis=0)
         none = [0.0] * int(self.timeline.columns)
@@ -95,7 +95,7 @@ class Search:
         self.paid = reals([*none, *paid.ravel().tolist()])
 
     def construct(self, order: Iterable[int]) -> bool:
-        """Put all jobs in anew in an order; False if one fits nowhere."""
+        """Put all jobs in again in an order; return False if one fits nowhere."""
         self._clear()
         return all(self.insert(job) for job in order) and self.note()
 
@@ -114,40 +114,40 @@ class Search:
         self,
         rounds: int,
         go_on: Callable[[], bool] = lambda: True,
-        done: Callable[[], float] | None = None,
+        progress: Callable[[], float] | None = None,
     ) -> None:
         """Destroy and repair up to `rounds` times.
 
         Also taken is a schedule that is worse than the best by a share `HEAT`, which falls to 0 with the share of the
-        rounds, or of whatever `done` tells, that is over.
+        rounds that is over, or with `progress`, another share that is over.
         """
         for turn in range(0, rounds, CHUNK):
             if not go_on():
                 return
-            over = done() if done is not None else turn / rounds
+            over = progress() if progress is not None else turn / rounds
             self.heat = HEAT * max(0.0, 1.0 - over)
             self._rounds(min(CHUNK, rounds - turn))
 
     def _draw(self) -> float:
-        """A random number in [0, 1[."""
+        """Return a random number in [0, 1[."""
         self.random = self.random * FACTOR % MODULUS
         return float(self.random - 1) / float(MODULUS - 1)
 
     def _cost(self, job: i64) -> float:
-        """wait_j / Et_j of a job in place."""
+        """Return wait_j / Et_j of a job in place."""
         timeline = self.timeline
         wait_s = max(0.0, float(timeline.start[job]) / TICKS_PER_S - timeline.submit_s[job])
         return wait_s / timeline.run_s[timeline.row[job]]
 
     def _until(self, column: i64, tick: i64) -> float:
-        """The integral of a price from 0 to a time."""
+        """Return the integral of a price from 0 to a time."""
         timeline = self.timeline
         step = timeline.step_of(tick)
         at = step * timeline.columns + column
         return self.paid[at] + self.price[at] * float(tick - timeline.begins[step])
 
     def _blocked(self, row: i64, start: i64, step: i64) -> i64:
-        """When a run may start at the earliest, as it would run through a step without room; `start` if it may then."""
+        """Return the earliest start of a run that would run through a step without room; `start` if it may then."""
         timeline = self.timeline
         end = start + timeline.ticks[row]
         at = step if start <= timeline.begins[step] else step + 1
@@ -162,7 +162,7 @@ class Search:
         return start
 
     def _try(self, job: i64, row: i64, start: i64, step: i64, factor: float, below: float) -> float:
-        """The cost of a run if it is allowed and costs less than `below`, else inf."""
+        """Return the cost of a run if it is allowed and costs less than `below`, else inf."""
         timeline = self.timeline
         end = start + timeline.ticks[row]
         if end > timeline.begins[timeline.steps]:
@@ -183,7 +183,7 @@ class Search:
         return cost
 
     def insert(self, job: i64, factor: float = FACTORS[-1], skip: float = 0.0) -> bool:
-        """Put a job in where it is cheapest at prices times a factor; False if it fits nowhere.
+        """Put a job in where it is cheapest at prices times a factor; return False if it fits nowhere.
 
         Each mode is passed over with the probability `skip`, but one.
         """
@@ -226,7 +226,7 @@ class Search:
         return best_row >= 0 and timeline.put(job, best_start, best_row - timeline.first[job])
 
     def _choose(self) -> i64:
-        """A job that waits (the more the likelier) and some that run when it could, into `picked`; how many in all."""
+        """Pick a job that waits (the more the likelier) and some that run when it could; return their number."""
         timeline = self.timeline
         jobs = len(timeline.submit)
         left = self._draw() * self.total
@@ -252,21 +252,21 @@ class Search:
         close = self._draw() < CLOSE
         self.picked[0] = target
         for place in range(size):
-            chosen = place
+            index = place
             if close:
                 for other in range(place + 1, count):
-                    if self.key[other] < self.key[chosen]:
-                        chosen = other
+                    if self.key[other] < self.key[index]:
+                        index = other
             else:
-                chosen = place + int(self._draw() * float(count - place))
-            job, key = self.near[chosen], self.key[chosen]
-            self.near[chosen], self.key[chosen] = self.near[place], self.key[place]
+                index = place + int(self._draw() * float(count - place))
+            job, key = self.near[index], self.key[index]
+            self.near[index], self.key[index] = self.near[place], self.key[place]
             self.near[place], self.key[place] = job, key
             self.picked[place + 1] = job
         return size + 1
 
     def _arrange(self, size: i64) -> None:
-        """The order in which the jobs of `picked` are put back; the first of them is the one that waits."""
+        """Sort the jobs of `picked` for putting back; at first the first of them is the one that waits."""
         timeline = self.timeline
         first = self._draw() < FIRST
         rule = int(self._draw() * ORDERS)
@@ -300,7 +300,7 @@ class Search:
         self.high = max(self.high, min(timeline.steps - 1, timeline.step_of(timeline.end[job] - 1) + 1))
 
     def _sound(self, low: i64, high: i64) -> bool:
-        """Whether Eq. 1 holds in these steps: without a job others may have to wake servers that it kept awake."""
+        """Return whether Eq. 1 holds in these steps: without a job others may have to wake servers it kept awake."""
         timeline = self.timeline
         while low <= high and timeline.total_w[low] <= timeline.caps_w[low]:
             low += 1
@@ -315,7 +315,7 @@ class Search:
                 self.best_row[job], self.best_start[job] = timeline.row[job], timeline.start[job]
 
     def note(self) -> bool:
-        """Take a complete schedule as it is: False if it does not keep the caps."""
+        """Take a complete schedule as it is; return False if it does not keep the caps."""
         timeline = self.timeline
         total = 0.0
         for job in range(len(timeline.submit)):
@@ -328,7 +328,7 @@ class Search:
         return sound
 
     def _rounds(self, rounds: i64) -> None:
-        """Destroy and repair so many times; also taken is a schedule that is worse than the best by a share `heat`."""
+        """Destroy and repair `rounds` times; also take a schedule that is worse than the best by a share `heat`."""
         timeline = self.timeline
         for _ in range(rounds):
             if self.least <= 1e-12:
@@ -348,16 +348,16 @@ class Search:
                 self.old_row[place], self.old_start[place] = timeline.row[job], timeline.start[job]
                 self._touched(job)
                 timeline.take(job)
-            done = 0
+            placed = 0
             for place in range(size):
                 if not self.insert(self.picked[place], factor, skip):
                     break
-                done += 1
+                placed += 1
                 self._touched(self.picked[place])
                 total += self._cost(self.picked[place])
                 if total > limit:
                     break
-            if done == size and total <= limit and self._sound(self.low, self.high):
+            if placed == size and total <= limit and self._sound(self.low, self.high):
                 total = 0.0
                 for place in range(size):
                     self.cost[self.picked[place]] = self._cost(self.picked[place])
@@ -366,7 +366,7 @@ class Search:
                 self.total = total
                 self._keep()
                 continue
-            for place in range(done):
+            for place in range(placed):
                 timeline.take(self.picked[place])
             for place in range(size):
                 job = self.picked[place]
@@ -374,9 +374,9 @@ class Search:
 
 
 def tried(problem: Problem) -> list[bool]:
-    """Which modes are tried where there are many: those of one kind of servers, all where no kind is large enough."""
-    found = []
+    """Return flags of the modes to try of many: those of one kind of servers, all where no kind is large enough."""
+    flags = []
     for task in problem.tasks:
         alone = [len(mode.parts) == 1 for mode in task.modes]
-        found += alone if any(alone) else [True] * len(alone)
-    return found
+        flags += alone if any(alone) else [True] * len(alone)
+    return flags

@@ -2,7 +2,7 @@
 
 Per step and kind: `peaks`, the servers needed in each state (the most that run at once in it); `early`, the same until
 a server that wakes in this step is awake; `awake`, the servers that are on, which is the most needed in this step or
-early in the next. Whoever is on but not needed idles, whoever is not falls asleep. A kind that cannot sleep, or whose
+early in the next. Servers that are on but not needed idle, others fall asleep. A kind that cannot sleep, or whose
 transitions do not end within a step, stays on. Column k * S + d of a table by step is state d of kind k.
 """
 
@@ -21,13 +21,13 @@ Run = tuple[int, int, int]
 
 
 class PowerTimeline:
-    """Jobs in place, and what the machine draws for them.
+    """Jobs in place, and the power that the machine draws for them.
 
     The modes of job j are rows `first[j]` to `first[j + 1]`. `extra_w` is by how much a server that wakes to a state
     exceeds its power; `waking` has the states in its order. `row` is -1 for a job that is not in place. The jobs that
     begin or end in a step, but do not run through it, are linked from `head`: node 2 j in the step in which job j
     starts, 2 j + 1 in that in which it ends. `needed` and `sooner` are sums of `peaks` and `early` over states.
-    `least_w` is a step's power if nobody idles or changes. `uniform` is the length of the steps in ticks if all have
+    `least_w` is a step's power if no server idles or changes. `uniform` is the length of the steps in ticks if all have
     the same, else 0. Tables by step and kind, row and kind, or kind and state lie row by row.
     """
 
@@ -91,7 +91,7 @@ class PowerTimeline:
         }
 
     def wakers(self, step: int, k: int) -> tuple[list[int], list[int]]:
-        """Servers of a kind in each state in a step, and how many of them wake in it: the cheapest choice."""
+        """Return the servers of a kind by state in a step, and how many of them wake in it: the cheapest choice."""
         kind = self.problem.kinds[k]
         first = step * self.columns + k * self.states
         peaks = [int(self.peaks[first + d]) for d in range(len(kind.powers_w))]
@@ -108,7 +108,7 @@ class PowerTimeline:
         return inside, waking
 
     def step_of(self, tick: i64) -> i64:
-        """The step that a time lies in."""
+        """Return the step that a time lies in."""
         if self.uniform > 0:
             return tick // self.uniform
         low, high = 0, self.steps
@@ -121,7 +121,7 @@ class PowerTimeline:
         return low
 
     def _on(self, step: i64, k: i64) -> i64:
-        """Servers of a kind that are on in a step; in the one before the first all are."""
+        """Return the servers of a kind that are on in a step; in the one before the first all are."""
         if step < 0 or self.sleeps[k] == 0:
             return self.servers_of[k]
         if step + 1 < self.steps:
@@ -151,7 +151,7 @@ class PowerTimeline:
         return power_w + float(falling) * self.off_w[k] + float(asleep) * self.sleep_w[k]
 
     def _sweep(self, step: i64, k: i64, d: i64) -> None:
-        """The most servers in a state at once in a step: jobs that run through, and those that begin or end in it."""
+        """Update the most servers in a state at once in a step: jobs that run through, that begin or that end in it."""
         column = k * self.states + d
         begin = self.begins[step]
         awake_from = begin + self.on_ticks[k]
@@ -216,7 +216,7 @@ class PowerTimeline:
                     self._sweep(step, k, d)
 
     def _allowed(self, job: i64) -> bool:
-        """Whether caps and numbers of servers are kept in all steps that a job, just counted in, has changed."""
+        """Return whether caps and numbers of servers are kept in all steps that a job, just counted in, has changed."""
         row = self.row[job]
         low = max(0, self.step_of(self.start[job]) - 1)
         high = self.step_of(self.end[job] - 1)
@@ -235,7 +235,7 @@ class PowerTimeline:
         return True
 
     def _refresh(self, low: i64, high: i64) -> None:
-        """Work out who is awake in the steps [low, high], and the powers from `low` to the step after."""
+        """Update the servers awake in the steps [low, high], and the powers from `low` to the step after."""
         kinds, states = self.kinds, self.states
         for step in range(low, min(high + 1, self.steps - 1) + 1):
             total_w, least_w = 0.0, 0.0
@@ -252,7 +252,7 @@ class PowerTimeline:
             self.least_w[step] = least_w
 
     def put(self, job: i64, start: i64, mode: i64) -> bool:
-        """Put a job in; False, and nothing is changed, if the rules of the model do not allow it."""
+        """Put a job in; return False, and change nothing, if the rules of the model do not allow it."""
         row = self.first[job] + mode
         end = start + self.ticks[row]
         if end > self.begins[self.steps]:
@@ -267,7 +267,7 @@ class PowerTimeline:
         return False
 
     def restore(self, job: i64, start: i64, mode: i64) -> None:
-        """Put a job back where it was, unasked: some of the jobs that made that possible may not be back yet."""
+        """Put a job back where it was, unchecked: some of the jobs that made that possible may not be back yet."""
         row = self.first[job] + mode
         self.start[job], self.end[job], self.row[job] = start, start + self.ticks[row], row
         self._change(job, 1)
@@ -281,10 +281,10 @@ class PowerTimeline:
 
 
 def waking_order(kind: Kind) -> list[int]:
-    """The states, those first to which a server wakes at the least additional power."""
+    """Return the states, those first to which a server wakes at the least additional power."""
     return sorted(range(len(kind.powers_w)), key=lambda d: (kind.wake_w(d) - kind.powers_w[d], d))
 
 
 def _wide(row: list[float], states: int) -> list[float]:
-    """A row with zeros for the states that a kind does not have."""
+    """Return a row with zeros for the states that a kind does not have."""
     return [*row, *[0.0] * (states - len(row))]
