@@ -1,6 +1,6 @@
-"""What an agent can see, and what it can be rewarded for: each column is declared once, here.
+"""Columns of the observations and of the rewards of an agent, each declared once, here.
 
-`OBSERVATIONS` say how a value is scaled to [0, 1], by a number or by what the environment has: `hosts` of the platform,
+`OBSERVATIONS` say how a value is scaled to [0, 1], by a number or a size of the environment: `hosts` of the platform,
 `places` for visible jobs, `watts` of all hosts at full power. `REWARDS` name the figure that they add up to.
 """
 
@@ -75,7 +75,7 @@ class Reward:
         return f"{'minus the ' if self.sign < 0.0 else ''}{self.figure.meaning}, {self.change}"
 
     def potential(self, simulation: Simulation) -> float:
-        """The potential now."""
+        """Return the potential now."""
         return self.sign * self.value(simulation)
 
 

@@ -59,7 +59,7 @@ Info = dict[str, Any]
 MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
 SCHEDULER = "batwatt.gym"
-"""What the metadata of a run name as its scheduler."""
+"""Name of the scheduler in the metadata of a run."""
 
 
 def _named(table: Mapping[str, Any], kind: str, name: object) -> str:
@@ -70,7 +70,7 @@ def _named(table: Mapping[str, Any], kind: str, name: object) -> str:
 
 
 def _columns_of(name: str, value: Any) -> list[str]:
-    """Names of OBSERVATIONS, each once."""
+    """Return names of OBSERVATIONS, each once."""
     names = [value] if isinstance(value, str) else list(value) if isinstance(value, Mapping) else value
     columns = several(name, names, lambda _, one: _named(OBSERVATIONS, "observation", one), "names of columns")
     if not columns:
@@ -81,7 +81,7 @@ def _columns_of(name: str, value: Any) -> list[str]:
 
 
 def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
-    """A name of REWARDS, or a weight for each of several."""
+    """Return a name of REWARDS, or a weight for each of several."""
     if isinstance(value, str):
         return _named(REWARDS, "reward", value)
     if not isinstance(value, Mapping):
@@ -98,7 +98,7 @@ def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
 
 
 def _part(name: str, value: Any) -> str | dict[str, Any]:
-    """A name of a part of the kind `name`, or a dict of its name and parameters."""
+    """Return a name of a part of the kind `name`, or a dict of its name and parameters."""
     choice = options_of(name, value) if isinstance(value, Mapping) else text(name, value)
     make(name, choice)
     return choice
@@ -110,14 +110,14 @@ def _no_render_mode(name: str, value: Any) -> None:
 
 
 def _check_watts(platform: Platform, what: str) -> None:
-    """Raise InputError unless all hosts say what they draw."""
+    """Raise InputError unless the watts of all hosts are known."""
     if not platform.has_power:
         problem = f"{what} needs the watts of every host; {platform.power_problem}"
         raise InputError(platform.source, problem, "correct it")
 
 
 class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """Schedule the jobs of a workload on a platform; the rules are those of `batwatt.gym`.
+    """An environment that schedules the jobs of a workload on a platform; the rules are those of `batwatt.gym`.
 
     `observation` names columns of `OBSERVATIONS`, `reward` one of `REWARDS` (or a weight for each of several); `queue`
     is the number of visible jobs. `envelope` (W over time) and `capacity` (hosts over time) are files or series, the
@@ -200,7 +200,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._known: dict[int, Episode] = {}
         self._settings = {
             "observation": [column.name for column in self._columns],
-            "reward": {chosen.name: weight for chosen, weight in self._rewards},
+            "reward": {each.name: weight for each, weight in self._rewards},
             "queue": queue,
             "victim": victim,
             "every_event": every_event,
@@ -226,7 +226,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             raise InputError("simulation", "no episode has begun", "call reset first")
         return self._simulation
 
-    # what is chosen -------------------------------------------------------------------------------------------------
+    # choices --------------------------------------------------------------------------------------------------------
 
     def _observations(self, names: Iterable[str], flags: Mapping[str, bool]) -> list[Observation]:
         columns = [OBSERVATIONS[name] for name in names]
@@ -237,8 +237,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
                 _check_watts(self.platform, f"observation {column.name!r}")
         return columns
 
-    def _chosen_rewards(self, given: str | Mapping[str, float]) -> list[tuple[Reward, float]]:
-        weights = {given: 1.0} if isinstance(given, str) else given
+    def _chosen_rewards(self, reward: str | Mapping[str, float]) -> list[tuple[Reward, float]]:
+        weights = {reward: 1.0} if isinstance(reward, str) else reward
         for name in weights:
             if REWARDS[name].watts:
                 _check_watts(self.platform, f"reward {name!r}")
@@ -249,7 +249,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return [(REWARDS[name], weight) for name, weight in weights.items()]
 
     def _lay_out(self) -> None:
-        """Where the entries of each column are, and their scales."""
+        """Set the places of the entries of each column, and their scales."""
         limits = Limits(self.platform, None, None)
         scales = {"hosts": float(len(self.platform)), "places": float(self._places), "watts": limits.most_w}
         self.layout: dict[str, slice] = {}
@@ -298,20 +298,20 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             choice = index(action)
         except TypeError:
             raise wrong("action", f"a whole number from 0 to {self._places + len(self.host_actions)}", action) from None
-        done = simulation.act(choice)
+        effect = simulation.act(choice)
         potential = 0.0
         for reward, weight in self._rewards:
             potential += weight * reward.potential(simulation)
         gained, self._potential = potential - self._potential, potential
         info = self._info()
-        info["action"] = done
+        info["action"] = effect
         if simulation.over:
             self._reported = True
             info["metrics"] = rounded(self.outcome().figures.metrics)
         return self._observed(), gained, simulation.over, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Which actions are possible, (queue + 1 + actions on hosts,), as sb3-contrib's MaskablePPO asks."""
+        """Return flags of the possible actions, (queue + 1 + actions on hosts,), as sb3-contrib's MaskablePPO asks."""
         return self.simulation.scheduler.mask().astype(np.bool_)
 
     def _info(self) -> Info:
@@ -329,7 +329,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return np.minimum(divisor, 1.0, out=divisor).astype(np.float32)
 
     def values(self) -> dict[str, Any]:
-        """The present observation in the units of its columns, before it is scaled."""
+        """Return the present observation in the units of its columns, before it is scaled."""
         simulation = self.simulation
         values = {column.name: column.value(simulation) for column in self._columns}
         return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
@@ -337,10 +337,10 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     # workloads ------------------------------------------------------------------------------------------------------
 
     def _chosen(self, number: object) -> Episode:
-        given = self._workloads
-        if callable(given):
-            return self._episode_of(given(self.np_random))
-        several = [given] if not isinstance(given, Sequence) or isinstance(given, str) else given
+        workloads = self._workloads
+        if callable(workloads):
+            return self._episode_of(workloads(self.np_random))
+        several = [workloads] if not isinstance(workloads, Sequence) or isinstance(workloads, str) else workloads
         if not several:
             raise InputError("workload", "is an empty list", "give one or more")
         if number is None:
@@ -348,10 +348,10 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         if not isinstance(number, int | np.integer) or not 0 <= number < len(several):
             bound = f"must be from 0 to {len(several) - 1}, got {shown(number)}"
             raise InputError("options['workload']", bound, "name one of the workloads")
-        chosen = int(number)
-        if chosen not in self._known:
-            self._known[chosen] = self._episode_of(several[chosen])
-        return self._known[chosen]
+        position = int(number)
+        if position not in self._known:
+            self._known[position] = self._episode_of(several[position])
+        return self._known[position]
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
         inputs = replace(self._inputs, workloads=(workload_given(workload),))
@@ -361,11 +361,11 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     @property
     def record(self) -> Record:
-        """What the episode wrote down. Raises InputError if it is not over."""
+        """Record of the episode. Raises InputError if it is not over."""
         return self.outcome().record
 
     def outcome(self) -> Outcome:
-        """The episode as a run that was carried out. Raises InputError if it is not over."""
+        """Return the episode as a run that was carried out. Raises InputError if it is not over."""
         simulation = self._simulation
         if simulation is None or not simulation.over:
             raise InputError("episode", "is not over: a run has figures and files when its jobs are done", "go on")
@@ -376,9 +376,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._outcome
 
     def result(self) -> Result:
-        """The metrics, tables and figures of the episode. Raises InputError if it is not over."""
+        """Return the metrics, tables and figures of the episode. Raises InputError if it is not over."""
         return Result(self.outcome())
 
     def save(self, prefix: str | Path) -> Path:
-        """Write the files of `batwatt run` under a prefix, all or none; returns it. Raises InputError."""
+        """Write the files of `batwatt run` under a prefix, all or none; return it. Raises InputError."""
         return self.result().save(prefix)

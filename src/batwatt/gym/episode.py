@@ -1,4 +1,4 @@
-"""What an episode is made of, read from names of files or taken from objects of `batwatt.model`."""
+"""The inputs of an episode, read from names of files or taken from objects of `batwatt.model`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from batwatt.systems.carbon.forecast import SignalForecast
 
 @dataclass(frozen=True)
 class Episode:
-    """What determines an episode but for the actions: a run without a scheduler, and what is worked out of it once."""
+    """The determinants of an episode but for the actions: a run without a scheduler, and facts computed of it once."""
 
     spec: RunSpec
     inputs: RunInputs

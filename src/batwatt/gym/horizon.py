@@ -1,4 +1,4 @@
-"""The horizon of an episode, until which jobs that were never served count as waiting, and what that costs."""
+"""The horizon of an episode, until which jobs that were never served count as waiting, and its costs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from batwatt.scheduling.victims import VictimRule
 
 
 class JobTimes(NamedTuple):
-    """Of a job in s: its release, its run time at full speed, and the shorter of that and its walltime."""
+    """Times of a job in s: its release, its run time at full speed, and the shorter of that and its walltime."""
 
     release_s: float
     full_s: float
     shortest_s: float
 
     def bounded_slowdown(self, end_s: float) -> float:
-        """The bounded slowdown of the job if it ends at `end_s`."""
+        """Return the bounded slowdown of the job if it ends at `end_s`."""
         return max(1.0, (end_s - self.release_s) / max(BOUND_S, self.full_s))
 
 
@@ -48,7 +48,7 @@ class Horizon:
 
     @classmethod
     def of(cls, inputs: RunInputs, limits: Limits, last_event_s: float, options: Mapping[str, Any]) -> Horizon:
-        """The horizon of an episode with these inputs, its last external event, and the options of its run."""
+        """Return the horizon of an episode with these inputs, its last external event, and the options of its run."""
         platform, load, run = inputs.platform, inputs.measured, merged(inputs.run)
         slowest = min(
             host.pstates[host.compute[-1] if "dvfs" in options else host.initial_pstate].speed_flops

@@ -54,7 +54,7 @@ def _on_w(host: Host, state: int) -> tuple[float, float]:
 
 
 class HostControl:
-    """Switch hosts and change their p-states; sets of hosts are masks, vectors have an entry for each kind (K,).
+    """Switching of hosts and changes of p-states; sets of hosts are masks, vectors have an entry for each kind (K,).
 
     `actions` are pairs of a verb and a kind. A kind is as fast as its initial p-state at most, `level` p-states slower
     now. `idle_since_s` says since when each host is on without a job.
@@ -104,7 +104,7 @@ class HostControl:
         )
 
     def _more_w(self, verb: str, kind: int) -> float:
-        """Return how many W more all hosts draw at most once `on` or `faster` is carried out."""
+        """Return the most W by which the power of all hosts rises once `on` or `faster` is carried out."""
         host, levels, level = self._kinds[kind], _levels(self._kinds[kind]), self.level[kind]
         if verb == ON:
             sleep, present = host.sleeps[0], host.pstates[levels[level]]
@@ -116,7 +116,7 @@ class HostControl:
     # actions --------------------------------------------------------------------------------------------------------
 
     def possible(self, free: int, slack_w: float, to_come: bool, must_act: bool) -> list[bool]:
-        """Return which actions are possible.
+        """Return a flag for each action, True if it is possible.
 
         `free` hosts are on without a job, `slack_w` is what the envelope leaves in W. Without anything `to_come` no
         host is switched off or slowed down; where the agent `must_act` the envelope does not count.
@@ -171,14 +171,14 @@ class HostControl:
         """Note that hosts are on without a job from now."""
         self.idle_since_s[hostset.ids(mask)] = self._bs.time()
 
-    # what an agent sees ---------------------------------------------------------------------------------------------
+    # observations of an agent ---------------------------------------------------------------------------------------
 
     def counts(self, mask: int) -> NDArray[np.float64]:
         """Count the hosts of a mask by kind, (K,)."""
         return np.array([float((mask & members).bit_count()) for members in self.members])
 
     def longest_idle_s(self, free: int) -> NDArray[np.float64]:
-        """Return how long the host of each kind that is idle longest has been so, in s; 0 without one; (K,)."""
+        """Return the s for which the host of each kind that is idle longest has been so; 0 without one; (K,)."""
         now_s = self._bs.time()
         idle = [self.idle_since_s[hostset.ids(free & members)] for members in self.members]
         return np.array([now_s - float(since.min()) if len(since) else 0.0 for since in idle])

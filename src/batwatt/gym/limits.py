@@ -1,4 +1,4 @@
-"""What may run at a time: an envelope in W, a capacity in hosts, both or none."""
+"""Limits of a run by time: an envelope in W, a capacity in hosts, both or none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Limits:
         self.begin()
 
     def _mosts_on(self, hosts: int) -> list[int]:
-        """From each change on, how many of the hosts of a mask can have jobs at a time."""
+        """Return, from each change on, the number of hosts of a mask that can have jobs at a time."""
         extra_w = self._extra_w[hostset.ids(hosts)]
         slack_w = np.array(self._caps_w) - self.idle_w + NOISE_W
         alone = np.minimum(np.searchsorted(np.cumsum(extra_w), slack_w, side="right"), self._capacities)
@@ -72,17 +72,17 @@ class Limits:
         self._take(self._index + 1)
 
     def power_w(self, busy: int) -> float:
-        """Power in W with jobs on the hosts of a mask, as the envelope bounds it."""
+        """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
         if self._alike is not None:
             return self.idle_w + busy.bit_count() * self._alike
         return self.idle_w + sum(watts * (hosts & busy).bit_count() for watts, hosts in self._groups)
 
     def exceeded(self, busy: int) -> bool:
-        """Whether jobs on the hosts of a mask are more than what may run now."""
+        """Return whether jobs on the hosts of a mask exceed the present limits."""
         return busy.bit_count() > self.capacity or self.power_w(busy) > self.cap_w + NOISE_W
 
     def room(self, free: int, busy: int) -> int:
-        """How many of the free hosts can be given to jobs now, the lowest ids first."""
+        """Return the number of free hosts that can be given to jobs now, the lowest ids first."""
         room = min(free.bit_count(), self.capacity - busy.bit_count())
         if self.cap_w < math.inf and room > 0:
             slack_w = self.cap_w - self.power_w(busy) + NOISE_W

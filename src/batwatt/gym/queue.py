@@ -11,7 +11,7 @@ from batwatt.results.slowdowns import BOUND_S
 from batwatt.scheduling.jobs import ManagedJob
 
 NEVER_S: Final = 1e15
-"""Stands for an infinite time in observations."""
+"""Time in s in place of an infinite one in observations."""
 _NO_JOB: Final = np.array((math.inf, 0.0, 0.0, 1.0, 0.0, 0.0))
 """The figures of a place without a job."""
 
@@ -52,9 +52,9 @@ class Visible:
         """Take out all jobs of more than `most` hosts."""
         wider = [job for job in self.rows if job.hosts > most]
         if wider:
-            shown = min(len(self.rows), self.places)
+            visible = min(len(self.rows), self.places)
             self.rows = [job for job in self.rows if job.hosts <= most]
-            for place in range(shown):
+            for place in range(visible):
                 self._show(place)
         return wider
 

@@ -1,4 +1,4 @@
-"""The scheduler that an agent is: it starts the jobs that the agent chooses, and obeys the limits by itself."""
+"""The scheduler of an agent: it starts the jobs that the agent chooses, and obeys the limits by itself."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 
 
 class AgentOptions(SchedulerOptions):
-    """Options of the scheduler that an agent is."""
+    """Options of the scheduler of an agent."""
 
     victim: PartChoice = Field("resubmit", description=VICTIM)
     node_selection: PartChoice = Field("first", description=NODES)
 
 
 class AgentScheduler(Scheduler[AgentOptions]):
-    """Schedules as an agent decides, under limits.
+    """A scheduler by the decisions of an agent, under limits.
 
     The agent decides between a message and its answer if `undecided`, by calls of `start`, `switch` and `wait`. Sets
     of hosts are masks: `busy` hosts have jobs, `free` ones are in service and have none. `room` is how many hosts can
@@ -50,7 +50,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     Options: ClassVar[type[AgentOptions]] = AgentOptions
     tally: Tally
-    """Set before the simulation begins."""
+    """Sums for rewards; set before the simulation begins."""
 
     control: HostControl | None = None
 
@@ -77,10 +77,10 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     @property
     def needs_dynamic_jobs(self) -> bool:
-        """Whether killed jobs are submitted again."""
+        """True if killed jobs are submitted again."""
         return self.limits.active and not isinstance(self.rule, Lose)
 
-    # what an agent sees and does ------------------------------------------------------------------------------------
+    # observations and actions ---------------------------------------------------------------------------------------
 
     @property
     def running(self) -> Mapping[str, ManagedJob]:
@@ -89,16 +89,16 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     @property
     def to_come(self) -> bool:
-        """Whether an end or a submission of a job, or a change of the limit is to come."""
+        """True if an end or a submission of a job, or a change of the limit is to come."""
         return bool(self.lifecycle.states) or self._unseen > 0 or self.limits.next_s < math.inf
 
     @property
     def can_wait(self) -> bool:
-        """Whether anything is to come."""
+        """True if anything is to come."""
         return self.to_come or self.hosts_may_return
 
     def mask(self) -> NDArray[np.int8]:
-        """Which actions are possible, 1 or 0, (places + 1 + actions on hosts,)."""
+        """Return flags of the possible actions, 1 or 0, (places + 1 + actions on hosts,)."""
         mask = self._mask.copy()
         mask[self.queue.places] = self.finished or self.can_wait
         return mask
@@ -108,7 +108,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         return self.limits.power_w(busy) if self.control is None else self.control.power_w(busy)
 
     def _exceeded(self, busy: int) -> bool:
-        """Whether jobs on the hosts of a mask are more than what may run now."""
+        """Return whether jobs on the hosts of a mask exceed the present limits."""
         if self.control is None:
             return self.limits.exceeded(busy)
         return busy.bit_count() > self.limits.capacity or self.power_w(busy) > self.limits.cap_w + NOISE_W
@@ -145,19 +145,19 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.undecided = False
 
     def head_shadow_s(self) -> float:
-        """In how many s the first waiting job can start if all that runs lasts as long as its walltime."""
+        """Return the s after which the first waiting job can start if all running jobs last their whole walltimes."""
         rows, free = self.queue.rows, self.free.bit_count()
         if not rows or rows[0].hosts <= free:
             return 0.0
         return max(0.0, min(NEVER_S, self.ends.shadow(rows[0].hosts, free)[0] - self.bs.time()))
 
     def _expect_end(self, job: ManagedJob) -> None:
-        """Note when the hosts in service of a running job become free at the latest."""
+        """Note the latest time at which the hosts in service of a running job become free."""
         hosts = (job.mask & self._in_service).bit_count()
         job.plan = self.ends.add(job.start_s + job.walltime_s, job.number, hosts)
 
     def _look(self) -> None:
-        """Find out which visible jobs can start, and which actions on hosts are possible."""
+        """Update the visible jobs that can start, and the possible actions on hosts."""
         self.room = self._room()
         if self.room and self.queue.rows:
             np.less_equal(self.queue.needs, float(self.room), out=self.fits)
@@ -179,7 +179,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self.undecided = self.undecided or any(flags)
 
     def _room(self) -> int:
-        """Return how many of the free hosts can be given to jobs now; the lowest ids first without a selection."""
+        """Return the number of free hosts that can be given to jobs now; the lowest ids first without a selection."""
         limits, free = self.limits, self.free
         if self._cluster is None:
             return limits.room(free, self.busy) if limits.active else free.bit_count()
@@ -197,7 +197,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
     # what pybatsim calls --------------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
-        """The hosts are known, and the first change of a limit is asked for."""
+        """Set up the hosts, and request a wake-up at the first change of a limit."""
         super().onSimulationBegins()
         platform = self.platform
         assert platform is not None
@@ -219,14 +219,14 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.lifecycle.wake_at(self._next_tick_s, self.bs.time())
 
     def onJobSubmission(self, job: Job) -> None:
-        """A job of the workload waits, unless it can never run."""
+        """Let a job of the workload wait, unless it can never run."""
         if not self.lifecycle.acknowledged(job):
             self._unseen -= 1
             self.lifecycle.live += 1
             self._wait(ManagedJob(self.tally.total - self._unseen, job))
 
     def onJobCompletion(self, job: Job) -> None:
-        """An attempt has ended: the job is over, or waits again."""
+        """End an attempt: the job is over, or waits again."""
         managed, killed = self.lifecycle.ended(job)
         self.busy ^= managed.mask
         self.free |= managed.mask & self._in_service
@@ -252,7 +252,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self._wait(managed)
 
     def onNoMoreExternalEvents(self) -> None:
-        """Hosts that are away stay away: jobs that need them can never run."""
+        """Note that hosts that are away stay away: jobs that need them can never run."""
         super().onNoMoreExternalEvents()
         if self.transitions.away:
             self.limits.serve(self._in_service)
@@ -260,7 +260,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self._changed = True
 
     def onSimulationEnds(self) -> None:
-        """The figures of the episode tell how many jobs were rejected."""
+        """Report nothing: the figures of the episode tell how many jobs were rejected."""
 
     def hosts_changed(self) -> None:
         """Expect ends of jobs to free only the hosts in service."""
@@ -277,7 +277,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self._expect_end(job)
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Hosts arrived in a p-state: those that came on are free."""
+        """Note hosts that arrived in a p-state: those that came on are free."""
         if self.control is None:
             super().onMachinePStateChanged(nodeid, pstate)
             return
@@ -288,7 +288,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.free = self._in_service & ~(self.busy | self.control.off)
 
     def _tick(self, now_s: float) -> bool:
-        """Ask for the next moment of `every_s` while something is to come; returns whether one begins now."""
+        """Request the next moment of `every_s` while something is to come; return whether one begins now."""
         ticked = self._next_tick_s <= now_s + REPORTED_S
         if ticked:
             self._next_tick_s = (math.floor((now_s + REPORTED_S) / self._every_s) + 1) * self._every_s
@@ -297,7 +297,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         return ticked
 
     def onNoMoreEvents(self) -> None:
-        """Obey a new limit, and find out whether there is something to decide."""
+        """Obey a new limit, and determine whether there is something to decide."""
         changed, self._changed, self.undecided = self._changed, False, False
         if self.finished:
             return
@@ -317,7 +317,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
     # jobs that cannot run on ----------------------------------------------------------------------------------------
 
     def _follow(self, now_s: float) -> None:
-        """Obey the new limit: reject what can never run any more, kill what runs above it."""
+        """Obey the new limit: reject jobs that can never run any more, kill jobs that run above it."""
         limits = self.limits
         while limits.next_s <= now_s + REPORTED_S:
             limits.step()

@@ -32,7 +32,7 @@ class Simulation:
     """
 
     record: Record
-    """What the episode wrote down; set when it is `over`."""
+    """The record of the episode; set when it is `over`."""
 
     def __init__(self, episode: Episode, seed: int = 0) -> None:
         self.episode = episode
@@ -59,11 +59,11 @@ class Simulation:
 
     @property
     def room(self) -> int:
-        """How many hosts can be given to jobs now, under the limits."""
+        """Number of hosts that can be given to jobs now, under the limits."""
         return self.scheduler.room
 
     def act(self, action: int) -> int:
-        """Do what an action says, or what an illegal one stands for; returns the action that was done."""
+        """Do what an action says, or what an illegal one stands for; return the action that was done."""
         scheduler = self.scheduler
         places = scheduler.queue.places
         if self.over:
@@ -95,7 +95,7 @@ class Simulation:
         self.now_s = microseconds(float(self.record.schedule["makespan"]))
 
     def energy_j(self) -> float:
-        """Energy in J of all hosts until now; at the end, until the last job has ended."""
+        """Return the energy in J of all hosts until now; at the end, until the last job has ended."""
         if not self.over:
             return self.engine.recorder.energy_at(self.now_s)
         rows = self.record.consumed_energy

@@ -1,4 +1,4 @@
-"""The sums over jobs that rewards are made of, as the figures of the run have them."""
+"""Sums over jobs for rewards, as the figures of the run have them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Tally:
         self.waiting = 0
         """Jobs that wait for their first part."""
         self.waiting_since_s = 0.0
-        """Sum over these of their first submissions."""
+        """Sum of the first submissions in s of the jobs that wait for their first part."""
         self.waited_s = 0.0
         """Sum over the jobs that have started, and those that never will, of their waits."""
         self.unserved = 0
