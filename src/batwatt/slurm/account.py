@@ -1,4 +1,4 @@
-"""What a session measures: energy, energy above the cap, and the starts of jobs, by Slurm and by the scheduler."""
+"""Measures of a session: energy, energy above the cap, and the starts of jobs, by Slurm and by the scheduler."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Account:
     def jobs(
         self, snapshot: Snapshot, ours: Container[str], real: Snapshot | None, time_of: Callable[[float], float]
     ) -> None:
-        """Note what has become of the jobs, `ours` by number; `time_of` turns a date into a time of the session."""
+        """Note starts and ends of the jobs, `ours` by number; `time_of` turns a date into a time of the session."""
         for number, job in snapshot.jobs.items():
             if not job.handed or number in self._over:
                 continue
@@ -172,7 +172,7 @@ class Account:
         self._write("starts", (number, *vars(row).values()))
 
     def totals(self) -> dict[str, Any]:
-        """Return what a session that is resumed goes on with: sums, and the rows of jobs that have begun."""
+        """Return the totals with which a session is resumed: sums, and the rows of jobs that have begun."""
         sums = {name: value for name, value in vars(self.energy).items() if name != "watts"}
         begun = {number: vars(row) for number, row in self._rows.items() if not math.isnan(row.start_s)}
         rows = {

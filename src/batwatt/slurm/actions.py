@@ -25,7 +25,7 @@ AGAIN_S = 10.0
 
 @dataclass(frozen=True)
 class KillRule:
-    """What becomes of a job that the scheduler kills: `requeue` on hold, `cancel`, or a signal and then requeue.
+    """Rule for a job that the scheduler kills: `requeue` on hold, `cancel`, or a signal and then requeue.
 
     A script that leaves with exit code 0 after the signal has finished; with another one, or after `grace_s` real
     seconds, it is put back into the queue, on hold.
@@ -46,7 +46,7 @@ class KillRule:
 
     @property
     def again(self) -> bool:
-        """Whether a killed job is put back into the queue."""
+        """True if a killed job is put back into the queue."""
         return self.what != "cancel"
 
     @property
@@ -56,7 +56,7 @@ class KillRule:
 
 
 class Actions:
-    """Brings jobs and nodes to what the book says."""
+    """Commands that bring jobs and nodes to the state in the book."""
 
     def __init__(
         self, machine: SlurmCommands, book: Book, kill: KillRule, pstate_command: str, note: Callable[..., None]
@@ -69,10 +69,10 @@ class Actions:
         self._next_s: dict[str, float] = {}
         self._pstates: dict[int, int] = {}
         self.purpose = ""
-        """What the present command is for."""
+        """Purpose of the present command."""
 
     def act(self, snapshot: Snapshot, own: int) -> None:
-        """Ask for what is missing; `own`: the hosts that are not out of service. Raises SlurmSilentError."""
+        """Request missing changes; `own`: the hosts that are not out of service. Raises SlurmSilentError."""
         for task in list(self._book.present.values()):
             job = snapshot.jobs.get(task.number)
             if job is not None:
@@ -180,7 +180,7 @@ class Actions:
         return "" if node.switching_off or node.switching_on or node.busy else "power_down"
 
     def _set_pstate(self, i: int) -> bool:
-        """Run the command for a p-state, if it is another one than before; returns whether it is set."""
+        """Run the command for a p-state, if it is another one than before; return whether it is set."""
         target = self._book.pstate[i]
         host = self._book.platform.hosts[i]
         if self._pstate_command and self._pstates.get(i, host.initial_pstate) != target:

@@ -39,11 +39,11 @@ class Task:
     launched_s: float = -1.0
     """Time of the release in Slurm, monotonic, in s; below 0: not released."""
     restarts: int = 0
-    """How often Slurm had put it back into the queue then."""
+    """Number of times that Slurm had put it back into the queue then."""
     began_s: float = -1.0
-    """When it began to run in Slurm, in s since 1970; below 0: not yet."""
+    """Begin of its run in Slurm, in s since 1970; below 0: not yet."""
     requested: bool = False
-    """Whether the command that the status needs was sent to Slurm."""
+    """True if the command that the status needs was sent to Slurm."""
     signalled_s: float = -1.0
     again_s: float = 0.0
     """Time before which no command is sent, monotonic, in s."""
@@ -65,11 +65,11 @@ class Book:
         self.pstate = [host.initial_pstate for host in platform.hosts]
         """The p-state of the last request for each host."""
         self.switching = 0
-        """The hosts on their way there."""
+        """Hosts on their way to the p-state of their last request."""
         self.requests: list[tuple[int, int]] = []
         """Hosts and p-state of each request that was not acknowledged."""
         self.away = 0
-        """The hosts of which the scheduler knows that they are out of service."""
+        """The hosts that the scheduler knows to be out of service."""
         self.values: dict[str, tuple[float, float]] = {}
         """Last value sent of each signal, and its time in s."""
         self.queries = 0
@@ -146,7 +146,7 @@ class Book:
     # decisions --------------------------------------------------------------------------------------------------
 
     def decide(self, decisions: Sequence[ev.Decision]) -> None:
-        """Apply decisions. Raises IllegalDecisionError for what no scheduler may ask for."""
+        """Apply decisions. Raises IllegalDecisionError for one that no scheduler may take."""
         for decision in decisions:
             if isinstance(decision, ev.ExecuteJob):
                 self._execute(decision)
@@ -207,7 +207,7 @@ class Book:
 
     @property
     def busy(self) -> int:
-        """Return the hosts of the jobs that the scheduler has started."""
+        """Hosts of the jobs that the scheduler has started."""
         mask = 0
         for task in self.tasks.values():
             mask |= task.mask

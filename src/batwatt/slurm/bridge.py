@@ -1,4 +1,4 @@
-"""Batsim's side of the protocol with a Slurm behind it: what changed there becomes messages.
+"""Batsim's side of the protocol with a Slurm behind it: changes there become messages.
 
 Rules, where Batsim's protocol and a real cluster differ:
 
@@ -51,11 +51,11 @@ SILENT_S = 60.0
 SKIPPED_S = 60.0
 """Pause in s after a take-over that Slurm refuses."""
 TOTALS_S = 60.0
-"""How often the totals are written down for a restart, in real s."""
+"""Period in real s in which the totals are written down for a restart."""
 TIRED_S = 3600.0
-"""How long a job is left alone after `TRIES` starts that failed, in s."""
+"""Time in s for which a job is left alone after `TRIES` starts that failed."""
 UNLIMITED_S = 7 * 86_400.0
-"""How long the profile of a job without a time limit lasts, in s."""
+"""Length in s of the profile of a job without a time limit."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Clock:
 
 @dataclass
 class Watched:
-    """What this process has seen of the hosts: masks, and for how many looks each was otherwise."""
+    """Hosts as this process has seen them: masks, and the number of looks for which each was otherwise."""
 
     out: int = 0
     changed: dict[int, int] = field(default_factory=dict)
@@ -130,13 +130,13 @@ class Bridge:
     _tries: dict[str, int] = field(default_factory=dict)
     """Starts that failed, by the number of the job."""
     _skipped: dict[str, float] = field(default_factory=dict)
-    """When a job is looked at again, monotonic."""
+    """Time at which a job is looked at again, monotonic."""
     _totals_s: float = field(default_factory=time.monotonic)
 
     # the protocol -----------------------------------------------------------------------------------------------
 
     def message(self) -> ev.Message:
-        """Wait until there is something to tell; the message. Raises SlurmError if the cluster cannot be read."""
+        """Wait until there is something to tell; return the message. Raises SlurmError if Slurm cannot be read."""
         if self.past:
             message = self.past[0][0]
         elif not self._begun:
@@ -214,7 +214,7 @@ class Bridge:
         )
 
     def _poll(self, now_s: float) -> list[ev.Event]:
-        """Read Slurm, act on what is missing, and return what has happened. Raises SlurmError."""
+        """Read Slurm, request missing changes, and return the events. Raises SlurmError."""
         began = time.monotonic()
         snapshot = self.machine.read(self.book.present)
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
@@ -353,7 +353,7 @@ class Bridge:
         yield ev.JobSubmitted(now_s, job_id, raw, {"type": "parallel_homogeneous", "cpu": flops, "com": 0.0})
 
     def _look_at_waiting(self, task: Task, job: SlurmJob | None, snapshot: Snapshot) -> None:
-        """Find out whether a waiting job can no longer be started as it was announced."""
+        """Void a waiting job that can no longer be started as it was announced."""
         shape = self.book.shapes.get(task.number)
         why = ""
         if job is None or job.ended:

@@ -1,4 +1,4 @@
-"""The commands of Slurm: what is read by squeue and sinfo, what is done by scontrol and scancel.
+"""The commands of Slurm: squeue and sinfo to read, scontrol and scancel to change.
 
 Tried with Slurm 22.05; the formats are those of squeue -O and sinfo -O, which are the same from 20.11 on. Each command
 has a time limit; `watch` receives it with its answer.
@@ -52,7 +52,7 @@ Watch = Callable[[Sequence[str], str], None]
 
 @dataclass(frozen=True)
 class Handover:
-    """By what jobs are handed over: the name of a partition, of a QOS, or the comment; exactly one of them."""
+    """Mark of the jobs that are handed over: the name of a partition, of a QOS, or the comment; exactly one of them."""
 
     kind: str
     value: str
@@ -70,9 +70,9 @@ class SlurmCommands:
         self._limit_s = limit_s
         self._watch = watch
         self.real: Snapshot | None = None
-        """What Slurm itself says, where `read` returns something else."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_NARROWING)}
-        self._environment = kept | {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+        """State of Slurm itself, where `read` returns something else."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_NARROWING)}
+        self._environment = environment | {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
 
     def run(self, *words: str) -> str:
         """Return what a command prints. Raises SlurmError, SlurmSilentError if the controller does not answer."""
@@ -91,7 +91,7 @@ class SlurmCommands:
         return process.stdout.decode(errors="replace")
 
     def change(self, *words: str) -> None:
-        """Run a command that changes something, and tell of it. Raises SlurmError."""
+        """Run a command that changes something, and report it to `watch`. Raises SlurmError."""
         try:
             self.run(*words)
         except SlurmError as error:
@@ -243,7 +243,7 @@ class SlurmCommands:
         self.change("scancel", f"--signal={name}", "--batch", number)
 
     def comment(self, number: str, text: str) -> None:
-        """Tell an administrator why a job is on hold."""
+        """Set the comment that tells an administrator the reason of a hold."""
         self.change("scontrol", "update", f"jobid={number}", f"admincomment={MARK}: {text}")
 
     def switch(self, what: str, names: Sequence[str]) -> None:

@@ -26,13 +26,13 @@ ENDED = {
 """Slurm's final states of a job -> Batsim's."""
 WAITING = frozenset(("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT"))
 LATER = ("JobArrayTaskLimit", "Reservation", "Licenses", "QOS", "Assoc", "PartitionTimeLimit", "PartitionNodeLimit")
-"""How reasons begin for which a job waits that are no lack of nodes."""
+"""Beginnings of reasons for which a job waits that are no lack of nodes."""
 _BROKEN = frozenset(("down", "error", "unknown", "fail", "failing", "not_responding", "future", "invalid_reg", "maint"))
 BUSY = frozenset(("allocated", "mixed", "completing"))
 
 
 class SlurmError(BatwattError):
-    """A command of Slurm failed; says which and why."""
+    """A command of Slurm failed; the text names it and the reason."""
 
 
 class SlurmSilentError(SlurmError):
@@ -70,21 +70,21 @@ class SlurmJob:
 
     @property
     def waiting(self) -> bool:
-        """Whether it has not begun, or has been put back into the queue."""
+        """True if the job has not begun, or has been put back into the queue."""
         return self.state in WAITING
 
     @property
     def ended(self) -> bool:
-        """Whether it is over."""
+        """True if the job is over."""
         return self.state in ENDED
 
     @property
     def running(self) -> bool:
-        """Whether it has nodes."""
+        """True if the job has nodes."""
         return not (self.waiting or self.ended)
 
     def startable(self, now_s: float) -> bool:
-        """Whether it waits for nothing but nodes, at a time in s since 1970.
+        """Return whether the job waits for nothing but nodes, at a time in s since 1970.
 
         Slurm delays what it has put back by two minutes; that does not count.
         """
@@ -93,7 +93,7 @@ class SlurmJob:
 
     @property
     def marked(self) -> bool:
-        """Whether it was taken over by us."""
+        """True if the job was taken over by us."""
         return self.mark.split(":")[0] == MARK
 
 
@@ -108,42 +108,42 @@ class SlurmNode:
 
     @property
     def off(self) -> bool:
-        """Whether it is powered down."""
+        """True if the node is powered down."""
         return "powered_down" in self.flags and not self.switching_on
 
     @property
     def switching_on(self) -> bool:
-        """Whether it boots, or is about to."""
+        """True if the node boots, or is about to."""
         return bool(self.flags & {"powering_up", "power_up"})
 
     @property
     def switching_off(self) -> bool:
-        """Whether it shuts down, or is about to."""
+        """True if the node shuts down, or is about to."""
         return bool(self.flags & {"powering_down", "power_down"})
 
     @property
     def busy(self) -> bool:
-        """Whether jobs hold it."""
+        """True if jobs hold the node."""
         return bool(self.flags & BUSY)
 
     @property
     def drained(self) -> bool:
-        """Whether Slurm starts nothing there."""
+        """True if Slurm starts nothing on the node."""
         return "drain" in self.flags
 
     @property
     def marked(self) -> bool:
-        """Whether it was drained by us."""
+        """True if the node was drained by us."""
         return self.drained and self.reason.split(":")[0] == MARK
 
     @property
     def up(self) -> bool:
-        """Whether it has booted and answers."""
+        """True if the node has booted and answers."""
         return not (self.off or self.switching_on or self.switching_off or self.flags & _BROKEN)
 
     @property
     def broken(self) -> bool:
-        """Whether it is out of service for Slurm, or an administrator has drained it."""
+        """True if the node is out of service for Slurm, or an administrator has drained it."""
         return self._down or (self.drained and not self.marked)
 
     @property
@@ -155,7 +155,7 @@ class SlurmNode:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What Slurm says at a time in s since 1970: jobs by number, nodes by name."""
+    """State of Slurm at a time in s since 1970: jobs by number, nodes by name."""
 
     time_s: float
     jobs: Mapping[str, SlurmJob]

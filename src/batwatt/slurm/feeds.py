@@ -23,9 +23,9 @@ from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 
 _log = logging.getLogger(__name__)
 ANSWER_S = 5.0
-"""How long an HTTP address or a command may take, in s."""
+"""Longest time in s of an answer of an HTTP address or a command."""
 PROBLEMS = (OSError, ValueError, RecursionError, http.client.HTTPException, BatwattError)
-"""What a source may raise that has no value."""
+"""Errors of a source that has no value."""
 ENOUGH = 10_000_000
 """Most bytes of an answer."""
 KINDS: dict[str, tuple[Wanted, str]] = {
@@ -33,7 +33,7 @@ KINDS: dict[str, tuple[Wanted, str]] = {
     "carbon_intensity": ("carbon", "carbon_g_per_kwh"),
     "electricity_price": ("price", "price_per_kwh"),
 }
-"""Type of the NOTIFY for the scheduler -> what is read, and the field with the value."""
+"""Type of the NOTIFY for the scheduler -> the signal that is read, and the field with the value."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Feed:
 
     @property
     def remote(self) -> bool:
-        """Whether the source is an address."""
+        """True if the source is an address."""
         return self.source.startswith(("http://", "https://"))
 
     def check(self, now_s: float) -> None:
@@ -137,7 +137,7 @@ def _number(text: str) -> float | None:
 
 @dataclass
 class Meter:
-    """Measured watts of all nodes: what a command prints; no command, no measured watts."""
+    """Measured watts of all nodes, which a command prints; no command, no measured watts."""
 
     command: str = ""
     _warned: bool = False

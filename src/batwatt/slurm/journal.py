@@ -31,7 +31,7 @@ class Journal:
         self.path = path
         self._file: TextIO | None = None
         self.ending = False
-        """Whether what cannot be written is no error any more."""
+        """True once a line that cannot be written is no error any more."""
 
     def open(self) -> None:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""

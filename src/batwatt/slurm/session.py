@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class SessionSpec:
-    """What a session is of. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
+    """Inputs of a session. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
 
     `signals`: type of the signal -> file or address, of which ours are told, others with `tell_signals` only;
     `fallback_w`: the envelope in W once it has expired. `poll_s`, `command_s` and `launch_s` are real seconds.
@@ -66,7 +66,7 @@ class SessionSpec:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Return what must be the same for a session to go on after a restart."""
+        """Values that must be the same for a session to go on after a restart."""
         return {
             "handover": str(self.handover),
             "platform": str(self.platform.resolve()),
@@ -102,7 +102,7 @@ class Session:
 
     @staticmethod
     def _answer(ask: Callable[[], str]) -> str:
-        """Return what Slurm answers, once its controller is there. Raises BatwattError."""
+        """Return the answer of Slurm, once its controller is there. Raises BatwattError."""
         for pause_s in (1.0, 5.0, 20.0, 60.0, 60.0):
             try:
                 return ask()
@@ -234,7 +234,7 @@ class Session:
         self.journal.close()
 
     def _release(self) -> bool:
-        """Give everything back to Slurm; returns whether that could be done."""
+        """Give everything back to Slurm; return whether that could be done."""
         if not self.spec.operate:
             return True
         self.actions.purpose = "release"
@@ -249,7 +249,7 @@ class Session:
 
 
 def release(slurm: SlurmCommands) -> tuple[int, int]:
-    """Give all jobs and nodes that bear our mark back to Slurm's own scheduler; how many of both. Raises SlurmError.
+    """Give all jobs and nodes with our mark back to Slurm's own scheduler; return their numbers. Raises SlurmError.
 
     A job or node that cannot be given back does not keep the others: the first error is raised at the end.
     """
@@ -272,7 +272,7 @@ def release(slurm: SlurmCommands) -> tuple[int, int]:
 
 
 def release_cluster(platform: Path, handover: Handover, command_s: float) -> tuple[int, int]:
-    """Return what `release` does on the nodes of a platform file. Raises BatwattError."""
+    """Release the nodes of a platform file; return the numbers of `release`. Raises BatwattError."""
     names = [host.name for host in platform_of(platform, HostChoice()).hosts]
     return release(SlurmCommands(handover, names, command_s, lambda words, answer: None))
 

@@ -1,4 +1,4 @@
-"""A cluster that only observes Slurm: what would have become of its jobs by the scheduler's decisions.
+"""A cluster that only observes Slurm: the states of its jobs under the scheduler's decisions.
 
 A job lasts as long as Slurm runs it, which is known once it has ended there; until then it goes on. Nodes switch in the
 times of the platform. Nodes that are out of service in Slurm, or have jobs of others, are so here, too.
@@ -34,7 +34,7 @@ class _Virtual:
 
 
 class Twin(SlurmCommands):
-    """The commands of a cluster that is read only: what they would change, changes here."""
+    """The commands of a cluster that is read only: their changes are made here."""
 
     def __init__(self, handover: Handover, platform: Platform, limit_s: float, watch: Watch, speed: float) -> None:
         super().__init__(handover, [host.name for host in platform.hosts], limit_s, watch)
@@ -43,12 +43,12 @@ class Twin(SlurmCommands):
         self._virtual: dict[str, _Virtual] = {}
         self._before: set[str] | None = None
         self._switch: dict[str, tuple[bool, float]] = {}
-        """Node -> it goes on or off, and when it is there, in s since 1970."""
+        """Node -> True if it goes on, False if off, and the time at which it is there, in s since 1970."""
         self._marked: set[str] = set()
         self._now_s = 0.0
 
     def read(self, tracked: Iterable[str] = ()) -> Snapshot:
-        """Read Slurm, and return what would be. Raises SlurmError."""
+        """Read Slurm, and return the snapshot under the scheduler's decisions. Raises SlurmError."""
         self.real = real = super().read(tracked)
         self._now_s = real.time_s
         if self._before is None:
@@ -85,12 +85,12 @@ class Twin(SlurmCommands):
         over = not math.isnan(virtual.end_s)
         running = not over and not math.isnan(virtual.start_s)
         # what its user keeps back in Slurm is kept back here
-        kept = job.waiting and job.held and not (virtual.held or over or running)
+        held = job.waiting and job.held and not (virtual.held or over or running)
         return replace(
             job,
             state=virtual.final if over else "RUNNING" if running else "PENDING",
-            reason="held in Slurm" if kept else "",
-            held=virtual.held or kept,
+            reason="held in Slurm" if held else "",
+            held=virtual.held or held,
             mark=MARK if virtual.held else "",
             start_s=virtual.start_s,
             end_s=virtual.end_s,
@@ -118,29 +118,29 @@ class Twin(SlurmCommands):
     # changing ---------------------------------------------------------------------------------------------------
 
     def change(self, *words: str) -> None:
-        """Refuse: nothing that changes Slurm may get here."""
+        """Raise AssertionError: nothing that changes Slurm may get here."""
         raise AssertionError(f"a shadow does not change Slurm: {' '.join(words)}")
 
     def _tell(self, *words: str) -> None:
         self._watch(words, "")
 
     def take(self, number: str) -> None:
-        """See `Slurm`."""
+        """See `SlurmCommands`."""
         self._tell("hold", number)
         self._virtual[number].held = True
 
     def launch(self, job: SlurmJob, hosts: Sequence[str]) -> None:
-        """See `Slurm`; the job starts at once."""
+        """See `SlurmCommands`; the job starts at once."""
         self._tell("start", job.number, ",".join(hosts))
         virtual = self._virtual[job.number]
         virtual.held, virtual.hosts, virtual.start_s = False, tuple(hosts), self._now_s
 
     def give_back(self, job: SlurmJob) -> None:
-        """See `Slurm`."""
+        """See `SlurmCommands`."""
         self._tell("release", job.number)
 
     def requeue_held(self, job: SlurmJob) -> None:
-        """See `Slurm`."""
+        """See `SlurmCommands`."""
         self._tell("requeue", job.number)
         virtual = self._virtual[job.number]
         virtual.held, virtual.hosts, virtual.start_s = True, (), math.nan
@@ -148,20 +148,20 @@ class Twin(SlurmCommands):
         virtual.restarts += 1
 
     def cancel(self, number: str) -> None:
-        """See `Slurm`."""
+        """See `SlurmCommands`."""
         self._tell("cancel", number)
         self._virtual[number].final, self._virtual[number].end_s = "CANCELLED", self._now_s
 
     def signal(self, number: str, name: str) -> None:
-        """See `Slurm`; the job stays until the grace is over."""
+        """See `SlurmCommands`; the job stays until the grace is over."""
         self._tell("signal", number, name)
 
     def comment(self, number: str, text: str) -> None:
-        """See `Slurm`."""
+        """See `SlurmCommands`."""
         self._tell("comment", number, text)
 
     def switch(self, what: str, names: Sequence[str]) -> None:
-        """See `Slurm`; nodes switch in the times of the platform."""
+        """See `SlurmCommands`; nodes switch in the times of the platform."""
         self._tell(what, ",".join(names))
         if what == "drain":
             self._marked.update(names)
