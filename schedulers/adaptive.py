@@ -27,11 +27,11 @@ RULES: Mapping[str, Mapping[str, Any]] = {
 }
 """The parts of each core, for slowdown."""
 FOR_GOODPUT = {"order": "widest", "backfilling": "first-fit"}
-"""What is different where machines are to be used as much as can be."""
+"""Parts that differ where machines are to be used as much as possible."""
 WITH_CHECKPOINTS = {"order": "asc_walltime", "preemption": "slowdown"}
-"""What is different on machines whose jobs can be checkpointed, for slowdown."""
+"""Parts that differ on machines whose jobs can be checkpointed, for slowdown."""
 WEEK_S = 604_800.0
-"""Default limit of age: what it costs is in docs/explanation/adaptive.md."""
+"""Default limit of age; its cost is in docs/explanation/adaptive.md."""
 OF_VICTIMS = ("checkpoint_s", "recovery_s")
 """Options that give the victim rule."""
 OF_SITE = ("objective", "parts", "envelope", "signal", "price")
@@ -70,7 +70,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
 
     @property
     def needs_dynamic_jobs(self) -> bool:
-        """Killed jobs are submitted again."""
+        """True: killed jobs are submitted again."""
         return True
 
     @classmethod
@@ -80,7 +80,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
 
     @property
     def changes_speeds(self) -> bool:
-        """Whether the core is to be that for an envelope on servers of several speeds."""
+        """True if the core is to be that for an envelope on servers of several speeds."""
         settings = self.settings
         return settings.objective != "carbon" and settings.envelope is not None and self._several_speeds()
 
@@ -95,7 +95,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         core.onSimulationBegins()
 
     def choose(self) -> Scheduler[Any]:
-        """The core for this site. Raises InputError."""
+        """Return the core for this site. Raises InputError."""
         settings = self.settings
         if self._for_carbon():
             return self._core(Carbon, "carbon")
@@ -112,22 +112,22 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         return self._core(Varcap, "varcap", capacity=capacity, **WITH_CHECKPOINTS if stopping else {})
 
     def _core(self, kind: type[Scheduler[Any]], name: str, **options: Any) -> Scheduler[Any]:
-        """The core of the name, with its parts and those options of ours that it has. Raises InputError."""
-        chosen, known = self.settings, kind.Options.model_fields
-        goodput = FOR_GOODPUT if chosen.objective == "goodput" else {}
-        given = {**RULES[name], **dict(chosen), "victim": self._victim(), **goodput, **options, **chosen.parts}
+        """Return the core of the name, with its parts and those options of ours that it has. Raises InputError."""
+        settings, fields = self.settings, kind.Options.model_fields
+        goodput = FOR_GOODPUT if settings.objective == "goodput" else {}
+        values = {**RULES[name], **dict(settings), "victim": self._victim(), **goodput, **options, **settings.parts}
         # with a capacity, the end may be that of the run's window, which carbon goes past
-        ignored = OF_SITE if chosen.capacity is None else (*OF_SITE, "until_s")
+        ignored = OF_SITE if settings.capacity is None else (*OF_SITE, "until_s")
         for option, field in self.Options.model_fields.items():
             needed = "victim" if option in OF_VICTIMS else option
-            if option not in ignored and needed not in known and getattr(chosen, option) != field.default:
+            if option not in ignored and needed not in fields and getattr(settings, option) != field.default:
                 problem = f"the core {name!r}, which adaptive chooses here, has no use for it"
                 raise InputError(f"option {option!r}", problem, "leave it out (docs/explanation/adaptive.md)")
-        usable = {*known, *chosen.parts}
-        return kind({option: value for option, value in given.items() if value is not None and option in usable})
+        usable = {*fields, *settings.parts}
+        return kind({option: value for option, value in values.items() if value is not None and option in usable})
 
     def _for_carbon(self) -> bool:
-        """Whether carbon or money counts, or the machines are for jobs in phases."""
+        """Return whether carbon or money counts, or the machines are for jobs in phases. Raises InputError."""
         settings = self.settings
         if settings.signal is None and settings.price is None:
             if settings.objective == "carbon":
@@ -146,7 +146,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         return platform is not None and any(len(host.compute) > 1 for host in platform.hosts)
 
     def _victim(self) -> Any:
-        """What becomes of a job that is killed."""
+        """Return the victim rule of the core. Raises InputError."""
         settings = self.settings
         if settings.checkpoint_s is None:
             if settings.recovery_s is not None:

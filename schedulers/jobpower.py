@@ -43,7 +43,7 @@ class JobPowerOptions(PowerOptions):
 
 
 class PredictedPower(Progress):
-    """What a job is predicted to draw: by its fields `raw`, after the scheduler learned of `learned` runs."""
+    """Predicted power of a job: by its fields `raw`, after the scheduler learned of `learned` runs."""
 
     learned = -1
     predicted: Prediction
@@ -79,7 +79,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
             self._take_watts()
 
     def _take_watts(self) -> None:
-        """Where hosts differ a job is taken to raise the power by as much as it can on any of them."""
+        """Set the watts of hosts: where they differ a job raises the power by as much as it can on any of them."""
         assert self.platform is not None
         states = [host.pstates[host.initial_pstate] for host in self.platform.hosts]
         self._idle_all_w = math.fsum(state.idle_w for state in states)
@@ -102,7 +102,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         return PredictedPower(job.json_dict or {})
 
     def completed(self, job: ManagedJob) -> None:
-        """Learn what a run has drawn."""
+        """Learn the power of a run."""
         plan: PredictedPower = job.plan
         power = power_of(plan.raw, job.name)
         if power is None:
@@ -113,7 +113,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         self._learned += 1
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """No host is switched."""
+        """Ignore p-states: no host is switched."""
 
     def onNoMoreEvents(self) -> None:
         """Decide, once everything that a message says is known."""
@@ -126,18 +126,18 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         # a job that is being killed still holds its hosts
         if not self.lifecycle.pending:
             self._place()
-        done = self.lifecycle.finished
-        if injector is not None and not done and not injector.over:
+        finished = self.lifecycle.finished
+        if injector is not None and not finished and not injector.over:
             next_s = injector.next_call_s()
             if next_s is not None:
                 self.lifecycle.wake_at(next_s, now_s)
-        if not done:
+        if not finished:
             self._give_up()
         if self.needs_dynamic_jobs:
             self.lifecycle.close(self.lifecycle.finished)
 
     def onSimulationEnds(self) -> None:
-        """Say how well predictions met what jobs have drawn."""
+        """Log the error of the predictions of the power of jobs."""
         super().onSimulationEnds()
         if self.scores.mape is not None:
             text = "predictor %s: mean absolute error %.2f %% of the power of %d runs"
@@ -216,7 +216,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
 
 
 def _rule_of(backfilling: Backfilling) -> str:
-    """What a job that may not start does to those behind it. Raises InputError."""
+    """Return the rule for jobs behind one that may not start. Raises InputError."""
     if backfilling.blocked is None:
         problem = f"{backfilling.name or type(backfilling).__name__!r} has no rule 'blocked', only 'place'"
         raise InputError("option 'backfilling'", problem, "choose none, first-fit or easy")

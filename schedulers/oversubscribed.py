@@ -52,23 +52,23 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self._due = False
         self._next_s = math.inf
 
-    # what the varying scheduler asks for ------------------------------------------------------------------------
+    # parts and knowledge ----------------------------------------------------------------------------------------
 
     def make_parts(self, machines: int) -> Components:
-        """First come, first served, on the first machine with room."""
+        """Return the parts: first come, first served, on the first machine with room."""
         site = MappingSite(machines, BucketQueue, self.capacity, self.settings)
         return Components(Base(site), LeastSafe())
 
     def know(self, length_s: float) -> tuple[float, bool]:
-        """Nothing is known of run times."""
+        """Return an infinite run time: nothing is known of run times."""
         return math.inf, False
 
     def most_machines(self) -> int:
-        """All machines are always in service."""
+        """Return all machines, which are always in service."""
         return len(self.fleet)
 
     def machines_alive(self) -> int:
-        """The capacity: cores that are shared do not depend on which machines take jobs."""
+        """Return the capacity: cores that are shared do not depend on which machines take jobs."""
         return int(self.steps[max(self.next_step - 1, 0)][1])
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
@@ -90,14 +90,14 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self.hosts.serve(self.fleet, np.arange(len(self.fleet)), True)
 
     def onJobCompletion(self, job: Job) -> None:
-        """A job has ended: what it used is shared out with the next interval."""
+        """End a job: its cores are shared out with the next interval."""
         number = self.lifecycle.states[job.id].number
         super().onJobCompletion(job)
         self.shares.remove(number)
         self._look_again()
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
-        """Speeds change at once."""
+        """Ignore p-states: speeds change at once."""
 
     # steps ------------------------------------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         return task
 
     def change(self, alive: int, now_s: float) -> None:
-        """There are as many cores as so many machines really have; all but those out of service take jobs."""
+        """Apply a capacity: as many cores as `alive` machines really have; all but those out of service take jobs."""
         back = self.fleet.unserved(len(self.fleet))
         if len(back):
             self.hosts.serve(self.fleet, back, True)
@@ -124,7 +124,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self._due = True
 
     def _look_again(self) -> None:
-        """Share out with the next interval, if anyone could have more."""
+        """Share out with the next interval, if a job could have more."""
         if self._next_s == math.inf and self.shares.improvable:
             interval_s = self.settings.interval_s
             self._next_s = (math.floor((self.bs.time() + EVEN_S) / interval_s) + 1) * interval_s
@@ -132,7 +132,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
     # carrying out -----------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Start what can start, and set the speeds."""
+        """Start the jobs that can start, and set the speeds."""
         super().apply()
         now_s, shares = self.bs.time(), self.shares
         if shares.ease(now_s):
@@ -176,7 +176,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         self.bs.set_resource_state(HostSet(need), self._states[level])
 
     def call(self, now_s: float) -> None:
-        """See `CapacityScheduler`; and at the next interval."""
+        """See `CapacityScheduler`; request a wake-up at the next interval, too."""
         super().call(now_s)
         if not self.finished():
             self.lifecycle.wake_at(max(min(self._next_s, self.shares.even_s), now_s + EVEN_S), now_s)

@@ -44,13 +44,13 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
-        given = self.settings.plan
-        if given in (None, ""):
+        plan = self.settings.plan
+        if plan in (None, ""):
             raise InputError("option 'plan'", "the scheduler 'planned' needs one", "make one: batwatt optimum")
         if self.platform is None:
             raise InputError("option 'platform'", "the scheduler 'planned' needs it", "give the XML file")
-        self.plan: SchedulePlan = given if isinstance(given, SchedulePlan) else read_plan(given)
-        self._where = "plan" if isinstance(given, SchedulePlan) else str(given)
+        self.plan: SchedulePlan = plan if isinstance(plan, SchedulePlan) else read_plan(plan)
+        self._where = "plan" if isinstance(plan, SchedulePlan) else str(plan)
         states = [_Action(row.time_s, 0, hostset.from_text(row.hosts), "", row.pstate) for row in self.plan.states]
         starts = [_Action(row.start_s, 1, hostset.from_text(row.hosts), row.id) for row in self.plan.jobs]
         self._actions = sorted(states + starts, key=itemgetter(0, 1, 2, 3))
@@ -58,7 +58,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
 
     @property
     def needs_energy(self) -> bool:
-        """Whether the plan changes states of servers."""
+        """True if the plan changes states of servers."""
         return bool(self.plan.states)
 
     def onSimulationBegins(self) -> None:
@@ -70,14 +70,14 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
                 raise InputError(self._where, problem, "use the platform that it was made for")
 
     def onJobSubmission(self, job: Any) -> None:
-        """Remember a job; one that the plan does not know is rejected."""
+        """Queue a job; one that is not in the plan is rejected."""
         super().onJobSubmission(job)
         self.queue.new.clear()
         if job.id in self.lifecycle.states and job.id not in self._known:
             self.reject([self.lifecycle.states[job.id]], "as they are not in the plan")
 
     def onNoMoreEvents(self) -> None:
-        """Do what is due and possible; what is not waits, and so does all that needs the same servers."""
+        """Carry out actions that are due and possible; others wait, and so do all that need their servers."""
         if not self.bs.running_simulation:
             return
         self.cluster.now_s = now_s = self.bs.time()
@@ -102,7 +102,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
             self.reject(queue, outage(out))
 
     def _start(self, action: _Action) -> bool:
-        """Start a job; False if it is not possible yet."""
+        """Start a job; return False if it is not possible yet."""
         cluster = self.cluster
         job = self.lifecycle.states.get(action.job_id)
         if job is None or action.mask & ~cluster.free:
@@ -111,7 +111,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         return True
 
     def _put(self, action: _Action, now_s: float) -> bool:
-        """Request a p-state; False if it is not possible yet."""
+        """Request a p-state; return False if it is not possible yet."""
         cluster = self.cluster
         assert cluster.platform is not None
         hosts = [cluster.platform.hosts[i] for i in hostset.ids(action.mask)]

@@ -57,7 +57,7 @@ class Replay(Scheduler[ReplayOptions]):
         """Delay in s and id of each job that started later than recorded."""
 
     def onSimulationBegins(self) -> None:
-        """All hosts are idle."""
+        """Set all hosts idle."""
         super().onSimulationBegins()
         self._idle = hostset.span(0, self.bs.nb_compute_resources - 1)
         machines: dict[str, int] = {}
@@ -67,7 +67,7 @@ class Replay(Scheduler[ReplayOptions]):
         self._machines = list(machines.values())
 
     def onJobSubmission(self, job: Job) -> None:
-        """A job is to start at its recorded start."""
+        """Take in a job, to be started at its recorded start."""
         hosts = self.bs.nb_compute_resources
         if job.requested_resources > hosts:
             self.lifecycle.reject([job], f"wider than the platform of {hosts} hosts")
@@ -82,11 +82,11 @@ class Replay(Scheduler[ReplayOptions]):
         heappush(self._coming, (start_s, state.number, state))
 
     def onJobCompletion(self, job: Job) -> None:
-        """Its hosts are free."""
+        """Free the hosts of a job."""
         self._idle |= self.lifecycle.ended(job)[0].mask
 
     def onNoMoreEvents(self) -> None:
-        """Start what is due and has room."""
+        """Start jobs that are due and have room."""
         if not self.bs.running_simulation:
             return
         now_s = self.bs.time()
@@ -103,7 +103,7 @@ class Replay(Scheduler[ReplayOptions]):
             self._waiting.clear()
 
     def _start(self, job: ManagedJob, now_s: float) -> bool:
-        """Start a job; returns False if there is no room yet."""
+        """Start a job; return False if there is no room yet."""
         free = self._idle & ~self.transitions.away
         late_s = now_s - job.plan
         if self.settings.strict and late_s > LAG_S:
@@ -120,8 +120,8 @@ class Replay(Scheduler[ReplayOptions]):
         return True
 
     def _chosen(self, free: int, hosts: int) -> int:
-        """The hosts of a job among the free ones, by the option `hosts`."""
-        chosen = 0
+        """Return the hosts of a job among the free ones, by the option `hosts`."""
+        mask = 0
         while self.settings.hosts == "packed":
             rooms = [(machine & free).bit_count() for machine in self._machines]
             enough = [room for room in rooms if room >= hosts]
@@ -129,14 +129,14 @@ class Replay(Scheduler[ReplayOptions]):
             best = rooms.index(min(enough, default=max(rooms)))
             free_there = self._machines[best] & free
             if enough:
-                return chosen | hostset.lowest(free_there, hosts)
-            chosen |= free_there
+                return mask | hostset.lowest(free_there, hosts)
+            mask |= free_there
             free &= ~free_there
             hosts -= rooms[best]
         return hostset.lowest(free, hosts)
 
     def onSimulationEnds(self) -> None:
-        """Say how many jobs started at their recorded second."""
+        """Log the number of jobs that started at their recorded second."""
         super().onSimulationEnds()
         recorded = self._submitted - self._unrecorded
         text = f"{recorded - len(self._late)} of {recorded} recorded starts to the second"

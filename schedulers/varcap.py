@@ -97,7 +97,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         self.victim = make("victim", settings.victim)
 
     def make_parts(self, machines: int) -> Components:
-        """The chosen mapping, termination and forecast."""
+        """Return the chosen mapping, termination and forecast."""
         settings = self.settings
         self._check()
         self._termination.begin(np.random.default_rng(settings.seed), settings.foresight_h > 0.0)
@@ -111,13 +111,13 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         return Components(mapping, self._termination, forecast, self._preemption)
 
     def _check(self) -> None:
-        """Options that contradict each other. Raises InputError."""
-        chosen, mapping = self.settings, self._mapping
-        if chosen.low is not None and chosen.high is not None and not chosen.low <= chosen.high:
-            problem = f"must be <= 'high' ({chosen.high:g}), got {chosen.low:g}"
+        """Check options that contradict each other. Raises InputError."""
+        settings, mapping = self.settings, self._mapping
+        if settings.low is not None and settings.high is not None and not settings.low <= settings.high:
+            problem = f"must be <= 'high' ({settings.high:g}), got {settings.low:g}"
             raise InputError("option 'low'", problem, "exchange them")
-        if self.knowledge == "class" and not chosen.longest_s >= chosen.long_s:
-            problem = f"must be >= 'long_s' ({chosen.long_s:g}), got {chosen.longest_s:g}"
+        if self.knowledge == "class" and not settings.longest_s >= settings.long_s:
+            problem = f"must be >= 'long_s' ({settings.long_s:g}), got {settings.longest_s:g}"
             raise InputError("option 'longest_s'", problem, "a long job is not shorter than a short one")
         if self._preemption is not None and (mapping.migrates or isinstance(self.victim, Lose)):
             problem = "jobs that are stopped for others wait to go on, but are lost or move"
@@ -125,12 +125,12 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         if self.knowledge not in mapping.knows:
             raise _clash("knowledge", self.knowledge, f"{mapping.name} must know more of run times")
         if not mapping.in_order:
-            if chosen.order is not None:
-                raise _clash("order", chosen.order, f"{mapping.name} has an order of its own")
-            if chosen.age_limit_s is not None:
-                raise _clash("age_limit_s", chosen.age_limit_s, f"{mapping.name} has an order of its own")
-            if chosen.backfilling is not None and self._backfilling.blocked != "pass":
-                raise _clash("backfilling", chosen.backfilling, f"{mapping.name} has an order of its own")
+            if settings.order is not None:
+                raise _clash("order", settings.order, f"{mapping.name} has an order of its own")
+            if settings.age_limit_s is not None:
+                raise _clash("age_limit_s", settings.age_limit_s, f"{mapping.name} has an order of its own")
+            if settings.backfilling is not None and self._backfilling.blocked != "pass":
+                raise _clash("backfilling", settings.backfilling, f"{mapping.name} has an order of its own")
 
     def _queue(self) -> WaitingQueue:
         age_limit_s = self.settings.age_limit_s
@@ -140,7 +140,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
 
     @property
     def knowledge(self) -> Knowledge:
-        """What is known of run times."""
+        """Knowledge of run times."""
         return self.settings.knowledge or self._mapping.knows[0]
 
     def know(self, length_s: float) -> tuple[float, bool]:
