@@ -138,15 +138,9 @@ def test_progress_counts_parts_over_all_repetitions(dialect):
 
 def test_machines_that_come_and_go_are_events_of_the_user(dialect):
     data = {"type": "machine_unavailable", "resources": "0-1", "timestamp": 3}
-    occurred = {
-        "id": "ee0!0",
-        "external_event_type": "GenericExternalEvent",
-        "external_event": {"data": json.dumps(data)},
-    }
-    [event] = said(dialect, 3.0, ("ExternalEventOccurred", occurred, 1.0))
+    [event] = said(dialect, 3.0, (*external(json.dumps(data)), 1.0))
     assert (event.time, event.kind, event.data) == (3.0, "event_machine_unavailable", data)
-    occurred["external_event"]["data"] = "a text"
-    [event] = said(dialect, 3.0, ("ExternalEventOccurred", occurred))
+    [event] = said(dialect, 3.0, external("a text"))
     assert (event.kind, event.data["data"]) == ("generic", "a text")
 
 
@@ -210,24 +204,13 @@ def test_workloads_there_and_back():
 # hostile Batsims ------------------------------------------------------------------------------------------------------
 
 
-def begun(dialect, **host):
+def begun(**more):
     """A Batsim 5 with one host has begun."""
-    one = {
-        "id": 0,
-        "name": "h",
-        "pstate": 0,
-        "pstate_count": 1,
-        "properties": [],
-        "zone_properties": [],
-        "core_count": 1,
-    }
-    begins = {"host_number": 1, "computation_host_number": 1, "computation_hosts": [one | host], "workloads": []}
-    return dialect.message(message5(0, ("SimulationBegins", begins)))
-
-
-def message5(now, *events):
-    stamped = [{"timestamp": now, "event_type": f"{kind}Event", "event": data} for kind, data in events]
-    return json.dumps({"now": now, "events": stamped})
+    dialect = Dialect(EngineConfig())
+    one = {"pstate_count": 1, "core_count": 1, **host(0), "properties": [], **more}
+    begins = {"host_number": 1, "computation_host_number": 1, "computation_hosts": [one], "workloads": []}
+    said(dialect, 0, ("SimulationBegins", begins))
+    return dialect
 
 
 def external(text):
@@ -258,46 +241,42 @@ BAD = {
 @pytest.mark.parametrize("event, why", BAD.values(), ids=BAD)
 def test_what_no_batsim_sends_is_its_fault(event, why):
     """Not that of the scheduler, which would be told values that it cannot compute with."""
-    dialect = Dialect(EngineConfig())
-    begun(dialect)
+    dialect = begun()
     with pytest.raises(ProtocolError, match=why):
-        dialect.message(message5(1, event))
+        said(dialect, 1, event)
 
 
 @pytest.mark.parametrize(
-    "host", [{"id": 1}, {"properties": [{"key": "sleep_pstates", "value": "0:1"}]}, {"name": None}]
+    "more", [{"id": 1}, {"properties": [{"key": "sleep_pstates", "value": "0:1"}]}, {"name": None}]
 )
-def test_hosts_that_no_batsim_has(host):
+def test_hosts_that_no_batsim_has(more):
     with pytest.raises(ProtocolError):
-        begun(Dialect(EngineConfig()), **host)
+        begun(**more)
 
 
 @pytest.mark.parametrize("now", [-1, 0.5, 1e24, 1e400, float("nan")])
 def test_times_do_not_go_back_nor_too_far(now):
-    dialect = Dialect(EngineConfig())
-    begun(dialect)
-    dialect.message(message5(1))
+    dialect = begun()
+    said(dialect, 1)
     with pytest.raises(ProtocolError, match="cannot be understood"):
-        dialect.message(message5(now))
+        said(dialect, now)
 
 
 def test_fields_of_another_version_are_no_error():
-    dialect = Dialect(EngineConfig())
-    begun(dialect, cores=5)
-    (event,) = dialect.message(message5(1, ("RequestedCall", {"call_me_later_id": "c", "of_rc9": 1}))).events
+    [event] = said(begun(cores=5), 1, ("RequestedCall", {"call_me_later_id": "c", "of_rc9": 1}))
     assert event.time == 1.0
 
 
-def test_a_machine_goes_by_either_of_its_names():
-    dialect = Dialect(EngineConfig())
-    begun(dialect)
-    for name in ("machine_unavailable", "event_machine_unavailable"):
-        (event,) = dialect.message(message5(1, external(json.dumps({"type": name, "resources": "0,0"})))).events
-        assert (event.kind, event.data["resources"]) == ("event_machine_unavailable", "0")
-
-
-def test_an_event_of_a_user_does_not_end_the_workload():
-    dialect = Dialect(EngineConfig())
-    begun(dialect)
-    (event,) = dialect.message(message5(1, external('{"type": "no_more_static_job_to_submit"}'))).events
-    assert event.kind == "generic"
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        # a machine goes by either of its names
+        ("machine_unavailable", ("event_machine_unavailable", "0")),
+        ("event_machine_unavailable", ("event_machine_unavailable", "0")),
+        # an event of a user does not end the workload
+        ("no_more_static_job_to_submit", ("generic", "0,0")),
+    ],
+)
+def test_what_an_external_event_becomes(kind, told):
+    [event] = said(begun(), 1, external(json.dumps({"type": kind, "resources": "0,0"})))
+    assert (event.kind, event.data["resources"]) == told

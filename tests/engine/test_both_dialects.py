@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from dataclasses import replace
 
@@ -40,6 +39,8 @@ from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
 from batwatt.schedulers.varcap import Varcap
 from batwatt.systems.carbon.execution import ShiftJob
+
+pytestmark = pytest.mark.usefixtures("quiet")
 
 MS = 1e-3
 AWAY = """
@@ -94,12 +95,8 @@ def schedule(record):
 
 
 def check(make, platform, workload, folder, energy=True):
-    logging.disable(logging.WARNING)
-    try:
-        four = schedule(under_4(make(), platform, workload, energy))
-        five = schedule(under_5(make(), platform, workload, folder, energy))
-    finally:
-        logging.disable(logging.NOTSET)
+    four = schedule(under_4(make(), platform, workload, energy))
+    five = schedule(under_5(make(), platform, workload, folder, energy))
     assert four.keys() == five.keys()
     for name, (state, hosts, *times_s) in four.items():
         assert (state, hosts) == five[name][:2], name
@@ -222,33 +219,22 @@ def test_carbon(tmp_path, policy, given, hourly):
 # machines that go -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "make", [lambda: Powercap({"response": "none"}), lambda: Replay({})], ids=["powercap", "replay"]
-)
-def test_machines_that_go_by_external_events(tmp_path, make):
-    """Two hosts are away from 5 to 50 s: the job that runs on them goes on, the next one of two hosts waits."""
-    platform, jobs = machine(2, 1), workload_of(job(0, 0.0, 2, 10.0), job(1, 6.0, 2, 10.0), nb_res=2)
-    events = parse_events(AWAY, "events.txt")
-    four = under_4(make(), platform, jobs, False, events)
-    five = under_5(make(), platform, jobs, tmp_path, False, events)
-    for record in (four, five):
-        assert [(row.starting_time, row.finish_time) for row in record.jobs] == [(0.0, 10.0), (50.0, 60.0)]
-
-
 THREE = Series((0.0,), (3.0,))
 
 
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: Powercap({"response": "none"}),
+        lambda: Replay({}),
         lambda: Varcap({"capacity": THREE}),
         lambda: Riskaware({"capacity": THREE}),
         lambda: Checkpoint({"capacity": THREE, "checkpoint_s": 10.0}),
         lambda: Carbon({"signal": SignalIntegral.regular([1.0] * 48), "policy": "immediate"}),
     ],
-    ids=["varcap", "riskaware", "checkpoint", "carbon"],
+    ids=["powercap", "replay", "varcap", "riskaware", "checkpoint", "carbon"],
 )
-def test_machines_that_go_by_external_events_in_other_systems(tmp_path, make):
+def test_machines_that_go_by_external_events(tmp_path, make):
     """Two machines are away from 5 to 50 s: jobs that run there go on, those that start meanwhile have the third."""
     rows = [job(0, 0.0, 1, 10.0), job(1, 0.0, 1, 10.0), job(2, 6.0, 1, 10.0), job(3, 7.0, 1, 10.0)]
     platform, jobs = machines_platform(MachineSpec(3, 1)), workload_of(*rows, nb_res=3)

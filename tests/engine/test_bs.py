@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 
+import pytest
 from batsim.batsim import Batsim, BatsimScheduler, Job
-from builders import job, workload_of
+from builders import job, machine, workload_of
 
 from batwatt.engine.bs import Bs
 from batwatt.engine.core import Engine
+from batwatt.engine.events import Message, Reply
 from batwatt.model.machines import MachineSpec, machines_platform
 
 
@@ -47,3 +49,41 @@ def test_jobs_are_as_their_constructor_makes_them():
     plain.job_state, plain.profile_dict = heard.job_state, heard.profile_dict
     assert heard.job_state is Job.State.SUBMITTED and heard.state is Job.State.REJECTED
     assert vars(heard) == vars(plain) | {"state": Job.State.REJECTED}
+
+
+class Joined:
+    """The engine's first two messages as one."""
+
+    def __init__(self, engine, joined):
+        self.engine, self.joined = engine, joined
+
+    def message(self):
+        message = self.engine.message()
+        if self.joined:
+            self.joined = False
+            self.engine.reply(Reply(message.now, []))
+            more = self.engine.message()
+            return Message(more.now, [*message.events, *more.events])
+        return message
+
+    def reply(self, reply):
+        self.engine.reply(reply)
+
+
+class Noting(Listener):
+    """Notes what comes."""
+
+    def onSimulationBegins(self):
+        self.heard = ["begin"]
+
+    def onAfterBatsimInit(self):
+        self.heard.append("init")
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_scheduler_is_initialised_before_its_jobs(joined):
+    """A Batsim 5 may send jobs together with the begin of the simulation."""
+    scheduler = Noting()
+    load = workload_of(job(1, 0.0, 1, 10.0), job(2, 0.0, 1, 10.0), nb_res=2)
+    Bs(scheduler, Joined(Engine(machine(2), [load]), joined)).start()
+    assert [getattr(heard, "id", heard) for heard in scheduler.heard] == ["begin", "init", "w0!1", "w0!2"]

@@ -21,41 +21,6 @@ from batwatt.protocol.workload4 import parse_workload
 # work, walltime -------------------------------------------------------------------------------------------------------
 
 
-def test_the_slowest_host_rules_and_dvfs_acts_at_once():
-    # 100 s at 10 flop/s; at 20 s one of two hosts falls to 4 flop/s: 800 flops left; at 70 s back: 600 left -> 130 s
-    plan = {20: [pstate("1", 2)], 70: [pstate("1", 0)]}
-    record = run(Scripted({"a": "0-1"}, plan), [job("a", 0, 2, 100, flops=True)])
-    assert rows(record)["a"]["finish"] == pytest.approx(130.0)
-
-
-def test_a_delay_of_the_length_of_its_walltime_times_out_but_work_does_not():
-    jobs = [job("d", 0, 1, 50, 50), job("w", 0, 1, 50, 50, flops=True)]
-    record = rows(run(Scripted({"d": "0", "w": "1"}), jobs))
-    assert record["d"]["state"] == "COMPLETED_WALLTIME_REACHED"
-    assert record["w"]["state"] == "COMPLETED_SUCCESSFULLY"
-    assert record["d"]["finish"] == record["w"]["finish"] == 50
-
-
-def test_a_walltime_that_no_state_can_meet_just_times_out():
-    record = rows(run(Scripted({"w": "0"}), [job("w", 5, 1, 50, 20, flops=True)]))
-    assert record["w"] == {
-        "state": "COMPLETED_WALLTIME_REACHED",
-        "start": 5,
-        "runtime": 20,
-        "finish": 25,
-        "energy": 2000,
-    }
-
-
-def test_no_work_takes_no_time_but_is_written_as_ten_microseconds():
-    load = parse_workload(
-        {"nb_res": 2, "jobs": [{"id": "z", "subtime": 3, "res": 2, "profile": "p"}],
-         "profiles": {"p": {"type": "parallel_homogeneous", "cpu": 0, "com": 0}}}, "w0", "test")  # fmt: skip
-    record = rows(run(Scripted({"z": "0-1"}), load))
-    assert record["z"]["runtime"] == 1e-5
-    assert record["z"]["start"] == 3
-
-
 COMPOSED = {
     "nb_res": 2,
     "jobs": [{"id": "c", "subtime": 0, "res": 1, "profile": "outer"}],
@@ -68,63 +33,79 @@ COMPOSED = {
 }
 
 
-def test_composed_profiles_nest_repeat_and_report_progress_when_killed():
-    record = rows(run(Scripted({"c": "0"}), parse_workload(COMPOSED, "w0", "test")))
-    assert record["c"]["finish"] == 40  # (10 + 5 + 5) x 2
-    scheduler = Scripted({"c": "0"}, {24: [kill("c")]})
-    run(scheduler, parse_workload(COMPOSED, "w0", "test"))
-    (progress,) = [entry[3] for entry in scheduler.seen if entry[1] == "killed"]
-    assert progress == {
-        "profile_name": "outer",
-        "current_task_index": 2,
-        "current_task": {
-            "profile_name": "inner",
-            "current_task_index": 0,
-            "current_task": {"profile_name": "w", "progress": pytest.approx(0.4)},
-        },
-    }
-
-
-def test_return_codes_fail_a_job_and_stop_a_sequence():
-    data = {
-        **COMPOSED,
-        "profiles": {**COMPOSED["profiles"], "w": {"type": "parallel_homogeneous", "cpu": 100, "com": 0, "ret": 3}},
-    }
-    scheduler = Scripted({"c": "0"})
-    record = rows(run(scheduler, parse_workload(data, "w0", "test")))
-    assert record["c"]["state"] == "COMPLETED_FAILED"
-    assert record["c"]["finish"] == 10
-    assert (10.0, "completed", "w0!c", "COMPLETED_FAILED", 3) in scheduler.seen
-
-
-# cores, mapping, sharing ----------------------------------------------------------------------------------------------
-
-
 def cores(count):
     host = Host(0, "h0", (PState(10.0, 30.0, 30.0, 110.0),), cores=count, has_power=True)
     return Platform((host,))
 
 
-def mapped(executors, flops=100):
-    return parse_workload(
-        {"nb_res": 1, "jobs": [{"id": "m", "subtime": 0, "res": executors, "profile": "p"}],
-         "profiles": {"p": {"type": "parallel_homogeneous", "cpu": flops, "com": 0}}}, "w0", "test")  # fmt: skip
+def flops(name, at, hosts, cpu):
+    """A workload of one job of `cpu` flops on each of its hosts."""
+    job = {"id": name, "subtime": at, "res": hosts, "profile": "p"}
+    profiles = {"p": {"type": "parallel_homogeneous", "cpu": cpu, "com": 0}}
+    return parse_workload({"nb_res": 2, "jobs": [job], "profiles": profiles}, "w0", "test")
 
 
-@pytest.mark.parametrize(("executors", "seconds", "watts"), [(1, 10, 50), (4, 10, 110), (5, 12.5, 110)])
-def test_executors_share_the_cores_of_a_host(executors, seconds, watts):
-    mapping = {str(i): "0" for i in range(executors)}
-    record = rows(run(Scripted({"m": "0"}, mapping={"m": mapping}), mapped(executors), cores(4)))
-    assert record["m"]["runtime"] == pytest.approx(seconds)
-    assert record["m"]["energy"] == pytest.approx(seconds * watts)
+def sharing(executors):
+    """A scheduler that starts a job of so many executors on host 0."""
+    return Scripted({"m": "0"}, mapping={"m": {str(i): "0" for i in range(executors)}})
 
 
-def test_sharing_gives_each_task_an_equal_share():
+FAILING = COMPOSED["profiles"]["w"] | {"ret": 3}
+FAILS = COMPOSED | {"profiles": COMPOSED["profiles"] | {"w": FAILING}}
+RUNS = {
+    # 100 s at 10 flop/s; at 20 s one of two hosts falls to 4 flop/s: 800 flops left; at 70 s back: 600 left -> 130 s
+    "the slowest host rules and dvfs acts at once": (
+        Scripted({"a": "0-1"}, {20: [pstate("1", 2)], 70: [pstate("1", 0)]}), [job("a", 0, 2, 100, flops=True)], {},
+        {"a": {"finish": 130.0}}),
+    "a delay of the length of its walltime times out but work does not": (
+        Scripted({"d": "0", "w": "1"}), [job("d", 0, 1, 50, 50), job("w", 0, 1, 50, 50, flops=True)], {},
+        {"d": {"state": "COMPLETED_WALLTIME_REACHED", "finish": 50},
+         "w": {"state": "COMPLETED_SUCCESSFULLY", "finish": 50}}),
+    "a walltime that no state can meet just times out": (
+        Scripted({"w": "0"}), [job("w", 5, 1, 50, 20, flops=True)], {},
+        {"w": {"state": "COMPLETED_WALLTIME_REACHED", "start": 5, "runtime": 20, "finish": 25, "energy": 2000}}),
+    "no work takes no time but is written as ten microseconds": (
+        Scripted({"z": "0-1"}), flops("z", 3, 2, 0), {}, {"z": {"start": 3, "runtime": 1e-5}}),
+    # (10 + 5 + 5) x 2
+    "composed profiles nest and repeat": (
+        Scripted({"c": "0"}), parse_workload(COMPOSED, "w0", "test"), {}, {"c": {"finish": 40}}),
+    "a return code stops a sequence": (
+        Scripted({"c": "0"}), parse_workload(FAILS, "w0", "test"), {},
+        {"c": {"state": "COMPLETED_FAILED", "finish": 10}}),
+    **{f"{executors} executors on 4 cores": (
+        sharing(executors), flops("m", 0, executors, 100), {"platform": cores(4)},
+        {"m": {"runtime": seconds, "energy": seconds * watts}})
+       for executors, seconds, watts in ((1, 10, 50), (4, 10, 110), (5, 12.5, 110))},
     # one core of 10 flop/s: a alone 0-5 (50 of 100), a and b share until a ends at 15 (b has 50 of 100 left) -> 20
-    jobs = [job("a", 0, 1, 10, flops=True), job("b", 5, 1, 10, flops=True)]
-    record = rows(run(Scripted({"a": "0", "b": "0"}), jobs, compute_sharing=True))
-    assert record["a"]["finish"] == pytest.approx(15)
-    assert record["b"]["finish"] == pytest.approx(20)
+    "sharing gives each task an equal share": (
+        Scripted({"a": "0", "b": "0"}), [job("a", 0, 1, 10, flops=True), job("b", 5, 1, 10, flops=True)],
+        {"compute_sharing": True}, {"a": {"finish": 15}, "b": {"finish": 20}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("scheduler", "jobs", "config", "expected"), RUNS.values(), ids=RUNS)
+def test_runs(scheduler, jobs, config, expected):
+    record = rows(run(scheduler, jobs, **config))
+    for name, fields in expected.items():
+        found = {field: record[name][field] for field in fields}
+        assert found == {
+            field: value if isinstance(value, str) else pytest.approx(value) for field, value in fields.items()
+        }
+
+
+def test_a_return_code_is_told():
+    scheduler = Scripted({"c": "0"})
+    run(scheduler, parse_workload(FAILS, "w0", "test"))
+    assert (10.0, "completed", "w0!c", "COMPLETED_FAILED", 3) in scheduler.seen
+
+
+def test_a_killed_sequence_tells_its_progress():
+    scheduler = Scripted({"c": "0"}, {24: [kill("c")]})
+    run(scheduler, parse_workload(COMPOSED, "w0", "test"))
+    (progress,) = [entry[3] for entry in scheduler.seen if entry[1] == "killed"]
+    inner = {"profile_name": "w", "progress": pytest.approx(0.4)}
+    middle = {"profile_name": "inner", "current_task_index": 0, "current_task": inner}
+    assert progress == {"profile_name": "outer", "current_task_index": 2, "current_task": middle}
 
 
 def test_sharing_lets_a_wide_task_be_ruled_by_its_busiest_host():
@@ -163,12 +144,8 @@ def test_sleeping_and_waking_take_their_time_and_power():
 def test_the_record_adds_up():
     plan = {10: [pstate("0", ASLEEP_FAST)], 50: [pstate("0", 2)]}
     record = run(Scripted({"a": "1"}, plan), [job("a", 0, 1, 200)])
-    schedule = record.schedule
-    assert schedule["time_sleeping"] == 30
-    assert schedule["time_switching_off"] == 10
-    assert schedule["time_switching_on"] == 20
-    assert schedule["time_computing"] == 200
-    assert schedule["time_idle"] == 10
+    kinds = ("sleeping", "switching_off", "switching_on", "computing", "idle")
+    assert [record.schedule[f"time_{kind}"] for kind in kinds] == [30, 10, 20, 200, 10]
     assert record.machine_states[-1] == (200.0, 0, 0, 0, 2, 0)
     assert [row[1:] for row in record.pstate_changes] == [("0-1", 0), ("0", -2), ("0", 3), ("0", -1), ("0", 2)]
 
@@ -247,14 +224,13 @@ def test_jobs_that_the_scheduler_registers(acknowledge):
     assert ((4.0, "submitted", "dyn!x") in scheduler.seen) is acknowledge
 
 
-def test_a_job_that_nobody_starts_is_a_deadlock():
-    with pytest.raises(DeadlockError, match="1 submitted jobs were neither started nor rejected"):
-        run(Scripted({}), [job("a", 3, 1, 5)])
-
-
-def test_registration_that_never_ends_is_a_deadlock():
-    with pytest.raises(DeadlockError, match="registration"):
-        run(Scripted({"a": "0"}), [job("a", 3, 1, 5)], dynamic_jobs=True)
+@pytest.mark.parametrize(
+    ("alloc", "dynamic", "why"),
+    [({}, False, "1 submitted jobs were neither started nor rejected"), ({"a": "0"}, True, "registration")],
+)
+def test_what_never_ends_is_a_deadlock(alloc, dynamic, why):
+    with pytest.raises(DeadlockError, match=why):
+        run(Scripted(alloc), [job("a", 3, 1, 5)], dynamic_jobs=dynamic)
 
 
 def test_a_call_delays_the_end():

@@ -101,17 +101,7 @@ def one_line(error: BatwattError) -> str:
     return text
 
 
-@pytest.mark.parametrize("frame", ANSWERS.values(), ids=ANSWERS)
-def test_answers_that_the_engine_refuses(frame):
-    run = engine()
-    run.message()
-    with pytest.raises(ProtocolError) as error:
-        run.reply(read_reply(frame))
-        write_message(run.message())
-    one_line(error.value)
-
-
-ILLEGAL = {
+REASONS_OF_THE_ENGINE = {
     "no now": ('{"events":[]}', "'now'"),
     "events in an object": ('{"now":0,"events":{}}', "'events'"),
     "an event in a number": ('{"now":0,"events":[1]}', "event 0"),
@@ -128,16 +118,27 @@ ILLEGAL = {
 }
 
 
-@pytest.mark.parametrize(("frame", "words"), ILLEGAL.values(), ids=ILLEGAL)
-def test_what_the_engine_says_of_an_answer(frame, words):
+def without_words(frames):
+    return {name: (frame, "") for name, frame in frames.items()}
+
+
+TO_THE_ENGINE = without_words(ANSWERS) | REASONS_OF_THE_ENGINE
+
+
+@pytest.mark.parametrize(("frame", "words"), TO_THE_ENGINE.values(), ids=TO_THE_ENGINE)
+def test_answers_that_the_engine_refuses(frame, words):
+    """What is no message is an error of the protocol; a decision that cannot be carried out has its own reason."""
     run = engine()
     run.message()
-    with pytest.raises(BatwattError) as error:
+    with pytest.raises(BatwattError if words else ProtocolError) as error:
         run.reply(read_reply(frame))
+        write_message(run.message())
     assert words in str(error.value) and str(error.value).isprintable()
+    assert words or one_line(error.value)
 
 
-WRONG = {
+REASONS_OF_THE_SCHEDULER = {
+    "a second begin": (None, "a second SIMULATION_BEGINS"),
     "no events": ('{"now":1}', "'events'"),
     "no job": (answer("JOB_SUBMITTED", "{}"), "(JOB_SUBMITTED) of Batsim's message: 'job_id' is missing"),
     "no submission": (answer("JOB_SUBMITTED", '{"job_id":"w0!1","job":{}}'), "'subtime' is missing"),
@@ -149,23 +150,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("frame", "words"), WRONG.values(), ids=WRONG)
-def test_what_the_scheduler_says_of_a_message(frame, words):
+TO_THE_SCHEDULER = without_words(MESSAGES) | REASONS_OF_THE_SCHEDULER
+
+
+@pytest.mark.parametrize(("frame", "words"), TO_THE_SCHEDULER.values(), ids=TO_THE_SCHEDULER)
+def test_messages_that_the_scheduler_refuses(frame, words):
     with pytest.raises(ProtocolError) as error:
-        Messages([begins(), frame]).run()
+        Messages([begins(), frame or begins()]).run()
     assert words in one_line(error.value)
-
-
-def test_a_second_begin_is_refused():
-    with pytest.raises(ProtocolError, match="a second SIMULATION_BEGINS"):
-        Messages([begins(), begins()]).run()
-
-
-@pytest.mark.parametrize("frame", MESSAGES.values(), ids=MESSAGES)
-def test_messages_that_the_scheduler_refuses(frame):
-    with pytest.raises(ProtocolError) as error:
-        Messages([begins(), frame]).run()
-    one_line(error.value)
 
 
 def begins(**change: object) -> str:
