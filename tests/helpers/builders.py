@@ -85,10 +85,18 @@ def envelope(*powers: float, step: float = 300.0) -> Series:
 
 def simulated(scheduler: EnvelopeScheduler, platform: Platform, *jobs: dict[str, Any], **config: Any) -> Record:
     """Run on the embedded engine."""
-    return simulate(Engine(platform, [workload_of(*jobs, nb_res=len(platform))], EngineConfig(**config)), scheduler)
+    return played(scheduler, platform, *jobs, **{"dynamic_jobs": False, "profile_reuse": False} | config)
+
+
+def played(
+    scheduler: Any, platform: Platform, *jobs: dict[str, Any], events: Any = (), link: Any = None, **config: Any
+) -> Record:
+    """Run on the embedded engine, which takes jobs of the scheduler if that has to register some."""
+    dynamic = scheduler.needs_dynamic_jobs if "dynamic_jobs" not in config else False
+    given = EngineConfig(**{"dynamic_jobs": dynamic, "profile_reuse": dynamic} | config)
+    return simulate(Engine(platform, [workload_of(*jobs, nb_res=len(platform))], given, events), scheduler, link)
 
 
 def starts(record: Record) -> dict[str, tuple[float, str]]:
     """Job -> (start, hosts) of the jobs that ran."""
-
     return {row[0]: (row[8], row[14]) for row in record.jobs if row[8] is not None}

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from builders import workload_of
+from builders import played
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
@@ -30,11 +27,9 @@ def series_of(*rows):
 
 def play(rows, capacity, machines, cores=1, between=None, energy=False, **options):
     """The record of a run on the embedded engine."""
-    work = workload_of(*rows, nb_res=machines * cores)
-    config = EngineConfig(energy=energy, dynamic_jobs=True, profile_reuse=True)
-    engine = Engine(machines_platform(MachineSpec(machines, cores)), [work], config)
     scheduler = Checkpoint({"capacity": capacity, "switch": energy} | options)
-    return simulate(engine, scheduler, between)
+    config = {"energy": energy, "dynamic_jobs": True, "profile_reuse": True}
+    return played(scheduler, machines_platform(MachineSpec(machines, cores)), *rows, link=between, **config)
 
 
 def spans_of(record):

@@ -28,11 +28,11 @@ ARCHIVE = Path(__file__).parents[1] / "data" / "dialogues.tar.xz"
 
 
 @cache
-def recordings() -> Path:
+def recordings(packed: Path = ARCHIVE) -> Path:
     """The unpacked recordings, in a folder of this process."""
-    folder = Path(tempfile.mkdtemp(prefix="dialogues"))
+    folder = Path(tempfile.mkdtemp(prefix="recordings"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    unpack(folder)
+    unpack(folder, packed)
     return folder
 
 

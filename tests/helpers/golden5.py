@@ -5,14 +5,10 @@ The recordings are packed (tests/data/README.md): `python tests/helpers/golden5.
 
 from __future__ import annotations
 
-import atexit
 import json
 import re
 import shlex
-import shutil
 import sys
-import tempfile
-from functools import cache
 from pathlib import Path
 
 import golden
@@ -30,24 +26,15 @@ FILES = ("command.txt", "platform.xml", "workload*.json", "events*.txt", "messag
 _LINE = re.compile(r'\{"from": "(batsim|edc)"(?:, "flags": \d+)?, "message": (.*)\}')
 
 
-@cache
-def recordings() -> Path:
-    """The unpacked recordings, in a folder of this process."""
-    folder = Path(tempfile.mkdtemp(prefix="batsim5"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    golden.unpack(folder, ARCHIVE)
-    return folder
-
-
 def names() -> list[str]:
-    return sorted(path.name for path in recordings().iterdir())
+    return sorted(path.name for path in golden.recordings(ARCHIVE).iterdir())
 
 
 class Recording:
     """What was said, in turn: `asked` are Batsim's messages, `answers` those to them; the hello stands apart."""
 
     def __init__(self, name: str) -> None:
-        self.folder = recordings() / name
+        self.folder = golden.recordings(ARCHIVE) / name
         self.exit_code = json.loads((self.folder / "result.json").read_text())["exit_code"]
         self.words = shlex.split((self.folder / "command.txt").read_text())
         said = [self._said(line) for line in (self.folder / "messages.jsonl").read_text().splitlines()]

@@ -14,11 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import pytest
-from builders import workload_of
+from builders import played
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.platform import Host, Platform, machine_of
 from batwatt.model.record import JobRow, Record
@@ -114,16 +111,12 @@ class Case:
 
     def run(self, between: Any = None) -> Observed:
         """The record of this case on the embedded engine, through a link if there is one."""
-        scheduler = self.kind(self.options)
-        dynamic = scheduler.needs_dynamic_jobs
         steps = [(at, how, host) for host, begin_s, end_s in self.away
                  for at, how in ((begin_s, "unavailable"), (end_s, "available"))]  # fmt: skip
         lines = [f'{{"timestamp": {at}, "type": "machine_{how}", "resources": "{host}"}}' for at, how, host in steps]
         events = parse_events("\n".join((*lines, *self.events)), "events")
-        workload = workload_of(*self.jobs, nb_res=len(self.platform))
-        config = EngineConfig(dynamic_jobs=dynamic, profile_reuse=dynamic, forward_unknown_events=bool(self.events))
-        engine = Engine(self.platform, [workload], config, events)
-        return Observed(self, simulate(engine, scheduler, between))
+        more = {"events": events, "link": between, "forward_unknown_events": bool(self.events)}
+        return Observed(self, played(self.kind(self.options), self.platform, *self.jobs, **more))
 
 
 class Attempt:
@@ -284,7 +277,8 @@ def may_be_rejected(run: Observed, job: Job) -> bool:
     """Whether a job is wider than the platform, than what there is in the end, or hopeless for its system."""
     case = run.case
     width = -(-job["res"] // case.cores)
-    if width * case.cores > len(case.platform) or (case.hopeless and case.hopeless(run, job)):
+    stay = len(case.platform) - sum(math.isinf(end_s) for _, _, end_s in case.away)
+    if width * case.cores > stay or (case.hopeless and case.hopeless(run, job)):
         return True
     if case.capacity is not None and width > case.capacity.values[-1]:
         return True

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from builders import workload_of
+from builders import played
 from by_hand import blocks_of, options_of
 from plain_varcap import PlainJob, Ran, Rules, plain_runs
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
@@ -65,11 +62,10 @@ def series_of(rows: list[tuple[float, int]]) -> Series:
 
 def play(jobs, capacity, machines, cores, between=None, energy=False, **options):
     """The record of a run on the embedded engine, and the scheduler."""
-    work = workload_of(*map(row_of, jobs), nb_res=machines * cores)
-    config = EngineConfig(energy=energy, dynamic_jobs=True, profile_reuse=True)
-    engine = Engine(machines_platform(MachineSpec(machines, cores)), [work], config)
     scheduler = Varcap({"capacity": series_of(capacity), "switch": energy} | options)
-    return simulate(engine, scheduler, between), scheduler
+    platform = machines_platform(MachineSpec(machines, cores))
+    config = {"energy": energy, "dynamic_jobs": True, "profile_reuse": True}
+    return played(scheduler, platform, *map(row_of, jobs), link=between, **config), scheduler
 
 
 def runs_of(record, cores) -> list[Ran]:
