@@ -52,18 +52,7 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"every_event": "no"}, "every_event: must be True or False, got 'no'"),
         ({"capacity": 3}, "capacity: must be a path or Series, got 3"),
         ({"envelope": 3}, "envelope: must be a path or Series, got 3"),
-    ],
-    ids=str,
-)
-def test_arguments_that_are_wrong(given, message):
-    with pytest.raises(InputError) as error:
-        BatwattEnv(**{"platform": platform(), "workload": THREE, **given})
-    assert message in str(error.value) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+        # when an episode begins
         ({"workload": workload_of()}, "has no job"),
         ({"workload": []}, "is an empty list"),
         ({"workload": "nowhere.json"}, "nowhere.json"),
@@ -75,10 +64,10 @@ def test_arguments_that_are_wrong(given, message):
     ],
     ids=str,
 )
-def test_workloads_and_capacities_that_are_wrong(given, message):
+def test_arguments_that_are_wrong(given, message):
     with pytest.raises(InputError) as error:
         BatwattEnv(**{"platform": platform(), "workload": THREE, **given}).reset()
-    assert message in str(error.value)
+    assert message in str(error.value) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,17 @@
-"""Laws of `batwatt.gym` on random workloads, limits and policies, and Gymnasium's own checks."""
+"""Returns of `batwatt.gym` on random workloads, limits and policies, and Gymnasium's own checks."""
 
 from __future__ import annotations
 
-import copy
-import itertools
 import math
-import pickle
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from builders import envelope, job, machine, workload_of
+from cases import UNLIKE
 from examples import examples
 from gym_cases import away
 from hypothesis import given
@@ -26,63 +25,73 @@ from gymnasium.utils.env_checker import check_env
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.gym import ENVIRONMENT, OBSERVATIONS, REWARDS, BatwattEnv
-from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.model.hostset import from_text
-from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
-ROOT = Path(__file__).resolve().parents[2]
 FAST, SLOW = 3, 2
 HOSTS = FAST + SLOW
-UNLIKE = Platform(
-    tuple(
-        Host(i, f"h{i}", (PState(10.0, 20.0, 25.0, watts),), has_power=True)
-        for i, watts in enumerate((100.0, 100.0, 60.0, 60.0, 80.0))
-    )
-)
 LOWEST_W = HOSTS * 20.0
 
+seconds = st.floats(0, 400).map(lambda x: round(x, 3))
 jobs_of = st.lists(
     st.tuples(
-        st.floats(0, 400).map(lambda x: round(x, 3)),  # submission
-        st.integers(1, HOSTS + 1),  # hosts, now and then too many
-        st.one_of(st.floats(1, 150).map(lambda x: round(x, 3)), st.sampled_from([10.0, 100.0])),  # run time
-        st.one_of(st.none(), st.floats(0.5, 4.0)),  # walltime / run time
+        seconds,
+        # now and then too many hosts
+        st.integers(1, HOSTS + 1),
+        st.floats(1, 150).map(lambda x: round(x, 3)) | st.sampled_from([10.0, 100.0]),
+        # walltime / run time
+        st.none() | st.floats(0.5, 4.0),
         st.booleans(),
     ),
     min_size=1,
     max_size=14,
 )
-caps_of = st.lists(st.floats(LOWEST_W, 420).map(lambda x: round(x, 1)), min_size=1, max_size=6)
-capacities_of = st.lists(st.integers(0, HOSTS), max_size=6)
-loads_and_limits = {"rows": jobs_of, "caps": st.just([]) | caps_of, "capacities": capacities_of}
-victims_of = st.sampled_from(
-    [
-        "resubmit",
-        "lose",
-        {"name": "checkpoint", "checkpoint_s": 7.0, "recovery_s": 11.0},
-        {"name": "checkpoint", "checkpoint_s": 0.0, "recovery_s": 60.0},
-        "migrate",
-        {"name": "migrate", "cost_s": 9.0},
-    ]
-)
+PLAIN_VICTIMS = ["resubmit", "lose"]
+VICTIMS = [
+    *PLAIN_VICTIMS,
+    {"name": "checkpoint", "checkpoint_s": 7.0, "recovery_s": 11.0},
+    {"name": "checkpoint", "checkpoint_s": 0.0, "recovery_s": 60.0},
+    "migrate",
+    {"name": "migrate", "cost_s": 9.0},
+]
 outages_of = st.dictionaries(
-    st.integers(0, HOSTS - 1),
-    st.tuples(st.integers(1, 300), st.one_of(st.none(), st.integers(1, 300))),
-    max_size=3,
+    st.integers(0, HOSTS - 1), st.tuples(st.integers(1, 300), st.none() | st.integers(1, 300)), max_size=3
 ).map(lambda rows: [(at, lasts and at + lasts, str(host)) for host, (at, lasts) in rows.items()])
 """(begin in s, end in s or None for none, host) of each outage."""
+plain_kills = st.tuples(st.sampled_from(PLAIN_VICTIMS), st.just([]))
+cases = st.fixed_dictionaries({
+    "rows": jobs_of,
+    "caps": st.just([]) | st.lists(st.floats(LOWEST_W, 420).map(lambda x: round(x, 1)), min_size=1, max_size=6),
+    "capacities": st.lists(st.integers(0, HOSTS), max_size=6),
+    "kills": plain_kills | st.tuples(st.sampled_from(VICTIMS), outages_of),
+})  # fmt: skip
+"""`kills`: what becomes of killed jobs, and outages."""
 
 
 def load_of(rows):
-    return workload_of(
-        *(
-            job(i, at, hosts, time, None if factor is None else round(time * factor, 3), flops)
-            for i, (at, hosts, time, factor, flops) in enumerate(rows)
-        ),
-        nb_res=HOSTS,
-    )
+    jobs = [
+        job(i, at, hosts, time, None if factor is None else round(time * factor, 3), flops)
+        for i, (at, hosts, time, factor, flops) in enumerate(rows)
+    ]
+    return workload_of(*jobs, nb_res=HOSTS)
+
+
+def limits_of(caps, capacities):
+    given = {"envelope": envelope(*caps, step=60.0)} if caps else {}
+    if capacities:
+        values = tuple(map(float, capacities))
+        given["capacity"] = Series(tuple(45.0 * i for i in range(len(values))), values, "machines")
+    return given
+
+
+@contextmanager
+def environment(case, **settings):
+    """An environment of a case; a file has its outages."""
+    victim, outages = case["kills"]
+    with TemporaryDirectory() as folder:
+        limits = limits_of(case["caps"], case["capacities"])
+        given = {"victim": victim, "events": away(Path(folder), *outages)} | limits | settings
+        yield BatwattEnv(UNLIKE, load_of(case["rows"]), **given)
 
 
 def first_possible(mask, rng):
@@ -93,27 +102,15 @@ def any_possible(mask, rng):
     return int(rng.choice(np.flatnonzero(mask)))
 
 
-def anything(mask, rng):
-    return int(rng.integers(len(mask)))
-
-
 def play(env, policy, seed=0):
-    """The trajectory of an episode: observations, rewards, times and actions that were done."""
+    """The rewards of an episode."""
     rng = np.random.default_rng(seed)
-    seen, info = env.reset(seed=seed)
-    steps, over = [(seen.tolist(), 0.0, info["time_s"], -1)], False
+    _, info = env.reset(seed=seed)
+    gains, over = [], False
     while not over:
-        assert np.array_equal(env.action_masks(), info["action_mask"])
-        action = policy(info["action_mask"], rng)
-        possible = 0 <= action < len(info["action_mask"]) and info["action_mask"][action]
-        before = info["time_s"]
-        seen, gain, over, _, info = env.step(action)
-        assert seen in env.observation_space
-        # the end of an episode is that of the last job, which may be before jobs are rejected
-        assert info["action"] == action if possible else True
-        assert over or (info["time_s"] >= before and info["action_mask"].any())
-        steps.append((seen.tolist(), gain, info["time_s"], info["action"]))
-    return steps
+        _, gain, over, _, info = env.step(policy(info["action_mask"], rng))
+        gains.append(gain)
+    return gains
 
 
 @examples(200)
@@ -142,127 +139,22 @@ def check_against(rows, places, backfilling):
     assert env.record.machine_states == record.machine_states
 
 
-def limits_of(caps, capacities):
-    given = {"envelope": envelope(*caps, step=60.0)} if caps else {}
-    if capacities:
-        values = [float(value) for value in capacities]
-        given["capacity"] = Series(tuple(45.0 * i for i in range(len(values))), tuple(values), "machines")
-    return given
-
-
-@pytest.mark.parametrize("policy", [any_possible, anything])
-@examples(60)
-@given(
-    **loads_and_limits,
-    victim=victims_of,
-    outages=outages_of,
-    places=st.sampled_from([1, 3, 20]),
-    every_event=st.booleans(),
-)
-def test_laws(policy, rows, caps, capacities, victim, outages, places, every_event):
-    limits = limits_of(caps, capacities)
-    columns = [name for name, column in OBSERVATIONS.items() if not column.limit or column.limit in limits]
-    with TemporaryDirectory() as folder:
-        settings = {
-            "observation": columns, "queue": places, "victim": victim, "every_event": every_event,
-            "events": away(Path(folder), *outages),
-        }  # fmt: skip
-        env, again = (BatwattEnv(UNLIKE, load_of(rows), **settings, **limits) for _ in range(2))
-        steps = play(env, policy)
-        assert play(again, policy) == steps
-    check_jobs(env.record.jobs, rows, victim)
-    check_limits(env, limits)
-    check_outages(env.record.jobs, outages)
-    assert play(env, policy) == steps
-    assert again.record == env.record
-
-
-def check_outages(rows, outages):
-    """No job starts on a host that is away."""
-    for begin_s, end_s, host in outages:
-        for row in rows:
-            if row[8] is not None and from_text(row[14]) >> int(host) & 1:
-                assert not begin_s <= row[8] < (end_s or math.inf)
-
-
-def check_jobs(rows, given, victim):
-    """Every job has one last row and as many hosts as it asks for, never before its submission, none shared."""
-    rows = list(rows)
-    assert len({row[0] for row in rows}) == len(rows)
-    last = {}
-    for row in rows:
-        name, _, number = row[0].partition("#")
-        last[name] = max(last.get(name, (-1, "")), (int(number or 0), row[7]))
-    assert sorted(map(int, last)) == list(range(len(given)))
-    assert victim == "lose" or all(state != "COMPLETED_KILLED" for _, state in last.values())
-    ran = [row for row in rows if row[8] is not None]
-    for row in ran:
-        at, hosts, *_ = given[int(row[0].partition("#")[0])]
-        assert from_text(row[14]).bit_count() == hosts
-        assert row[8] >= at - 1e-6
-    for one, other in itertools.combinations(ran, 2):
-        if from_text(one[14]) & from_text(other[14]):
-            assert one[10] <= other[8] + 1e-4 or other[10] <= one[8] + 1e-4
-
-
-def check_limits(env, limits):
-    """Neither the power nor the number of hosts with jobs is above the limit, but for the moment of a change."""
-    if "envelope" in limits:
-        assert env.outcome().figures.metrics["violations"] == 0
-    if "capacity" in limits:
-        states = env.record.machine_states.columns()
-        times, computing = states["time"], states["nb_computing"]
-        for time, end, count in zip(times, np.append(times[1:], math.inf), computing, strict=False):
-            if end - time > 1e-4:
-                middle = [t for t in limits["capacity"].times_s if time + 1e-4 < t < end - 1e-4]
-                assert all(count <= limits["capacity"].at(t) for t in [time + 1e-5, *middle])
-
-
 @pytest.mark.parametrize("name", list(REWARDS))
-@examples(60)
-@given(
-    **loads_and_limits,
-    victim=victims_of,
-    outages=outages_of,
-    policy=st.sampled_from([first_possible, any_possible]),
-)
-def test_the_return_is_the_figure_of_a_run_that_completes(name, rows, caps, capacities, victim, outages, policy):
-    with TemporaryDirectory() as folder:
-        given = {"victim": victim, "events": away(Path(folder), *outages)} | limits_of(caps, capacities)
-        env = BatwattEnv(UNLIKE, load_of(rows), reward=name, queue=4, **given)
-        returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
-    if set(last_states(env)) == {"COMPLETED_SUCCESSFULLY"}:
-        reward = REWARDS[name]
-        figure = reward.sign * env.outcome().figures.metrics[reward.figure.name]
-        assert returned == pytest.approx(figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
-
-
-@pytest.mark.parametrize("name", list(REWARDS))
-@examples(60)
-@given(
-    **loads_and_limits,
-    victim=st.sampled_from(["resubmit", "lose"]),
-    policy=st.sampled_from([first_possible, any_possible]),
-)
-def test_the_return_is_the_figure_of_the_run(name, rows, caps, capacities, victim, policy):
-    """With what rejected and lost jobs cost on top."""
-    env = BatwattEnv(UNLIKE, load_of(rows), reward=name, queue=4, victim=victim, **limits_of(caps, capacities))
-    reward = REWARDS[name]
-    returned = math.fsum(gain for _, gain, _, _ in play(env, policy))
-    figure = figure_with_horizon(env, rows, name)
-    if set(last_states(env)) == {"COMPLETED_SUCCESSFULLY"}:
-        assert env.outcome().figures.metrics[reward.figure.name] == pytest.approx(figure, rel=1e-9)
-    # energies are printed to 1e-6 J, and these are hundreds
-    assert returned == pytest.approx(reward.sign * figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
-
-
-def last_states(env):
-    """The state of the last attempt of each job."""
-    last = {}
-    for row in env.record.jobs:
-        name, _, number = row[0].partition("#")
-        last[name] = max(last.get(name, (-1, "")), (int(number or 0), row[7]))
-    return [state for _, state in last.values()]
+@examples(90)
+@given(case=cases, policy=st.sampled_from([first_possible, any_possible]))
+def test_the_return_is_the_figure_of_the_run(name, case, policy):
+    """With what rejected and lost jobs cost on top, where no work is saved and no host is away."""
+    with environment(case, reward=name, queue=4) as env:
+        returned = math.fsum(play(env, policy))
+    reward, figures = REWARDS[name], []
+    if {row[7] for row in last_rows(env)} == {"COMPLETED_SUCCESSFULLY"}:
+        figures.append(env.outcome().figures.metrics[reward.figure.name])
+    if case["kills"][0] in PLAIN_VICTIMS and not case["kills"][1]:
+        figures.append(figure_with_horizon(env, case["rows"], name))
+    for figure in figures:
+        # energies are printed to 1e-6 J, and these are hundreds
+        close = pytest.approx(reward.sign * figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
+        assert returned == close
 
 
 def figure_with_horizon(env, rows, name):
@@ -272,7 +164,7 @@ def figure_with_horizon(env, rows, name):
     # all hosts of UNLIKE have one speed
     horizon_s = last_s + math.fsum(row[2] for row in rows)
     figures, ends, unserved, useful = [], [0.0], 0, 0.0
-    for state, row in zip(last_states(env), last_rows(env), strict=True):
+    for state, row in [(row[7], row) for row in last_rows(env)]:
         at, hosts, run_s, factor, _ = rows[int(row[0].partition("#")[0])]
         shortest_s = min(run_s, math.inf if factor is None else round(run_s * factor, 3))
         served = state in ("COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED")
@@ -298,7 +190,7 @@ def figure_with_horizon(env, rows, name):
 
 
 def last_rows(env):
-    """The row of the last attempt of each job, in the order of `last_states`."""
+    """The row of the last attempt of each job."""
     last = {}
     for row in env.record.jobs:
         name, _, number = row[0].partition("#")
@@ -326,21 +218,11 @@ def returns_of(env, starts=math.inf):
 
 
 @examples(300)
-@given(
-    **loads_and_limits,
-    victim=victims_of,
-    outages=outages_of,
-    starts=st.integers(0, 8),
-)
-def test_no_policy_that_stops_starting_beats_first_come_first_served(rows, caps, capacities, victim, outages, starts):
-    with TemporaryDirectory() as folder:
-        given = {"victim": victim, "events": away(Path(folder), *outages)} | limits_of(caps, capacities)
-        check_lazy(BatwattEnv(UNLIKE, load_of(rows), queue=1, reward="work", **given), starts)
-
-
-def check_lazy(env, starts):
-    usual, all_served = returns_of(env)
-    lazy, served = returns_of(env, starts)
+@given(case=cases, starts=st.integers(0, 8))
+def test_no_policy_that_stops_starting_beats_first_come_first_served(case, starts):
+    with environment(case, queue=1, reward="work") as env:
+        usual, all_served = returns_of(env)
+        lazy, served = returns_of(env, starts)
     # where nothing is to come, waiting is starting: a job may then be spared from being killed
     if served < all_served:
         worse = {
@@ -349,29 +231,6 @@ def check_lazy(env, starts):
             if lazy[name] > usual[name] * (1 + 1e-9 * np.sign(usual[name])) + 1e-9
         }
         assert worse == {}
-    return len(all_served) - len(served)
-
-
-CASES = [
-    # the example of the reference page
-    ("platforms/grid5000.xml", "workloads/google-288-00.json", {"envelope": "power_profiles/profile3.csv"}),
-    ("platforms/grid5000.xml", "workloads/google-288-01.json", {"envelope": "power_profiles/profile1.csv"}),
-    ("platforms/grid5000.xml", "workloads/google-288-02.json", {"capacity": "walk:range=0.6,mean=0.5,seed=1"}),
-    ("platforms/small.xml", "workloads/small.json", {"envelope": "power_profiles/small.csv"}),
-    ("platforms/small.xml", "workloads/small.json", {}),
-]
-
-
-@pytest.mark.parametrize(("hosts", "jobs", "limits"), CASES, ids=str)
-def test_an_idle_agent_loses_on_what_is_shipped(hosts, jobs, limits):
-    given = {name: str(ROOT / value) if ROOT.joinpath(value).exists() else value for name, value in limits.items()}
-    env = BatwattEnv(ROOT / hosts, ROOT / jobs, queue=1, reward="work", **given)
-    fewer = [check_lazy(env, starts) for starts in (0, 1, 10)]
-    assert "google" not in jobs or "capacity" in limits or fewer[0] > 100
-    usual, _ = returns_of(env)
-    if fewer[0]:
-        idle, _ = returns_of(env, 0)
-        assert all(idle[name] < usual[name] for name in usual)
 
 
 # Gymnasium ------------------------------------------------------------------------------------------------------------
@@ -412,20 +271,3 @@ def test_environments_side_by_side():
     seen, gains, *_ = envs.step(np.array([0, 4]))
     assert seen.shape == (2, *envs.single_observation_space.shape) and gains.shape == (2,)
     assert first["action_mask"].shape == (2, 5)
-
-
-def test_what_an_environment_is_made_of_can_go_to_another_process():
-    platform, load = pickle.loads(pickle.dumps((read_platform("platforms/small.xml"), SOME)))
-    assert platform == read_platform("platforms/small.xml") and load == SOME
-    assert copy.deepcopy(platform) == platform and copy.deepcopy(load) == load
-
-
-def test_files_of_the_project(tmp_path):
-    env = gymnasium.make(ENVIRONMENT, platform="platforms/small.xml", workload="workloads/small.json")
-    _, info = env.reset()
-    over = False
-    while not over:
-        _, _, over, _, info = env.step(info["action_mask"].argmax())
-    assert info["metrics"]["jobs_finished"] == info["metrics"]["jobs_total"] > 0
-    env.unwrapped.save(tmp_path / "run")
-    assert (tmp_path / "run_jobs.csv").stat().st_size > 0

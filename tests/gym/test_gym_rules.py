@@ -16,47 +16,54 @@ from batwatt.model.series import Series
 from batwatt.results.figures import rounded
 from batwatt.results.metrics import measured
 
-
-def test_an_episode_by_hand():
-    env = BatwattEnv(platform(), THREE, queue=3)
-    _, info = env.reset(seed=0)
-    assert (info["time_s"], info["action_mask"].tolist()) == (0.0, [1, 1, 0, 1])
+EPISODES = {
     # a starts on 3 hosts: b does not fit any more, so the next decision is at 10 s, when c comes; c ends at 30 s, which
     # is of no use for b; a ends at 100 s, b runs until 150 s. Slowdowns: a 1, c 1, b 150 / 50 = 3
-    assert play(env, 0, 1, 0) == [
-        (10.0, [0, 1, 0, 1], 0.0),
-        (100.0, [1, 0, 0, 0], pytest.approx(-2 / 3)),
-        (150.0, [0, 0, 0, 1], pytest.approx(-3 / 3)),
-    ]
-    assert rows_of(env) == {"a": (0.0, 100.0, "0-2"), "c": (10.0, 30.0, "3"), "b": (100.0, 150.0, "0-1")}
-    assert env.outcome().figures.metrics["mean_slowdown"] == pytest.approx(5 / 3)
-
-
-def test_time_goes_on_only_when_nothing_visible_fits():
-    env = BatwattEnv(platform(), THREE, queue=3)
+    "first fit": (
+        THREE, {}, (0, 1, 0), [(10.0, "0101"), (100.0, "1000"), (150.0, "0001")],
+        {"a": (0.0, 100.0, "0-2"), "c": (10.0, 30.0, "3"), "b": (100.0, 150.0, "0-1")}, {"mean_slowdown": 5 / 3}),
     # b on 2 hosts; a (3) must wait; c comes at 10 s, is left waiting; at 50 s b ends, and both fit
-    steps = play(env, 1, 3, 0, 0)
-    assert [(time, mask) for time, mask, _ in steps[:3]] == [
-        (10.0, [0, 1, 0, 1]),
-        (50.0, [1, 1, 0, 0]),
-        (50.0, [1, 0, 0, 1]),
-    ]
-    assert rows_of(env) == {"b": (0.0, 50.0, "0-1"), "a": (50.0, 150.0, "0-2"), "c": (50.0, 70.0, "3")}
-
-
-def test_jobs_beyond_the_visible_ones_cannot_start():
-    env = BatwattEnv(platform(), THREE, queue=1)
+    "time goes on only when nothing visible fits": (
+        THREE, {}, (1, 3, 0, 0), [(10.0, "0101"), (50.0, "1100"), (50.0, "1001"), (150.0, "")],
+        {"b": (0.0, 50.0, "0-1"), "a": (50.0, 150.0, "0-2"), "c": (50.0, 70.0, "3")}, {}),
     # only a is visible, then only b, which does not fit before a ends at 100 s; c is behind it
-    play(env, 0, 0, 0)
-    assert rows_of(env) == {"a": (0.0, 100.0, "0-2"), "b": (100.0, 150.0, "0-1"), "c": (100.0, 120.0, "2")}
-
-
-def test_every_event_shows_moments_at_which_there_is_only_waiting():
-    env = BatwattEnv(platform(), THREE, queue=3, every_event=True)
-    steps = play(env, 0, 3, 1, 3, 3, 0, 3)
+    "jobs beyond the visible ones": (
+        THREE, {"queue": 1}, (0, 0, 0), [],
+        {"a": (0.0, 100.0, "0-2"), "b": (100.0, 150.0, "0-1"), "c": (100.0, 120.0, "2")}, {}),
     # a starts; wait until c comes at 10; c starts; wait for its end at 30; for that of a at 100; b starts; its end
-    assert [time for time, _, _ in steps] == [0.0, 10.0, 10.0, 30.0, 100.0, 100.0, 150.0]
-    assert steps[0][1] == [0, 0, 0, 1]
+    "every event shows moments of waiting": (
+        THREE, {"every_event": True}, (0, 3, 1, 3, 3, 0, 3),
+        [(0.0, "0001"), *((time, "") for time in (10.0, 10.0, 30.0, 100.0, 100.0, 150.0))],
+        {"a": (0.0, 100.0, "0-2"), "c": (10.0, 30.0, "3"), "b": (100.0, 150.0, "0-1")}, {}),
+    # b and c run; at 60 s c, which started last, is killed and comes behind a; b ends at 100 s; the new run of c, then
+    # a. c waits from its first submission: (0 + 200 + 300) / 100 s, over three jobs
+    "a cap that falls": (
+        ONES, {"envelope": FALLS}, (1, 1, 1, 0), [(time, "") for time in (0.0, 100.0, 200.0, 300.0)],
+        {"b": (0.0, 100.0, "0"), "c": (0.0, 60.0, "1"), "c#1": (100.0, 200.0, "0"), "a": (200.0, 300.0, "0")},
+        {"killed_power": 1, "resubmissions": 1, "violations": 0, "mean_slowdown": (1 + 2 + 3) / 3}),
+    "a victim that is lost": (
+        ONES, {"envelope": FALLS, "victim": "lose"}, (1, 1, 0), [],
+        {"b": (0.0, 100.0, "0"), "c": (0.0, 60.0, "1"), "a": (100.0, 200.0, "0")}, {"jobs_finished": 2}),
+    # a and b until 50 s, when both are killed; at 70 s there is room for c, a and b again. Useful: 3 x 100 of
+    # 2 x 50 + 4 x 100 core seconds
+    "a capacity that falls and rises": (
+        ONES, {"capacity": Series((0.0, 50.0, 70.0), (2.0, 0.0, 4.0), "machines")}, (0, 0, 1, 1, 0),
+        [(time, "") for time in (0.0, 70.0, 70.0, 70.0, 170.0)],
+        {"a": (0.0, 50.0, "0"), "b": (0.0, 50.0, "1"), "a#1": (70.0, 170.0, "0"), "b#1": (70.0, 170.0, "1"),
+         "c": (70.0, 170.0, "2")}, {"goodput": 300 / 500}),
+}  # fmt: skip
+"""Jobs, settings, actions, (time, mask if it is looked at) after each, (start, end, hosts) of jobs, figures."""
+
+
+@pytest.mark.parametrize(("load", "settings", "actions", "moments", "rows", "figures"), EPISODES.values(), ids=EPISODES)
+def test_an_episode_by_hand(load, settings, actions, moments, rows, figures):
+    env = BatwattEnv(platform(), load, **{"queue": 3, **settings})
+    steps = play(env, *actions)
+    for (time_s, mask, _), (expected_s, expected) in zip(steps, moments or [], strict=bool(moments)):
+        assert time_s == expected_s and expected in ("", "".join(map(str, mask)))
+    assert rows_of(env) == rows
+    metrics = env.outcome().figures.metrics
+    assert {name: metrics[name] for name in figures} == pytest.approx(figures)
 
 
 def test_illegal_actions():
@@ -89,48 +96,6 @@ def test_no_step_without_an_episode():
 
 
 # limits ---------------------------------------------------------------------------------------------------------------
-
-
-def test_a_cap_that_falls_kills_what_started_last():
-    env = BatwattEnv(platform(), ONES, queue=3, envelope=FALLS)
-    steps = play(env, 1, 1, 1, 0)
-    # b and c run; at 60 s c is killed and comes behind a; b ends at 100 s; the new run of c, then a
-    assert [time for time, _, _ in steps] == [0.0, 100.0, 200.0, 300.0]
-    assert rows_of(env) == {
-        "b": (0.0, 100.0, "0"),
-        "c": (0.0, 60.0, "1"),
-        "c#1": (100.0, 200.0, "0"),
-        "a": (200.0, 300.0, "0"),
-    }
-    assert states_of(env)["c"] == "COMPLETED_KILLED"
-    metrics = env.outcome().figures.metrics
-    assert (metrics["killed_power"], metrics["resubmissions"], metrics["violations"]) == (1, 1, 0)
-    # c waits from its first submission: (0 + 200 + 300) / 100 s, over three jobs
-    assert metrics["mean_slowdown"] == pytest.approx((1 + 2 + 3) / 3)
-
-
-def test_a_victim_may_be_lost():
-    env = BatwattEnv(platform(), ONES, queue=3, envelope=FALLS, victim="lose")
-    play(env, 1, 1, 0)
-    assert rows_of(env) == {"b": (0.0, 100.0, "0"), "c": (0.0, 60.0, "1"), "a": (100.0, 200.0, "0")}
-    assert env.outcome().figures.metrics["jobs_finished"] == 2
-
-
-def test_a_capacity_that_falls_and_rises():
-    capacity = Series((0.0, 50.0, 70.0), (2.0, 0.0, 4.0), "machines")
-    env = BatwattEnv(platform(), ONES, queue=3, capacity=capacity)
-    steps = play(env, 0, 0, 1, 1, 0)
-    # a and b until 50 s, when both are killed; at 70 s there is room for c, a and b again
-    assert [time for time, _, _ in steps] == [0.0, 70.0, 70.0, 70.0, 170.0]
-    assert rows_of(env) == {
-        "a": (0.0, 50.0, "0"),
-        "b": (0.0, 50.0, "1"),
-        "a#1": (70.0, 170.0, "0"),
-        "b#1": (70.0, 170.0, "1"),
-        "c": (70.0, 170.0, "2"),
-    }
-    # useful 3 x 100 of 2 x 50 + 4 x 100 core seconds
-    assert env.outcome().figures.metrics["goodput"] == pytest.approx(300 / 500)
 
 
 def test_jobs_that_can_never_run_are_rejected():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from builders import job, workload_of
-from gym_cases import FALLS, ONES, THREE, platform, play, states_of
+from gym_cases import FALLS, ONES, THREE, platform, play
 
 pytest.importorskip("gymnasium")
 
@@ -108,86 +108,54 @@ def test_a_step_returns_new_data():
 # rewards --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("reward", "gains"),
-    [
-        # b waits for 10 s, then for 90 s more; three jobs
-        ("mean_wait_s", [-10 / 3, -90 / 3, 0.0]),
-        ("makespan_s", [-10.0, -90.0, -50.0]),
-        # delays draw nothing more than idle hosts: 4 x 30 W
-        ("energy_j", [-1200.0, -10800.0, -6000.0]),
-        # 3 x 100, 2 x 50 and 1 x 20 host seconds at one speed
-        ("work", [0.0, 320 / 420, 100 / 420]),
-        ("goodput", [0.0, 320 / 400, 420 / 600 - 320 / 400]),
-        ("mean_bounded_slowdown", [0.0, -2 / 3, -1.0]),
-        ({"makespan_s": 0.5, "work": 420.0}, [-5.0, -45.0 + 320, -25.0 + 100]),
-    ],
-    ids=str,
-)
-def test_rewards_by_hand(reward, gains):
-    steps = play(BatwattEnv(platform(), THREE, queue=3, reward=reward), 0, 1, 0)
-    assert [gain for _, _, gain in steps] == pytest.approx(gains)
-
-
-def test_bounded_slowdown_of_a_short_job():
+LATE = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
+"""Under `FALLS` `late` is rejected at 60 s and waits until 80 s (d comes) + 100 + 300 + 10 s; d starts at 100 s."""
+SHUT = Series((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
+TINY = workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True))
+GAINS = {
+    "slowdown": (THREE, {"reward": "mean_slowdown"}, (0, 1, 0), [0.0, -2 / 3, -3 / 3]),
+    # b waits for 10 s, then for 90 s more; three jobs
+    "wait": (THREE, {"reward": "mean_wait_s"}, (0, 1, 0), [-10 / 3, -90 / 3, 0.0]),
+    "makespan": (THREE, {"reward": "makespan_s"}, (0, 1, 0), [-10.0, -90.0, -50.0]),
+    # delays draw nothing more than idle hosts: 4 x 30 W
+    "energy": (THREE, {"reward": "energy_j"}, (0, 1, 0), [-1200.0, -10800.0, -6000.0]),
+    # 3 x 100, 2 x 50 and 1 x 20 host seconds at one speed
+    "work": (THREE, {"reward": "work"}, (0, 1, 0), [0.0, 320 / 420, 100 / 420]),
+    "goodput": (THREE, {"reward": "goodput"}, (0, 1, 0), [0.0, 320 / 400, 420 / 600 - 320 / 400]),
+    "bounded slowdown": (THREE, {"reward": "mean_bounded_slowdown"}, (0, 1, 0), [0.0, -2 / 3, -1.0]),
+    "two": (THREE, {"reward": {"makespan_s": 0.5, "work": 420.0}}, (0, 1, 0), [-5.0, -45.0 + 320, -25.0 + 100]),
     # b of 2 s waits for 8 s: (8 + 2) / 10 s, not 5; c of 2 s for 10 s more than that: 2, not 10
-    load = workload_of(job("a", 0, 4, 8), job("b", 0, 4, 2), job("c", 0, 4, 10))
-    env = BatwattEnv(platform(), load, reward="mean_bounded_slowdown", queue=3)
-    assert [gain for _, _, gain in play(env, 0, 0, 0)] == pytest.approx([-1 / 3, -1 / 3, -2 / 3])
-
-
-def test_jobs_that_reach_their_walltime_count_with_what_they_ran():
+    "bounded slowdown of a short job": (
+        workload_of(job("a", 0, 4, 8), job("b", 0, 4, 2), job("c", 0, 4, 10)),
+        {"reward": "mean_bounded_slowdown"}, (0, 0, 0), [-1 / 3, -1 / 3, -2 / 3]),
     # b reaches its walltime of 5 s: 5 / 5; then a: (5 + 10) / 10
-    load = workload_of(job("a", 0, 4, 10), job("b", 0, 4, 50, 5))
-    env = BatwattEnv(platform(), load, queue=2)
-    gains = [gain for _, _, gain in play(env, 1, 0)]
-    assert gains == pytest.approx([-1 / 2, -1.5 / 2])
-    assert states_of(env) == {"b": "COMPLETED_WALLTIME_REACHED", "a": "COMPLETED_SUCCESSFULLY"}
-
-
-def test_a_job_that_ends_when_it_starts():
+    "a walltime that is reached": (
+        workload_of(job("a", 0, 4, 10), job("b", 0, 4, 50, 5)), {}, (1, 0), [-1 / 2, -1.5 / 2]),
     # Batsim's files say that it ran for 1e-5 s: after a wait of 10 s its slowdown is 1,000,001
-    env = BatwattEnv(platform(), workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True)), queue=2)
-    assert sum(gain for _, _, gain in play(env, 0, 0)) == pytest.approx(-(1 + 1_000_001) / 2, rel=1e-9)
-    assert env.outcome().figures.metrics["mean_slowdown"] == pytest.approx((1 + 1_000_001) / 2, rel=1e-9)
-
-
-def test_a_victim_waits_again_since_its_first_submission():
+    "a job that ends when it starts": (TINY, {}, (0, 0), -(1 + 1_000_001) / 2),
     # b waits until a ends at 100 s, is killed at 150 s and starts again at 170 s, after 170 s of waiting altogether
-    load = workload_of(job("a", 0, 1, 100), job("b", 0, 1, 100))
-    capacity = Series((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
-    env = BatwattEnv(platform(), load, queue=2, capacity=capacity, reward="mean_wait_s")
-    steps = play(env, 0, 0, 0)
-    assert [time for time, _, _ in steps] == [100.0, 170.0, 270.0]
-    assert [gain for _, _, gain in steps] == pytest.approx([-100 / 2, -70 / 2, 0.0])
-
-
-def test_jobs_that_are_rejected_wait_until_the_horizon():
-    # `late` is rejected at 60 s and waits until 80 s (d comes) + 100 + 300 + 10 s; d starts when a ends at 100 s
-    load = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
-    env = BatwattEnv(platform(), load, queue=2, envelope=FALLS, reward="mean_wait_s")
-    assert [gain for _, _, gain in play(env, 0, 0)] == pytest.approx([-(490 + 20) / 3, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("reward", "total"),
-    [
-        # until 80 s + 100 + 300 + 10 s = 490 s; a waits 0 s, d 20 s of 10
-        ("mean_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
-        ("mean_bounded_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
-        ("makespan_s", -(110 + 490)),
-        # 4 hosts without a job draw 120 W, with one 400 W
-        ("energy_j", -(120 * 110 + 400 * 490)),
-        ("goodput", 110 / (4 * 110 + 4 * 490)),
-    ],
-)
-def test_what_a_rejected_job_costs(reward, total):
-    load = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
-    env = BatwattEnv(platform(), load, queue=2, envelope=FALLS, reward=reward)
-    assert sum(gain for _, _, gain in play(env, 0, 0)) == pytest.approx(total)
-
-
-def test_a_lost_job_costs_as_much():
+    "a victim waits since its first submission": (
+        workload_of(job("a", 0, 1, 100), job("b", 0, 1, 100)), {"capacity": SHUT, "reward": "mean_wait_s"}, (0, 0, 0),
+        [-100 / 2, -70 / 2, 0.0]),
+    "a rejected job": (
+        LATE, {"queue": 2, "envelope": FALLS, "reward": "mean_wait_s"}, (0, 0), [-(490 + 20) / 3, 0.0]),
+    # until 80 s + 100 + 300 + 10 s = 490 s; a waits 0 s, d 20 s of 10
+    **{f"{name} of a rejected job": (LATE, {"queue": 2, "envelope": FALLS, "reward": name}, (0, 0), total)
+       for name, total in (
+           ("mean_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
+           ("mean_bounded_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
+           ("makespan_s", -(110 + 490)),
+           # 4 hosts without a job draw 120 W, with one 400 W
+           ("energy_j", -(120 * 110 + 400 * 490)),
+           ("goodput", 110 / (4 * 110 + 4 * 490)))},
     # c is killed at 60 s and lost: 0 + 100 s for b and a, and until 60 + 300 s for c
-    env = BatwattEnv(platform(), ONES, queue=3, envelope=FALLS, victim="lose", reward="mean_wait_s")
-    assert sum(gain for _, _, gain in play(env, 1, 1, 0)) == pytest.approx(-(100 + 360) / 3)
+    "a lost job": (
+        ONES, {"envelope": FALLS, "victim": "lose", "reward": "mean_wait_s"}, (1, 1, 0), -(100 + 360) / 3),
+}  # fmt: skip
+"""Jobs, settings, actions, and the reward of each step or of all."""
+
+
+@pytest.mark.parametrize(("load", "settings", "actions", "gains"), GAINS.values(), ids=GAINS)
+def test_rewards_by_hand(load, settings, actions, gains):
+    found = [gain for _, _, gain in play(BatwattEnv(platform(), load, **{"queue": 3, **settings}), *actions)]
+    assert (found if isinstance(gains, list) else sum(found)) == pytest.approx(gains, rel=1e-9)
