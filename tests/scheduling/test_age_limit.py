@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import job, machine, starts, workload_of
+from builders import job, machine, played, starts
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
@@ -28,12 +25,6 @@ SCHEDULERS = {
 }
 
 
-def played(scheduler, platform, *jobs):
-    dynamic = scheduler.needs_dynamic_jobs
-    config = EngineConfig(energy=True, dynamic_jobs=dynamic, profile_reuse=dynamic)
-    return simulate(Engine(platform, [workload_of(*jobs, nb_res=len(platform))], config), scheduler)
-
-
 @pytest.mark.parametrize("name", SCHEDULERS)
 @pytest.mark.parametrize(("limit_s", "start_s"), [(None, 105.0), (30.0, 40.0), (36.0, 45.0)])
 @pytest.mark.parametrize("backfilling", ["first-fit", "easy"])
@@ -45,11 +36,8 @@ def test_a_wide_job_behind_shorter_ones(name, limit_s, start_s, backfilling):
         parts = {"parts": {**options["parts"], **parts}}
     elif name == "jobpower":
         parts["platform"] = platform
-    begun = {
-        name: begin for name, (begin, _) in starts(
-            played(make({**options, **parts, "age_limit_s": limit_s}), platform, *STREAM, WIDE)
-        ).items()
-    }  # fmt: skip
+    record = played(make({**options, **parts, "age_limit_s": limit_s}), platform, *STREAM, WIDE, energy=True)
+    begun = {name: begin for name, (begin, _) in starts(record).items()}
     # EASY reserves for the first job in the order, which is L only when no shorter one waits
     assert begun["L"] == start_s
     if limit_s is not None:
@@ -60,7 +48,8 @@ def test_a_wide_job_behind_shorter_ones(name, limit_s, start_s, backfilling):
 def test_an_aged_job_is_stopped_for_no_other(limit_s, start_s):
     """S would start 890 s sooner, at a cost of 100 s to do again: it is announced at 100 s, and starts 1 s later."""
     options = {"capacity": Series((0.0,), (1.0,)), "order": "asc_walltime", "preemption": "slowdown"}
-    record = played(Varcap({**options, "age_limit_s": limit_s}), ONE, job("L", 0, 1, 1000), job("S", 100, 1, 10))
+    jobs = job("L", 0, 1, 1000), job("S", 100, 1, 10)
+    record = played(Varcap({**options, "age_limit_s": limit_s}), ONE, *jobs, energy=True)
     assert starts(record)["S"][0] == start_s
 
 

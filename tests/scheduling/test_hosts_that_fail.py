@@ -6,7 +6,7 @@ import logging
 import math
 
 import pytest
-from builders import envelope, job, machine, workload_of
+from builders import envelope, job, machine, played
 from links import Unreliable
 
 from batwatt.engine.config import EngineConfig
@@ -29,7 +29,6 @@ from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
 from batwatt.schedulers.varcap import Varcap
-from batwatt.scheduling.lifecycle import JobLifecycle
 from batwatt.scheduling.transitions import Transitions
 from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
 
@@ -59,10 +58,8 @@ JOBS = [job("A", 150, 1, 1000), job("B", 190, 1, 100), job("C", 191, 1, 100), jo
 def play(make, jobs, platform, late=(), events="", energy=True):
     """Job -> when and where it ran, or why it was rejected: `150-1150@0`."""
     scheduler = make()
-    dynamic = scheduler.needs_dynamic_jobs
-    config = EngineConfig(energy=energy, dynamic_jobs=dynamic, profile_reuse=dynamic)
-    engine = Engine(platform, [workload_of(*jobs, nb_res=len(platform))], config, parse_events(events, "events"))
-    record = simulate(engine, scheduler, lambda link: Unreliable(link, late))
+    told, link = parse_events(events, "events"), lambda link: Unreliable(link, late)
+    record = played(scheduler, platform, *jobs, events=told, link=link, energy=energy)
     assert not scheduler.lifecycle.pending
     return {
         row[0]: f"rejected {row[16]}" if row[7] == "REJECTED" else f"{row[8]:.6g}-{row[10]:.6g}@{row[14]}"
@@ -162,18 +159,6 @@ def test_default_limits():
             assert transitions.next_s == 1000.0 + limit_s and transitions.pending
 
 
-def test_what_a_host_that_failed_is_until_it_is_reported():
-    transitions = Transitions(MACHINES)
-    transitions.began(0b11, 0, 0.0)
-    transitions.arrived(0b01)
-    assert transitions.expire(299.0) == 0 and transitions.expire(300.0) == 0b10 == transitions.failed
-    assert not transitions.pending and transitions.expire(301.0) == 0
-    transitions.set_away(0b100, True)
-    assert transitions.out == 0b110
-    transitions.arrived(0b110)
-    assert transitions.out == 0b100
-
-
 # a host that is taken away under a job ----------------------------------------------------------------------------
 
 BASIC = [job("A", 220, 1, 1000), job("B", 221, 1, 100), job("C", 330, 1, 100), job("D", 331, 3, 10)]
@@ -269,44 +254,3 @@ def test_no_segment_of_a_checkpointed_job_begins_on_a_machine_that_is_away():
     options = {"capacity": capacity, "platform": MACHINES, "checkpoint_s": 5.0, "recovery_s": 60.0, "switch": False}
     done = play(lambda: Checkpoint(options), [job("a", 0, 1, 500)], MACHINES, events=away(0, 230))
     assert done == {"a": "0-95@0", "a#1": "95-100@0", "a#2": "200-260@0", "a#3": "260-320@1", "a#4": "320-725@1"}
-
-
-# no host fails ----------------------------------------------------------------------------------------------------
-
-UNDISTURBED = {
-    "varcap": lambda: Varcap(CAPACITY | {"order": "slowdown", "backfilling": "easy", "preemption": "slowdown",
-                                         "victim": "checkpoint", "knowledge": "exact", "foresight_h": 0.02}),
-    "checkpoint": lambda: Checkpoint(CAPACITY | {"checkpoint_s": 5.0}),
-    "riskaware": lambda: Riskaware(CAPACITY),
-    "carbon": lambda: Carbon(CAPACITY | {"signal": SIGNAL, "policy": "oracle", "wait_h": [1.0], "replan_h": 0.1}),
-    "powercap": lambda: Powercap(CAPPED | {"order": "slowdown", "response": "frugal"}),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", UNDISTURBED)
-def test_looking_at_limits_changes_nothing(name, monkeypatch):
-    """Calls for limits that no host exceeds decide nothing: the same record as without them."""
-    platform = SERVERS if name == "powercap" else MACHINES
-    jobs = [job(n, 7.0 * n, 1 + n % 2 * (name != "riskaware"), 20.0 + 37 * n % 190, 400.0) for n in range(40)]
-
-    def record():
-        config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True)
-        return simulate(Engine(platform, [workload_of(*jobs, nb_res=3)], config), UNDISTURBED[name]())
-
-    asked = []
-    plainly = JobLifecycle.wake_for_limit
-
-    def counted(self, time_s, now_s):
-        asked.append(time_s)
-        plainly(self, time_s, now_s)
-
-    monkeypatch.setattr(JobLifecycle, "wake_for_limit", counted)
-    ours = record()
-    monkeypatch.setattr(JobLifecycle, "wake_for_limit", lambda self, time_s, now_s: None)
-    without = record()
-    assert any(time_s < math.inf for time_s in asked) == (name != "powercap")
-    assert list(ours.jobs) == list(without.jobs)
-    assert ours.schedule == without.schedule
-    assert [list(rows) for rows in (ours.machine_states, ours.pstate_changes, ours.consumed_energy)] == [
-        list(rows) for rows in (without.machine_states, without.pstate_changes, without.consumed_energy)
-    ]

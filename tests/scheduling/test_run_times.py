@@ -8,11 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import job, machine, starts, workload_of
+from builders import job, machine, played, starts
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
@@ -26,7 +23,7 @@ from batwatt.scheduling.run_times import Regression
 NAMES = ("powercap", "jobpower", "varcap", "adaptive")
 
 
-def played(name: str, machines: int, *jobs: dict, **options: object) -> dict[str, float]:
+def begun_by(name: str, machines: int, *jobs: dict, **options: object) -> dict[str, float]:
     """The start of each job in s under a scheduler without a limit of power."""
     platform = machine(machines)
     capacity = Series((0.0,), (float(machines),))
@@ -39,9 +36,7 @@ def played(name: str, machines: int, *jobs: dict, **options: object) -> dict[str
         if name == "adaptive":
             options = {"run_times": options.pop("run_times", None), "parts": options}
         scheduler = (Varcap if name == "varcap" else Adaptive)({"capacity": capacity, **options})
-    dynamic = scheduler.needs_dynamic_jobs
-    config = EngineConfig(energy=True, dynamic_jobs=dynamic, profile_reuse=dynamic)
-    record = simulate(Engine(platform, [workload_of(*jobs, nb_res=machines)], config), scheduler)
+    record = played(scheduler, platform, *jobs, energy=True)
     return {name: begin for name, (begin, _) in starts(record).items()}
 
 
@@ -60,7 +55,7 @@ def test_the_shortest_first_by_each_estimate(name, run_times, x_s, y_s):
         of("u", "a", 0, 1, 10, 100), of("u", "b", 10, 1, 10, 100), of("v", "c", 11, 1, 50, 60),
         of("u", "x", 30, 1, 10, 90), of("v", "y", 31, 1, 50, 60),
     )  # fmt: skip
-    begun = played(name, 1, *jobs, order="asc_walltime", run_times=run_times)
+    begun = begun_by(name, 1, *jobs, order="asc_walltime", run_times=run_times)
     assert (begun["x"], begun["y"]) == (x_s, y_s)
 
 
@@ -75,7 +70,7 @@ def test_an_estimate_that_is_outrun_doubles(name):
         of("w", "W", 25, 2, 10, 20), of("w", "s", 26, 1, 5, 50), of("w", "r", 62, 1, 5, 50),
         of("w", "t", 102, 1, 5, 50),
     )  # fmt: skip
-    begun = played(name, 2, *jobs, order="fcfs", backfilling="easy", run_times="recent")
+    begun = begun_by(name, 2, *jobs, order="fcfs", backfilling="easy", run_times="recent")
     assert begun == {"p": 0.0, "q": 10.0, "a": 21.0, "W": 121.0, "s": 102.0, "r": 107.0, "t": 112.0}
 
 
@@ -84,16 +79,16 @@ def test_an_estimate_that_is_outrun_doubles(name):
 def test_a_job_without_a_request_is_refused(name, run_times):
     row = job("a", 0, 1, 10)
     with pytest.raises(InputError, match="job w0!a has neither a walltime nor a field 'estimate_s'"):
-        played(name, 1, row, run_times=run_times)
-    assert played(name, 1, row, run_times={"name": run_times, "otherwise_s": 60.0}) == {"a": 0.0}
+        begun_by(name, 1, row, run_times=run_times)
+    assert begun_by(name, 1, row, run_times={"name": run_times, "otherwise_s": 60.0}) == {"a": 0.0}
 
 
 def test_a_long_run_shows_in_time():
     """Preemption goes by estimates of 10 s that double: at 100 s the long run counts for 160 s, and s stops it."""
     jobs = (of("u", "L", 0, 1, 1000, 5000), of("u", "s", 100, 1, 5, 5000))
     options = {"victim": {"name": "checkpoint", "checkpoint_s": 1, "recovery_s": 1}, "preemption": "slowdown"}
-    assert played("varcap", 1, *jobs, run_times="walltime", **options) == {"L": 0.0, "s": 1000.0}
-    begun = played("varcap", 1, *jobs, run_times={"name": "doubling", "first_s": 10}, **options)
+    assert begun_by("varcap", 1, *jobs, run_times="walltime", **options) == {"L": 0.0, "s": 1000.0}
+    begun = begun_by("varcap", 1, *jobs, run_times={"name": "doubling", "first_s": 10}, **options)
     assert begun["s"] == 101.0
 
 
@@ -101,7 +96,11 @@ def test_the_request_of_a_trace_is_a_field():
     """A trace has no walltimes, by which jobs are killed: y asks for less than x."""
     jobs = (job("a", 0, 1, 10), job("x", 1, 1, 10) | {"estimate_s": 90}, job("y", 2, 1, 50) | {"estimate_s": 60})
     jobs = (jobs[0] | {"estimate_s": 10}, *jobs[1:])
-    assert played("powercap", 1, *jobs, order="asc_walltime", run_times="walltime") == {"a": 0.0, "y": 10.0, "x": 60.0}
+    assert begun_by("powercap", 1, *jobs, order="asc_walltime", run_times="walltime") == {
+        "a": 0.0,
+        "y": 10.0,
+        "x": 60.0,
+    }
 
 
 def test_plans_must_know_run_times():
