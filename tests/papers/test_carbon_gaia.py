@@ -12,7 +12,7 @@ import pytest
 
 from batwatt.model.phases import constant
 from batwatt.systems.carbon.execution import ShiftJob
-from papers.carbon import gaia, real
+from papers.carbon import gaia
 
 GOLDEN = Path(__file__).parent / "golden"
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -42,9 +42,9 @@ def case(name: str) -> tuple[list[ShiftJob], list[float]]:
     return jobs_of(rows), [float(row["g_per_kwh"]) for row in rows_of(GOLDEN / "gaia_signal.csv")]
 
 
-def run(row: dict[str, str], policy: str | None = None) -> gaia.Outcome:
+def run(row: dict[str, str]) -> gaia.Outcome:
     waits = tuple(float(hours) for hours in row["wait"].split("x"))
-    return gaia.simulate(*case(row["jobs"]), policy or row["policy"], waits)
+    return gaia.simulate(*case(row["jobs"]), row["policy"], waits)
 
 
 RUNS = rows_of(GOLDEN / "gaia_runs.csv")
@@ -64,11 +64,6 @@ def test_runs_are_those_of_gaia(policy, jobs):
         assert outcome.metrics()["carbon_g"] == pytest.approx(float(row["carbon_g"]), abs=2e-9)
 
 
-def test_immediate_is_gaia_without_waits():
-    (row,) = (row for row in RUNS if (row["wait"], row["policy"]) == ("0x0", "oracle"))
-    assert run(row, "immediate").metrics()["carbon_g"] == pytest.approx(float(row["carbon_g"]), abs=2e-9)
-
-
 def test_rows_are_those_of_gaia():
     theirs = rows_of(GOLDEN / "gaia_rows.csv")
     table = run({"jobs": "set2", "policy": "suspend-resume", "wait": "2x5"}).segments
@@ -76,20 +71,6 @@ def test_rows_are_those_of_gaia():
     assert (table["begin_s"] / 5).tolist() == [float(row["start"]) for row in theirs]
     assert (table["work_s"] / 5).tolist() == [float(row["length"]) for row in theirs]
     assert table["carbon_g"].tolist() == pytest.approx([float(row["carbon_g"]) for row in theirs], abs=1e-8)
-
-
-@pytest.mark.skipif(not PAI.exists(), reason="no pai_1k in ../shared/data")
-@pytest.mark.parametrize(
-    ("policy", "grams"), [("immediate", 1493.909125), ("oracle", 1371.204774), ("suspend-resume", 1348.552661)]
-)
-def test_what_gaia_prints_for_february(policy, grams):
-    """The numbers that users compare with; GAIA counts rows, whatever their dates."""
-    hourly = [float(row["g_per_kwh"]) for row in rows_of(GOLDEN / "gaia_february.csv")]
-    assert gaia.simulate(jobs_of(rows_of(PAI)), hourly, policy).metrics()["carbon_g"] == pytest.approx(grams, abs=1e-6)
-
-
-def test_the_page_compares_the_same_policies():
-    assert tuple(gaia.POLICIES) == real.BOTH
 
 
 def job(arrival_s: float, length_s: float, cpus: int = 1, watts: float = 1.0) -> ShiftJob:

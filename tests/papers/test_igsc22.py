@@ -20,11 +20,6 @@ def cells(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def test_the_page_has_the_committed_numbers(capsys):
-    assert tables.pages.main(tables.PAGE, tables.tables, tables.make, ("igsc22",), ["--check"]) == 0
-    assert capsys.readouterr().out == "igsc22: same\n"
-
-
 def test_the_two_files_agree():
     """Means are those of the single runs, wherever these are listed."""
     numbers = Numbers.read(tables.DATA)

@@ -34,11 +34,6 @@ def test_a_page_is_filled_then_checked(page, capsys):
     assert capsys.readouterr().out == "paper: DIFFERENT: a\npaper: new a\npaper: same\n"
 
 
-def test_results_or_check(page):
-    with pytest.raises(SystemExit):
-        pages.main(page, dict, print, ("study",), [])
-
-
 def test_a_page_must_have_every_table(page):
     with pytest.raises(ValueError, match="expected \\['a', 'b'\\]"):
         pages.fill(page, {"a": "", "b": ""})

@@ -7,8 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from papers.claims import NO, OPEN, PARTLY, YES, Claim
-from papers.pairs import Pairs, Points, all_numbers, decided, interval, means_table, numbers, verdict
+from papers.claims import NO, OPEN, PARTLY, YES
+from papers.pairs import Pairs, Points, decided, interval, means_table, numbers, verdict
 
 DIMENSIONS = ("study", "label", "structure", "range", "trace", "walk")
 
@@ -54,14 +54,6 @@ def test_pairs_are_of_the_same_jobs_and_walk():
     assert table[["study", "point", "number", "pairs"]].values.tolist() == [["s-a", "", 3.0, 2]]
 
 
-def test_a_point_for_each_value_of_what_varies():
-    rows = [
-        row for size in (0.2, 0.4) for label, value in (("a", 9.0), ("b", 8.0)) for row in walks(label, size, [value])
-    ]
-    table = numbers(points(*rows), [Pairs(("s",), {"label": "a"}, {"label": "b"})])
-    assert table["point"].tolist() == ["range 0.2", "range 0.4"]
-
-
 def test_the_fixed_capacity_counts_where_it_is_asked_for_only():
     fixed = [("s-a", label, "constant", 0.0, "t0", math.nan, value) for label, value in (("a", 90.0), ("b", 80.0))]
     frame = points(*fixed, *walks("a", 0.2, [60.0, 70.0]), *walks("b", 0.2, [50.0, 50.0]))
@@ -71,7 +63,7 @@ def test_the_fixed_capacity_counts_where_it_is_asked_for_only():
     assert numbers(frame, [held])[["number", "pairs"]].values.tolist() == [[25.0, 2]]
 
 
-def test_verdicts_of_several_numbers():
+def test_several_numbers_and_their_verdicts():
     good, bad, unsure = [3.0, 3.1, 3.2], [-3.0, -3.1, -3.2], [-1.0, 0.0, 1.0]
 
     def told(*cases) -> tuple[str, str]:
@@ -83,13 +75,6 @@ def test_verdicts_of_several_numbers():
     assert told(good, unsure) == ("1 of 2, 0 against; 1.6 (0.0 to 3.1) points", YES)
     assert told(good, unsure, unsure)[1] == PARTLY and told(good, bad)[1] == PARTLY and told(bad, unsure)[1] == NO
     assert decided(Pairs(("x",), {"label": "a"}, {"label": "b"}))(points(*walks("a", 0.2, good))) == ("not run", OPEN)
-
-
-def test_every_number_with_its_claim():
-    test = decided(Pairs(("s",), {"label": "a"}, {"label": "b"}))
-    claims = (Claim("by hand", "1", lambda _: ("", OPEN)), Claim("by pairs", "2", test))
-    table = all_numbers(points(*walks("a", 0.2, [2.0]), *walks("b", 0.2, [1.0])), claims)
-    assert table[["claim", "number"]].values.tolist() == [[2, 1.0]]
 
 
 def test_a_table_of_means():

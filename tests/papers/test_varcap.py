@@ -28,11 +28,6 @@ def test_a_quotient_is_that_of_the_means(how, number, error):
     assert values == pytest.approx((number, error, 12.71 * error))
 
 
-def test_a_value_is_a_mean_and_nothing_is_divided_by_nothing():
-    assert quotient(pd.Series([1.0, 3.0]), None, "value")[:2] == pytest.approx((2.0, 1.0))
-    assert all(map(math.isnan, quotient(pd.Series([1.0, 3.0]), pd.Series([0.0, 0.0]), "times")))
-
-
 @pytest.mark.parametrize(
     ("bounds", "number", "half", "verdict"),
     [
@@ -57,18 +52,9 @@ def test_verdicts(bounds, number, half, verdict):
 
 
 def _row(policy, size, walk, wait_s, **more):
-    return {
-        "study": "longer-7-4",
-        "policy": policy,
-        "range": size,
-        "walk": walk,
-        "trace": "tng-0",
-        "period_s": 450.0,
-        "structure": "walk" if size else "constant",
-        "foresight_h": 0.0,
-        WAIT: wait_s,
-        **more,
-    }
+    usual = {"study": "longer-7-4", "trace": "tng-0", "period_s": 450.0, "foresight_h": 0.0}
+    own = {"policy": policy, "range": size, "walk": walk, "structure": "walk" if size else "constant", WAIT: wait_s}
+    return usual | own | more
 
 
 def test_pairs_are_of_the_same_jobs_and_walk():
