@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -102,49 +103,22 @@ def odd(rng: Random, files: Files) -> Any:
         return files.path(rng)
     if kind == 4:
         return rng.choice((np.float64, np.int64, np.float32, np.bool_, np.str_, np.array))(rng.choice((1, 0)))
-    return rng.choice(
-        (
-            object,
-            lambda: {1: 2},
-            lambda: {"a": {"b": object()}},
-            lambda: [object()],
-            lambda: b"x",
-            lambda: bytearray(3),
-            lambda: print,
-            lambda: {1, 2},
-            lambda: iter([1, 2]),
-            lambda: range(3),
-            lambda: (n for n in (1, 2)),
-            lambda: 1 + 2j,
-            lambda: decimal.Decimal("NaN"),
-            lambda: decimal.Decimal("1e999999"),
-            lambda: datetime.datetime(2024, 7, 1),
-            lambda: datetime.timedelta(1),
-            lambda: pd.Timestamp("2024"),
-            lambda: pd.NaT,
-            lambda: pd.NA,
-            lambda: pd.DataFrame(),
-            lambda: pd.Series([1.0, 2.0]),
-            lambda: pd.DataFrame({"a": [1]}),
-            lambda: np.array([[1.0, np.nan]]),
-            lambda: np.zeros((0,)),
-            lambda: np.array(object()),
-            lambda: Ellipsis,
-            lambda: itertools.repeat(1, 10),
-            lambda: Counter("aab"),
-            lambda: type("Text", (str,), {})("x"),
-            lambda: bw,
-            lambda: bw.Series((0,), (1,)),
-            lambda: bw.Series((0, 5), (300, 100)),
-            lambda: bw.Platform.machines(2),
-            lambda: bw.Workload.read(files.folder / "jobs.json"),
-            lambda: bw.Case("powercap"),
-            lambda: bw.Case(3, 4, 5),
-            lambda: bw.read_signal(files.folder / "nl.csv"),
-            lambda: NotEqual(),
-            lambda: Unprintable(),
-        )
-    )()
+    jobs, signal = files.folder / "jobs.json", files.folder / "nl.csv"
+    plain = [
+        object(), {1: 2}, {"a": {"b": object()}}, [object()], b"x", bytearray(3), print, {1, 2}, iter([1, 2]), range(3),
+        (n for n in (1, 2)), 1 + 2j, decimal.Decimal("NaN"), decimal.Decimal("1e999999"), Ellipsis, bw,
+        datetime.datetime(2024, 7, 1), datetime.timedelta(1), itertools.repeat(1, 10), Counter("aab"),
+        type("Text", (str,), {})("x"), NotEqual(), Unprintable(),
+    ]  # fmt: skip
+    tables = [
+        pd.Timestamp("2024"), pd.NaT, pd.NA, pd.DataFrame(), pd.Series([1.0, 2.0]), pd.DataFrame({"a": [1]}),
+        np.array([[1.0, np.nan]]), np.zeros((0,)), np.array(object()),
+    ]  # fmt: skip
+    ours = [bw.Series((0,), (1,)), bw.Series((0, 5), (300, 100)), bw.Case("powercap"), bw.Case(3, 4, 5)]
+    read = [lambda: bw.Workload.read(jobs), lambda: bw.read_signal(signal), lambda: bw.Platform.machines(2)]
+    made = [*plain, *tables, *ours]
+    number = rng.randrange(len(made) + len(read))
+    return made[number] if number < len(made) else read[number - len(made)]()
 
 
 def other(rng: Random, files: Files, usual: Any) -> Any:
@@ -177,19 +151,8 @@ def frame(rng: Random, files: Files) -> Any:
     table: dict[Any, list[Any]] = {
         "submission_time_s": [0, 10, 20, 30], "length_s": [100, 50, 20.5, 10], "hosts": [1, 2, 3, 1],
     }  # fmt: skip
-    more = (
-        "id",
-        "estimate_s",
-        "memory",
-        "use",
-        "depends_on",
-        "user",
-        "power_w",
-        "start_s",
-        "profile",
-        "walltime_s",
-        "checkpoint_s",
-    )
+    more = ["id", "estimate_s", "memory", "use", "depends_on", "user", "power_w", "start_s", "profile", "walltime_s"]
+    more.append("checkpoint_s")
     for name in rng.sample(more, rng.randrange(4)):
         table[name] = [rng.choice((1, "1", None, 2.5))] * rows
     for _ in range(rng.randrange(3)):
@@ -248,6 +211,10 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
             bw.plan_carbon,
             {"job": PHASES, "signal": at / "nl.csv", "deadline_s": 43200.0, "start_s": 0.0, "price": None, "carbon_weight": 1.0, "price_weight": 0.0, "slot_s": 600.0, "max_starts": 3, "checkpoints": False, "cpus": 1},  # noqa: E501
         ),
+        "BatwattEnv": (
+            episode,
+            {"platform": hosts, "workload": [jobs, str(at / "jobs.swf")], "observation": ("queue_length", "job_hosts"), "reward": {"makespan_s": 0.5}, "queue": 3, "envelope": None, "capacity": at / "machines.csv", "victim": "resubmit", "every_event": False, "render_mode": None, "action": 0, "reset": {"workload": 0}},  # noqa: E501
+        ),
         "optimum": (bw.optimum, {**run, "envelope": cap, "time_limit_s": None, "effort": 1, "seed": 0, "progress": None}),  # noqa: E501
     }  # fmt: skip
 
@@ -280,6 +247,21 @@ def attempt(rng: Random, folder: Path) -> None:
         # it may search as long as it is told to
         given["effort"] = 1
     use(rng, files, called(**given))
+
+
+def episode(action: Any = 0, reset: Any = None, **given: Any) -> Any:
+    """Play an episode of the gym's environment, with one action that may be odd; nothing without Gymnasium."""
+    if find_spec("gymnasium") is None:
+        return None
+    from batwatt.gym import BatwattEnv
+
+    env, over, step = BatwattEnv(**given), False, 0
+    env.reset(seed=1, options=reset)
+    while not over and step < 300:
+        _, _, over, _, _ = env.step(action if step == 3 else 0)
+        env.action_masks(), env.values()
+        step += 1
+    return env
 
 
 def use(rng: Random, files: Files, result: Any) -> None:

@@ -48,18 +48,8 @@ init x
 ]
 NUMBERS = ("0", "-1", "1e-9", "1e9", "1e308", "1e400", "nan", "inf", "9" * 400, "2147483648", "0.5", "1_0", "²", "")
 PATHS = (
-    "/dev/zero",
-    "/dev/null",
-    "/",
-    ".",
-    "..",
-    "no/such",
-    "x" * 300,
-    "pipe",
-    "folder",
-    "/dev/full",
-    "/proc/self/mem",
-)
+    "/dev/zero", "/dev/null", "/dev/full", "/proc/self/mem", "/", ".", "..", "no/such", "x" * 300, "pipe", "folder",
+)  # fmt: skip
 
 
 def attempt(rng: Random, folder: Path) -> None:

@@ -200,16 +200,10 @@ def columns(rng: Random, table: dict[str, list[Any]], path: Path) -> None:
         path.write_bytes(octets(rng, path.read_bytes()))
 
 
-def log(path: Path) -> object:
-    """A log in both of its ways."""
-    convert_file(path, log=LogOptions(width="nodes"))
-    return read_trace(path)
-
-
 def trace(path: Path) -> object:
     """A trace in both of its ways."""
-    read_trace(path)
-    return convert_file(path)
+    convert_file(path, log=LogOptions(width="nodes") if path.suffix == ".sacct" else LogOptions())
+    return read_trace(path)
 
 
 def command(*words: str) -> Reader:
@@ -249,7 +243,7 @@ KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
         command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
     "swf": ("x.swf", flat, SWF, (trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
     "sacct": ("x.sacct", flat, SACCT, (
-        log, log, command("run", "-w", "{}", "--machines", "2", "--cores", "4", "-s", "replay", *TO))),
+        trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "4", "-s", "replay", *TO))),
     "csv": ("x.csv", flat, CSV, (trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
     "txt": ("x.txt", flat, TXT, (trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
     "azure": ("x.csv", flat, AZURE, (command("convert", "{}", "--format", "azure", "-o", "OUT"),)),

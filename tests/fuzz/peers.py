@@ -112,6 +112,13 @@ class Wire:
         return head + json.dumps(value).encode()
 
 
+def answered(engine: Any, socket: Any) -> None:
+    """Let the scheduler at the other end of a socket answer an engine until its end."""
+    while not engine.ended:
+        engine.reply(socket.ask(engine.message()))
+    engine.close()
+
+
 def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served], None]) -> None:
     """One of our schedulers serves the other end."""
     from batwatt.engine.bs import Bs

@@ -13,13 +13,10 @@ from .driver import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = 40
-NEEDS = {"gym": "gymnasium"}
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_sample_is_read_or_refused(target):
-    if target in NEEDS:
-        pytest.importorskip(NEEDS[target])
     # a process of its own: what other tests left in memory counts towards the limit of an input
     words = [sys.executable, "-m", "tests.fuzz", target, "--inputs", str(SAMPLE), "--seed", "1"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)

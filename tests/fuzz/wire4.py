@@ -16,7 +16,7 @@ from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.protocol.workload4 import parse_workload
 
 from .mutate import number, text, value
-from .peers import JOBS, Served, Wire, host_energy, playing, serve
+from .peers import JOBS, Served, Wire, answered, host_energy, playing, serve
 
 
 def attempt(rng: Random, folder: Path) -> None:
@@ -35,10 +35,7 @@ def attempt(rng: Random, folder: Path) -> None:
 
         serve(rng, platform, Served(say), lambda scheduler, link: None)
         return
-    socket = playing(EngineSocket, lambda message: wire(_answer(rng, json.loads(message))))
-    while not engine.ended:
-        engine.reply(socket.ask(engine.message()))
-    engine.close()
+    answered(engine, playing(EngineSocket, lambda message: wire(_answer(rng, json.loads(message)))))
 
 
 def _answer(rng: Random, message: dict[str, Any]) -> bytes:

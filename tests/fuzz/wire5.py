@@ -17,7 +17,7 @@ from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.protocol.batprotocol import to_batsim5
 
 from .mutate import number, text
-from .peers import JOBS, Served, Wire, host_energy, playing, serve
+from .peers import JOBS, Served, Wire, answered, host_energy, playing, serve
 
 EVENTS = [
     {"type": "generic", "timestamp": 15, "data": '{"type": "machine_unavailable", "resources": "3"}'},
@@ -66,10 +66,7 @@ def attempt(rng: Random, folder: Path) -> None:
         serve(rng, platform, Served(say), greet)
         return
     socket = playing(EngineSocket5, lambda message: wire(_answer(rng, message)))
-    engine = engine_for(socket.hello(rng.choice(("", "{}", text(rng)))))
-    while not engine.ended:
-        engine.reply(socket.ask(engine.message()))
-    engine.close()
+    answered(engine_for(socket.hello(rng.choice(("", "{}", text(rng))))), socket)
 
 
 def _stamped(now: float, *events: tuple[str, Any]) -> bytes:
