@@ -21,6 +21,13 @@ def batwatt(cluster: ToyCluster, *words: str) -> str:
     return done.stdout
 
 
+def cap_file(platform: Path, *rows: tuple[int, int]) -> str:
+    """Write a cap in W by time in s beside a platform; returns its path."""
+    path = platform.parent / "watts.csv"
+    path.write_text("time_s,power_w\n" + "".join(f"{time_s},{watts}\n" for time_s, watts in rows))
+    return str(path)
+
+
 class Session:
     """A process of `batwatt slurm run`, whose journal is read while it runs; a context manager that ends it."""
 

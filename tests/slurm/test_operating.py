@@ -10,23 +10,27 @@ import sys
 
 import pytest
 from cli_commands import scripts
-from slurm_session import Session, batwatt
+from slurm_session import Session, batwatt, cap_file
 from toy_cluster import until
 
 FCFS = ("-s", "powercap", "-o", '{"response": "none", "backfilling": "easy", "order": "fcfs"}', "--operate")
+FRUGAL = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope")
 
 
 def test_jobs_start_where_the_scheduler_says(cluster, platform):
     numbers = [cluster.submit(1.0, 1 + i % 3) for i in range(6)]
+    # a range of nodes is the least
+    numbers.append(cluster.submit(1.0, 1, "-N", "2-4"))
     with Session(cluster, platform, *FCFS, "--once") as session:
         out = session.ends()
-    assert "scheduler\t6" in out
+    assert "scheduler\t7" in out
     hosts = {data["job_id"]: data["alloc"] for data in session.decisions("EXECUTE_JOB")}
     for number in numbers:
         job = cluster.job(number)
         assert job["JobState"] == "COMPLETED"
         wanted = cluster.command("scontrol", "show", "hostnames", job["NodeList"]).stdout.split()
         assert [f"n{i + 1}" for i in _ids(hosts[f"slurm!{number}"])] == wanted
+    assert len(_ids(hosts[f"slurm!{numbers[-1]}"])) == 2
 
 
 def test_a_scheduler_at_a_socket(cluster, platform):
@@ -41,13 +45,11 @@ def test_a_scheduler_at_a_socket(cluster, platform):
 
 
 def test_forty_jobs_under_a_cap(cluster, platform):
-    rows = [(0, 1750), (300, 900), (800, 600), (1400, 1750)]
-    cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n" + "".join(f"{time},{watts}\n" for time, watts in rows))
+    cap = cap_file(platform, (0, 1750), (300, 900), (800, 600), (1400, 1750))
     for i in range(40):
         cluster.submit(0.5 + i % 2, 1 + i % 2)
     options = '{"response": "frugal", "order": "smith", "victim": "resubmit"}'
-    words = ("-s", "powercap", "-o", options, "--operate", "--once", "--envelope", str(cap))
+    words = ("-s", "powercap", "-o", options, "--operate", "--once", "--envelope", cap)
     with Session(cluster, platform, *words, poll_s=0.2) as session:
         session.ends(100.0)
     with (platform.parent / "session_starts.csv").open() as file:
@@ -63,12 +65,10 @@ def test_forty_jobs_under_a_cap(cluster, platform):
     assert session.decisions("SET_RESOURCE_STATE")
 
 
+@pytest.mark.deep
 @pytest.mark.toy(boot_limit_s=5)
 def test_nodes_that_do_not_boot_are_out_of_service(cluster, platform):
-    cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,400\n900,1750\n")
-    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap))
-    with Session(cluster, platform, *words) as session:
+    with Session(cluster, platform, *FRUGAL, cap_file(platform, (0, 400), (900, 1750))) as session:
         session.until_told("RESOURCE_STATE_CHANGED", 1, 40.0)
         cluster.break_nodes(1, 2, 3, 4, 5, 6)
         numbers = [cluster.submit(1.0) for _ in range(6)]
@@ -114,6 +114,7 @@ def test_a_job_that_changes_is_announced_anew(cluster, platform):
     assert cluster.job(number)["JobState"] == "COMPLETED"
 
 
+@pytest.mark.deep
 def test_a_job_waits_for_its_dependency_and_its_date(cluster, platform):
     first = cluster.submit(2.0)
     second = cluster.submit(1.0, 1, f"--dependency=afterok:{first}")
@@ -169,12 +170,10 @@ def test_a_node_that_fails_gives_its_job_back(cluster, platform):
     assert session.events("JOB_SUBMITTED")[-1]["job_id"] == f"slurm!{number}@2"
 
 
-@pytest.mark.parametrize("kill", ["requeue", "cancel", "signal=USR1"])
+@pytest.mark.parametrize("kill", ["requeue", pytest.param("cancel", marks=pytest.mark.deep), "signal=USR1"])
 def test_a_kill_follows_its_rule(cluster, platform, kill):
-    cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,1750\n300,150\n900,1750\n")
     number = cluster.submit(12.0, 4)
-    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap), "--kill", kill)
+    words = (*FRUGAL, cap_file(platform, (0, 1750), (300, 150), (900, 1750)), "--kill", kill)
     with Session(cluster, platform, *words) as session:
         session.until_told("JOB_KILLED", 1, 30.0)
         ends = [data["job_state"] for data in session.events("JOB_COMPLETED")]
@@ -220,12 +219,9 @@ def test_a_killed_bridge_goes_on_and_starts_nothing_twice(cluster, platform):
 
 
 def test_sigterm_gives_everything_back(cluster, platform):
-    cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,350\n")
     cluster.submit(30.0, 1)
     waiting = [cluster.submit(1.0, 8) for _ in range(3)]
-    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--operate", "--envelope", str(cap))
-    with Session(cluster, platform, *words) as session:
+    with Session(cluster, platform, *FRUGAL, cap_file(platform, (0, 350))) as session:
         session.until_told("RESOURCE_STATE_CHANGED", 1, 40.0)
         assert any("drained" in state for state in cluster.states())
         session.process.send_signal(signal.SIGTERM)
@@ -261,15 +257,6 @@ def test_a_hold_of_an_administrator_after_the_start_is_respected(cluster, platfo
         until(lambda: cluster.job(last)["JobState"] == "COMPLETED", 20.0, "the last ends")
         until(lambda: len(session.events("JOB_COMPLETED")) == 2, 20.0, "both ends are told")
     assert len(session.decisions("EXECUTE_JOB")) == 2 and cluster.job(number)["Priority"] == "0"
-
-
-def test_a_range_of_nodes_is_the_least(cluster, platform):
-    number = cluster.command(
-        "sbatch", "--parsable", "-H", "-N", "2-4", "-t", "9", "-o", "/dev/null", "--wrap=sleep 1"
-    ).stdout.strip()
-    with Session(cluster, platform, *FCFS, "--once") as session:
-        session.ends()
-    assert cluster.job(number)["NodeList"] == "n[1-2]"
 
 
 def test_a_full_disk_gives_everything_back(cluster, platform):
@@ -308,33 +295,25 @@ def test_every_example_of_every_help_works(cluster, tmp_path):
             assert done.returncode == 0, (script, done.stderr)
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["-p", "{green}", "--partition", "nosuch"], "Slurm has no partition 'nosuch'"),
-        (["-p", "platforms/small.xml", "--partition", "green"], "node 'fast-1' is not in Slurm"),
-        (["-p", "{green}"], "0 of --partition, --qos and --comment"),
-        (["-p", "{green}", "--partition", "green", "--kill", "shoot"], "is no rule"),
-        (["-p", "{green}", "--partition", "green", "--envelope", "nosuch.csv"], "nosuch.csv"),
-    ],
-)
-def test_what_cannot_be_run_is_said_in_one_line(cluster, platform, words, why):
-    words = [word.replace("{green}", str(platform)) for word in words]
-    place = ["-s", "powercap", "-e", str(platform.parent / "x")]
-    done = subprocess.run(
-        [sys.executable, "-m", "batwatt", "slurm", "run", *words, *place],
-        env=cluster.environment, capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
-    errors = [line for line in done.stderr.splitlines() if line.startswith("batwatt: ")]
-    assert done.returncode == 2 and len(errors) == 1 and why in errors[0], done.stderr
-
-
-def test_two_cannot_operate_one_cluster(cluster, platform):
+def test_what_cannot_be_run_is_said_in_one_line(cluster, platform):
+    ours = ("-p", str(platform), "--partition", "green")
+    place = ("-s", "powercap", "-e", str(platform.parent / "x"))
     with Session(cluster, platform, *FCFS) as session:
         until(lambda: bool(session.rows("begin")), 20.0, "it operates")
-        with Session(cluster, platform, *FCFS) as second:
-            assert second.process.wait(20) == 2
-        assert "another `batwatt slurm` operates it" in second.log.read_text()
+        for words, why in (
+            (("-p", str(platform), "--partition", "nosuch"), "Slurm has no partition 'nosuch'"),
+            (("-p", "platforms/small.xml", "--partition", "green"), "node 'fast-1' is not in Slurm"),
+            (("-p", str(platform)), "0 of --partition, --qos and --comment"),
+            ((*ours, "--kill", "shoot"), "is no rule"),
+            ((*ours, "--envelope", "nosuch.csv"), "nosuch.csv"),
+            ((*ours, "--operate"), "another `batwatt slurm` operates it"),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "batwatt", "slurm", "run", *words, *place],
+                env=cluster.environment, capture_output=True, text=True, timeout=30,
+            )  # fmt: skip
+            errors = [line for line in done.stderr.splitlines() if line.startswith("batwatt: ")]
+            assert done.returncode == 2 and len(errors) == 1 and why in errors[0], (words, done.stderr)
 
 
 def _ids(text: str) -> list[int]:

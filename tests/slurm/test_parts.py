@@ -76,12 +76,13 @@ _JOB = "7_1 7 PENDING JobHeldUser 2-4 1-00:00:00 p (null) ada (null) 100 N/A N/A
 ROW = (*_JOB.split(), "", "", "(null)")
 
 
-def test_a_comment_cannot_pretend_to_be_another_job():
-    def squeue(words):
-        mark = words[-1].split(":|")[1].split("|")[0]
-        cells = [*ROW, "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x"]
-        return "".join(f"{cell}|{mark}|" for cell in cells)
+def squeue_of(*cells):
+    """Return an answer of squeue, with the mark that it is asked to put between cells."""
+    return lambda words: "".join(f"{cell}|{words[-1].split(':|')[1].split('|')[0]}|" for cell in cells)
 
+
+def test_a_comment_cannot_pretend_to_be_another_job():
+    squeue = squeue_of(*ROW, "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x")
     slurm = scripted({"squeue": squeue, "sinfo": lambda words: "n1|idle+cloud|16|disk | fan|\x1f\n"})
     snapshot = slurm.read()
     assert len(ROW) + 1 == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
@@ -91,12 +92,8 @@ def test_a_comment_cannot_pretend_to_be_another_job():
 
 
 def test_a_row_that_cannot_be_read_is_an_error():
-    def squeue(words):
-        mark = words[-1].split(":|")[1].split("|")[0]
-        return "".join(f"{cell}|{mark}|" for cell in (*ROW[:4], "many", *ROW[5:], ""))
-
     with pytest.raises(SlurmError, match="cannot be read"):
-        scripted({"squeue": squeue}).read()
+        scripted({"squeue": squeue_of(*ROW[:4], "many", *ROW[5:], "")}).read()
 
 
 def test_a_command_that_hangs_is_silence():

@@ -4,7 +4,7 @@ import csv
 import os
 
 import pytest
-from slurm_session import Session
+from slurm_session import Session, cap_file
 from toy_cluster import FOLDERS, ToyCluster, until
 
 READERS = {"squeue", "sinfo"}
@@ -23,11 +23,10 @@ def audited(cluster: ToyCluster) -> None:
 
 
 def test_a_shadow_changes_nothing_and_measures_both(cluster, platform):
-    cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,900\n240,1750\n")
+    cap = cap_file(platform, (0, 900), (240, 1750))
     audited(cluster)
     log = cluster.folder / "commands.log"
-    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", str(cap), "--once")
+    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", cap, "--once")
     numbers = [cluster.submit(3.0, 4) for _ in range(4)]
     log.unlink()
     with Session(cluster, platform, *words) as session:
@@ -57,11 +56,11 @@ def test_a_shadow_changes_nothing_and_measures_both(cluster, platform):
         assert slurm <= lasted + 1e-6 <= slurm + 120.0
 
 
+@pytest.mark.deep
 @pytest.mark.toy(min_job_age_s=2)
 def test_what_slurm_has_forgotten_goes_on_in_the_shadow(cluster, platform):
-    cap = platform.parent / "watts.csv"
-    cap.write_text("time_s,power_w\n0,150\n1800,1750\n")
-    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", str(cap), "--speed", "120")
+    cap = cap_file(platform, (0, 150), (1800, 1750))
+    words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", cap, "--speed", "120")
     with Session(cluster, platform, *words) as session:
         until(lambda: bool(session.rows("begin")), 20.0, "it begins")
         # on hold in Slurm: not announced
