@@ -75,14 +75,6 @@ def test_a_worker_dies_in_the_middle(small, cluster):
     assert small.bytes() == small.undisturbed(yaml)
 
 
-def test_a_failed_run_on_dask(small, cluster):
-    scheduler = small.slow(then="if self.settings.order == 'asc': raise ValueError('no luck')")
-    yaml = small.declare(scheduler=scheduler)
-    assert on_dask(small, cluster).code == 1
-    assert [row["status"] for row in small.rows()] == ["done", "done", "failed", "failed"]
-    assert small.bytes() == small.undisturbed(yaml)
-
-
 def test_a_run_that_kills_each_worker(small, cluster):
     die = "if self.settings.order == 'asc': os.kill(os.getpid(), signal.SIGKILL)"
     small.declare(scheduler=small.slow(then=die), workloads=["w/a.json"])
@@ -138,53 +130,34 @@ def test_the_scheduler_vanishes(small, monkeypatch):
     assert ended.line.endswith(f"then: batwatt campaign resume {small.out}")
 
 
-@pytest.mark.parametrize(
-    "args, told",
-    [
-        (("--worker-timeout", 1), "--worker-timeout: is for a Dask cluster"),
-        (("--worker-timeout", -1, "--dask", "tcp://127.0.0.1:9"), "-1 is not a number of s >= 0"),
-        (("--worker-timeout", "inf", "--dask", "tcp://127.0.0.1:9"), "inf is not a number of s >= 0"),
-    ],
-)
-def test_wrong_worker_timeouts(small, args, told):
+SLURM = "cluster: SLURMCluster\n"
+REFUSED = [
+    (("--worker-timeout", 1), None, "--worker-timeout: is for a Dask cluster"),
+    (("--worker-timeout", "inf", "--dask", "tcp://127.0.0.1:9"), None, "inf is not a number of s >= 0"),
+    (("--dask", "tcp://127.0.0.1:9"), None, "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
+    (("--dask", "tcp://x:y"), None, "--dask: 'tcp://x:y' is no address of a Dask scheduler"),
+    (("--dask", "inproc://x"), None, "--dask: 'inproc://x' is no address of a Dask scheduler"),
+    (("--dask-jobqueue", "q.yaml"), SLURM, "q.yaml: line 1: 'jobs' is missing"),
+    (("--dask-jobqueue", "q.yaml"), "cluster: SlurmCluster\njobs: 1\n", "line 1: cluster: input should be"),
+    (("--dask-jobqueue", "q.yaml"), f"{SLURM}jobs: 0\n", "line 2: jobs: input should be greater than or equal to 1"),
+    (("--dask-jobqueue", "q.yaml"), f"{SLURM}jobs: 1\nqueue: x\n", "line 3: no key 'queue'"),
+    (("--dask-jobqueue", "q.yaml"), "cluster: LocalCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
+]
+
+
+@pytest.mark.parametrize("args, file, told", REFUSED, ids=[row[2] for row in REFUSED])
+def test_clusters_that_are_refused(small, monkeypatch, args, file, told):
+    """Also where nothing is left to do."""
+    monkeypatch.setattr("batwatt.study.pools.CONNECT_S", 0.5)
+    monkeypatch.chdir(small.folder)
+    if file is not None:
+        small.house.write("q.yaml", file)
     ended = small.campaign("run", small.declare(), *args)
     assert ended.code == 2 and told in ended.line
-
-
-def test_no_scheduler_there(small, monkeypatch):
-    monkeypatch.setattr("batwatt.study.pools.CONNECT_S", 0.5)
-    small.declare()
-    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", "tcp://127.0.0.1:9")
-    assert ended.code == 2 and "no Dask scheduler answers at 'tcp://127.0.0.1:9'" in ended.line
-
-
-def test_what_is_no_address(small):
-    """In a process of its own: what Dask says later comes from a destructor."""
-    addresses = ["foo", "tcp://x:y", "bar://x:1", "inproc://x", "tls://localhost:9"]
-    words = ["campaign", "run", str(small.declare()), "--results", str(small.results), "--dask"]
-    each = f"""
-from batwatt.cli.main import main
-for address in {addresses}:
-    try:
-        main([*{words}, address])
-    except SystemExit as ended:
-        print(ended.code)
-"""
-    ended = small.house.end(small.house.start(program=("-c", each)))
-    assert ended.out.split() == ["2"] * 5
-    lines = ended.err.splitlines()
-    assert len(lines) == 5, ended.err
-    for line, address in zip(lines, addresses, strict=True):
-        assert line.startswith(f"batwatt: --dask: {address!r} is no address of a Dask scheduler")
-
-
-def test_a_cluster_is_checked_even_if_nothing_is_left(small):
-    yaml = small.declare()
-    small.run()
-    assert "is no address" in small.campaign("run", yaml, "--dask", "foo").line
-    path = small.house.write("q.yaml", "cluster: SLURMCluster\n")
-    ended = small.campaign("run", yaml, "--dask-jobqueue", path)
-    assert ended.code == 2 and "'jobs' is missing" in ended.line
+    if file == SLURM:
+        small.run()
+        ended = small.campaign("run", small.declare(), *args)
+        assert ended.code == 2 and told in ended.line
 
 
 def test_the_extra_is_missing(small, monkeypatch):
@@ -225,20 +198,3 @@ def test_the_job_of_slurm(small):
     assert asked[0] == 3
     for line in ("#SBATCH -p night", "#SBATCH -t 12:00:00", "#SBATCH --cpus-per-task=24", "dask worker"):
         assert line in script.replace("distributed.cli.dask_worker", "dask worker")
-
-
-@pytest.mark.parametrize(
-    "text, told",
-    [
-        ("cluster: SlurmCluster\njobs: 1\n", "line 1: cluster: input should be"),
-        ("cluster: SLURMCluster\n", "'jobs' is missing"),
-        ("cluster: SLURMCluster\njobs: 0\n", "line 2: jobs: input should be greater than or equal to 1, got 0"),
-        ("cluster: SLURMCluster\njobs: 1\nqueue: x\n", "line 3: no key 'queue'"),
-        ("cluster: LocalCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
-    ],
-)
-def test_wrong_job_queue_files(small, text, told):
-    path = small.house.write("q.yaml", text)
-    small.declare()
-    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask-jobqueue", path)
-    assert ended.code == 2 and told in ended.line and "q.yaml" in ended.line

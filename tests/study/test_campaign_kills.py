@@ -96,38 +96,21 @@ def test_a_run_that_kills_its_process_each_time(small):
     assert small.rows()[1]["error"].startswith("the process that ran it died 3 times")
 
 
-def test_an_interrupted_write_leaves_the_old_files(small):
-    """Kept files appear all at once: what is asked for again replaces what is there."""
-    yaml = small.declare(keep=True, grid={"order": ["fcfs"]}, workloads=["w/a.json"])
-    small.run()
-    key = small.rows()[0]["key"]
-    for path in (small.out / "runs" / key).iterdir():
-        path.unlink()
-    (small.out / "cells" / f"{key}.json").unlink()
-    assert small.campaign("resume", yaml).code == 0
-    assert (small.out / "runs" / key / "run_jobs.csv").stat().st_size > 100
-    assert [path.name for path in (small.out / "runs").iterdir()] == [key]
-
-
-def test_kill_9_while_workers_start(small):
-    """Workers that have no run yet end with the campaign, too."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_signals_while_workers_start(small, number):
+    """Workers that have no run yet end with the campaign; told by a terminal, too, they say nothing."""
     small.declare(scheduler=small.held(0))
     process = start(small)
     wait_for(lambda: len(descendants(process.pid)) == 2)
     workers = descendants(process.pid)
-    process.kill()
-    process.communicate()
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+        ended = small.house.end(process)
+        assert ended.code == 130 and ended.line == "batwatt: ended by SIGINT"
+    else:
+        process.kill()
+        process.communicate()
     wait_for(lambda: not any(alive(pid) for pid in workers), 20.0)
-
-
-def test_ctrl_c_while_workers_start(small):
-    """They are told, too, by the terminal, and say nothing."""
-    small.declare(scheduler=small.held(0))
-    process = start(small)
-    wait_for(lambda: len(descendants(process.pid)) == 2)
-    os.killpg(process.pid, signal.SIGINT)
-    ended = small.house.end(process)
-    assert ended.code == 130 and ended.line == "batwatt: ended by SIGINT"
 
 
 @pytest.mark.parametrize("told", [True, False])

@@ -43,21 +43,8 @@ def test_the_order_of_the_rows(small):
     assert found[-1].label == "Z" and dict(found[-1].options) == {"response": "none"}
 
 
-def test_labels_of_the_paper(small):
-    grid = {"backfilling": ["first-fit", "easy"], "order": ["asc", "slowdown"], "response": ["none", "hfld"]}
-    names = {"first-fit": "FF", "easy": "EBF", "asc": "Asc", "slowdown": "Slow", "none": "no config.", "hfld": "HFLD"}
-    found = labels(small, grid=grid, options=None, names=names, label="{backfilling} {order} {response}")
-    assert found == [
-        *("FF Asc no config.", "FF Asc HFLD", "FF Slow no config.", "FF Slow HFLD"),
-        *("EBF Asc no config.", "EBF Asc HFLD", "EBF Slow no config.", "EBF Slow HFLD"),
-    ]
-
-
-def test_a_part_with_parameters_is_called_by_its_name(small):
+def test_labels_of_parts_and_cases(small):
     assert labels(small, grid={"order": [{"name": "fcfs"}, "asc"]}) == ["fcfs", "asc"]
-
-
-def test_a_study_without_a_grid_is_one_setting(small):
     assert labels(small, grid=None) == ["powercap"]
     assert labels(small, grid=None, cases=[{"label": "x"}, {"label": "y", "options": {"order": "asc"}}]) == ["x", "y"]
 
@@ -85,24 +72,16 @@ def test_the_seed_of_a_forecast_with_errors(small):
     assert small.run().code == 0
 
 
-def test_what_the_studies_share(small):
-    path = small.declare_all(
-        {"one": {"workloads": ["w/a.json"]}, "two": {"workloads": ["w/b.json"], "options": {"response": "hfld"}}},
-        defaults={"platforms": ["p.xml"], "envelopes": ["envelope.csv"], "options": {"response": "none"}},
-    )
-    one, two = cells(small, path)
+def test_studies_share_defaults_and_rules_pick_runs(small):
+    own = {"workloads": ["w/b.json"], "options": {"response": "hfld"}}
+    defaults = {"platforms": ["p.xml"], "envelopes": ["envelope.csv"], "options": {"response": "none"}}
+    one, two = cells(small, small.declare_all({"one": {"workloads": ["w/a.json"]}, "two": own}, defaults=defaults))
     assert (one.workload.name, one.options["response"]) == ("a", "none")
     assert (two.workload.name, two.options["response"]) == ("b", "hfld")
     assert one.envelope == two.envelope and one.envelope.name == "envelope"
-
-
-def test_rules_pick_runs(small):
     found = cells(small, small.declare(exclude=[{"order": "asc", "workload": ["a"]}], keep=[{"label": "fcfs"}]))
-    assert [(cell.label, cell.workload.name, cell.keep) for cell in found] == [
-        ("fcfs", "a", True),
-        ("fcfs", "b", True),
-        ("asc", "b", False),
-    ]
+    rows = [(cell.label, cell.workload.name, cell.keep) for cell in found]
+    assert rows == [("fcfs", "a", True), ("fcfs", "b", True), ("asc", "b", False)]
 
 
 def test_yaml_is_read_as_people_expect():
@@ -130,13 +109,9 @@ def test_no_two_rows_look_alike(small):
         ("name: tiny\n", "", "'name' is missing"),
         ("[p.xml]", "p.xml", 'line 4: studies.only.platforms: input should be a valid list, got "p.xml"'),
         ("[p.xml]", "[q.xml]", "studies.only.platforms: the file 'q.xml' is not there"),
-        ("[p.xml]", "[q*.xml]", "studies.only.platforms: no file matches 'q*.xml'"),
-        ("[p.xml]", "[p.xml, p.xml]", "a file appears twice"),
         ("    platforms: [p.xml]\n", "", "the study 'only' has no platforms"),
         ("[fcfs, asc]", "[fcfs, fcfs]", "'order' must be a list of different values"),
-        ("[fcfs, asc]", "[]", "'order' must be a list of different values, got none"),
         ("[fcfs, asc]", "asc", "line 8: studies.only.grid.order: input should be a valid list"),
-        ("[fcfs, asc]", "[fcfs, 2020-01-01, .nan, esay]", "no order '2020-01-01'"),
         ("order:", "oder:", "no option 'oder'; did you mean 'order'?"),
         ("{response: none}", "{response: nono}", "no response 'nono'; did you mean 'none'?"),
         ("{response: none}", "{response: idfs}", "the response 'idfs' needs one"),
@@ -145,29 +120,20 @@ def test_no_two_rows_look_alike(small):
         ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' appears twice"),
         ("{response: none}", "{response: [}", "line 6: "),
         ("    grid:", "    scheduler: powercup\n    grid:", "no scheduler 'powercup'; did you mean 'powercap'?"),
-        ("    grid:", "    scheduler: x.py\n    grid:", "the file 'x.py' is not there"),
         ("    grid:", "    engines: [simgrid]\n    grid:", "engines[0]: input should be 'embedded'"),
         ("    grid:", "    seeds: [1.5]\n    grid:", "studies.only.seeds[0]: input should be a valid integer, got 1.5"),
-        ("    grid:", "    seeds: [-1]\n    grid:", "seeds[0]: input should be greater than or equal to 0"),
         ("    grid:", "    seeds: [99999999999999999999999]\n    grid:", "should be less than 9223372036854775808"),
-        ("    grid:", "    cases: [{label: x, seeds: [9223372036854775808]}]\n    grid:", "seeds[0]: input should"),
-        ("[w/*.json]", "[{google_like: {}, seeds: [9223372036854775808]}]", "seeds[0]: input should be less than"),
-        ("[w/*.json]", "[{google_like: {}, seeds: []}]", "workloads[0].seeds: list should have at least 1 item"),
         ("    grid:", "    exclude: [{order: asc}, {order: fcfs}]\n    grid:", "exclude[1]: leaves no run"),
         ("    grid:", "    seeds: [1, 1]\n    grid:", "a seed appears twice"),
         ("    grid:", "    keep: some\n    grid:", "line 7: studies.only.keep: must be true, false or a list of rules"),
         ("    grid:", "    exclude: [{odrer: asc}]\n    grid:", "no column or option 'odrer'; did you mean 'order'?"),
         ("    grid:", "    exclude: [{order: desc}]\n    grid:", 'exclude[0]: no run is {"order":"desc"}'),
         ("    grid:", "    label: '{ordre}'\n    grid:", "names 'ordre', which is no option"),
-        ("    grid:", "    label: '{order!r}'\n    grid:", "may hold options' names in braces only"),
         ("    grid:", "    label: '{order'\n    grid:", "only.label: the label '{order' is not a template"),
         ("    grid:", "    label: same\n    grid:", "the label 'same' appears twice"),
         ("    grid:", "    scheduler: optimum\n    engines: [wire]\n    grid:", "runs on the embedded engine only"),
         ("[w/*.json]", "[{google_like: {}}]", "workloads[0]: `google_like` needs `seeds`"),
         ("[w/*.json]", "[{google_like: {hour: 3}, seeds: [1]}]", "google_like has no parameter 'hour'"),
-        ("[w/*.json]", "[{google_like: {hours: 0}, seeds: [1]}]", "hours must be a whole number >= 1, got 0"),
-        ("[w/*.json]", "[{files: w/a.json, google_like: {}}]", "must be a path, or `google_like`"),
-        ("[w/*.json]", "[p.xml]", "p.xml: "),
         ("name: tiny", "[1, 2", "line 2: "),
     ],
 )  # fmt: skip
@@ -225,15 +191,6 @@ def test_an_optimum_that_cannot_be(small, changes, told):
     ended = small.run()
     assert ended.code == 2 and "bad: 'Best': " in ended.line and told in ended.line
     assert not small.cells()
-
-
-def test_what_one_study_has_another_may_lack(small):
-    """The same options, once with the envelope that they need and once without."""
-    one = small.study | {"options": {"response": "hfld"}}
-    two = {key: value for key, value in one.items() if key != "envelopes"}
-    small.declare_all({"one": one, "two": two})
-    ended = small.run()
-    assert ended.code == 2 and "two: 'fcfs': " in ended.line and "the response 'hfld' needs one" in ended.line
 
 
 def test_the_declared_experiments(small):

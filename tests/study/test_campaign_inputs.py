@@ -1,0 +1,501 @@
+"""Campaigns of machines that come and go: traces with windows, capacities, what is generated, and what keys count."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cli_house import ROOT
+
+from batwatt.inputs.description import Inputs
+from batwatt.inputs.load import load
+from batwatt.inputs.series.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity_spec import parse_capacity
+from batwatt.inputs.series.capacity_walk import Walk, random_walk
+from batwatt.inputs.traces.riskaware_text import read_riskaware
+from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
+from batwatt.inputs.workloads.varcap_like import VarcapLike
+from batwatt.inputs.workloads.varcap_synthetic import varcap_table
+from batwatt.model.window import Window
+from batwatt.run.find_scheduler import scheduler_class
+from batwatt.run.resolve import needs_of
+from batwatt.run.spec import RunSpec
+from batwatt.study.campaign import CampaignFolder, campaign_in
+from batwatt.study.execute import execute, task_of
+from batwatt.study.generated import traits
+from batwatt.study.sources import Sources
+from batwatt.study.spec import Campaign
+from batwatt.study.yaml_model import parse_declared
+
+STRATEGIES = ["first-fit-aware", "first-fit-unaware", "target-stretch", "target-asap", "packed-target-asap"]
+FILES = {
+    # two jobs as wide as a machine, 100 s each; the second machine goes after 50 s
+    "jobs.txt": "1 0 100 2\n2 0 100 2\n",
+    "fewer.csv": "time_s,machines\n0,2\n50,1\n",
+    "high.csv": "time_s,machines\n0,3\n",
+    # two jobs as wide as a machine: hours 0 to 1, and 0 to 2
+    "hours.csv": "arrival_time,length,cpus\n0,1,2\n0,2,2\n",
+    # half the carbon in the second hour: the budget of 0.5 buys 0.375 and 0.75 of the machines
+    "DE.csv": "time_s,carbon_intensity\n0,200\n3600,100\n",
+    "boss.xml": "<platform version='4.1'><zone id='z'>{}</zone></platform>".format(
+        "".join(f"<host id='{name}' speed='1Gf'/>" for name in ("n1", "n10", "n2", "boss"))
+    ),
+}
+DAY = {"kind": "uniform", "jobs": 40, "end_s": 86400, "machines": 3, "cores": 4}
+WALK = {"mean": 3, "range": 2, "end_s": 86400}
+TNG = {"like": "tng", "jobs": 300, "machines": 5, "days": 0.1}
+RISK = {
+    "platforms": [{"machines": 2, "cores": 2}],
+    "workloads": [{"trace": "jobs.txt", "window": [0, 100]}],
+    "capacities": ["fewer.csv"],
+    "scheduler": "riskaware",
+    # by the text: as published, neither job would start before the change
+    "options": {"strategy": "first-fit-aware", "as_published": False},
+    "label": "{strategy}",
+}
+GENERATED = RISK | {
+    "platforms": [{"machines": 6, "cores": 4}],
+    "workloads": [{"pmbs": DAY, "seeds": [3], "reference_seed": 9}],
+    "capacities": [{"walk": WALK, "seeds": [4]}],
+    "options": {"strategy": "target-asap"},
+}
+VARIED = {
+    "platforms": [{"machines": 2, "cores": 2}],
+    "workloads": [{"trace": "hours.csv", "length_unit": "hours", "window": [0, 7200]}],
+    "capacities": [{"spec": "constant:mean=1"}],
+    "scheduler": "varcap",
+    "options": {"mapping": "base"},
+    "label": "{mapping}",
+}
+PHASED = {"scheduler": "optimum", "options": {}, "label": "x"}
+
+
+@pytest.fixture
+def risky(small):
+    """The folder of campaigns with traces and capacities worked out by hand."""
+    for name, text in FILES.items():
+        small.house.write(name, text)
+    return small
+
+
+def merged(study, changes) -> dict[str, Any]:
+    """A study with changes; None removes."""
+    return {key: value for key, value in (study | changes).items() if value is not None}
+
+
+def declare(risky, study=RISK, **changes) -> CampaignFolder:
+    return campaign_in(risky.declare_all({"only": merged(study, changes)}), risky.results)
+
+
+def rows_of(risky, study=RISK, **changes) -> list[dict[str, Any]]:
+    """Run a campaign in which no run fails."""
+    declare(risky, study, **changes)
+    assert risky.run().code == 0, [row["error"] for row in risky.rows()]
+    return risky.rows()
+
+
+def key(risky, study=RISK, **changes) -> str:
+    [cell] = declare(risky, study, **changes).cells
+    return cell.key
+
+
+def capacity_names(risky, *entries: dict[str, Any]) -> list[str]:
+    return [cell.capacity.name for cell in declare(risky, VARIED, capacities=list(entries)).cells]
+
+
+# runs by hand --------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_worked_out_by_hand(risky):
+    """The second job is killed after 50 s: 200 core seconds are useful and 100 lost, of 2 x 2 x 50 + 2 x 50."""
+    [row] = rows_of(risky)
+    assert (row["platform"], row["workload"], row["envelope"], row["capacity"]) == ("2x2", "jobs", None, "fewer")
+    assert row["label"] == row["strategy"] == "first-fit-aware" and row["backfilling"] is None
+    assert row["goodput"] == pytest.approx(200 / 300, abs=1e-6)
+    assert row["aborted_volume"] == pytest.approx(100 / 300, abs=1e-6)
+    assert row["mean_aborted_time_s"] == pytest.approx(50) and row["capacity_core_s"] == 300
+    assert list(row).index("capacity") == list(row).index("envelope") + 1
+    assert " only: first-fit-aware, 2x2 jobs fewer embedded" in risky.log()
+
+
+@pytest.mark.parametrize(
+    ("changes", "goodput"),
+    [
+        # the second job runs again from 100 to 200 s: 400 of 2 x 2 x 50 + 2 x 150 core seconds
+        ({"workloads": [{"trace": "jobs.txt"}]}, 400 / 500),
+        # the four hosts of a platform file are four machines of one core
+        ({"platforms": ["p.xml"], "workloads": [{"trace": "one.txt", "window": [0, 100]}]}, 100 / 150),
+        ({"workloads": [{"trace": "jobs.csv", "window": [0, 100]}]}, 200 / 300),
+    ],
+    ids=["no window", "a platform file", "another format"],
+)
+def test_other_inputs_by_hand(risky, changes, goodput):
+    risky.house.write("one.txt", "1 0 100 1\n2 0 100 1\n")
+    risky.house.write("jobs.csv", "arrival_time,length,cpus\n0,100,2\n0,100,2\n")
+    [row] = rows_of(risky, **changes)
+    assert row["goodput"] == pytest.approx(goodput, abs=1e-6)
+
+
+def test_a_length_unit_by_hand(risky):
+    """In s both jobs would end within half a minute; in h they take 1 and 2 h of two machines."""
+    [row] = rows_of(risky, VARIED)
+    # 2 cores for 1 h and 2 cores for 2 h, of 4 cores for 2 h
+    assert row["goodput"] == pytest.approx(6 / 8) and row["jobs_finished"] == 2
+    assert row["capacity"] == "constant-1" and row["scheduler"] == "varcap"
+    told = {name: row[name] for name in row if name.startswith("cap_") and row[name] is not None}
+    assert told == {"cap_structure": "constant", "cap_range": 0.0, "cap_mean": 1.0}
+
+
+def test_a_capacity_by_carbon_by_hand(risky):
+    """0.5 x 150 / 200 and 0.5 x 150 / 100 of 8 machines are 3 and 6."""
+    spec = "carbon:DE.csv,budget=0.5,headroom=0.9"
+    [row] = rows_of(risky, VARIED, platforms=[{"machines": 8, "cores": 2}], capacities=[{"spec": spec}])
+    assert row["capacity_core_s"] == 2 * (3 + 6) * 3600
+    assert row["capacity"] == "carbon-DE-0.5-0.9"
+    assert (row["cap_structure"], row["cap_mean"], row["cap_headroom"]) == ("carbon", 0.5, 0.9)
+    # 0.375 x 200 + 0.75 x 100 is as much as 0.5 x 300, for a mean of 0.5625
+    assert row["cap_saved"] == pytest.approx(0.0) and row["cap_gained"] == pytest.approx(0.125)
+
+
+def test_the_master_and_the_first_hosts_of_a_file(risky, tmp_path):
+    study = {"workloads": ["w/a.json"], "options": {"response": "none"}, "scheduler": "powercap"}
+    named = [{"files": "boss.xml", "master_host": "boss"}, {"files": "boss.xml", "master_host": "boss", "mmax": 2}]
+    named.append({"files": "boss.xml", "master_host": "n1"})
+    cells = [declare(risky, study, platforms=[platform]).cells[0] for platform in named]
+    assert len({cell.key for cell in cells}) == 3
+    assert (cells[1].inputs.hosts.master, cells[1].inputs.hosts.mmax) == ("boss", 2)
+    outcome = execute(task_of(cells[1], True, tmp_path))
+    assert (outcome.status, outcome.error) == ("done", None)
+    [totals] = [text for name, text in outcome.files.items() if name.endswith("_schedule.csv")]
+    head, row = (line.split(",") for line in totals.decode().splitlines())
+    assert row[head.index("nb_computing_machines")] == "2"
+    for platform, said in (
+        ({"files": "boss.xml"}, "no host is called 'master_host'"),
+        (named[0] | {"mmax": 9}, "--mmax asks for 9 hosts but the platform has 3"),
+        ({"machines": 2, "cores": 1, "mmax": 1}, "`master_host` and `mmax` go with `files` only"),
+    ):
+        risky.declare_all({"only": study | {"platforms": [platform]}})
+        ended = risky.run()
+        assert ended.code == 2 and said in ended.line
+
+
+def test_a_run_is_the_same_on_the_wire(risky):
+    embedded, same = rows_of(risky, GENERATED, engines=["embedded", "wire"])
+    assert embedded.pop("key") != same.pop("key") and embedded.pop("engine") != same.pop("engine")
+    assert embedded == same and embedded["goodput"] > 0
+    # the table has what was declared
+    assert json.loads(embedded["options"]) == {"strategy": "target-asap"}
+
+
+# grids, names, rules -------------------------------------------------------------------------------------------------
+
+
+def test_the_order_of_the_rows(risky):
+    risky.house.write("more.csv", FILES["fewer.csv"])
+    cells = declare(
+        risky,
+        platforms=[{"machines": 2, "cores": 2}, {"machines": 3, "cores": 2}, "p.xml"],
+        workloads=[{"trace": "jobs.txt"}, "w/a.json"],
+        capacities=["more.csv", "fewer.csv"],
+        engines=["embedded", "wire"],
+    ).cells
+    rows = [(cell.platform.name, cell.workload.name, cell.capacity.name, cell.engine) for cell in cells]
+    assert [row[1:] for row in rows[:5]] == [
+        ("jobs", "more", "embedded"), ("jobs", "more", "wire"), ("jobs", "fewer", "embedded"),
+        ("jobs", "fewer", "wire"), ("a", "more", "embedded"),
+    ]  # fmt: skip
+    assert [row[0] for row in rows[::8]] == ["2x2", "3x2", "p"]
+
+
+def test_generated_inputs(risky):
+    slower = {"walk": WALK | {"period_s": 0.5e4, "stay": False}, "seeds": [1]}
+    changes = {
+        "workloads": [{"pmbs": DAY, "seeds": [3, 5], "reference_seed": 9, "window": [3600, 86400]}],
+        "capacities": [{"walk": WALK, "seeds": [1, 7]}, slower],
+    }
+    rows = rows_of(risky, GENERATED, **changes)
+    capacities = ["walk-3-2-1200-1", "walk-3-2-1200-7", "walk-3-2-5000-1"]
+    traces = [f"uniform-40-{seed}" for seed in (3, 5)]
+    assert [(row["workload"], row["capacity"]) for row in rows] == [(t, c) for t in traces for c in capacities]
+    assert all(0 < row["goodput"] < 1 for row in rows)
+    inputs = {path.name: path for path in (risky.out / "inputs").iterdir()}
+    assert sorted(inputs) == [*(f"{name}.txt" for name in [*traces, "uniform-40-9"]), *(f"{n}.csv" for n in capacities)]
+    assert read_riskaware(inputs["uniform-40-9.txt"]) == synthetic(Synthetic(**DAY), 9)
+    assert inputs["walk-3-2-1200-7.csv"].read_text() == to_csv(random_walk(Walk(**WALK), 7))
+    own = random_walk(Walk(**WALK, period_s=5000, stay=False), 1)
+    assert read_capacity(inputs["walk-3-2-5000-1.csv"], 6).values == own.values
+    # resumed without its inputs, it gives the same table
+    before = risky.bytes()
+    risky.cells()[0].unlink()
+    for path in inputs.values():
+        path.unlink()
+    assert risky.campaign("resume", risky.out).code == 0
+    assert risky.bytes() == before and risky.done_in_log() == 7
+
+
+def test_generated_traces_and_their_names(risky):
+    entry = {"varcap": TNG, "grid": {"long_fraction": [0.1, 0.8]}, "seeds": [3, 4], "window": [0, 3600]}
+    cells = declare(risky, VARIED, workloads=[entry]).cells
+    assert [cell.workload.name for cell in cells] == [
+        f"tng-300-{long}-{seed}" for long in (0.1, 0.8) for seed in (3, 4)
+    ]
+    expected = varcap_table(VarcapLike(**TNG, long_fraction=0.1), 3)
+    assert cells[0].workload.files[0].text == expected.to_csv(index=False, lineterminator="\n")
+    named = declare(risky, VARIED, workloads=[entry | {"name": "long-{long_fraction}"}]).cells
+    assert [cell.workload.name for cell in named][1:3] == ["long-0.1-4", "long-0.8-3"]
+    # the name is no part of the key
+    assert [cell.key for cell in named] == [cell.key for cell in cells]
+
+
+def test_capacities_of_a_grid_and_their_names(risky):
+    entry = {"spec": "{kind}:range={range},mean=0.7", "grid": {"kind": ["walk", "uniform"], "range": [0.2, 0.6]}}
+    assert capacity_names(risky, entry | {"seeds": [1, 2]}) == [
+        *("walk-0.2-0.05-3600-s1", "walk-0.2-0.05-3600-s2", "walk-0.6-0.15-3600-s1", "walk-0.6-0.15-3600-s2"),
+        *("uniform-0.2-3600-s1", "uniform-0.2-3600-s2", "uniform-0.6-3600-s1", "uniform-0.6-3600-s2"),
+    ]
+    own = ["walk0.2", "walk0.6", "uniform0.2", "uniform0.6"]
+    assert capacity_names(risky, entry | {"name": "{kind}{range}"}) == own
+    # what is not in the usual name is told
+    assert capacity_names(risky, {"spec": "walk:mean=0.5,move=fixed,seed=3"}) == [
+        "walk-0.6-0.15-3600-mean0.5-movefixed"
+    ]
+    walk = {"spec": "walk:range=0.4,step=0.3,period=900,mean=0.6", "seeds": [7]}
+    expected = {"structure": "walk", "range": 0.4, "step": 0.3, "period_s": 900.0, "mean": 0.6, "seed": 7}
+    columns = traits(declare(risky, VARIED, capacities=[walk]).cells[0].capacity)
+    assert columns == {f"cap_{name}": value for name, value in expected.items()}
+
+
+def test_points_that_sweeps_share_are_run_once(risky):
+    """As in pmbs23.yaml: the usual walk is a value of each sweep, and of each platform."""
+    seeds = [0, 1]
+    usual = {"walk": WALK, "seeds": seeds}
+    platforms = [{"machines": 6, "cores": cores} for cores in (4, 8)]
+    wide = {"walk": WALK | {"mean": 2, "range": 1}, "seeds": seeds, "platforms": ["6x8"]}
+    sweeps = {
+        "period": (platforms[:1], [usual, {"walk": WALK | {"period_s": 3600}, "seeds": seeds}]),
+        "range": (platforms[:1], [{"walk": WALK | {"range": 1}, "seeds": seeds}, usual]),
+        "cores": (platforms, [usual | {"platforms": ["6x4"]}, wide]),
+    }
+    studies = {name: GENERATED | {"platforms": p, "capacities": c} for name, (p, c) in sweeps.items()}
+    cells = campaign_in(risky.declare_all(studies), risky.results).cells
+    assert len(cells) == 12 and len({cell.key for cell in cells}) == 8
+    cores = [(cell.platform.name, cell.capacity.name) for cell in cells if cell.study == "cores"]
+    assert cores == [(p, f"walk-{w}-1200-{seed}") for p, w in (("6x4", "3-2"), ("6x8", "2-1")) for seed in seeds]
+    assert risky.run().code == 0 and risky.done_in_log() == 8 and len(risky.rows()) == 12
+    # within one study: a quarter of 0.2 is 0.05, said or not
+    quarter, said = ({"spec": f"walk:range=0.2{more}", "seeds": [1]} for more in ("", ",step=0.05"))
+    assert capacity_names(risky, quarter, said) == ["walk-0.2-0.05-3600-s1"]
+    assert key(risky, VARIED, capacities=[quarter]) == key(risky, VARIED, capacities=[said])
+
+
+def test_one_name_for_two_contents(risky):
+    """Studies may have walks of one name but other steps: each has a file of its own."""
+    walks = ([{"walk": WALK | {"step": step}, "seeds": [1]}] for step in (1, 2))
+    studies = {f"s{n}": GENERATED | {"capacities": walk} for n, walk in enumerate(walks)}
+    one, two = campaign_in(risky.declare_all(studies), risky.results).cells
+    assert one.capacity.name == two.capacity.name == "walk-3-2-1200-1"
+    assert one.inputs.capacity != two.inputs.capacity and one.key != two.key
+    assert risky.run().code == 0 and len([*(risky.out / "inputs").glob("walk*")]) == 2
+
+
+def test_rules_cases_and_labels_mean_options_capacities_and_platforms(risky):
+    rules = {"exclude": [{"capacity": "walk-3-2-1200-2"}], "keep": [{"capacity": ["walk-3-2-1200-3"]}]}
+    cells = declare(risky, GENERATED, capacities=[{"walk": WALK, "seeds": [1, 2, 3]}], **rules).cells
+    assert [(cell.capacity.name[-1], cell.keep) for cell in cells] == [("1", False), ("3", True)]
+    changes = {
+        "grid": {"mapping": ["base", "twomode"]},
+        "cases": [{"label": "sized", "options": {"mapping": "longshort"}}],
+        "exclude": [{"mapping": "twomode"}],
+    }
+    cells = declare(risky, VARIED, **changes).cells
+    assert [(cell.label, cell.options["mapping"]) for cell in cells] == [("base", "base"), ("sized", "longshort")]
+    assert task_of(cells[1], False, None).spec.scheduler == "varcap"
+
+
+def test_options_that_generated_inputs_set(risky):
+    def told(**changes: Any) -> tuple[dict[str, Any], str | None]:
+        """The options that the scheduler of the first run gets, and its reference."""
+        options = dict(task_of(declare(risky, GENERATED, **changes).cells[0], False, None).spec.options)
+        return options, options.pop("reference", None)
+
+    options, reference = told()
+    assert options == {"strategy": "target-asap", "always": 1, "seed": 4}
+    assert reference == str((risky.out / "inputs" / "uniform-40-9.txt").resolve())
+    # what is declared goes first
+    options, reference = told(options={"strategy": "target-asap", "always": 0, "reference": None})
+    assert options == {"strategy": "target-asap", "always": 0, "seed": 4} and reference is None
+    assert told(seeds=[8])[0]["seed"] == 8
+    # a file tells nothing
+    files = {"capacities": ["fewer.csv"], "workloads": [{"trace": "jobs.txt"}]}
+    assert told(**files) == ({"strategy": "target-asap"}, None)
+    files["workloads"] = [{"trace": "jobs.txt", "reference": "jobs.txt"}]
+    assert told(**files)[1] == str((risky.folder / "jobs.txt").resolve())
+    # and a scheduler that has no such options is told nothing
+    assert told(scheduler="easyBackfill", options={}, label="x") == ({}, None)
+    # the seed of a walk is that of random terminations
+    for seeds, seed in ((None, 5), ([9], 9)):
+        cells = declare(risky, VARIED, capacities=[{"spec": "walk:", "seeds": [5]}], seeds=seeds).cells
+        assert cells[0].run_options["seed"] == seed
+    assert "seed" not in declare(risky, VARIED, capacities=[{"spec": "walk:seed=5"}]).cells[0].run_options
+
+
+def test_walks_are_levelled_over_what_is_measured(risky):
+    for said in ("", ",window=3600", ",end=86400"):
+        walk = {"spec": f"walk:range=0.6{said}", "seeds": [1]}
+        spec = declare(risky, VARIED, capacities=[walk]).cells[0].inputs.capacity
+        expected = parse_capacity(f"walk:range=0.6{said or ',window=7200'},seed=1")
+        assert spec.series(100, 1e6).values == expected.series(100, 1e6).values
+
+
+# keys ----------------------------------------------------------------------------------------------------------------
+
+TRACE = VARIED["workloads"][0]
+COUNTS = [
+    (RISK, {"platforms": [{"machines": 3, "cores": 2}]}),
+    (RISK, {"platforms": ["p.xml"]}),
+    (RISK, {"capacities": ["high.csv"], "platforms": [{"machines": 3, "cores": 2}]}),
+    (RISK, {"workloads": [{"trace": "jobs.txt"}]}),
+    (RISK, {"workloads": [{"trace": "jobs.txt", "window": [1, 100]}]}),
+    (RISK, {"workloads": [{"trace": "jobs.txt", "window": [0, 100], "reference": "jobs.txt"}]}),
+    (GENERATED, {"capacities": [{"walk": WALK, "seeds": [5]}]}),
+    (GENERATED, {"capacities": [{"walk": WALK | {"range": 1}, "seeds": [4]}]}),
+    (GENERATED, {"workloads": [{"pmbs": DAY, "seeds": [4], "reference_seed": 9}]}),
+    (GENERATED, {"workloads": [{"pmbs": DAY, "seeds": [3], "reference_seed": 8}]}),
+    (GENERATED, {"workloads": [{"pmbs": DAY, "seeds": [3]}]}),
+    (GENERATED, {"workloads": [{"pmbs": DAY | {"kind": "3types"}, "seeds": [3], "reference_seed": 9}]}),
+    (GENERATED, {"seeds": [5]}),
+    (VARIED, {"workloads": [TRACE | {"length_unit": "s"}]}),
+    (VARIED, {"capacities": [{"spec": "carbon:DE.csv,headroom=0.9"}]}),
+]
+
+
+@pytest.mark.parametrize(("study", "change"), COUNTS, ids=[str(change)[:70] for _, change in COUNTS])
+def test_what_changes_the_key(risky, study, change):
+    assert key(risky, study, **change) != key(risky, study)
+
+
+def test_what_does_not(risky):
+    before, usual = key(risky), key(risky, VARIED, capacities=[{"spec": "carbon:DE.csv"}])
+    risky.house.write("same.csv", FILES["fewer.csv"])
+    risky.house.write("alike.txt", FILES["jobs.txt"])
+    again = {"capacities": ["same.csv"], "workloads": [{"trace": "alike.txt", "window": [0, 100.0]}]}
+    assert key(risky, **again, label="other") == before
+    assert key(risky, VARIED, workloads=[TRACE | {"length_unit": "h"}]) == key(risky, VARIED)
+    (risky.folder / "elsewhere").mkdir()
+    risky.house.write("elsewhere/copy.csv", FILES["DE.csv"])
+    assert key(risky, VARIED, capacities=[{"spec": "carbon:elsewhere/copy.csv", "name": "other"}]) == usual
+    risky.house.write("DE.csv", FILES["DE.csv"].replace("100", "101"))
+    assert key(risky, VARIED, capacities=[{"spec": "carbon:DE.csv"}]) != usual
+
+
+# mistakes ------------------------------------------------------------------------------------------------------------
+
+MISTAKES = [
+    (RISK, {"platforms": [{"machines": 2}]}, "platforms[0]: must be a path, or `machines` and `cores`"),
+    (RISK, {"platforms": [{"machines": 2, "cores": 2}] * 2}, "platforms: a file appears twice"),
+    (RISK, {"workloads": ["jobs.txt"]}, "workloads[0]: the file 'jobs.txt' is a trace of jobs by its name"),
+    (RISK, {"workloads": [{"trace": "w/a.json"}]}, "the file 'w/a.json' is no trace of jobs by its name"),
+    (RISK, {"workloads": [{"trace": "no.txt"}]}, "workloads[0]: the file 'no.txt' is not there"),
+    (RISK, {"workloads": [{"trace": "jobs.txt", "seeds": [1]}]}, "`seeds` does not go with `trace`"),
+    (RISK, {"workloads": [{"files": "w/a.json", "window": [0, 1]}]}, "`window` does not go with `files`"),
+    (RISK, {"workloads": [{"trace": "jobs.txt", "window": [5, 5]}]}, "must be [begin, end] in s with 0 <= begin < end"),
+    (RISK, {"workloads": [{"trace": "jobs.txt", "window": [500, 600]}]}, "no job in the window [500, 600] s, of 2"),
+    (RISK, {"workloads": [{"trace": "jobs.txt"}, {"trace": "jobs.txt", "window": [0, 9]}]}, "both be called 'jobs'"),
+    (RISK, {"workloads": [{"pmbs": {}}]}, "workloads[0]: `pmbs` needs `seeds`"),
+    (RISK, {"workloads": [{"pmbs": DAY, "seeds": [1], "window": [86400, 90000]}]}, "begins at 86400 s, the trace ends"),
+    (RISK, {"capacities": ["no.csv"]}, "capacities[0]: the file 'no.csv' is not there"),
+    (RISK, {"capacities": ["high.csv"]}, "high.csv: at 0 s: machines must be in [0, 2], got 3"),
+    (RISK, {"capacities": [{"walk": {}}]}, "must be a path, or `walk` (parameters, {} for the usual ones) with"),
+    (RISK, {"capacities": [{"files": "fewer.csv", "platforms": ["2x3"]}]}, "no platform '2x3'; did you mean '2x2'?"),
+    (RISK, {"capacities": None}, "option 'capacity': the scheduler needs one"),
+    (RISK, {"options": {"strategy": "first-fit-aware", "capacity": "x.csv"}}, "declare it under 'capacities'"),
+    (RISK, {"scheduler": "powercap", "options": {"response": "none"}, "label": "x"}, "no option 'capacity'"),
+    (RISK, PHASED, "'x': the optimum knows neither capacities nor machines"),
+    (VARIED, {"capacities": [{"spec": "carbon:no.csv"}]}, "capacities[0]: the file 'no.csv' is not there"),
+    (VARIED, {"capacities": [{"spec": "carbon:DE.csv", "seeds": [1]}]}, "no key 'seed'"),
+    (VARIED, {"capacities": [{"spec": "walk:range={range}"}]}, "names 'range', which is not in"),
+    (VARIED, {"capacities": [{"spec": "walk:", "grid": {"range": [0.2]}}]}, "the grid has 'range', which is not in"),
+    (VARIED, {"capacities": [{"spec": "walk:range={range}", "grid": {"range": [0.2, 0.2]}}]}, "of different values"),
+    (VARIED, {"capacities": [{"spec": "walk:range={r}", "grid": {"r": [0.2, 0.4]}, "name": "x"}]}, "called 'x'"),
+    (VARIED, {"capacities": [{"spec": "walk:", "name": "a b"}]}, "the name 'a b' must be of letters"),
+    (VARIED, {"capacities": [{"spec": "walk:", "files": "DE.csv"}]}, "with `seeds`, or `spec`"),
+    (VARIED, {"capacities": [{"files": "DE.csv", "grid": {"a": [1]}}]}, "`grid` goes with `spec` only"),
+    (VARIED, {"capacities": [{"spec": "constant:mean=1.6"}]}, "asks for 3 machines of 2"),
+    (VARIED, {"workloads": [{"varcap": TNG, "grid": {"jobs": [1]}, "seeds": [1]}]}, "'jobs' is both a parameter"),
+    (VARIED, {"workloads": [TRACE | {"length_unit": "days"}]}, "length_unit: input should be 's', 'h'"),
+    (VARIED, {"workloads": [{"varcap": TNG, "seeds": [1], "length_unit": "h"}]}, "does not go with `varcap`"),
+    (VARIED, PHASED | {"capacities": None, "platforms": ["p.xml"], "workloads": [{"varcap": TNG, "seeds": [1]}]},
+     "'x': the optimum knows neither capacities nor machines"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("study", "change", "told"), MISTAKES, ids=[told[:60] for _, _, told in MISTAKES])
+def test_mistakes(risky, study, change, told):
+    risky.declare_all({"only": merged(study, change)})
+    ended = risky.run()
+    assert ended.code == 2 and told in ended.line, ended.err
+    assert not risky.cells()
+
+
+def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
+    (risky.folder / "borg").mkdir()
+    risky.house.write("borg/README.md", "how to get them")
+    absent = RISK | {"workloads": [{"trace": "borg/x.txt"}]}
+    path = risky.declare_all({"one": absent, "two": RISK, "three": RISK})
+    ended = risky.run()
+    assert ended.code == 2 and "studies.one.workloads[0]: the file 'borg/x.txt' is not there" in ended.line
+    assert f"see {risky.folder.resolve() / 'borg' / 'README.md'}; --only two does without" in ended.line
+    assert risky.run("--only", "one").code == 2
+    ended = risky.run("--only", "two")
+    assert ended.code == 0 and [line.split()[0] for line in ended.out.splitlines()[1:3]] == ["two", "three"]
+    assert [row["study"] for row in risky.rows()] == ["two", "three"] and risky.done_in_log() == 1
+    # what may belong to it is not called stale, let alone removed
+    for command in ("status", "clean"):
+        assert risky.campaign(command, path).code == 2
+    risky.house.write("borg/x.txt", FILES["jobs.txt"])
+    assert risky.run().code == 0
+    assert [row["study"] for row in risky.rows()] == ["one", "two", "three"] and risky.done_in_log() == 2
+
+
+# traces that a process keeps -----------------------------------------------------------------------------------------
+
+
+def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
+    def loaded(scheduler="riskaware", window=Window(0, 100)):  # noqa: B008
+        machines = declare(risky).cells[0].inputs.platform
+        inputs = Inputs(machines, (risky.folder / "jobs.txt",), window=window)
+        return load(inputs, needs_of(RunSpec(inputs, scheduler), scheduler_class(scheduler)))
+
+    first = loaded()
+    assert loaded().workloads[0] is first.workloads[0] and loaded().platform is first.platform
+    other = loaded(window=Window(0, 50))
+    assert other.workloads[0] is not first.workloads[0] and len(other.workloads[0].jobs) == 2
+    risky.house.write("jobs.txt", FILES["jobs.txt"] + "3 50 10 1\n")
+    assert [job.id for job in loaded().workloads[0].jobs] == ["w0!1", "w0!2", "w0!3"]
+    # a scheduler of somebody else may change what it is told
+    assert loaded("easyBackfill").workloads[0] is not loaded().workloads[0]
+
+
+def test_runs_of_a_kept_trace_do_not_change_it(risky):
+    """The third run of a process has what the first had: a job that is killed twice is not remembered."""
+    cells = declare(risky, grid={"strategy": STRATEGIES}, options=None).cells
+    tasks = [task_of(cell, False, None) for cell in cells]
+    once = [execute(task).figures for task in tasks]
+    assert once[0] and [execute(task).figures for task in reversed(tasks)] == once[::-1]
+
+
+def test_the_campaigns_of_the_docs(risky):
+    """Each example that is a whole campaign is read; those of machines have the rows that they tell of."""
+    text = (ROOT / "docs" / "reference" / "campaigns.md").read_text()
+    examples = [block.partition("```")[0] for block in text.split("```yaml\n")[1:] if "\nstudies:" in block[:2000]]
+    campaigns = [block for block in examples if "\nsignal:" not in block]  # others are studies of plans
+    read = {found.name: found for found in (parse_declared(block, "docs", Campaign) for block in campaigns)}
+    assert {"example", "risk", "varied"} <= set(read)
+    sources = Sources(risky.folder, risky.out)
+    risk, varied = read["risk"].effective()["synthetic"], read["varied"].effective()["ranges"]
+    assert [file.name for file in sources.workloads(risk.workloads, "docs")] == ["uniform-20000-0", "uniform-20000-1"]
+    assert [file.name for file in sources.capacities(risk.capacities, "docs")][-1] == "walk-24-8-1200-2"
+    assert [file.name for file in sources.workloads(varied.workloads, "docs")] == ["long-0.1-0", "long-0.8-0"]
+    names = [made.name for made in sources.capacities(varied.capacities, "docs")]
+    assert [names[0], names[1], names[-1]] == ["constant-0.7", "walk-0.2-0.05-3600-s1", "uniform-0.6-3600-s3"]
