@@ -179,14 +179,12 @@ class Fcfs(BatsimScheduler):
         self.free |= set(job.allocation)
 
     def onNoMoreEvents(self):
-        starting = []
         while self.queue and self.queue[0].requested_resources <= len(self.free):
             job = self.queue.pop(0)
             hosts = sorted(self.free)[: job.requested_resources]
             self.free -= set(hosts)
             job.allocation = ProcSet(*hosts)
-            starting.append(job)
-        self.bs.execute_jobs(starting)
+            self.bs.execute_jobs([job])
 
 
 class Never(Fcfs):
@@ -210,28 +208,25 @@ def test_a_scheduler_is_a_name_a_class_or_an_instance(house):
         bw.simulate(platform, workload, Never)
 
 
-def test_campaign(tmp_path):
+def test_campaigns_and_progress(tmp_path):
+    study = {"workloads": [str(GOOGLE)], "envelopes": [str(PROFILE)], "options": {"response": "none"}}
+    defaults = {"platforms": [str(GRID)], "scheduler": "powercap"}
     declared = tmp_path / "two.yaml"
-    declared.write_text(
-        f"name: two\ndefaults:\n  platforms: [{GRID}]\n  scheduler: powercap\n"
-        f"studies:\n  one:\n    workloads: [{GOOGLE}]\n    envelopes: [{PROFILE}]\n"
-        "    cases: [{label: none, options: {response: none}}]\n"
-    )
+    declared.write_text(json.dumps({"name": "two", "defaults": defaults, "studies": {"one": study}}))
     seen = []
     table = bw.campaign(declared, results=tmp_path / "r", workers=1, progress=lambda *state: seen.append(state))
     assert len(table) == 1 and seen[-1][:3] == (1, 0, 1)
-    again = bw.campaign(tmp_path / "r" / "two", workers=1)
-    pd.testing.assert_frame_equal(table, again)
+    pd.testing.assert_frame_equal(table, bw.campaign(tmp_path / "r" / "two", workers=1))
+    seen.clear()
+    bw.simulate(GRID, GOOGLE, progress=lambda time_s, ended: seen.append((time_s, ended)))
+    assert seen[-1][1] == 288 and seen == sorted(seen)
 
 
 def test_planners(house):
     period = ROOT / "workloads" / "periods" / "period.json"
     plan = bw.plan_checkpoints(period)
-    assert (
-        plan
-        == bw.plan_checkpoints(json.loads(period.read_text()))
-        == json.loads(house.batwatt("checkpoint", "plan", period).out)
-    )
+    assert plan == bw.plan_checkpoints(json.loads(period.read_text()))
+    assert plan == json.loads(house.batwatt("checkpoint", "plan", period).out)
     assert bw.plan_checkpoints(period, method="subset-sum")["goodput"] <= plan["goodput"]
     with pytest.raises(InputError, match="refill: is for the dynamic programme"):
         bw.plan_checkpoints(period, method="subset-sum", refill=True)
@@ -271,12 +266,6 @@ def test_figures_and_notebooks(house, tmp_path):
     for ask in (lambda: dark.power, dark.plot_power):
         with pytest.raises(InputError, match="is not known"):
             ask()
-
-
-def test_progress():
-    seen = []
-    bw.simulate(GRID, GOOGLE, progress=lambda time_s, ended: seen.append((time_s, ended)))
-    assert seen[-1][1] == 288 and seen == sorted(seen)
 
 
 def test_nothing_is_loaded_before_it_is_used():

@@ -16,16 +16,21 @@ HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 30)
 JOBS = bw.Workload.from_frame(one_by_one(20, 600.0, 900.0, 611.0, 9))
 MACHINES = bw.Platform.machines(6, 1, watts=100)
+ONE = bw.Platform.machines(1, 1, watts=100)
+SIX = {"capacity": bw.Series((0.0,), (6.0,), "machines")}
+
+
+def two_jobs(second_s: float, **columns: object) -> bw.Workload:
+    """Two jobs of an hour on one host."""
+    rows = {"submission_time_s": [0.0, second_s], "length_s": [3600.0] * 2, "hosts": [1, 1], **columns}
+    return bw.Workload.from_frame(pd.DataFrame(rows))
 
 
 def test_held_by_hand():
-    """Two jobs of an hour on one host, four hours to wait: both are to start in the fifth, the second waits."""
-    frame = pd.DataFrame({"submission_time_s": [0.0, 0.0], "length_s": [3600.0] * 2, "hosts": [1, 1]})
-    found = bw.simulate(
-        bw.Platform.machines(1, 1, watts=100), bw.Workload.from_frame(frame), "easyBackfill", carbon=SIGNAL,
-        options={"shift": {"name": "oracle", "wait_h": [4]}},
-    )  # fmt: skip
-    rows = found.jobs.sort_values("job_id")
+    """Four hours to wait: both are to start in the fifth, the second waits."""
+    options = {"shift": {"name": "oracle", "wait_h": [4]}}
+    held = bw.simulate(ONE, two_jobs(0.0), "easyBackfill", carbon=SIGNAL, options=options)
+    rows = held.jobs.sort_values("job_id")
     assert rows["starting_time_s"].tolist() == [14_400.0, 18_000.0]
     assert rows["submission_time_s"].tolist() == [0.0, 0.0]
 
@@ -40,14 +45,10 @@ def test_held_by_requests_and_forecasts(run_times, sure_h, start_h):
     day = [400.0] * 24
     day[2], day[3], day[4] = 40.0, 100.0, 400.0
     signal = SignalIntegral.regular([*day, 400.0, 400.0, 400.0, 100.0, 90.0, 300.0, *day, *day])
-    frame = pd.DataFrame({"submission_time_s": [0.0, 90_000.0], "length_s": [3600.0] * 2, "hosts": [1, 1]})
-    frame["estimate_s"] = 7200.0
     shift = {"name": "oracle", "wait_h": [3], "forecast_sure_h": sure_h}
-    ran = bw.simulate(
-        bw.Platform.machines(1, 1, watts=100), bw.Workload.from_frame(frame), "powercap", carbon=signal,
-        options={"response": "none", "shift": shift, "run_times": run_times},
-    )  # fmt: skip
-    assert ran.jobs["starting_time_s"].max() == 3600.0 * start_h
+    options = {"response": "none", "shift": shift, "run_times": run_times}
+    held = bw.simulate(ONE, two_jobs(90_000.0, estimate_s=7200.0), "powercap", carbon=signal, options=options)
+    assert held.jobs["starting_time_s"].max() == 3600.0 * start_h
 
 
 @pytest.mark.parametrize(
@@ -68,10 +69,10 @@ def test_any_scheduler(name, options):
     plain = bw.simulate(MACHINES, JOBS, name, options=options, **shared)
     none = bw.simulate(MACHINES, JOBS, name, options={**options, "shift": "immediate"}, **shared)
     pd.testing.assert_frame_equal(plain.jobs, none.jobs)
-    held = bw.simulate(MACHINES, JOBS, name, options={**options, "shift": {"name": "oracle", "wait_h": [8]}}, **shared)
-    alone = bw.simulate(
-        bw.Platform.machines(100, 1), JOBS, "carbon", options={"policy": "oracle", "wait_h": [8]}, carbon=SIGNAL
-    )
+    oracle = {"wait_h": [8]}
+    held = bw.simulate(MACHINES, JOBS, name, options=options | {"shift": {"name": "oracle"} | oracle}, **shared)
+    wide = bw.Platform.machines(100, 1)
+    alone = bw.simulate(wide, JOBS, "carbon", options={"policy": "oracle"} | oracle, carbon=SIGNAL)
     earliest = alone.jobs.set_index("job_id")["starting_time_s"].sort_index()
     first = held.jobs.groupby(held.jobs["job_id"].str.partition("#")[0])["starting_time_s"].min().sort_index()
     # one that was rejected has no start
@@ -79,53 +80,42 @@ def test_any_scheduler(name, options):
     assert held.metrics["jobs_finished"] >= plain.metrics["jobs_finished"] > 5
 
 
-def test_the_same_over_a_socket(tmp_path, house):
-    signal = house.write(
-        "s.csv", "time_s,carbon_intensity\n" + "".join(f"{3600 * i},{v}\n" for i, v in enumerate(HOURS * 9))
-    )
-    jobs = house.write(
-        "j.csv", "arrival_time,length,cpus\n" + "".join(f"{500 * i},{1000 + 90 * i},1\n" for i in range(9))
-    )
+def test_the_same_over_a_socket(house):
+    intensity = "".join(f"{3600 * i},{value}\n" for i, value in enumerate(HOURS * 9))
+    signal = house.write("s.csv", f"time_s,carbon_intensity\n{intensity}")
+    rows = "".join(f"{500 * i},{1000 + 90 * i},1\n" for i in range(9))
+    jobs = house.write("j.csv", f"arrival_time,length,cpus\n{rows}")
     shift = ("-s", "easyBackfill", "-o", '{"shift": {"name": "oracle", "wait_h": [3]}}', "--carbon", signal)
     for engine in ("embedded", "wire"):
         words = ("-w", jobs, "--machines", 4, "--cores", 1, "--engine", engine, "-e", house.out / engine)
         assert house.batwatt("run", *words, *shift).code == 0
-    one, two = (pd.read_csv(house.out / f"{engine}_jobs.csv") for engine in ("embedded", "wire"))
-    pd.testing.assert_frame_equal(one, two)
+    assert house.file("embedded_jobs.csv") == house.file("wire_jobs.csv")
 
 
 @pytest.mark.parametrize(
-    ("options", "line"),
+    ("scheduler", "shift", "carbon", "line"),
     [
         (
-            {"shift": "suspend-resume"},
+            "powercap",
+            "suspend-resume",
+            SIGNAL,
             "'suspend-resume' suspends jobs, which only the scheduler 'carbon' does",
         ),
-        ({"shift": {"wait_h": [3]}}, "option 'shift': {\"wait_h\": \\[3\\]} is no policy"),
-        ({"shift": "waitin"}, "did you mean 'waiting'"),
-        (
-            {"shift": "nothing"},
-            "^option 'shift': no policy 'nothing'; known: cst-average, .*, waiting. See `batwatt policies`.$",
-        ),
-        ({"shift": 5}, "^option 'shift': 5 is not a name or an object \\(policy of `batwatt policies` .*\\)$"),
+        ("powercap", {"wait_h": [3]}, SIGNAL, "option 'shift': {\"wait_h\": \\[3\\]} is no policy"),
+        ("powercap", "waitin", SIGNAL, "did you mean 'waiting'"),
+        ("powercap", "nothing", SIGNAL, "^option 'shift': no policy 'nothing'; known: cst-average, .*, waiting. See "),
+        ("powercap", 5, SIGNAL, "^option 'shift': 5 is not a name or an object \\(policy of `batwatt policies` .*\\)$"),
+        ("powercap", "waiting", None, "option 'shift': needs a carbon or price signal"),
+        ("carbon", "waiting", SIGNAL, "is for schedulers that do not shift jobs themselves"),
     ],
 )
-def test_refused(options, line):
+def test_refused(scheduler, shift, carbon, line):
     with pytest.raises(InputError, match=line):
-        bw.simulate(MACHINES, JOBS, "powercap", options=options, carbon=SIGNAL)
-
-
-def test_needs_a_signal():
-    with pytest.raises(InputError, match="option 'shift': needs a carbon or price signal"):
-        bw.simulate(MACHINES, JOBS, "powercap", options={"shift": "waiting"})
-    with pytest.raises(InputError, match="is for schedulers that do not shift jobs themselves"):
-        bw.simulate(MACHINES, JOBS, "carbon", options={"shift": "waiting"}, carbon=SIGNAL)
+        bw.simulate(MACHINES, JOBS, scheduler, options={"shift": shift}, carbon=carbon)
 
 
 OWN_SHIFT = """
 from batsim.batsim import BatsimScheduler
-from batwatt.scheduling.base import Scheduler
-from batwatt.scheduling.options import SchedulerOptions
 from batwatt.schedulers.varcap import Varcap, VarcapOptions
 
 class Foreign(BatsimScheduler):
@@ -151,24 +141,23 @@ class Plain(Varcap):
 """
 
 
-@pytest.mark.parametrize("name", ["foreign", "derived"])
-def test_an_option_of_that_name_of_somebody_elses(tmp_path, name):
-    """It gets it as it is, without a signal, and no job is held."""
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("foreign", {"options": {"shift": 5}}),
+        ("derived", {"options": {"shift": 5}, **SIX}),
+        ("plain", {"options": {"shift": "oracle"}, "carbon": SIGNAL, **SIX}),
+    ],
+)
+def test_schedulers_of_somebody_else(tmp_path, name, inputs):
+    """An option of that name of its own gets what it is, and no job is held; ours hold jobs as in a shipped one."""
     (tmp_path / f"{name}.py").write_text(OWN_SHIFT)
-    limits = {} if name == "foreign" else {"capacity": bw.Series((0.0,), (6.0,), "machines")}
-    found = bw.simulate(MACHINES, JOBS, str(tmp_path / f"{name}.py"), options={"shift": 5}, **limits)
-    assert len(found.jobs) == 20
-    if name == "derived":
-        plain = bw.simulate(MACHINES, JOBS, "varcap", **limits)
-        pd.testing.assert_frame_equal(found.jobs, plain.jobs)
-
-
-def test_your_own_scheduler_with_our_options(tmp_path):
-    (tmp_path / "plain.py").write_text(OWN_SHIFT)
-    rest = {"capacity": bw.Series((0.0,), (6.0,), "machines"), "carbon": SIGNAL, "options": {"shift": "oracle"}}
-    own = bw.simulate(MACHINES, JOBS, str(tmp_path / "plain.py"), **rest)
-    pd.testing.assert_frame_equal(own.jobs, bw.simulate(MACHINES, JOBS, "varcap", **rest).jobs)
-    assert own.jobs["waiting_time_s"].max() > 3600.0
+    own = bw.simulate(MACHINES, JOBS, str(tmp_path / f"{name}.py"), **inputs)
+    assert len(own.jobs) == 20
+    if name != "foreign":
+        shipped = bw.simulate(MACHINES, JOBS, "varcap", **(inputs if name == "plain" else SIX))
+        pd.testing.assert_frame_equal(own.jobs, shipped.jobs)
+        assert name == "derived" or own.jobs["waiting_time_s"].max() > 3600.0
 
 
 class _Played:

@@ -23,6 +23,7 @@ from batwatt.run.spec import RunSpec
 
 JOBS = "JobID|Submit|Elapsed|NCPUS\n1|2024-09-03T21:36:00|01:00:00|1\n2|2024-09-04T01:00:00|01:00:00|1\n"
 BEGIN = "2024-09-03T21:36Z"
+NONE = {"response": "none"}
 
 
 def hours(begin: str, count: int, column: str) -> str:
@@ -70,25 +71,22 @@ def at(series: Series | None, *times_s: float) -> list[float]:
 # jobs with dates ----------------------------------------------------------------------------------------------------
 
 
-def test_the_sun_of_the_evening(caplog):
-    inputs = inputs_of("night.sacct", envelope="power:sun.csv")
-    # 22:00 is 24 minutes after 0 s
-    assert at(inputs.envelope, 0, 1439, 1440, 1440 + 2 * 3600) == [21, 21, 22, 0]
-    assert inputs.clock.date == BEGIN
-    assert caplog.messages == [f"night.sacct: 0 s is {BEGIN}, the first submission"]
-
-
-def test_a_date_that_is_told():
-    inputs = inputs_of("night.sacct", {"begin": "2024-09-03T12:00"}, envelope="power:sun.csv")
-    assert at(inputs.envelope, 0, 3599, 3600) == [12, 12, 13]
-
-
-def test_two_time_zones():
-    """21:36 in Berlin is 15:36 in New York."""
-    zones = {"tz": "Europe/Berlin"}
-    inputs = inputs_of("night.sacct", zones, envelope="power:sun.csv,tz=America/New_York")
-    assert inputs.clock.date == "2024-09-03T19:36Z"
-    assert at(inputs.envelope, 0, 1439, 1440) == [15, 15, 16]
+@pytest.mark.parametrize(
+    ("log", "keys", "date", "times_s", "hour_of_day"),
+    [
+        # 22:00 is 24 minutes after 0 s
+        ({}, "", BEGIN, (0, 1439, 1440, 8640), [21, 21, 22, 0]),
+        ({"begin": "2024-09-03T12:00"}, "", "2024-09-03T12:00Z", (0, 3599, 3600), [12, 12, 13]),
+        # 21:36 in Berlin is 15:36 in New York
+        ({"tz": "Europe/Berlin"}, ",tz=America/New_York", "2024-09-03T19:36Z", (0, 1439, 1440), [15, 15, 16]),
+    ],
+    ids=["first submission", "told date", "two zones"],
+)
+def test_the_sun_of_the_evening(caplog, log, keys, date, times_s, hour_of_day):
+    inputs = inputs_of("night.sacct", log, envelope=f"power:sun.csv{keys}")
+    assert at(inputs.envelope, *times_s) == hour_of_day and inputs.clock.date == date
+    if not log:
+        assert caplog.messages == [f"night.sacct: 0 s is {BEGIN}, the first submission"]
 
 
 def test_everything_has_one_clock():
@@ -161,17 +159,14 @@ def test_what_repeats_keeps_the_hour_of_the_day(caplog):
 
 
 def test_a_part_that_repeats(caplog):
-    inputs = inputs_of("night.sacct", envelope="power:june.csv,days=1,repeat=yes")
+    inputs = inputs_of("night.sacct", envelope="power:june.csv,days=1,repeat=yes", carbon="carbon.csv,days=1")
     assert at(inputs.envelope, 0, 1440, 86400) == [21, 22, 21]
+    # one that does not repeat is from 0 s on
+    assert (inputs.carbon.at(0), inputs.carbon.end_s) == (21, 86400)
     # 1.5 days, 61 times and 17.6 h before: 09:36 of the second day would be 33.6 h
     inputs = inputs_of("night.sacct", envelope="power:odd.csv,repeat=yes")
     assert at(inputs.envelope, 0, 1440) == [9, 10]
     assert "it repeats every 1.5 days, which moves its time of day: give to= or days=" in caplog.text
-
-
-def test_a_part_from_0_s():
-    inputs = inputs_of("night.sacct", carbon="carbon.csv,days=1")
-    assert (inputs.carbon.at(0), inputs.carbon.end_s) == (21, 86400)
 
 
 def test_from_overrides_the_clock(caplog):
@@ -216,12 +211,8 @@ def test_a_date_for_jobs_that_have_none(caplog):
         inputs_of("plain.json", {"begin": "5"})
 
 
-def test_terms_of_an_envelope_alone():
-    series = envelope_of_text("power:sun.csv + power:late.csv").series(7200.0)
-    assert at(series, 0, 3600) == [44, 46]
-
-
-def test_nothing_has_a_date(caplog):
+def test_without_jobs_and_without_dates(caplog):
+    assert at(envelope_of_text("power:sun.csv + power:late.csv").series(7200.0), 0, 3600) == [44, 46]
     inputs = inputs_of("plain.json", envelope="power:plain.csv")
     assert inputs.clock is None and not caplog.messages
 
@@ -249,7 +240,7 @@ def test_signals_and_jobs_as_objects():
 
 
 def test_a_comparison_has_one_clock():
-    cases = {"a": bw.Case("powercap", {"response": "none"})}
+    cases = {"a": bw.Case("powercap", NONE)}
     found = bw.compare(bw.Platform.machines(2), "night.sacct", "power:sun.csv,scale=10", cases, carbon="carbon.csv")
     assert at(found.envelope, 0, 1440) == [210, 220]
     # two machines of 10 W: 24 min at 21 g/kWh, the hours of 22, 23, 0 and 1, and of job 2 nothing after 02:00
@@ -266,17 +257,11 @@ def test_the_signal_of_an_option(days):
 
 
 def test_metadata_have_the_date(folder):
-    inputs = Inputs(MachineSpec(2, 1), (Path("night.sacct"),))
-    spec = RunSpec(inputs, options={"response": "none"}, prefix=folder / "x")
-    run(spec)
+    run(RunSpec(Inputs(MachineSpec(2, 1), (Path("night.sacct"),)), options=NONE, prefix=folder / "x"))
     assert json.loads((folder / "x_metadata.json").read_text())["begin"] == BEGIN
-
-
-@pytest.mark.parametrize("name", ["dates.csv", "dates.txt"])
-def test_series_of_seconds_are_no_dates(name):
-    Path(name).write_text("time_s,power_w\n1719792000,7\n")
+    Path("dates.csv").write_text("time_s,power_w\n1719792000,7\n")
     with pytest.raises(InputError, match=r"its times begin at 1719792000 s, 54 years .*power:dates"):
-        inputs_of("plain.json", envelope=name)
+        inputs_of("plain.json", envelope="dates.csv")
 
 
 # signals ------------------------------------------------------------------------------------------------------------

@@ -40,13 +40,13 @@ def test_either_view_is_the_same_run(name, options):
     pd.testing.assert_frame_equal(one.jobs, both.jobs)
 
 
-def test_the_lesser_of_both_counts():
-    less = bw.Series((0.0, 900.0), (200.0, 600.0))
-    found = bw.simulate(MACHINES, JOBS, "varcap", capacity=CAPACITY, envelope=less)
-    alone = bw.simulate(
-        MACHINES, JOBS, "varcap", capacity=bw.Series((0.0, 900.0, 1800.0, 2700.0), (2.0, 3.0, 5.0, 6.0))
-    )
-    pd.testing.assert_frame_equal(found.jobs, alone.jobs)
+@pytest.mark.parametrize(("name", "options"), [("varcap", {}), ("powercap", {"response": "frugal"})])
+def test_the_lesser_of_both_counts(name, options):
+    less = bw.Series((0.0, 1800.0), (600.0, 200.0))
+    both = bw.simulate(MACHINES, JOBS, name, options=options, capacity=CAPACITY, envelope=less)
+    least = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 2.0, 2.0))
+    alone = bw.simulate(MACHINES, JOBS, name, options=options, capacity=least)
+    pd.testing.assert_frame_equal(both.jobs, alone.jobs)
 
 
 def test_without_energy():
