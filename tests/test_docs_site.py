@@ -44,16 +44,17 @@ def section(text: str, title: str) -> str:
 
 @pytest.mark.parametrize("stem", FILES)
 def test_every_column_of_a_file_is_shown(hooks, stem):
-    rows = [
-        line.split(" | ") for line in section(page(hooks, "reference/outputs.md"), f"`PREFIX_{stem}.csv`").splitlines()
-    ]
-    found = [row[0] for row in rows if row[0].startswith("| `")]
+    lines = section(page(hooks, "reference/outputs.md"), f"`PREFIX_{stem}.csv`").splitlines()
+    found = [line.split(" | ")[0] for line in lines if line.startswith("| `")]
     assert found == [f"| `{column.name}`" for column in FILES[stem]]
 
 
-def test_every_metric_is_shown(hooks):
+def test_every_metric_and_part_is_shown(hooks):
     rows = section(page(hooks, "reference/outputs.md"), "`PREFIX_metrics.json`").splitlines()
     assert [row.split("`")[1] for row in rows if row.startswith("| `")] == [metric.name for metric in METRICS]
+    text = page(hooks, "reference/parts.md")
+    for _, name, _, _ in describe():
+        assert f"\n| `{name}` |" in text, name
 
 
 def test_every_segment_column_observation_and_reward_is_shown(hooks):
@@ -66,19 +67,14 @@ def test_every_segment_column_observation_and_reward_is_shown(hooks):
 
 def test_every_option_of_every_scheduler_is_shown(hooks):
     text = page(hooks, "reference/schedulers.md")
+    powercap = section(text, "powercap")
+    assert "\n| `forecast_error` | number &gt;= 0 and &lt;= 10 |" in powercap
+    assert "| `walltime`, `learned`, `exact` |" in powercap
     for name, scheduler in our_schedulers():
         rows = section(text, name).splitlines()
         found = [row.split("`")[1] for row in rows if row.startswith("| `")]
         assert found == list(scheduler.Options.model_fields), name
         assert all(row.count("|") - row.count("\\|") == 5 for row in rows if row.startswith("|")), name
-
-
-def test_bounds_and_choices_are_those_of_the_models(hooks):
-    rows = section(page(hooks, "reference/schedulers.md"), "powercap").splitlines()
-    (error,) = [row for row in rows if "`forecast_error`" in row]
-    assert error.startswith("| `forecast_error` | number &gt;= 0 and &lt;= 10 |")
-    (estimate,) = [row for row in rows if "`work_estimate`" in row]
-    assert "| `walltime`, `learned`, `exact` |" in estimate
 
 
 def test_what_an_option_is_survives_the_markdown_of_the_site(hooks):
@@ -90,12 +86,6 @@ def test_what_an_option_is_survives_the_markdown_of_the_site(hooks):
     for _, scheduler in our_schedulers():
         for field in scheduler.Options.model_fields.values():
             assert f"\n{field.description.replace('`', '')}\n" in shown
-
-
-def test_every_part_is_shown(hooks):
-    text = page(hooks, "reference/parts.md")
-    for _, name, _, _ in describe():
-        assert f"\n| `{name}` |" in text, name
 
 
 def test_kinds_of_parts_by_scheduler(hooks):

@@ -22,10 +22,6 @@ def test_what_a_terminal_may_show(text, shown):
     assert printable(text) == shown
 
 
-def test_a_message_is_one_line():
-    assert message("two\nlines\tand  \x1b[2J") == "two lines and \\x1b[2J"
-
-
 def test_a_long_word_is_shortened_in_its_middle():
     text = f"w.json: job '{'a' * 300}{'b' * 1000}': no such profile; name one"
     shown = message(text)
@@ -35,17 +31,13 @@ def test_a_long_word_is_shortened_in_its_middle():
 
 
 def test_many_words_are_shortened_in_their_middle():
+    assert message("two\nlines\tand  \x1b[2J") == "two lines and \\x1b[2J" and message("x" * LONGEST) == "x" * LONGEST
     text = "begin " + "word " * 400 + "end"
     shown = message(text)
     assert len(shown) == LONGEST and shown.startswith("begin word") and shown.endswith("word end")
     kept, _, rest = shown.partition("[...")
     left, _, tail = rest.partition(" characters...]")
     assert len(kept) + int(left) + len(tail) == len(text)
-
-
-def test_what_is_short_enough_stays():
-    text = "x" * LONGEST
-    assert message(text) == text
 
 
 @pytest.mark.parametrize(

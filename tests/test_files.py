@@ -111,25 +111,23 @@ def test_a_set_that_another_process_writes_is_left_alone(tmp_path):
     assert content(tmp_path) == {"x_a.csv": "first", "x_b.csv": "first"}
 
 
-def test_other_names_are_left_alone(tmp_path):
+def test_names_of_others(tmp_path):
+    """They are left alone; more than a few at once are refused."""
     for name in (".x.y.1.part", ".xx.1.part"):
         (tmp_path / name).mkdir()
     (tmp_path / ".x.1.part").touch()
     write(tmp_path, "new", "x_a.csv")
     assert set(content(tmp_path)) == {".x.y.1.part", ".xx.1.part", ".x.1.part", "x_a.csv"}
+    for number in range(1, files.AT_ONCE + 1):
+        (tmp_path / f".x.{number}.part").touch()
+    with pytest.raises(InputError, match=r"cannot be written \(there are 8 files \.x\.N\.part of others"):
+        write(tmp_path, "new")
 
 
 def test_a_set_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError):
         write(tmp_path / "a" / "b", "new", then=lambda: 1 / 0)
     assert content(tmp_path) == {}
-
-
-def test_too_many_at_once(tmp_path):
-    for number in range(1, files.AT_ONCE + 1):
-        (tmp_path / f".x.{number}.part").touch()
-    with pytest.raises(InputError, match=r"cannot be written \(there are 8 files \.x\.N\.part of others"):
-        write(tmp_path, "new")
 
 
 def test_no_locks(tmp_path, monkeypatch):
@@ -183,7 +181,7 @@ def synced(monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-def test_a_set_is_on_the_disk_before_it_appears(tmp_path, synced):
+def test_sets_and_files_are_on_the_disk_before_they_appear(tmp_path, synced):
     write(tmp_path, "new", "x_mark.json", "x_a.csv")
     assert synced[:2] == ["moved: x_mark.json", "moved: x_a.csv"]  # within the hidden folder
     assert synced[2:6] == ["x_a.csv", "x_mark.json", ".x.1.part", ".set"]
@@ -191,10 +189,7 @@ def test_a_set_is_on_the_disk_before_it_appears(tmp_path, synced):
     synced.clear()
     write(tmp_path, "new", "x_a.csv", durable=False)
     assert not [name for name in synced if not name.startswith("moved: ")]
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-def test_a_file_is_on_the_disk_before_it_appears(tmp_path, synced):
+    synced.clear()
     with whole_file(tmp_path / "x") as out:
         out.write("new")
     assert synced == [".x.1.part", "moved: x", tmp_path.name]
@@ -209,12 +204,6 @@ def test_a_file_whose_process_was_killed(tmp_path):
 
     killed(write_and_die)
     assert content(tmp_path) == {".x.1.part": "something long"}
-    with whole_file(tmp_path / "x") as out:
-        out.write("new")
-    assert content(tmp_path) == {"x": "new"}
-
-
-def test_two_who_write_a_file(tmp_path):
     with whole_file(tmp_path / "x") as one, whole_file(tmp_path / "x") as two:
         one.write("one")
         two.write("two")

@@ -42,15 +42,12 @@ def check_options(text: str) -> EnvelopeOptions:
     return settings
 
 
-# robin ---------------------------------------------------------------------------------------------------------------
-
-
-def test_robin_has_the_three_settings():
-    assert [path.stem for path in ROBIN] == ["batsim5-hfld", "powercap-hfld", "powercap-idfs", "powercap-none"]
+# robin, containers ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ROBIN, ids=lambda path: path.stem)
 def test_robin_file(path):
+    assert [each.stem for each in ROBIN] == ["batsim5-hfld", "powercap-hfld", "powercap-idfs", "powercap-none"]
     data = load(path)
     assert set(data) == {
         "batcmd", "schedcmd", "output-dir",
@@ -82,18 +79,11 @@ def test_robin_gets_the_execution_context_of_batsim_5(tmp_path):
         assert json.loads(out) == {"socket_endpoint": "tcp://x", "export_prefix": "out/"} | added
 
 
-# containers ----------------------------------------------------------------------------------------------------------
-
-
-def test_compose_waits_for_the_scheduler():
+def test_compose_runs_known_commands_on_files_that_exist():
     services = load(COMPOSE)["services"]
     assert services["batsim"]["depends_on"] == {"scheduler": {"condition": "service_healthy"}}
     ready = services["scheduler"]["healthcheck"]["test"][-1]
     assert f"--ready-file {ready} " in services["scheduler"]["entrypoint"][2]
-
-
-def test_compose_runs_known_commands_on_files_that_exist():
-    services = load(COMPOSE)["services"]
     check_command(shlex.join(["batwatt", "serve", *services["scheduler"]["command"]]))
     scheduler = options_of(shlex.join(services["scheduler"]["command"]))
     batsim = options_of(shlex.join(services["batsim"]["command"]))
@@ -107,18 +97,23 @@ def test_compose_runs_known_commands_on_files_that_exist():
         assert (ROOT / Path(name).relative_to("/data")).is_file(), name
 
 
-def test_compose_mounts_inputs_read_only_and_results_not():
+def test_compose_confines_all_services():
+    """Inputs are mounted read-only, and only what Batsim writes is not."""
     for name, service in load(COMPOSE)["services"].items():
+        assert service["user"] == "${BATWATT_UID:-1000}:${BATWATT_GID:-1000}"
+        assert (service["init"], service["read_only"], service["tmpfs"]) == (True, True, ["/tmp"])
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+        # none, or that of the scheduler
+        assert service["network_mode"] in ("none", "service:scheduler")
         for volume in service["volumes"]:
             if isinstance(volume, dict):
-                assert (name != "scheduler", volume["target"]) == (True, "/out")
                 # Docker would create it as root
-                assert volume["bind"] == {"create_host_path": False}
+                assert (volume["target"], volume["bind"]) == ("/out", {"create_host_path": False})
+                assert name != "scheduler"
                 continue
             host, inside, mode = volume.split(":")
-            assert mode == "ro", volume
+            assert mode == "ro" and (COMPOSE.parent / host).is_dir(), volume
             assert (COMPOSE.parent / host).resolve() == ROOT / Path(inside).relative_to("/data")
-            assert (COMPOSE.parent / host).is_dir()
 
 
 @pytest.mark.parametrize("name", ["engine", "engine5"])
@@ -140,25 +135,12 @@ def test_compose_has_batsims_without_batsim(name):
         assert (real["-w"] in convert.split(), options_of(convert)["-o"]) == (True, played["-w"])
 
 
-def test_compose_confines_all_services():
-    for service in load(COMPOSE)["services"].values():
-        assert service["user"] == "${BATWATT_UID:-1000}:${BATWATT_GID:-1000}"
-        assert (service["init"], service["read_only"], service["tmpfs"]) == (True, True, ["/tmp"])
-        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
-        # none, or that of the scheduler
-        assert service["network_mode"] in ("none", "service:scheduler")
-
-
-def test_compose_takes_tag_and_folder_from_the_environment():
+def test_dockerfile():
     services = load(COMPOSE)["services"]
     assert services["batsim"]["image"] == "oarteam/batsim:${BATSIM_TAG:-4.0.0}"
     assert services["batsim"]["volumes"][-1]["source"] == "${BATWATT_OUT:-../out}"
     build = services["scheduler"]["build"]
-    assert (COMPOSE.parent / build["context"]).resolve() == ROOT
-    assert ROOT / build["dockerfile"] == DOCKERFILE
-
-
-def test_dockerfile():
+    assert (COMPOSE.parent / build["context"]).resolve() == ROOT and ROOT / build["dockerfile"] == DOCKERFILE
     text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
     steps = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
     words = [word for word, _ in steps]
@@ -208,32 +190,28 @@ def test_the_check_of_the_image_is_skipped_without_an_engine(tmp_path):
 # CI, citation, licence -----------------------------------------------------------------------------------------------
 
 
-def test_ci_runs_both_scripts():
+def test_ci_runs_both_scripts_and_tests_that_hang_end(request):
+    assert request.config.pluginmanager.hasplugin("timeout")
+    assert 0.0 < float(request.config.getini("timeout")) <= 300.0
+    assert "$(LIMIT) $(BIN)/python -m pytest" in (ROOT / "Makefile").read_text()
     jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
     assert runs["tests"] == [".ci/run", "make profiles"]
     assert runs["image"][-1] == "docker/check"
-    for name in (".ci/run", "docker/check", "docker/lock"):
-        assert os.access(ROOT / name, os.X_OK)
+    assert all(os.access(ROOT / name, os.X_OK) for name in (".ci/run", "docker/check", "docker/lock"))
     assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
 
 
-def test_what_hangs_ends(request):
-    """Each test, and all of them, have a time limit that is in force."""
-    assert request.config.pluginmanager.hasplugin("timeout")
-    assert 0.0 < float(request.config.getini("timeout")) <= 300.0
-    assert 0.0 < float(request.config.getini("session_timeout")) <= 3600.0
-    assert "$(LIMIT) $(BIN)/python -m pytest" in (ROOT / "Makefile").read_text()
-
-
-def test_citation():
+def test_citation_licence_and_changelog():
     data = load(ROOT / "CITATION.cff")
     assert (data["cff-version"], data["title"], data["license"]) == ("1.2.0", "batwatt", "Apache-2.0")
-    assert data["version"] == __version__
+    assert data["version"] == __version__ and f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
     assert data["message"] and data["authors"] == [{"name": "batwatt developers"}]
     (paper,) = data["references"]
-    assert paper["doi"] == "10.1109/IGSC55832.2022.9969362"
-    assert {"type", "title", "authors"} <= set(paper)
+    assert paper["doi"] == "10.1109/IGSC55832.2022.9969362" and {"type", "title", "authors"} <= set(paper)
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert text.lstrip().startswith("Apache License\n") and "END OF TERMS AND CONDITIONS" in text
+    assert [int(n) for n in re.findall(r"^   (\d)\. ", text, re.MULTILINE)] == list(range(1, 10))
 
 
 @pytest.fixture(scope="module")
@@ -257,45 +235,27 @@ def test_the_sdist_is_complete(egg_info):
     assert not [name for name in packed if name.endswith((".so", ".pyc", ".nbi"))]
 
 
-def test_metadata_is_that_of_the_citation(egg_info):
+def test_the_page_of_an_index(egg_info):
+    """Its metadata are those of the citation; it has no link into the repository."""
     data = email.message_from_string((egg_info / "PKG-INFO").read_text(encoding="utf-8"))
     citation = load(ROOT / "CITATION.cff")
     assert data["Author"] == ", ".join(author["name"] for author in citation["authors"])
     urls = [line.partition(", ")[2] for line in data.get_all("Project-URL")]
     assert urls == [f"https://doi.org/{paper['doi']}" for paper in citation["references"]]
-
-
-def test_the_page_of_an_index_has_no_link_into_the_repository(egg_info):
-    page = email.message_from_string((egg_info / "PKG-INFO").read_text(encoding="utf-8")).get_payload()
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    found = re.findall(r"\]\(([^)]*)\)", page)
-    assert found and all(target.startswith("https://") for target in found), found
-    assert {target for target in re.findall(r"\]\(([^)]*)\)", readme) if target.startswith("https://")} == set(found)
+    page, readme = data.get_payload(), (ROOT / "README.md").read_text(encoding="utf-8")
+    links, ours = (re.findall(r"\]\(([^)]*)\)", text) for text in (page, readme))
+    assert links and {target for target in ours if target.startswith("https://")} == set(links)
     # texts and commands stay
     assert re.findall(r"^#+ .*$", page, re.MULTILINE) == re.findall(r"^#+ .*$", readme, re.MULTILINE)
     assert page.count("```") == readme.count("```") > 10
-
-
-def test_licence_is_whole():
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert text.lstrip().startswith("Apache License\n")
-    assert [int(n) for n in re.findall(r"^   (\d)\. ", text, re.MULTILINE)] == list(range(1, 10))
-    assert "END OF TERMS AND CONDITIONS" in text
-
-
-def test_changelog_has_this_version():
-    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_what_is_said_to_install_can_be_installed():
     """No index has batwatt: a command names an extra of the clone, and one that setup.cfg has."""
     extras = re.findall(r"^(\w+) =$", (ROOT / "setup.cfg").read_text().partition("extras_require")[2], re.M)
     folders = [ROOT / name for name in ("src", "schedulers", "docs", "papers", "start", "tests", "docker")]
-    paths = [
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
-        *(path for folder in folders for path in folder.rglob("*.*")),
-    ]
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    paths += [path for folder in folders for path in folder.rglob("*.*")]
     texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".yaml", ".ipynb")]
     commands = [command for text in texts for command in re.findall(r"pip install ([^`\n]*)", text)]
     assert [command for command in commands if re.match("['\"]?batwatt", command)] == []
@@ -307,18 +267,14 @@ def test_what_is_said_to_install_can_be_installed():
 # type hints of an editable installation -------------------------------------------------------------------------------
 
 
-def test_one_folder_holds_all_packages():
-    """Then an editable installation is a path, which type checkers follow; of several it is an import hook."""
-    options = configparser.ConfigParser()
-    options.read(ROOT / "setup.cfg")
-    assert options["options"]["package_dir"].split() == ["=", "src"]
-    assert options["options"]["packages"] == "find:"
-    assert all((path.parent / "__init__.py").is_file() for path in (ROOT / "src" / "batwatt").rglob("*.py"))
-    assert (ROOT / "src" / "batwatt" / "schedulers").resolve() == ROOT / "schedulers"
-
-
 def test_type_checkers_see_the_api_and_the_schedulers(tmp_path):
     pytest.importorskip("mypy")
+    # one folder holds all packages: an editable installation is a path, which type checkers follow
+    options = configparser.ConfigParser()
+    options.read(ROOT / "setup.cfg")
+    assert (options["options"]["package_dir"].split(), options["options"]["packages"]) == (["=", "src"], "find:")
+    assert all((path.parent / "__init__.py").is_file() for path in (ROOT / "src" / "batwatt").rglob("*.py"))
+    assert (ROOT / "src" / "batwatt" / "schedulers").resolve() == ROOT / "schedulers"
     user = tmp_path / "user.py"
     user.write_text(
         "import batwatt as bw\nfrom batwatt.schedulers.powercap import Powercap\n"

@@ -16,19 +16,14 @@ from batwatt.run.spec import RunSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-FOLDERS = (
-    "docs",
-    "docs/tutorials",
-    "docs/howto",
-    "docs/reference",
-    "docs/explanation",
-    "docker",
+DOCS = ("docs", "docs/tutorials", "docs/howto", "docs/reference", "docs/explanation", "docker", "papers")
+FOLDERS = [
+    *DOCS,
     "platforms",
     "power_profiles",
     "workloads",
-    "papers",
-    *(f"papers/{path.parent.name}" for path in sorted((ROOT / "papers").glob("*/README.md"))),
-)
+    *(path.parent for path in ROOT.glob("papers/*/README.md")),
+]
 PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))])
 SHELL = ("&", "|", ">", ">>", "2>", "2>&1", "<")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -83,35 +78,20 @@ def commands(page: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip().startswith("batwatt ")]
 
 
-@pytest.fixture
-def mine(tmp_path):
+@pytest.mark.parametrize("response", [None, "hfld"])
+def test_the_example_finishes_every_job(tmp_path, response):
+    """Without an envelope, and under one."""
     page = ROOT / "docs" / "howto" / "own-scheduler.md"
     (example,) = [block for block in blocks(page, "python") if block.startswith("# mine.py\n")]
-    path = tmp_path / "mine.py"
-    path.write_text(example, encoding="utf-8")
-    return path
-
-
-def small(mine: Path, envelope: Path | None = None, **more) -> RunSpec:
-    return RunSpec(
-        Inputs(ROOT / "platforms" / "small.xml", (ROOT / "workloads" / "small.json",), envelope=envelope),
-        scheduler=str(mine),
-        prefix=mine.parent / "out" / "mine",
-        **more,
-    )
-
-
-def test_the_example_finishes_every_job(mine):
-    metrics = run(small(mine)).metrics
-    assert metrics["jobs_total"] == 8
-    assert metrics["jobs_finished"] == metrics["jobs_total"]
-
-
-def test_the_example_runs_under_an_envelope(mine, tmp_path):
-    envelope = tmp_path / "envelope.csv"
-    envelope.write_text("time_s,power_w\n0,600\n300,600\n")
-    metrics = run(small(mine, envelope=envelope, options={"response": "hfld"})).metrics
-    assert (metrics["jobs_finished"], metrics["violations"]) == (8, 0)
+    (tmp_path / "mine.py").write_text(example, encoding="utf-8")
+    (tmp_path / "envelope.csv").write_text("time_s,power_w\n0,600\n300,600\n")
+    envelope = tmp_path / "envelope.csv" if response else None
+    platform, workload = ROOT / "platforms" / "small.xml", ROOT / "workloads" / "small.json"
+    options = {"response": response} if response else {}
+    inputs = Inputs(platform, (workload,), envelope=envelope)
+    metrics = run(RunSpec(inputs, str(tmp_path / "mine.py"), options, tmp_path / "out" / "mine")).metrics
+    assert metrics["jobs_finished"] == metrics["jobs_total"] == 8
+    assert envelope is None or metrics["violations"] == 0
 
 
 def test_there_are_commands_to_check():

@@ -13,20 +13,13 @@ from batwatt.testing import SYSTEMS, LawError, check_part
 
 # `weighted` has parameters that must be given
 PARTS = [(kind, name) for kind in SYSTEMS for name in names(kind) if name != "weighted"]
+PARTS += [("policy", name) for name in ("oracle", "suspend-resume", "phase-aware", "immediate")]
+PARTS += [("node_selection", {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}})]
 
 
 @pytest.mark.parametrize("kind,name", PARTS)
 def test_our_parts(kind, name):
     check_part(kind, name, cases=2)
-
-
-def test_a_part_with_parameters():
-    check_part("node_selection", {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}}, cases=4)
-
-
-@pytest.mark.parametrize("name", ["oracle", "suspend-resume", "phase-aware", "immediate"])
-def test_policies(name):
-    check_part("policy", name, cases=4)
 
 
 BROKEN = """
