@@ -77,8 +77,9 @@ def play(house, endpoint, *words, decide=first_come, to="out/"):
     return done, component.heard
 
 
-@pytest.mark.parametrize(("energy", "files"), [("--energy", ["consumed_energy.csv"]), ("--no-energy", [])])
-@pytest.mark.parametrize("to", ["out/", "out/x-"])
+@pytest.mark.parametrize(
+    ("energy", "files", "to"), [("--energy", ["consumed_energy.csv"], "out/"), ("--no-energy", [], "out/x-")]
+)
 def test_a_simulation(house, endpoint, energy, files, to):
     workload = house.workload({"id": 1, "subtime": 2, "res": 1, "profile": "nap"}, **NAP)
     events = house.write("e.txt", '{"type": "generic", "timestamp": 3, "data": "hi"}\n')
@@ -144,26 +145,3 @@ def test_a_batsim_5_may_name_a_scheduler_but_no_file(house, endpoint):
         served = house.end(server)
     assert served.code == 2 and not trace.exists()
     assert "the text that Batsim has for its scheduler: scheduler must be a name" in served.err
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("--init", "x"), "--init: Batsim 4 has no such option; add --protocol 5"),
-        (("-r", "n1", "storage"), "--add-role: Batsim 4 has no such option; add --protocol 5"),
-        (("--events", "a", "--events", "b"), "several --events: Batsim 4 has no such option"),
-        ((), "--workload: is missing"),
-        (("--protocol", 3), "'--protocol'"),
-        (
-            ("--protocol", 5, "--enable-compute-sharing"),
-            "--enable-compute-sharing: Batsim 5 has no such option; let the",
-        ),
-        (("--protocol", 5, "--sched-cfg", "x"), "--sched-cfg: Batsim 5 has no such option"),
-        (("--protocol", 5, "-r", "n3", "storage"), "has no host of that name"),
-        (("--protocol", 5, "--mmax", 3), "--mmax asks for 3 hosts but the platform has 2"),
-    ],
-)
-def test_options_of_the_other_batsim(house, words, expected):
-    done = house.batwatt("engine", "-p", house.platform("n1", "n2"), "-e", f"{house.folder}/out/", *words)
-    assert done.code == 2 and expected in done.line
-    assert house.left == []

@@ -1,17 +1,28 @@
-"""Unusual but legal inputs: every run ends, loses no job, and says what it could not run."""
+"""Odd but legal inputs, and files that are none: every run ends, loses no job, and says what it could not run."""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
+import stat
+import threading
+from pathlib import Path
 
 import pytest
+from cli_house import JOBS, SMALL
+from cli_inputs_of_tests import scheduler
 
-import batwatt.schedulers.powercap  # noqa: F401  # registers its responses
+import batwatt.files
+import batwatt.schedulers.powercap  # registers its responses
+from batwatt.errors import InputError
+from batwatt.files import refuse_device
 from batwatt.scheduling.registry import names
 
 RESPONSES = names("response")
 NAP = {"profile": "nap", "res": 1, "subtime": 0}
+NONE = ("-o", '{"response": "none"}')
+DONE = "COMPLETED_SUCCESSFULLY"
 
 
 def states(house, run="x"):
@@ -19,51 +30,40 @@ def states(house, run="x"):
         return {row["job_id"]: row["final_state"] for row in csv.DictReader(rows)}
 
 
+def respond(house, response, envelope=None, **inputs):
+    return house.run("--envelope", envelope or house.envelope, "-o", json.dumps({"response": response}), **inputs)
+
+
 @pytest.mark.parametrize("response", RESPONSES)
-@pytest.mark.parametrize("power_w", [0, 1])
-def test_an_envelope_too_low_for_anything_rejects_all_jobs(house, response, power_w):
-    envelope = house.write("low.csv", f"time_s,power_w\n0,{power_w}\n300,{power_w}\n")
-    done = house.run("--envelope", envelope, "-o", json.dumps({"response": response}))
-    assert done.code == 0
+def test_an_envelope_too_low_for_anything_rejects_all_jobs(house, response):
+    envelope = house.write("low.csv", "time_s,power_w\n0,1\n300,1\n")
+    done = respond(house, response, envelope)
+    assert done.code == 0 and len(states(house)) == 8
     if response == "none":
-        assert set(states(house).values()) == {"COMPLETED_SUCCESSFULLY"}
-        assert house.metrics()["violations"] > 0
+        assert set(states(house).values()) == {DONE} and house.metrics()["violations"] > 0
     else:
-        assert set(states(house).values()) == {"REJECTED"} and len(states(house)) == 8
+        assert set(states(house).values()) == {"REJECTED"} and house.metrics()["jobs_finished"] == 0
         assert "8 jobs can never run" in done.err
-        assert house.metrics()["jobs_finished"] == 0
+    # servers that cannot sleep draw their power all the same
+    assert respond(house, response, envelope, platform=house.platform("a", "b", "c", "d")).code == 0
+    assert set(states(house).values()) == {DONE}
 
 
 @pytest.mark.parametrize("response", RESPONSES)
-def test_servers_that_cannot_sleep(house, response):
-    envelope = house.write("low.csv", "time_s,power_w\n0,0\n300,0\n")
-    platform = house.platform("a", "b", "c", "d")
-    done = house.run("--envelope", envelope, "-o", json.dumps({"response": response}), platform=platform)
-    assert done.code == 0 and set(states(house).values()) == {"COMPLETED_SUCCESSFULLY"}
-
-
-@pytest.mark.parametrize("response", RESPONSES)
-def test_one_host(house, response):
-    done = house.run(
-        "--envelope", house.envelope, "-o", json.dumps({"response": response}), platform=house.platform("a")
-    )
-    assert done.code == 0
-    assert sum(state == "REJECTED" for state in states(house).values()) == 5
+def test_one_host_and_jobs_wider_than_it(house, response):
+    done = respond(house, response, platform=house.platform("a"))
+    assert done.code == 0 and list(states(house).values()).count("REJECTED") == 5
     [told] = [line for line in done.err.splitlines() if "rejected" in line]
     assert "5 jobs can never run, wider than the platform of 1 hosts: rejected (first: " in told
 
 
-@pytest.mark.parametrize("response", [name for name in RESPONSES if name != "none"])
+@pytest.mark.parametrize("response", RESPONSES)
 def test_a_response_needs_watts(house, response):
-    platform = house.platform("a", "b", "c", "d", watts=False)
-    done = house.run("--envelope", house.envelope, "-o", json.dumps({"response": response}), platform=platform)
-    assert (done.code, house.left) == (2, []) and "watt" in done.line
-
-
-def test_no_watts_and_no_response(house):
-    platform = house.platform("a", "b", "c", "d", watts=False)
-    done = house.run("--envelope", house.envelope, "-o", '{"response": "none"}', platform=platform)
-    assert done.code == 0 and house.metrics()["energy_j"] is None and "x_consumed_energy.csv" not in house.left
+    done = respond(house, response, platform=house.platform("a", "b", "c", "d", watts=False))
+    if response == "none":
+        assert done.code == 0 and house.metrics()["energy_j"] is None and "x_consumed_energy.csv" not in house.left
+    else:
+        assert (done.code, house.left) == (2, []) and "watt" in done.line
 
 
 @pytest.mark.parametrize("engine", ["embedded", "wire"])
@@ -74,33 +74,97 @@ def test_no_jobs(house, engine):
     assert (metrics["jobs_finished"], metrics["violations"], metrics["mean_slowdown"]) == (0, 0, None)
 
 
-@pytest.mark.parametrize("response", RESPONSES)
-def test_all_jobs_wider_than_the_platform(house, response):
-    workload = house.workload(*({**NAP, "id": i, "res": 5 + i} for i in range(3)), nb_res=9)
-    done = house.run("--envelope", house.envelope, "-o", json.dumps({"response": response}), workload=workload)
-    assert done.code == 0 and set(states(house).values()) == {"REJECTED"}
-    told = "WARNING: 3 jobs can never run, wider than the platform of 4 hosts: rejected (first: w0!0)"
-    assert told in done.err.splitlines()
-
-
-def test_a_walltime_that_no_state_can_meet(house):
-    work = {"type": "parallel_homogeneous", "cpu": 1e15, "com": 0}
-    workload = house.workload({**NAP, "id": 1, "profile": "work", "walltime": 0.001}, work=work)
-    for response in RESPONSES:
-        done = house.run("--envelope", house.envelope, "-o", json.dumps({"response": response}), workload=workload)
-        assert done.code == 0 and states(house) == {"1": "COMPLETED_WALLTIME_REACHED"}
-        assert house.metrics()["killed_walltime"] == 1
-
-
 def test_a_scheduler_that_forgets_jobs_is_told(house):
-    callbacks = ("onJobSubmission", "onJobCompletion", "onNoMoreEvents")
-    text = "from batsim.batsim import BatsimScheduler\n\n\nclass Idler(BatsimScheduler):\n"
-    text += "".join(f"    def {name}(self, *args):\n        pass\n\n" for name in callbacks)
-    done = house.run("-s", house.write("idler.py", text))
+    done = house.run("-s", house.write("idler.py", scheduler("Idler")))
     assert done.code == 1 and "8 submitted jobs were neither started nor rejected" in done.line
 
 
-@pytest.mark.parametrize("name", ["easyBackfill", "fillerSched"])
-def test_pybatsims_own_schedulers(house, name):
-    done = house.run("-s", name)
-    assert done.code == 0 and house.metrics()["jobs_finished"] == 8 and name in done.out
+@pytest.mark.parametrize("word", ["\udcff=powercap", "-e\udcff"])
+def test_words_that_are_not_utf8(house, word):
+    done = house.batwatt("compare", "-p", SMALL, "-w", JOBS, "--envelope", "constant:500", "-c", word)
+    assert (done.code, house.left) == (2, []) and f"argument 9: {word!r} is not UTF-8" in done.line
+
+
+# devices, pipes, folders ---------------------------------------------------------------------------------------------
+
+ENDLESS = "/dev/zero"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"run -p {ENDLESS} -w {JOBS}",
+        f"run -p {SMALL} -w {ENDLESS}",
+        "run --machines 4 -w trace.csv",
+        f"run -p {SMALL} -w {JOBS} --envelope {ENDLESS}",
+        f"run -p {SMALL} -w {JOBS} -o @{ENDLESS}",
+        f"convert {ENDLESS} --format borg",
+        f"characterise carbon:{ENDLESS}",
+        f"generate platform {ENDLESS}",
+        f"checkpoint plan {ENDLESS}",
+        f"carbon plan {ENDLESS} --carbon {ENDLESS} --deadline 10",
+        f"campaign status {ENDLESS}",
+    ],
+)
+def test_a_device_that_never_ends(house, line, monkeypatch):
+    monkeypatch.chdir(house.folder)
+    Path("trace.csv").symlink_to(ENDLESS)
+    done = house.batwatt(*line.split())
+    assert (done.code, done.out) == (2, "") and "is a device" in done.line
+    assert ("trace.csv" if "trace.csv" in line else ENDLESS) in done.line
+
+
+def test_a_device_among_the_results(house):
+    assert house.run(*NONE).code == 0
+    path = house.out / "x_jobs.csv"
+    path.unlink()
+    path.symlink_to(ENDLESS)
+    done = house.batwatt("metrics", house.out / "x", "-p", SMALL, "-w", JOBS)
+    assert done.code == 2 and str(path) in done.line and "is a device" in done.line
+
+
+def test_pipes_are_refused_and_the_null_device_is_read(house):
+    refuse_device(os.devnull)
+    refuse_device(house.folder / "missing")
+    pipe = house.folder / "trace.swf"
+    os.mkfifo(pipe)
+    # nobody ever writes to it
+    for words in (["run", "-p", SMALL, "-w", pipe], ["convert", pipe], ["characterise", f"carbon:{pipe}"]):
+        done = house.batwatt(*words)
+        assert done.code == 2 and f"{pipe}: is a pipe, not a file" in done.line
+
+
+def test_an_output_that_is_a_pipe_is_written_to(house, monkeypatch):
+    pipe = house.folder / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    done = house.batwatt("events", house.envelope, "-o", pipe)
+    reader.join(10.0)
+    assert done.code == 0 and stat.S_ISFIFO(pipe.stat().st_mode)
+    assert read[0].count("power_envelope") == 4
+    monkeypatch.setattr(batwatt.files, "PEER_S", 0.1)
+    with pytest.raises(InputError, match=r"pipe: cannot be written \(a pipe that nothing reads for 0.1 s\)"):
+        batwatt.files.write_text(pipe, "x")
+
+
+def test_an_output_that_is_a_device_stays_one(house):
+    # a terminal of our own: were it replaced, nobody else would miss it
+    master, slave = os.openpty()
+    name = Path(os.ttyname(slave))
+    link = house.folder / "stdout"
+    link.symlink_to(name)
+    assert house.batwatt("generate", "walk", "--end", "3600", "-o", link).code == 0
+    assert link.is_symlink() and stat.S_ISCHR(name.stat().st_mode)
+    assert os.read(master, 100).startswith(b"time_s,machines")
+    os.close(slave)
+    os.close(master)
+
+
+@pytest.mark.parametrize("where", ["", ".", "folder"])
+def test_an_output_that_is_a_folder(house, where, monkeypatch):
+    (house.folder / "folder").mkdir()
+    monkeypatch.chdir(house.folder)
+    done = house.batwatt("generate", "walk", "--end", "3600", "-o", where)
+    assert (done.code, done.out) == (2, "") and "cannot be written (Is a directory)" in done.line

@@ -16,6 +16,7 @@ SYSTEMS = {
     "checkpoint": {},
     "carbon": {"policy": "oracle", "wait_h": [1]},
 }
+ALL = "constant:mean=1"
 DAY = [400, 380, 350, 300, 200, 120, 90, 100, 150, 260, 350, 420]
 
 
@@ -35,18 +36,13 @@ def site(house):
     return house
 
 
-def run(site, scheduler, *words, options=None):
-    done = site.batwatt(
-        "run", "-w", site.jobs, "--machines", 6, "--cores", 4, "-s", scheduler,
-        "-o", json.dumps(SYSTEMS[scheduler] | (options or {})), "-e", site.out / scheduler, *words,
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    return json.loads((site.out / f"{scheduler}_metrics.json").read_text())
-
-
 def solved(site, scheduler, *words):
     """The metrics of a run, with carbon and price checked against its power."""
-    found = run(site, scheduler, "--carbon", f"{site.carbon},repeat=yes", "--price", f"{site.price},repeat=yes", *words)
+    signals = ("--carbon", f"{site.carbon},repeat=yes", "--price", f"{site.price},repeat=yes")
+    given = ["-w", site.jobs, "--machines", 6, "--cores", 4, "-s", scheduler, "-o", json.dumps(SYSTEMS[scheduler])]
+    done = site.batwatt("run", *given, *signals, "-e", site.out / scheduler, *words)
+    assert done.code == 0, done.err
+    found = site.metrics(scheduler)
     rows = list(csv.DictReader((site.out / f"{scheduler}_power.csv").open()))
     carbon_g = 0.0
     for row, after in pairwise(rows):
@@ -62,69 +58,30 @@ def solved(site, scheduler, *words):
 
 
 @pytest.mark.parametrize("scheduler", SYSTEMS)
-def test_measured_by_carbon_and_price(site, scheduler):
-    words = () if scheduler == "carbon" else ("--capacity", "constant:mean=1")
-    assert solved(site, scheduler, *words)["jobs_finished"] == 40
-
-
-@pytest.mark.parametrize("scheduler", SYSTEMS)
 @pytest.mark.parametrize(
     "limit",
     [
+        ("--capacity", ALL),
         ("--envelope", "constant:160"),
         ("--capacity", "walk:range=0.6,mean=0.7,step=0.2,period=1800,seed=1"),
         ("--envelope", "carbon:{0.carbon},budget=0.6,days=1,repeat=yes"),
         ("--capacity", "price:{0.price},budget=0.6,days=1,repeat=yes"),
     ],
-    ids=["watts", "machines", "carbon budget", "price budget"],
+    ids=["all", "watts", "machines", "carbon budget", "price budget"],
 )
 def test_follows(site, scheduler, limit):
     """Nobody draws more than there is."""
-    found = solved(site, scheduler, limit[0], limit[1].format(site))
-    assert found["jobs_finished"] > 0
-    if limit[0] == "--envelope" or scheduler == "powercap":
+    option, text = limit
+    found = solved(site, scheduler, *(() if (scheduler, text) == ("carbon", ALL) else (option, text.format(site))))
+    assert found["jobs_finished"] == 40 if text == ALL else found["jobs_finished"] > 0
+    if option == "--envelope" or scheduler == "powercap":
         assert found["violations"] == 0
-
-
-def test_the_greener_the_later(site):
-    """Who may wait longer emits less, and pays less if that is what counts."""
-    means = {}
-    for hours in (0, 2, 8):
-        found = solved(site, "carbon", "-o", json.dumps({"policy": "oracle", "wait_h": [hours]}))
-        means[hours] = found["carbon_g"]
-    assert means[0] > means[2] > means[8]
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (("--carbon", "{0.price}"), "price (EUR/MWh)"),
-        (("--price", "{0.carbon}"), "carbon_intensity"),
-        (("--carbon", "{0.carbon},dayz=3"), "dayz"),
-        (("--carbon", "{0.folder}/no.csv"), "cannot be read"),
-        (("--carbon", "{0.carbon},days=0.01"), "the signal ends at 864 s, the last job is submitted at"),
-    ],
-)
-def test_refused(site, words, line):
-    done = site.batwatt("run", "-w", site.jobs, "--machines", 6, "--cores", 4, *(word.format(site) for word in words))
-    assert done.code == 2 and line in done.line, done.err
 
 
 def test_a_signal_that_ends_before_the_run(site):
     """Nothing is lost: all but the figures that would need it."""
-    done = site.batwatt(
-        "run",
-        "-w",
-        site.jobs,
-        "--machines",
-        1,
-        "--cores",
-        3,
-        "--carbon",
-        f"{site.carbon},days=0.25",
-        "-e",
-        site.out / "x",
-    )
+    words = ("-w", site.jobs, "--machines", 1, "--cores", 3, "--carbon", f"{site.carbon},days=0.25")
+    done = site.batwatt("run", *words, "-e", site.out / "x")
     assert done.code == 0 and "FILE,repeat=yes" in done.err
     found = json.loads((site.out / "x_metrics.json").read_text())
     assert found["carbon_g"] is None and found["jobs_finished"] > 0

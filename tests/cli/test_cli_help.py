@@ -1,43 +1,42 @@
-"""Help, the list of policies, usage errors, and what is printed after a run."""
+"""Help, the list of policies, usage errors, and libraries that a command does without."""
 
 from __future__ import annotations
 
+import inspect
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Annotated
+
 import pytest
+import typer
 from cli_commands import COMMANDS, GROUPS, LEAVES, examples
 from cli_house import unstyled
 from test_readme import check_command
+from typer.testing import CliRunner
 
+from batwatt.cli.models import options_of
 from batwatt.run.find_scheduler import describe_schedulers
 from batwatt.scheduling.registry import describe
 
-
-@pytest.mark.parametrize("width", ["80", "120"])
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_names_an_example(house, command, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", width)
-    done = house.batwatt(*command.split(), "--help")
-    assert (done.code, done.err) == (0, "")
-    assert f"batwatt {command}".strip() in done.out.partition("Example:")[2]
-    assert max(map(len, done.out.splitlines())) <= int(width)
-    if width == "120":
-        assert "…" not in done.out
+SMALL = ("-p", "platforms/small.xml", "-w", "workloads/small.json", "--envelope", "power_profiles/profile3.csv")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_examples_parse(command):
+def test_help(house, command, monkeypatch):
+    """It has an example that parses, fits 80 columns, and says what each option is."""
+    assert {"", "run", "generate", "carbon", "carbon plan", "campaign run"} < set(COMMANDS)
+    for width in (80, 120):
+        monkeypatch.setenv("COLUMNS", str(width))
+        done = house.batwatt(*command.split(), "--help")
+        assert (done.code, done.err) == (0, "") and max(map(len, done.out.splitlines())) <= width
+        assert f"batwatt {command}".strip() in done.out.partition("Example:")[2]
+    assert "…" not in done.out and all(getattr(param, "help", None) for param in COMMANDS[command].params)
     lines = examples(command)
     assert any(line.startswith(f"batwatt {command}".strip()) for line in lines)
     for line in lines:
         check_command(line)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_says_what_it_is(command):
-    assert all(getattr(param, "help", None) for param in COMMANDS[command].params)
-
-
-def test_there_are_commands():
-    assert {"", "run", "generate", "carbon", "carbon plan", "campaign run"} < set(COMMANDS) and len(LEAVES) > 30
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -47,32 +46,14 @@ def test_no_command_shows_help(house, group):
 
 
 @pytest.mark.parametrize("command", LEAVES)
-def test_an_unknown_option_is_one_line(house, command):
+def test_usage_errors_are_one_line(house, command):
     done = house.batwatt(*command.split(), "--no-such-option")
     assert done.code == 2 and done.out == "" and house.left == []
     assert "No such option: --no-such-option" in done.line and f"see `batwatt {command} --help`" in done.line
-
-
-@pytest.mark.parametrize("command", [words for words in LEAVES if any(p.required for p in COMMANDS[words].params)])
-def test_what_is_missing_is_one_line(house, command):
-    done = house.batwatt(*command.split())
-    assert done.code == 2 and done.out == "" and house.left == []
-    assert "Missing " in done.line and f"see `batwatt {command} --help`" in done.line
-
-
-@pytest.mark.parametrize(
-    "words,expected",
-    [
-        (["rnu"], "No such command 'rnu'"),
-        (["run", "-p", "x"], "Missing option '-w' / '--workload'"),
-        (["run", "--platfrom", "x"], "--platform"),
-        (["policies", "riskaware", "extra"], "extra"),
-        (["run", "-p"], "-p"),
-    ],
-)
-def test_usage_errors_are_one_line(house, words, expected):
-    done = house.batwatt(*words)
-    assert done.code == 2 and expected in done.line and "--help`" in done.line
+    if any(param.required for param in COMMANDS[command].params):
+        done = house.batwatt(*command.split())
+        assert done.code == 2 and done.out == "" and house.left == []
+        assert "Missing " in done.line and f"see `batwatt {command} --help`" in done.line
 
 
 def test_version(house):
@@ -88,31 +69,131 @@ def test_policies_are_complete(house, terminal):
     for name, line, aliases in rows:
         assert line.endswith(".") and len(line) > 20
         assert any(found[1] == name and line in found[2] and aliases in found[2] for found in lines), name
+    kinds = {row[1]: row[0] for row in lines}
+    assert kinds["immediate"] == "policy" and kinds["cost"] == kinds["POLICY-spot"] == "machine_rule"
     terminal(80)
     shown = house.batwatt("policies").out
-    for heading in ("schedulers", "orders", "backfillings", "responses"):
-        assert heading in unstyled(shown).splitlines()
+    assert {"schedulers", "orders", "backfillings", "responses"} <= set(unstyled(shown).splitlines())
     assert "choose with: -s NAME" in shown and "choose with" not in done.out
 
 
-def test_a_runs_table_and_files(house, terminal):
-    terminal(120)
-    done = house.run("--envelope", house.envelope)
-    assert done.code == 0 and done.err.count("\n") == 1 and "3 of 8 jobs are delays" in done.err
-    *table, files = unstyled(done.out).splitlines()
-    assert "slow-" in done.out and "kills" in done.out and files.startswith(f"files: {house.out / 'x'}_*.csv")
-    # two columns more than in 80 characters, since not all jobs ran at full speed
-    assert "stretch" in done.out and max(map(len, table)) <= 97
+# options of models ---------------------------------------------------------------------------------------------------
 
 
-def test_compare(house):
-    cases = ["-c", 'HFLD={"response": "hfld"}', "-c", 'no configuration={"response": "none"}']
-    words = ["-p", house.platform("a"), "-w", house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "nap"})]
-    done = house.batwatt("compare", *words, "--envelope", house.envelope, "-e", house.out / "c", *cases, "--keep")
-    assert done.code == 0 and "HFLD" in done.out and "no configuration" in done.out
-    assert {"c.html", "c-hfld_jobs.csv", "c-no-configuration_metrics.json"} <= set(house.left)
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    """Refuses `high` < 0; `kept` is no option."""
+
+    high: Annotated[int, typer.Option("--high", help="A number.")] = 7
+    kept: str = "as it is"
+
+    def __post_init__(self) -> None:
+        if self.high < 0:
+            raise ValueError("too low")
 
 
-def test_markup_in_names_is_not_interpreted(house):
-    done = house.run(workload=house.folder / "[bold]:warning:.json")
-    assert "[bold]:warning:.json: cannot be read" in done.line
+@dataclass(frozen=True, kw_only=True)
+class Outer:
+    """An option, a model, an option."""
+
+    name: Annotated[str, typer.Option("--name", help="A name.")]
+    inner: Inner
+    last: Annotated[bool, typer.Option("--last", help="A switch.")] = False
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "models"),
+    [
+        ("--name x --high 3 --own 2", 0, [(2, Outer(name="x", inner=Inner(high=3)))]),
+        ("--name x --last", 0, [(1, Outer(name="x", inner=Inner(), last=True))]),
+        ("--name x --high -1", 1, []),
+        ("", 2, []),
+        ("--kept y", 2, []),
+    ],
+)
+def test_a_command_receives_models(words, code, models):
+    app, received = typer.Typer(), []
+
+    @options_of
+    def command(*, own: Annotated[int, typer.Option("--own", help="Its own.")] = 1, outer: Outer) -> None:
+        """Do it."""
+        received.append((own, outer))
+
+    app.command()(command)
+    assert list(inspect.signature(command).parameters) == ["own", "name", "high", "last"]
+    assert CliRunner().invoke(app, words.split()).exit_code == code and received == models
+
+
+# libraries -----------------------------------------------------------------------------------------------------------
+
+HEAVY = {"numpy", "pandas", "pyarrow", "matplotlib", "ortools", "jinja2", "pulp", "redis", "zmq"}
+SHOW = "import json, sys; print(json.dumps([n for n, m in sys.modules.items() if getattr(m, '__spec__', None)]))"
+HELPS = """
+import contextlib, io, json, sys, typer
+from batwatt.cli.main import application, main
+
+def walk(command, words=()):
+    yield words
+    for name, one in getattr(command, "commands", {}).items():
+        yield from walk(one, (*words, name))
+
+for words in walk(typer.main.get_command(application())):
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    assert "Usage: batwatt" in shown.getvalue(), words
+"""
+
+
+def imported(code: str) -> set[str]:
+    """The modules, but those that are only announced, that a new process has imported after some code."""
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{SHOW}"], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_helps_and_engines_import_nothing_that_takes_long(tmp_path):
+    assert not imported(HELPS) & (HEAVY | {"pydantic"})
+    # a run of powercap, with its figures and all its files
+    words = ["run", "-s", "powercap", *SMALL, "-e", str(tmp_path / "x")]
+    found = imported(f"from batwatt.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass")
+    assert (tmp_path / "x_metrics.json").exists() and "batwatt.results.metrics" in found
+    assert not found & (HEAVY - {"numpy"})
+
+
+def test_libraries_of_pybatsim_are_loaded_when_they_are_used():
+    plain = imported("import batwatt, batsim.batsim")
+    assert not plain & {"redis", "zmq"}
+    served = "import batwatt, zmq, batsim.network as n; h = n.NetworkHandler('tcp://127.0.0.1:*'); h.bind(); h.close()"
+    found = imported(f"{served}; assert h.type == zmq.REP; import redis; redis.StrictRedis")
+    assert {"redis.client", "zmq.sugar.context"} <= found
+
+
+def test_a_function_of_the_python_api_loads_its_own_module_only():
+    found = imported("import batwatt as bw; bw.simulate")
+    assert "batwatt.api.simulation" in found
+    assert not found & {"batwatt.api.comparison", "batwatt.api.planning", "multiprocessing"}
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("campaign", "run", "papers/igsc22/study.yaml"), "campaign"),
+        (("report", "results/igsc22"), "campaign"),
+        (("optimum", *SMALL), "optimum"),
+        (("compare", *SMALL, "-c", 'none={"response": "none"}'), None),
+    ],
+    ids=["campaign run", "report", "optimum", "compare"],
+)
+def test_an_extra_that_is_not_installed_is_asked_for(tmp_path, words, extra):
+    """Before anything is done; the page of a comparison needs none."""
+    optional = ("pyarrow", "ortools", "pulp", "highspy", "distributed")
+    code = f"import sys\nfor name in {optional}: sys.modules[name] = None\nfrom batwatt.cli.main import main\nmain()"
+    prefix = ("-e", str(tmp_path / "run")) if words[0] in ("optimum", "compare") else ()
+    done = subprocess.run([sys.executable, "-c", code, *words, *prefix], capture_output=True, text=True)
+    if extra is None:
+        assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "run.html").is_file()
+    else:
+        [line] = done.stderr.splitlines()
+        assert done.returncode == 2 and not list(tmp_path.iterdir())
+        assert line.startswith(f"batwatt: batwatt[{extra}]: the library ")
+        assert f"pip install -e '.[{extra}]' in the clone" in line

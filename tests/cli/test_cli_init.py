@@ -16,6 +16,7 @@ from test_readme import commands
 
 from batwatt.cli import start
 from batwatt.errors import MissingExtraError
+from batwatt.testing import check_part
 
 STAND_IN = ROOT / "tests" / "helpers" / "stand_in.py"
 DEFAULT = "tcp://127.0.0.1:28000"
@@ -42,30 +43,19 @@ def test_it_writes_all_files_and_nothing_else(folder):
     for name, source in start.SOURCES.items():
         assert (folder / name).read_bytes() == (ROOT / source).read_bytes()
     assert sum((folder / name).stat().st_size for name in start.SOURCES) < 1_000_000
+    text = (folder / "README.md").read_text()
+    for name in start.SOURCES.keys() - {"README.md"}:
+        assert Path(name).name in text or f"{Path(name).parent}/" in text or Path(name).suffix == ".toml", name
+    check_part("order", "my-order", plugin="my_policy.py")
 
 
-@pytest.mark.parametrize("empty", ["there", "."])
-def test_an_empty_folder_will_do(house, monkeypatch, empty):
-    (house.folder / "there").mkdir()
-    monkeypatch.chdir(house.folder / "there" if empty == "." else house.folder)
-    assert house.batwatt("init", empty).code == 0
+@pytest.mark.parametrize("left", [(), (".start.1.part",)], ids=["empty", "of a killed process"])
+def test_a_folder_without_files_will_do(house, monkeypatch, left):
+    for name in ("there", *(f"there/{name}" for name in left)):
+        (house.folder / name).mkdir()
+    monkeypatch.chdir(house.folder / "there")
+    assert house.batwatt("init", ".").code == 0
     assert files(house.folder / "there") == set(start.SOURCES)
-
-
-def test_a_folder_that_is_not_empty_is_refused(house):
-    (house.folder / "full").mkdir()
-    (house.folder / "full" / "x").write_text("mine")
-    done = house.batwatt("init", house.folder / "full")
-    assert done.code == 2 and "is not empty: x is there" in done.line
-    assert files(house.folder / "full") == {"x"}
-
-
-@pytest.mark.parametrize("place", ["file", "file/under"])
-def test_a_file_is_no_folder(house, place):
-    house.write("file", "mine")
-    done = house.batwatt("init", house.folder / place)
-    assert done.code == 2 and "cannot be written" in done.line
-    assert (house.folder / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -85,13 +75,6 @@ def test_all_or_nothing(house, monkeypatch, there):
     done = house.batwatt("init", house.folder / "start")
     assert done.code != 0 and "No space left" in done.line and len(copied) == 5
     assert (house.folder / "start").exists() == there and files(house.folder / "start") == set()
-
-
-def test_what_a_killed_process_left_does_not_matter(house):
-    (house.folder / "start" / ".start.1.part").mkdir(parents=True)
-    (house.folder / "start" / ".start.1.part" / "README.md").write_text("half")
-    assert house.batwatt("init", house.folder / "start").code == 0
-    assert files(house.folder / "start") == set(start.SOURCES)
 
 
 def test_files_of_a_wheel_are_taken_from_the_package(house, monkeypatch):
@@ -124,18 +107,6 @@ def test_every_command_of_its_readme_works(house, folder):
         run(house, line)
     for name in ("out/small.svg", "out/day.html", "results/first/report/index.html"):
         assert (folder / name).stat().st_size > 1000, name
-
-
-def test_its_readme_names_what_is_there(folder):
-    text = (folder / "README.md").read_text()
-    for name in start.SOURCES.keys() - {"README.md"}:
-        assert Path(name).name in text or f"{Path(name).parent}/" in text or Path(name).suffix == ".toml", name
-
-
-def test_its_policy_keeps_the_laws(folder):
-    from batwatt.testing import check_part
-
-    check_part("order", "my-order", plugin="my_policy.py")
 
 
 def tools(place: Path, endpoint: str) -> Path:

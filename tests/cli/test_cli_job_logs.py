@@ -1,15 +1,14 @@
-"""Job logs at the command line: run, replayed, converted, with names of fields, widths, time zones and dates."""
+"""Job logs at the command line: run, replayed, converted, with names of fields, widths, dates, power."""
 
 from __future__ import annotations
 
 import csv
-import io
 import json
 from pathlib import Path
 
-import pandas as pd
-import pytest
 from cli_house import ROOT
+
+import batwatt as bw
 
 DUMP = ROOT / "tests" / "data" / "oddities.sacct"
 STARTS = {
@@ -22,28 +21,22 @@ LEFT_OUT = (
 
 
 def starts(house, to: str) -> dict[str, float]:
-    rows = csv.DictReader(io.StringIO(house.file(f"{to}_jobs.csv").decode()))
+    rows = csv.DictReader((house.out / f"{to}_jobs.csv").open())
     return {row["job_id"]: float(row["starting_time"]) for row in rows}
 
 
 def replayed(house, to: str, workload: Path, *args: object):
-    done = house.batwatt(
-        "run", "-w", workload, "--machines", 4, "--cores", 4, "-s", "replay", "-e", house.out / to, *args
-    )
+    words = ("-w", workload, "--machines", 4, "--cores", 4, "-s", "replay", "-e", house.out / to)
+    done = house.batwatt("run", *words, *args)
     assert done.code == 0, done.err
     return done
 
 
-def test_replayed_in_process_and_over_the_wire(house):
+def test_replayed_in_process_over_the_wire_and_converted(house):
     done = replayed(house, "a", DUMP)
-    assert f"{DUMP}: {LEFT_OUT}" in done.err
-    assert starts(house, "a") == STARTS
+    assert f"{DUMP}: {LEFT_OUT}" in done.err and starts(house, "a") == STARTS
     replayed(house, "b", DUMP, "--engine", "wire")
-    assert starts(house, "b") == STARTS
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
-
-
-def test_converted_and_replayed(house):
     done = house.batwatt("convert", DUMP, "-o", house.folder / "w.json")
     assert done.code == 0 and LEFT_OUT in done.err and "8 jobs" in done.err
     jobs = {job["id"]: job for job in json.loads((house.folder / "w.json").read_text())["jobs"]}
@@ -51,8 +44,8 @@ def test_converted_and_replayed(house):
         "id": "101", "subtime": 10, "res": 4, "walltime": 93784, "profile": "delay3600",
         "memory": 8, "start_s": 1810, "power_w": 10, "user": "ann", "group": "physics", "queue": "long",
     }  # fmt: skip
-    replayed(house, "a", house.folder / "w.json")
-    assert starts(house, "a") == STARTS
+    replayed(house, "c", house.folder / "w.json")
+    assert starts(house, "c") == STARTS
 
 
 def test_without_a_header_in_nodes_from_a_date(house):
@@ -66,55 +59,29 @@ def test_without_a_header_in_nodes_from_a_date(house):
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
     metadata = json.loads(house.file("a_metadata.json"))
     assert (metadata["job_log"]["width"], metadata["job_log"]["tz"]) == ("nodes", "Europe/Berlin")
-    for suffix in ("txt", "csv"):
-        assert (
-            house.batwatt("convert", bare, "--format", "sacct", "--fields", f"@{names}", "-o", house.out / suffix).code
-            == 0
-        )
+    words = ("--format", "sacct", "--fields", f"@{names}", "-o", house.out / "w.csv")
+    assert house.batwatt("convert", bare, *words).code == 0
 
 
-def test_strict(house):
-    args = ("-s", "replay", "-o", '{"strict": true}', "-e", house.out / "a")
-    done = house.batwatt("run", "-w", DUMP, "--machines", 11, *args)
-    assert done.code == 2 and "no room at its recorded start 1810 s; give a larger platform" in done.err
-    assert not list(house.out.glob("a_*"))
-
-
-@pytest.mark.parametrize(
-    "args,said",
-    [
-        (("--width", "gpus"), "job log: no value of width 'gpus'"),
-        (("--tz", "Mars/Olympus"), "job log: tz 'Mars/Olympus' is no known time zone"),
-        (("--begin", "soon"), "job log: begin 'soon' is not a date"),
-        (("--fields", ""), "--fields: '' names no fields"),
-        (("--fields", "@none.txt"), "none.txt: cannot be read"),
-        (("--fields", "User,State"), "has no field JobID"),
-    ],
-)
-def test_bad_options(house, args, said):
-    for words in (("run", "--machines", 4, "-e", house.out / "a", "-w"), ("convert",)):
-        done = house.batwatt(*words, DUMP, *args)
-        assert done.code == 2 and said in done.line
-
-
-def test_options_for_other_workloads(house):
-    done = house.batwatt("run", "--machines", 4, "-e", house.out / "a", "-w", house.workload(), "--width", "nodes")
-    assert done.code == 2 and "--fields, --width: are for job logs" in done.line
-    done = house.batwatt("convert", house.workload(), "--to", "batsim5", "--width", "nodes")
-    assert done.code == 2 and "leave the other options out" in done.line
-    done = house.batwatt("convert", house.write("x.swf", ""), "--width", "nodes")
-    assert done.code == 2 and "width and fields are for sacct, tables, PBS and events" in done.line
-
-
-@pytest.mark.parametrize("id", ['a"b', "1,2", '"', "a\\b'c;d"])
-def test_ids_that_csv_puts_between_marks(house, id):
-    line = f"{id}|ann|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|600|1\n"
-    log = house.write("x.sacct", f"JobID|User|State|Submit|Start|ElapsedRaw|AllocCPUS\n{line}2{line[len(id) :]}")
-    assert house.batwatt("run", "-w", log, "--machines", 2, "-s", "replay", "-e", house.out / "x").code == 0
-    done = house.batwatt("metrics", house.out / "x", "-w", log, "--machines", 2)
-    assert done.code == 0 and next(csv.DictReader(io.StringIO(done.out), delimiter="\t"))["jobs_finished"] == "2"
-    frame = pd.read_csv(house.out / "x_jobs.csv", dtype=str)
-    assert sorted(frame["job_id"]) == sorted([id, "2"])
-    words = ("--machines", 10, "--cores", 2, "--capacity", "constant:mean=0.7", "-c", "a=varcap", "-e", house.out / "c")
-    assert house.batwatt("compare", "-w", log, *words).code == 0
-    assert sorted(pd.read_csv(house.out / "c_jobs.csv", dtype=str)["job_id"]) == sorted([id, "2"])
+def test_the_power_of_jobs(house):
+    """Jobs that draw different power: generate, run, and what came of it."""
+    jobs, platform, cap = house.out / "jobs.json", ROOT / "platforms" / "marconi100-48.xml", "constant:20000"
+    assert house.batwatt("generate", "power-jobs", "--seed", 3, "--jobs", 60, "-o", jobs).code == 0
+    words = ("-p", platform, "-w", jobs, "--envelope", cap)
+    ran = house.batwatt("run", *words, "-s", "jobpower", "-o", '{"predictor": "user"}', "-e", house.out / "x", "-v")
+    assert ran.code == 0, ran.err
+    assert "predictor user: mean absolute error" in ran.err and "of the power of 60 runs" in ran.err
+    trace = house.out / "power.csv"
+    shown = house.batwatt("job-power", house.out / "x", *words, "--json", "-o", trace)
+    assert shown.code == 0, shown.err
+    (found,) = json.loads(shown.out)
+    assert found["completed"] == 60 and found["killed_power"] == 0
+    lines = trace.read_text().splitlines()
+    assert lines[0] == "time_s,power_w,cap_w" and lines[1].startswith("0.000000,11520.000000,20000.")
+    # the same from Python
+    result = bw.simulate(platform, jobs, "jobpower", options={"predictor": "user"}, envelope=cap)
+    assert result.job_power == {name: value for name, value in found.items() if name != "prefix"}
+    # and in lines
+    head, row = house.batwatt("job-power", house.out / "x", *words).out.splitlines()
+    assert head.split("\t")[:2] == ["prefix", "share_above"]
+    assert row.split("\t")[1] == str(found["share_above"])

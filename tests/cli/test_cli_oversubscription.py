@@ -18,13 +18,13 @@ ENDS = [1049.6, 1049.6, 2600.0]
 """Worked out in test_oversubscription."""
 
 
-def oversubscribed(
-    house: House, *args: object, to="x", workload=None, platform=("--machines", 2, "--cores", 10)
-) -> Done:
+def oversubscribed(house: House, *args: object, to="x", workload=None, platform=TWO) -> Done:
     """A run of jobs on two machines of ten promised cores, which are eight."""
     jobs = workload or house.write("jobs.csv", JOBS)
     words = ["-w", jobs, *platform, "--capacity", house.write("capacity.csv", CAPACITY)]
-    return house.batwatt("run", *words, "-s", "oversubscribed", "-e", house.out / to, *args)
+    done = house.batwatt("run", *words, "-s", "oversubscribed", "-e", house.out / to, *args)
+    assert done.code == 0, done.err
+    return done
 
 
 def ends(house: House, run="x") -> list[float]:
@@ -32,80 +32,50 @@ def ends(house: House, run="x") -> list[float]:
 
 
 def test_figures(house):
-    assert oversubscribed(house).code == 0
+    oversubscribed(house)
     assert ends(house) == pytest.approx(ENDS)
-    metrics = house.metrics()
-    # what they were slowed down by is no work: (2 x 1000 x 5 + 2000 x 4) core s of 10 (2 x 300 + 600 + 2 x 1700)
-    assert metrics["useful_core_s"] == pytest.approx(18_000.0, abs=1e-3)
-    assert metrics["capacity_core_s"] == pytest.approx(46_000.0, abs=1e-3)
-    assert metrics["goodput"] == pytest.approx(18 / 46, abs=1e-6)
-    assert metrics["slowdown_rate"] == pytest.approx(2 / 3, abs=1e-6)
-    assert metrics["terminations"] == 0 and metrics["job_failure_rate"] == 0.0 and metrics["jobs_finished"] == 3
-    assert json.loads(house.file("x_metadata.json"))["machines"]["speeds"]
-
-
-def test_windows(house):
-    assert oversubscribed(house, "--window", "0:800").code == 0
-    # going at 800 s, none is over its length
-    assert house.metrics()["useful_core_s"] == pytest.approx(2 * 800 * 5 + 200 * 4, abs=1e-3)
-    assert oversubscribed(house, "--window", "0:1500").code == 0
-    assert house.metrics()["useful_core_s"] == pytest.approx(2 * 1000 * 5 + 900 * 4, abs=1e-3)
-
-
-def test_the_same_in_two_processes(house):
-    assert oversubscribed(house, to="a").code == 0
-    assert oversubscribed(house, "--engine", "wire", to="b").code == 0
-    house.assert_same("a", "b")
-
-
-def test_the_same_under_a_batsim(house, batsim):
-    assert oversubscribed(house, "--engine", "batsim", "--batsim", batsim).code == 0
-    assert ends(house) == pytest.approx(ENDS, abs=1e-3)
-
-
-def test_files_for_somebody_else(house):
-    """Those that a Batsim of one's own needs can be made, and give the same run."""
-    assert oversubscribed(house, to="a").code == 0
-    platform, workload = house.folder / "m.xml", house.folder / "w.json"
-    made = house.batwatt("generate", "machines", "--machines", 2, "--cores", 10, "--speeds", "-o", platform)
-    assert made.code == 0
-    words = ["--profile", "flops", "--reference-flops", "18.4e9", "--walltime-factor", 0, "--nb-res", 20]
-    assert house.batwatt("convert", house.folder / "jobs.csv", *words, "-o", workload).code == 0
-    assert oversubscribed(house, workload=workload, platform=("-p", platform), to="b").code == 0
-    assert ends(house, "a") == ends(house, "b") == pytest.approx(ENDS)
-
-
-def test_figures_again(house):
-    assert oversubscribed(house).code == 0
-    words = ["-w", house.folder / "jobs.csv", *TWO, "--capacity", house.folder / "capacity.csv"]
     before = house.metrics()
-    assert house.batwatt("metrics", house.out / "x", *words, "--slowed").code == 0
-    assert house.metrics() == before
-    # all the time that they took
+    # what they were slowed down by is no work: (2 x 1000 x 5 + 2000 x 4) core s of 10 (2 x 300 + 600 + 2 x 1700)
+    assert before["useful_core_s"] == pytest.approx(18_000.0, abs=1e-3)
+    assert before["capacity_core_s"] == pytest.approx(46_000.0, abs=1e-3)
+    assert before["goodput"] == pytest.approx(18 / 46, abs=1e-6)
+    assert before["slowdown_rate"] == pytest.approx(2 / 3, abs=1e-6)
+    assert before["terminations"] == 0 and before["job_failure_rate"] == 0.0 and before["jobs_finished"] == 3
+    assert json.loads(house.file("x_metadata.json"))["machines"]["speeds"]
+    # measured again, then with all the time that they took
+    words = ["-w", house.folder / "jobs.csv", *TWO, "--capacity", house.folder / "capacity.csv"]
+    assert house.batwatt("metrics", house.out / "x", *words, "--slowed").code == 0 and house.metrics() == before
     assert house.batwatt("metrics", house.out / "x", *words).code == 0
     assert house.metrics()["useful_core_s"] == pytest.approx(18_000 + 2 * 49.6 * 5, abs=1e-3)
 
 
+def test_windows(house):
+    oversubscribed(house, "--window", "0:800")
+    # going at 800 s, none is over its length
+    assert house.metrics()["useful_core_s"] == pytest.approx(2 * 800 * 5 + 200 * 4, abs=1e-3)
+    oversubscribed(house, "--window", "0:1500")
+    assert house.metrics()["useful_core_s"] == pytest.approx(2 * 1000 * 5 + 900 * 4, abs=1e-3)
+
+
+def test_the_same_under_a_batsim(house, batsim):
+    oversubscribed(house, "--engine", "batsim", "--batsim", batsim)
+    assert ends(house) == pytest.approx(ENDS, abs=1e-3)
+
+
 def test_files_of_ones_own(house):
-    """A workload of delays in JSON, and a platform of fewer speeds."""
-    rows = [
-        {"id": "1", "subtime": 0, "res": 5, "profile": "d", "use": 0.8},
-        {"id": "2", "subtime": 0, "res": 5, "profile": "d"},
-    ]
+    """A workload of delays in JSON, and a platform of fewer speeds; those that commands make give the same run."""
+    rows = [{"id": n, "subtime": 0, "res": 5, "profile": "d"} | more for n, more in (("1", {"use": 0.8}), ("2", {}))]
     jobs = house.workload(*rows, nb_res=20, d={"type": "delay", "delay": 1000})
     platform = house.write("p.xml", machines_xml(SpeedMachineSpec(2, 10, core_flops="3Gf", speeds=(0.5, 1.25))))
     for engine in ("embedded", "wire"):
         words = ["--engine", engine, "-o", '{"use": 0.9}']
-        assert oversubscribed(house, *words, workload=jobs, platform=("-p", platform), to=engine).code == 0
+        oversubscribed(house, *words, workload=jobs, platform=("-p", platform), to=engine)
     house.assert_same("embedded", "wire")
     # 8.5 cores of 8 from 300 s on: 0.94, 0.5 here; from 900 s on 400 s are to go, at 1.25 and, at most 1.11, at 1
     assert ends(house, "wire") == pytest.approx([900 + 400 / 1.25, 900 + 400])
-
-
-def test_what_is_refused(house):
-    assert "changes speeds, which Batsim does with energy accounting only" in oversubscribed(house, "--no-energy").line
-    assert "option 'oversubscription'" in oversubscribed(house, "-o", '{"oversubscription": 0.8}').line
-    assert "one speed only" in oversubscribed(house, platform=("-p", house.platform("a", "b"))).line
-    assert house.left == []
-    done = house.batwatt("policies", "oversubscribed")
-    assert done.code == 0 and "interval_s" in done.out
+    made, workload, trace = house.folder / "m.xml", house.folder / "w.json", house.write("jobs.csv", JOBS)
+    assert house.batwatt("generate", "machines", *TWO, "--speeds", "-o", made).code == 0
+    words = ["--profile", "flops", "--reference-flops", "18.4e9", "--walltime-factor", 0, "--nb-res", 20]
+    assert house.batwatt("convert", trace, *words, "-o", workload).code == 0
+    oversubscribed(house, workload=workload, platform=("-p", made), to="b")
+    assert ends(house, "b") == pytest.approx(ENDS)

@@ -1,4 +1,4 @@
-"""From the raw files of a site to the answer, in two commands: on public data, and the shipped synthetic site."""
+"""From the raw files of a site to the answer: on public data, and the shipped synthetic site."""
 
 from __future__ import annotations
 
@@ -28,24 +28,17 @@ def pozidriv(tmp_path_factory):
     return path
 
 
-def test_the_first_command_says_what_is_read(house, pozidriv):
-    workload = house.folder / "jobs.json"
-    done = house.batwatt("convert", pozidriv, "-o", workload)
-    assert done.code == 0, done.err
-    jobs = json.loads(workload.read_text())["jobs"]
-    lines = sum("." not in line.partition("|")[0] for line in pozidriv.read_text().splitlines()[1:] if line)
-    assert f"{len(jobs)} jobs; {lines - len(jobs)} of {lines} lines of jobs are left out:" in done.err
-
-
 @pytest.mark.deep
-def test_the_second_command_runs_all_systems(house, pozidriv):
+def test_a_comparison_runs_all_systems(house, pozidriv):
     solar = SITES / "solar-wind" / "serf_east_15min_ac_power.csv"
     done = house.batwatt(
         *("compare", "-w", pozidriv, "--machines", 300, "--cores", 1, "--preset", "systems", "-e", house.out / "cmp"),
         *("--envelope", f"power:{solar},peak_w=3000,from=2016-07-04,days=14,repeat=yes + constant:600"),
         *("--carbon", f"{SITES / 'carbon' / 'DE-LU_2023_hourly.csv'},from=2023-07-04,days=60,kind=lifecycle"),
-        "--price",
-        f"{SITES / 'price' / 'processed-DE-LU_2023_local_EUR.csv'},tz=Europe/Berlin,from=2023-07-04,days=60",
+        *(
+            "--price",
+            f"{SITES / 'price' / 'processed-DE-LU_2023_local_EUR.csv'},tz=Europe/Berlin,from=2023-07-04,days=60",
+        ),
         "--json",
     )
     assert done.code == 0 and "not run:" not in done.err, done.err
@@ -70,3 +63,15 @@ def test_the_second_command_runs_all_systems(house, pozidriv):
 def test_the_shipped_files_are_what_their_scripts_make(script):
     done = subprocess.run([sys.executable, ROOT / script, "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_account_as_table_page_and_json(house):
+    words = ("account", "-w", "workloads/site/jobs.sacct", "--cores", 16, "--busy-w", 350, "--by", "user")
+    words += ("--carbon", "power_profiles/carbon/carbon-hourly.csv")
+    done = house.batwatt(*words, "-o", house.out / "x.csv", "--page", house.out / "x.html")
+    assert done.code == 0 and house.left == ["x.csv", "x.html"]
+    page, table = house.file("x.html").decode(), house.file("x.csv").decode()
+    found = json.loads(house.batwatt(*words, "--json").out)
+    assert table.splitlines()[-1] == "total,,390,1567.362,548.577,209.204"
+    assert found["rows"][-1]["carbon_kg"] == 209.204 and any("10 never ran" in line for line in found["remarks"])
+    assert "209.204" in page and "10 never ran" in page and "--busy-w 350" in page

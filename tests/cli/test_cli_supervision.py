@@ -9,13 +9,17 @@ import shutil
 import signal
 import socket as sockets
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 import zmq
 from cli_house import JOBS, SMALL, alive, children, wait_for
+from cli_inputs_of_tests import scheduler
+
+from batwatt.cli import exits as cli_ends
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 NONE = ("-o", '{"response": "none"}')
@@ -54,22 +58,26 @@ BEGINS = json.dumps({"now": 0.0, "events": [{"timestamp": 0.0, "type": "SIMULATI
 }}]})  # fmt: skip
 ENDS = json.dumps({"now": 1.0, "events": [{"timestamp": 1.0, "type": "SIMULATION_ENDS", "data": {}}]})
 FAKES = {
+    "is no program": ("", "cannot be started"),
     "ends at once": ("print('CRITICAL: no such platform'); sys.exit(3)", "exit code 3", "no such platform"),
-    "ends well at once": ("print('hello')", "exit code 0", "hello"),
     "prints garbage": ("os.write(1, bytes(range(256)) * 999); os.kill(os.getpid(), 9)", "SIGKILL", ""),
     "sleeps in another process": ("subprocess.run(['sleep', '60'])", "silent for 1 s", ""),
-    "floods": ("while True: print('x' * 1000)", "silent for 1 s", ""),
     "stays": ("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); say('hello')", "not a JSON", "hello"),
     "begins and dies": (f"ask({BEGINS!r}); os._exit(7)", "exit code 7", ""),
     "writes nothing": (f"ask({BEGINS!r}, {ENDS!r})", "wrote no x_jobs.csv", ""),
 }  # fmt: skip
 
 
+def fake_batsim(house, body):
+    path = house.write("batsim", FAKE.format(python=sys.executable, body=body) if body else "not a program")
+    path.chmod(0o755)
+    return path
+
+
 @pytest.mark.parametrize("name", FAKES)
 def test_a_batsim_that_goes_wrong(house, name):
     body, *expected = FAKES[name]
-    fake = house.write("batsim", FAKE.format(python=sys.executable, body=body))
-    fake.chmod(0o755)
+    fake = fake_batsim(house, body)
     before = set(children(os.getpid()))
     began = time.monotonic()
     options = ("--engine", "batsim", "--batsim", fake, "--timeout", 1 if "silent" in expected[0] else 60, *NONE)
@@ -82,35 +90,12 @@ def test_a_batsim_that_goes_wrong(house, name):
     assert set(children(os.getpid())) <= before
 
 
-def test_a_batsim_that_cannot_be_started(house):
-    fake = house.write("batsim", "not a program")
-    fake.chmod(0o755)
-    done = house.run("--engine", "batsim", "--batsim", fake, *NONE)
-    assert (done.code, house.left) == (2, []) and "cannot be started" in done.line
-
-
-SLOW = """\
-import time
-from pathlib import Path
-
-from batsim.batsim import BatsimScheduler
-
-
-class Slow(BatsimScheduler):
-    def onJobSubmission(self, job):
-        pass
-
-    def onJobCompletion(self, job):
-        pass
-
-    def onRequestedCall(self):
-        pass
-
-    def onNoMoreEvents(self):
+TALK = """import time
+        from pathlib import Path
         Path(__file__).with_name("talking").touch()
         time.sleep(0.05)
-        self.bs.wake_me_up_at(self.bs.time() + 1)
-"""
+        self.bs.wake_me_up_at(self.bs.time() + 1)"""
+SLOW = scheduler("Slow", decide=TALK)
 
 
 def slow_run(house, *more):
@@ -129,30 +114,27 @@ def engines(pid):
 
 
 @linux
-def test_the_engine_process_is_killed(house):
-    process, child = slow_run(house)
-    os.kill(child, signal.SIGKILL)
+@pytest.mark.parametrize(
+    ("number", "said"), [(signal.SIGKILL, "was ended by SIGKILL"), (signal.SIGSTOP, "silent for 3 s")]
+)
+def test_the_engine_process_is_killed_or_stopped(house, number, said):
+    process, child = slow_run(house, *(("--timeout", 3) if number == signal.SIGSTOP else ()))
+    os.kill(child, number)
     done = house.end(process)
-    assert (done.code, house.left) == (1, []) and "was ended by SIGKILL" in done.line
+    assert (done.code, house.left) == (1, []) and said in done.line and not alive(child)
+
+
+DEEP = [pytest.param(number, marks=pytest.mark.deep) for number in (signal.SIGINT, signal.SIGHUP)]
 
 
 @linux
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, *(pytest.param(n, marks=pytest.mark.deep) for n in (signal.SIGINT, signal.SIGHUP))]
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, *DEEP])
 def test_the_run_is_ended(house, number):
     process, child = slow_run(house)
     process.send_signal(number)
     done = house.end(process)
-    assert (done.code, house.left) == (128 + number, []) and number.name in done.line
-    assert not alive(child)
-
-
-@linux
-def test_the_run_is_killed(house):
-    process, child = slow_run(house)
-    process.kill()
-    process.communicate()
+    if number != signal.SIGKILL:
+        assert (done.code, house.left) == (128 + number, []) and number.name in done.line
     wait_for(lambda: not alive(child))
 
 
@@ -162,22 +144,13 @@ def test_the_run_is_killed_and_batsim_is_in_a_script(house):
     told = house.folder / "pid"
     deaf = f"trap '' TERM; echo $$ > {told}; sleep 60; sleep 60"
     body = f'subprocess.run(["sh", "-c", {deaf!r}])'
-    fake = house.write("batsim", FAKE.format(python=sys.executable, body=body))
-    fake.chmod(0o755)
+    fake = fake_batsim(house, body)
     words = ("-p", house.platform("a"), "-w", JOBS, "-e", house.out / "x", "--engine", "batsim", "--batsim", fake)
     process = house.start("run", *words, *NONE)
     wait_for(lambda: told.exists() and told.read_text())
     process.kill()
     process.communicate()
     wait_for(lambda: not alive(int(told.read_text())))
-
-
-@linux
-def test_the_engine_process_is_stopped(house):
-    process, child = slow_run(house, "--timeout", 3)
-    os.kill(child, signal.SIGSTOP)
-    done = house.end(process)
-    assert (done.code, house.left) == (1, []) and "silent for 3 s" in done.line and not alive(child)
 
 
 # `batwatt engine` -----------------------------------------------------------------------------------------------------
@@ -192,34 +165,27 @@ def scheduler_socket(endpoint):
         yield socket
 
 
-ANSWERS = {
-    "not json": ("hello", "not a JSON message"),
-    "unknown job": (
-        '{"now": 0, "events": [{"timestamp": 0, "type": "REJECT_JOB", "data": {"job_id": "w0!99"}}]}',
-        "REJECT_JOB w0!99",
-    ),
-}
-"""One that is no message and one that is illegal: all others are in engine/test_wire.py."""
-
-
-@pytest.mark.parametrize("name", ANSWERS)
-def test_an_engine_whose_scheduler_talks_nonsense(house, name, endpoint):
-    text, expected = ANSWERS[name]
-    with scheduler_socket(endpoint) as socket:
-
-        def answer():
-            with contextlib.suppress(zmq.ZMQError):
-                socket.recv()
-                socket.send_string(text)
-
-        other = threading.Thread(target=answer)
-        other.start()
-        done = house.batwatt("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 10)
-        other.join()
-    said = done.err.strip().split("\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("hello", "not a JSON message"),
+        (
+            '{"now": 0, "events": [{"timestamp": 0, "type": "REJECT_JOB", "data": {"job_id": "w0!9"}}]}',
+            "REJECT_JOB w0!9",
+        ),
+    ],
+    ids=["no message", "illegal"],
+)
+def test_an_engine_whose_scheduler_talks_nonsense(house, endpoint, text, said):
+    """All other nonsense is in engine/test_wire.py."""
+    words = ("-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 10)
+    with scheduler_socket(endpoint) as socket, ThreadPoolExecutor() as pool:
+        pool.submit(lambda: (socket.recv(), socket.send_string(text)))
+        done = house.batwatt("engine", *words)
+    asked, failed = done.err.strip().split("\n")
     assert done.code in (1, 2) and house.left == []
-    assert len(said) == 2 and said[0].startswith(f"asking the scheduler at {endpoint}; ")
-    assert said[1].startswith("batwatt: ") and expected in said[1]
+    assert asked.startswith(f"asking the scheduler at {endpoint}; ")
+    assert failed.startswith("batwatt: ") and said in failed
 
 
 def test_an_engine_whose_scheduler_dies(house, endpoint):
@@ -230,20 +196,27 @@ def test_an_engine_whose_scheduler_dies(house, endpoint):
     assert (done.code, house.left) == (1, []) and "closed the connection" in done.err.strip().split("\n")[-1]
 
 
-def test_an_engine_whose_scheduler_is_silent(house, endpoint):
-    done = house.batwatt("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 0.3)
+@pytest.mark.parametrize(
+    ("words", "waiting", "failed"),
+    [
+        (
+            ("engine", "-p", SMALL, "-w", JOBS, "-e", "x", "-s"),
+            "asking the scheduler at {}; waiting for its answer for 0.3 s at most",
+            "the scheduler at {} has been silent for 0.3 s and never connected",
+        ),
+        (
+            ("serve", *NONE, "--socket"),
+            "listening on {}; waiting for Batsim to connect, for 0.3 s at most",
+            "Batsim has been silent for 0.3 s and never connected to {}",
+        ),
+    ],
+    ids=["engine", "serve"],
+)
+def test_the_other_side_never_comes(house, endpoint, monkeypatch, words, waiting, failed):
+    monkeypatch.chdir(house.folder)
+    done = house.batwatt(*words, endpoint, "--timeout", 0.3)
     assert (done.code, house.left) == (1, [])
-    waiting, failed = done.err.splitlines()
-    assert waiting == f"asking the scheduler at {endpoint}; waiting for its answer for 0.3 s at most"
-    assert failed == f"batwatt: the scheduler at {endpoint} has been silent for 0.3 s and never connected"
-
-
-def test_a_server_whom_no_batsim_calls(house, endpoint):
-    done = house.batwatt("serve", "--socket", endpoint, "--timeout", 0.3, *NONE)
-    assert done.code == 1
-    waiting, failed = done.err.splitlines()
-    assert waiting == f"listening on {endpoint}; waiting for Batsim to connect, for 0.3 s at most"
-    assert failed == f"batwatt: Batsim has been silent for 0.3 s and never connected to {endpoint}"
+    assert done.err.splitlines() == [waiting.format(endpoint), f"batwatt: {failed.format(endpoint)}"]
 
 
 def test_a_scheduler_whose_batsim_dies(house, endpoint):
@@ -270,20 +243,24 @@ def test_the_real_batsim_refuses_its_arguments(house):
 # `batwatt serve --ready-file` ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("content", ["", "precious", "tcp://127.0.0.1:1\n"])
-def test_a_ready_file_that_was_there_before_stays(house, endpoint, content):
-    ready = house.write("ready", content)
-    done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
-    assert done.code == 2 and f"{ready}: is there, and nothing that a killed process left" in done.line
-    assert ready.read_text() == content
-
-
-@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("nowhere"), os.mkfifo])
-def test_a_ready_file_that_is_no_file(house, endpoint, make):
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda path: path.write_text("precious"),
+        lambda path: path.write_text("tcp://127.0.0.1:1\n"),
+        Path.mkdir,
+        lambda path: path.symlink_to("nowhere"),
+        os.mkfifo,
+    ],
+    ids=["file", "endpoint", "folder", "link", "pipe"],
+)
+def test_a_ready_file_that_was_there_before_stays(house, endpoint, make):
     ready = house.folder / "ready"
     make(ready)
+    before = ready.read_text() if ready.is_file() else None
     done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
-    assert done.code == 2 and "ready: is there" in done.line and os.path.lexists(ready)
+    assert done.code == 2 and f"{ready}: is there" in done.line and os.path.lexists(ready)
+    assert before is None or ready.read_text() == before
 
 
 def test_a_ready_file_of_a_server_that_was_killed(house, endpoint):
@@ -315,3 +292,86 @@ def test_a_killed_run_leaves_nothing_after_the_next(house):
     assert house.left == [".set", ".x.1.part"]
     assert house.run(*NONE).code == 0
     assert len(house.left) == 8 and all(name.startswith("x_") for name in house.left)
+
+
+# signals at any moment ------------------------------------------------------------------------------------------------
+
+# a library that takes for ever to load, and says that it is being loaded
+STUCK = """
+import time
+from pathlib import Path
+
+Path(__file__).with_name("loading").touch()
+try:
+    time.sleep(60)
+except BaseException as error:
+    raise SystemError("swallowed") from error
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_while_libraries_are_loaded(house, monkeypatch, number):
+    (house.folder / "lib").mkdir()
+    house.write("lib/typer.py", STUCK)
+    monkeypatch.setenv("PYTHONPATH", str(house.folder / "lib"))
+    process = house.start("run", "-p", SMALL, "-w", JOBS)
+    wait_for((house.folder / "lib" / "loading").exists)
+    process.send_signal(number)
+    ended = house.end(process)
+    assert (ended.code, ended.err) == (128 + number, f"batwatt: ended by {number.name}\n")
+    # the installed command does that, too
+    (ours,) = entry_points(group="console_scripts", name="batwatt")
+    assert ours.value == "batwatt.__main__:main"
+
+
+def test_in_a_destructor_where_nothing_can_be_raised(capsys):
+    class Late:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+
+    def command() -> None:
+        Late()
+        time.sleep(30)
+
+    began = time.monotonic()
+    assert cli_ends.exit_code_of(command) == 143
+    assert time.monotonic() - began < 20.0
+    assert capsys.readouterr().err == "batwatt: ended by SIGTERM\n"
+
+
+def test_two_at_once_interrupt_once(capsys):
+    """What cleans up after the first is not interrupted by the second."""
+    cleaned = []
+
+    def command() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGHUP)
+            time.sleep(30)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+            cleaned.append(True)
+
+    assert cli_ends.exit_code_of(command) == 143 and cleaned
+    assert capsys.readouterr().err == "batwatt: ended by SIGTERM\n"
+
+
+def test_while_an_error_is_told(capsys, monkeypatch):
+    told = []
+    real = cli_ends._complain
+
+    def complain(text, error, code):
+        if not told:
+            told.append(text)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(30)
+        return real(text, error, code)
+
+    monkeypatch.setattr(cli_ends, "_complain", complain)
+
+    def command() -> None:
+        raise ValueError
+
+    assert cli_ends.exit_code_of(command) == 130 and told
+    assert capsys.readouterr().err == "batwatt: ended by SIGINT\n"

@@ -1,4 +1,4 @@
-"""The same decisions give the same files: run after run, in process, over the wire, by pybatsim, on a real Batsim."""
+"""The same decisions give the same files: in process, over the wire, by events, by pybatsim, on a Batsim."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ OPTIONS = {
     "resubmit": {"order": "asc", "backfilling": "first-fit", "response": "idfs", "victim": "resubmit"},
     "balanced": {"order": "fcfs", "backfilling": "easy", "response": "iasb", "work_estimate": "exact"},
 }
+PAPER = json.dumps(OPTIONS["paper"])
 
 
-def workload(house) -> Path:
+@pytest.fixture
+def load(house) -> Path:
     """Jobs long enough to meet several steps of the envelope, and to be killed."""
     work = {"type": "parallel_homogeneous", "cpu": 3e12, "com": 0}
     jobs = [
@@ -32,8 +34,8 @@ def dark(house) -> Path:
 
 
 @pytest.mark.parametrize(("name", "engine"), [("paper", "embedded"), ("resubmit", "wire"), ("balanced", "embedded")])
-def test_an_envelope_as_events_is_the_same(house, name, engine, dark):
-    load, events = workload(house), house.folder / "events.txt"
+def test_an_envelope_as_events_is_the_same(house, load, name, engine, dark):
+    events = house.folder / "events.txt"
     assert house.batwatt("events", dark, "-o", events).code == 0
     one = house.run("--envelope", dark, "-o", json.dumps(OPTIONS[name]), workload=load, to="a")
     options = json.dumps({**OPTIONS[name], "envelope": "events"})
@@ -44,8 +46,8 @@ def test_an_envelope_as_events_is_the_same(house, name, engine, dark):
     assert house.metrics("a") == house.metrics("b")
 
 
-def test_an_envelope_as_events_of_a_batsim(house, dark, batsim):
-    load, events, five = workload(house), house.folder / "events.txt", house.folder / "five.txt"
+def test_an_envelope_as_events_of_a_batsim(house, load, dark, batsim):
+    events, five = house.folder / "events.txt", house.folder / "five.txt"
     assert house.batwatt("events", dark, "-o", events).code == 0
     options = ("-o", json.dumps({**OPTIONS["paper"], "envelope": "events"}), "--events", events)
     for to, engine in (("a", "embedded"), ("b", "batsim")):
@@ -57,22 +59,18 @@ def test_an_envelope_as_events_of_a_batsim(house, dark, batsim):
     # by hand the same lines
     assert house.batwatt("events", events, "--to", "batsim5", "-o", five).code == 0
     assert house.batwatt("events", dark, "--to", "batsim5").out == five.read_text()
-    row = {"timestamp": 100, "type": "power_envelope", "power_w": 250.0}
-    assert json.loads(five.read_text().splitlines()[1]) == {
-        "timestamp": 100, "type": "generic", "data": json.dumps(row),
-    }  # fmt: skip
+    data = json.dumps({"timestamp": 100, "type": "power_envelope", "power_w": 250.0})
+    assert json.loads(five.read_text().splitlines()[1]) == {"timestamp": 100, "type": "generic", "data": data}
     # and back, which Batsim 4 needs: it would pass them on unread
     assert house.batwatt("events", five).out == house.batwatt("events", dark).out
     refused = house.run("--events", five, "--forward-unknown-events", workload=load, to="c")
     assert refused.code == 2 and "the event at 0 s is for Batsim 5" in refused.err
-    assert "'batsim3' is not known" in house.batwatt("events", events, "--to", "batsim3").line
 
 
-def test_serve_and_engine(house, endpoint, dark):
-    load, options = workload(house), json.dumps(OPTIONS["paper"])
-    assert house.run("--envelope", dark, "-o", options, workload=load, to="a").code == 0
+def test_serve_and_engine(house, load, endpoint, dark):
+    assert house.run("--envelope", dark, "-o", PAPER, workload=load, to="a").code == 0
     ready = house.folder / "ready"
-    words = ("-p", SMALL, "--envelope", dark, "-o", options, "--socket", endpoint, "--ready-file", ready)
+    words = ("-p", SMALL, "--envelope", dark, "-o", PAPER, "--socket", endpoint, "--ready-file", ready)
     server = house.start("serve", *words)
     engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
     served, played = house.end(server), house.end(engine)
@@ -86,47 +84,34 @@ def test_serve_and_engine(house, endpoint, dark):
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
 
 
-def test_serve_takes_a_batsim_5_and_its_options(house, endpoint, dark):
-    load, options = workload(house), json.dumps(OPTIONS["paper"])
-    assert house.run("--envelope", dark, "-o", options, workload=load, to="a").code == 0
+@pytest.mark.parametrize(("told", "problem"), [(None, None), ("4", "a Batsim 5"), ("5", "a Batsim 4")])
+def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(house, load, endpoint, dark, told, problem):
     five = house.folder / "five.json"
+    assert house.run("--envelope", dark, "-o", PAPER, workload=load, to="a").code == 0
     assert house.batwatt("convert", load, "--to", "batsim5", "-o", five).code == 0
-    server = house.start("serve", "-p", SMALL, "--envelope", dark, "--socket", endpoint)
-    played = ("engine", "--protocol", "5", "-p", SMALL, "-w", five, "-s", endpoint, "-e", house.out / "five-")
-    engine = house.start(*played, "--init", options)
+    words = ("-p", SMALL, "--envelope", dark, "--socket", endpoint, *(("--protocol", told) if told else ()))
+    version = ("-w", load) if told == "5" else ("--protocol", "5", "-w", five, "--init", PAPER)
+    server = house.start("serve", *words)
+    engine = house.start("engine", "-p", SMALL, "-s", endpoint, "-e", house.out / "five-", "--timeout", 20, *version)
     served, played = house.end(server), house.end(engine)
+    if told:
+        assert served.code != 0 and played.code == 1
+        assert served.err.splitlines()[-1].startswith(f"batwatt: {problem} has connected")
+        return
     assert (served.code, played.code) == (0, 0), served.err + played.err
-    files = (house.out / "a_jobs.csv", house.out / "five-jobs.csv")
-    four, rows5 = (list(csv.DictReader(file.open())) for file in files)
+    four, rows5 = (list(csv.DictReader((house.out / name).open())) for name in ("a_jobs.csv", "five-jobs.csv"))
     for column in ("job_id", "final_state", "starting_time", "finish_time", "allocated_resources"):
         assert [row[column] for row in four] == [row[column] for row in rows5], column
 
 
-@pytest.mark.parametrize(("given", "problem"), [("4", "a Batsim 5 has connected"), ("5", "a Batsim 4 has connected")])
-def test_serve_takes_the_protocol_that_it_is_told_to(house, endpoint, given, problem):
-    load = workload(house)
-    played = ("engine", "-p", SMALL, "-s", endpoint, "-e", house.out / "x", "--timeout", "20")
-    if given == "4":
-        five = house.folder / "five.json"
-        assert house.batwatt("convert", load, "--to", "batsim5", "-o", five).code == 0
-        played += ("--protocol", "5", "-w", five)
-    else:
-        played += ("-w", load)
-    server, engine = house.start("serve", "--protocol", given, "--socket", endpoint), house.start(*played)
-    served, played = house.end(server), house.end(engine)
-    assert served.code != 0 and played.code == 1
-    assert served.err.splitlines()[-1].startswith(f"batwatt: {problem}")
-
-
-def test_pybatsim_command_and_engine(house, endpoint, dark):
-    load, options = workload(house), OPTIONS["paper"]
-    assert house.run("--envelope", dark, "-o", json.dumps(options), workload=load, to="a").code == 0
-    file = house.write("options.json", json.dumps({**options, "platform": str(SMALL), "envelope": str(dark)}))
+def test_pybatsim_command_and_engine(house, load, endpoint, dark):
+    assert house.run("--envelope", dark, "-o", PAPER, workload=load, to="a").code == 0
+    inputs = {"platform": str(SMALL), "envelope": str(dark)}
+    file = house.write("options.json", json.dumps({**OPTIONS["paper"], **inputs}))
     launcher = ("-c", "from batsim.cmds.launcher import main; main()")
     words = (ROOT / "schedulers" / "powercap.py", "-O", file, "-s", endpoint)
     server = house.start(*words, program=launcher)
     engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
-    played = house.end(engine)
-    served = house.end(server)
+    played, served = house.end(engine), house.end(server)
     assert (served.code, played.code) == (0, 0), served.err + played.err
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")

@@ -18,15 +18,13 @@ PLATFORM = Path(__file__).parents[2] / "platforms" / "small.xml"
 OPTIONS = {"response": "hfld"}
 FREE = {"order": "fcfs", "backfilling": "first-fit", "response": "none"}
 """What an agent does that starts the first job that fits, under an envelope that allows all."""
+ROWS = [(0, 2, 200, "work"), (5, 2, 60, "long"), (10, 99, 100, "second"), (20, 1, 100, "second")]
+ROWS += [(21, 2, 400, "work"), (22, 4, 400, "work")]
 WORKLOAD = {
     "nb_res": 4,
     "jobs": [
-        {"id": "1", "subtime": 0, "res": 2, "walltime": 200, "profile": "work"},
-        {"id": "2", "subtime": 5, "res": 2, "walltime": 60, "profile": "long"},
-        {"id": "3", "subtime": 10, "res": 99, "walltime": 100, "profile": "second"},
-        {"id": "4", "subtime": 20, "res": 1, "walltime": 100, "profile": "second"},
-        {"id": "5", "subtime": 21, "res": 2, "walltime": 400, "profile": "work"},
-        {"id": "6", "subtime": 22, "res": 4, "walltime": 400, "profile": "work"},
+        {"id": str(number), "subtime": since, "res": hosts, "walltime": most, "profile": profile}
+        for number, (since, hosts, most, profile) in enumerate(ROWS, 1)
     ],
     "profiles": {
         "work": {"type": "parallel_homogeneous", "cpu": 2e12, "com": 0},
@@ -70,42 +68,31 @@ def test_the_run_has_kills_rejections_and_slowed_hosts(direct):
     ended = dict(zip(direct.jobs["job_id"], direct.jobs["finish_time_s"], strict=True))
     done = direct.jobs.loc[direct.jobs["success"] == 1, ["job_id", "submission_time_s"]]
     full_s = {"1": 50.0, "4": 1.0, "5": 50.0, "6": 50.0}
-    by_hand = [
-        max(1.0, (ended[name] - since) / max(10.0, full_s[name])) for name, since in done.itertuples(index=False)
-    ]
+    lasted = [(name, ended[name] - since) for name, since in done.itertuples(index=False)]
+    by_hand = [max(1.0, seconds / max(10.0, full_s[name])) for name, seconds in lasted]
     assert figures["mean_bounded_slowdown"] == pytest.approx(np.mean(by_hand), abs=1e-6)
     assert direct.rejections == {"wider than the platform of 4 hosts": 1}
     assert "rejected because: 1 wider than the platform of 4 hosts" in repr(direct)
 
 
-def _inputs(folder):
-    return ["-p", PLATFORM, "-w", folder / "w.json", "--envelope", folder / "e.csv"]
-
-
 def by_run(folder, options, house):
-    words = [*_inputs(folder)]
+    words = ["-p", PLATFORM, "-w", folder / "w.json", "--envelope", folder / "e.csv"]
     assert house.batwatt("run", *words, "-o", json.dumps(options), "-e", folder / "run").code == 0
     return json.loads((folder / "run_metrics.json").read_text())
 
 
 def by_metrics(folder, options, house):
     by_run(folder, options, house)
-    words = [*_inputs(folder)]
-    (record,) = json.loads(house.batwatt("metrics", folder / "run", *words, "--json").out)
+    words = ["-p", PLATFORM, "-w", folder / "w.json", "--envelope", folder / "e.csv", "--json"]
+    (record,) = json.loads(house.batwatt("metrics", folder / "run", *words).out)
     assert record["rejected_because"] == {"wider than the platform of 4 hosts": 1}
     return record
 
 
-def by_settings(folder, options, house):
-    words = [*_inputs(folder), "-c", f"A={json.dumps(options)}", "-e", folder / "set"]
-    (record,) = json.loads(house.batwatt("compare", *words, "--json").out)
-    return record
-
-
-def by_systems(folder, options, house):
-    case = f"A=powercap {json.dumps(options)}"
-    words = [*_inputs(folder), "-c", case, "-c", "B=varcap", "-e", folder / "sys"]
-    record, other = json.loads(house.batwatt("compare", *words, "--json").out)
+def by_compare(folder, options, house):
+    cases = ["-c", f"A=powercap {json.dumps(options)}", "-c", "B=varcap", "-e", folder / "sys", "--json"]
+    words = ["-p", PLATFORM, "-w", folder / "w.json", "--envelope", folder / "e.csv", *cases]
+    record, other = json.loads(house.batwatt("compare", *words).out)
     assert record["rejected_because"] == {"wider than the platform of 4 hosts": 1}
     assert other["rejected_because"] == {"not enough machines or memory": other["jobs_rejected"]}
     written = pd.read_csv(folder / "sys_comparison.csv").iloc[0]
@@ -113,16 +100,9 @@ def by_systems(folder, options, house):
     return record
 
 
-def by_compare(folder, options, _):
-    cases = {"free": Case("powercap", {"response": "none"}, "none"), "A": Case("powercap", options)}
-    found = compare(PLATFORM, folder / "w.json", folder / "e.csv", cases)
-    return found.table.set_index("case").loc["A"].to_dict()
-
-
 def by_campaign(folder, options, _):
-    (folder / "one.yaml").write_text(
-        CAMPAIGN.replace("PLATFORM", str(PLATFORM)).replace("OPTIONS", json.dumps(options))
-    )
+    text = CAMPAIGN.replace("PLATFORM", str(PLATFORM)).replace("OPTIONS", json.dumps(options))
+    (folder / "one.yaml").write_text(text)
     row = bw.campaign(folder / "one.yaml", results=folder / "results", workers=1).iloc[0].to_dict()
     assert json.loads(row["rejected_because"]) == {"wider than the platform of 4 hosts": 1}
     return row
@@ -141,13 +121,11 @@ def by_gym(folder, *_):
     return info["metrics"]
 
 
-DOORS = (by_run, by_metrics, by_settings, by_systems, by_compare, by_campaign)
+DOORS = [(door, OPTIONS, CAP) for door in (by_run, by_metrics, by_compare, by_campaign)]
+DOORS += [(door, FREE, ALL) for door in (by_gym, by_compare)]
 
 
-@pytest.mark.parametrize(
-    ("door", "options", "cap"),
-    [*((door, OPTIONS, CAP) for door in DOORS), *((door, FREE, ALL) for door in (by_gym, *DOORS))],
-)
+@pytest.mark.parametrize(("door", "options", "cap"), DOORS)
 def test_figures_of_one_name_are_equal(folder, house, door, options, cap):
     house.write("e.csv", cap)
     inputs = {"platform": PLATFORM, "workload": folder / "w.json", "envelope": folder / "e.csv"}
@@ -165,33 +143,26 @@ def test_figures_of_one_name_are_equal(folder, house, door, options, cap):
     assert len(values) >= 15
 
 
-def test_a_row_does_not_depend_on_its_neighbours(folder):
+def test_a_row_does_not_depend_on_its_neighbours_and_shows_itself(folder):
     """Alone, or beside a case that ends later: the same row."""
     given = (PLATFORM, folder / "w.json", folder / "e.csv")
     alone = compare(*given, {"A": Case("powercap", OPTIONS)}).table
-    slow = {"A": Case("powercap", OPTIONS), "late": Case("varcap", {"victim": "resubmit"})}
-    beside = compare(*given, slow).table
-    assert beside["makespan_s"].nunique() == 2
-    pd.testing.assert_frame_equal(alone, beside.iloc[:1][alone.columns])
+    ended = []
+    cases = {"A": Case("powercap", OPTIONS), "<b>": Case("varcap", {"victim": "resubmit"})}
+    found = compare(*given, cases, progress=lambda *counts: ended.append(counts))
+    assert found.table["makespan_s"].nunique() == 2 and ended == [(1, 2), (2, 2)]
+    pd.testing.assert_frame_equal(alone, found.table.iloc[:1][alone.columns])
+    text, page = repr(found), found._repr_html_()
+    assert text.startswith("Comparison of 2 cases on ") and "bounded" in text
+    assert "rejected in A: 1 wider than the platform of 4 hosts\n" in text
+    assert "<th>&lt;b&gt;</th>" in page and "rejected in A: 1 wider" in page and page.count("<tr>") == 3
 
 
 def test_states_of_jobs_are_counted_as_run_counts_them(folder, direct):
     found = compare(PLATFORM, folder / "w.json", folder / "e.csv", {"A": Case("powercap", OPTIONS)})
     states = found.jobs["state"].value_counts().to_dict()
     assert states == {"finished": 3, "killed": 1, "walltime": 1, "rejected": 1}
-    assert found.jobs.loc[found.jobs["cause"] != "", ["job_id", "cause"]].values.tolist() == [
-        ["3", "wider than the platform of 4 hosts"]
-    ]
+    causes = found.jobs.loc[found.jobs["cause"] != "", ["job_id", "cause"]].values.tolist()
+    assert causes == [["3", "wider than the platform of 4 hosts"]]
     mean = found.jobs["full_speed_slowdown"].mean()
     assert mean == pytest.approx(direct.metrics["mean_full_speed_slowdown"], abs=1e-6)
-
-
-def test_a_comparison_shows_itself(folder):
-    cases = {"A": Case("powercap", OPTIONS), "<b>": Case("varcap")}
-    ended = []
-    found = compare(PLATFORM, folder / "w.json", folder / "e.csv", cases, progress=lambda *counts: ended.append(counts))
-    text, page = repr(found), found._repr_html_()
-    assert text.startswith("Comparison of 2 cases on ") and "bounded" in text
-    assert "rejected in A: 1 wider than the platform of 4 hosts\n" in text
-    assert "<th>&lt;b&gt;</th>" in page and "rejected in A: 1 wider" in page and page.count("<tr>") == 3
-    assert ended == [(1, 2), (2, 2)]

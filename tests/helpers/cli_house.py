@@ -88,16 +88,15 @@ class House:
         environment = os.environ | {"COLUMNS": "80"}
         # where the tests themselves run under nohup, a command must not inherit that it ignores SIGHUP
         options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options
-        )
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(command, text=True, env=environment, **(streams | options))
         self._started.append(process)
         return process
 
     def end(self, process: subprocess.Popen[str], within_s: float = 60.0) -> Done:
         """Wait for a process."""
         out, err = process.communicate(timeout=within_s)
-        return Done(process.returncode, out, err)
+        return Done(process.returncode, out, err or "")
 
     def assert_same(self, one: str, *others: str) -> None:
         """The runs of these names left the same bytes."""

@@ -13,6 +13,8 @@ class {name}(BatsimScheduler):
     def onJobCompletion(self, job):
         pass
 
+    onRequestedCall = lambda self: None
+
     def onNoMoreEvents(self):
         {decide}
 """
