@@ -95,11 +95,16 @@ def test_files_are_kept_where_they_are_asked_for(small):
     names = {path.name for path in (small.out / "runs" / key).iterdir()}
     assert {"run_jobs.csv", "run_power.csv", "run_metrics.json", "run_metadata.json", "run_machine_states.csv"} <= names
     assert json.loads((small.out / "runs" / key / "run_metrics.json").read_text())["makespan_s"] == 20.0
+    # what is asked for again replaces what is there, all files at once
+    (small.out / "cells" / f"{key}.json").unlink()
+    (small.out / "runs" / key / "run_jobs.csv").unlink()
+    assert small.campaign("resume", small.out).code == 0
+    assert (small.out / "runs" / key / "run_jobs.csv").stat().st_size > 100
     # asking for more runs only those again; the table stays
     before = small.bytes()
     small.declare(keep=True)
     assert small.run().code == 0
-    assert small.done_in_log() == 7 and len(list((small.out / "runs").iterdir())) == 4
+    assert small.done_in_log() == 8 and len(list((small.out / "runs").iterdir())) == 4
     assert small.bytes() == before
 
 
