@@ -213,7 +213,7 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
         ),
         "BatwattEnv": (
             episode,
-            {"platform": hosts, "workload": [jobs, str(at / "jobs.swf")], "observation": ("queue_length", "job_hosts"), "reward": {"makespan_s": 0.5}, "queue": 3, "envelope": None, "capacity": at / "machines.csv", "victim": "resubmit", "every_event": False, "render_mode": None, "action": 0, "reset": {"workload": 0}},  # noqa: E501
+            {"platform": hosts, "workload": [jobs, str(at / "jobs.swf")], "observation": ("queue_length", "job_hosts"), "reward": {"makespan_s": 0.5}, "queue": 3, "envelope": None, "capacity": None, "victim": "resubmit", "every_event": False, "render_mode": None, "action": 0, "options": {"workload": 0}},  # noqa: E501
         ),
         "optimum": (bw.optimum, {**run, "envelope": cap, "time_limit_s": None, "effort": 1, "seed": 0, "progress": None}),  # noqa: E501
     }  # fmt: skip
@@ -249,14 +249,14 @@ def attempt(rng: Random, folder: Path) -> None:
     use(rng, files, called(**given))
 
 
-def episode(action: Any = 0, reset: Any = None, **given: Any) -> Any:
+def episode(action: Any = 0, options: Any = None, **given: Any) -> Any:
     """Play an episode of the gym's environment, with one action that may be odd; nothing without Gymnasium."""
     if find_spec("gymnasium") is None:
         return None
     from batwatt.gym import BatwattEnv
 
     env, over, step = BatwattEnv(**given), False, 0
-    env.reset(seed=1, options=reset)
+    env.reset(seed=1, options=options)
     while not over and step < 300:
         _, _, over, _, _ = env.step(action if step == 3 else 0)
         env.action_masks(), env.values()
