@@ -266,6 +266,8 @@ def test_figures_and_notebooks(house, tmp_path):
     for ask in (lambda: dark.power, dark.plot_power):
         with pytest.raises(InputError, match="is not known"):
             ask()
+    with pytest.raises(InputError, match="job_power: there is no envelope"):
+        _ = dark.job_power
 
 
 def test_nothing_is_loaded_before_it_is_used():

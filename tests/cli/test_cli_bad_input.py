@@ -29,6 +29,7 @@ FILES = {
     "plain.csv": "time_s,carbon_intensity\n0,400\n3600,100\n",
     "high.csv": "time_s,carbon_intensity\n0,3e307\n10,1\n20,1.7e308\n",
     "bad.json": '{"response":',
+    "dated.csv": "datetime,price (EUR/kWh)\n2024-07-01T02:00Z,1\n2024-07-01T03:00Z,9\n",
     "cut.json": '{"nb_res": 4, "jobs": [',
     "job.json": json.dumps(WORK),
     "event.txt": '{"timestamp": 0, "type": "power_envelope", "power_w": "much"}\n',
@@ -128,7 +129,7 @@ REFUSED = {
     "ENGINE --protocol 5 --sched-cfg x": "--sched-cfg: Batsim 5 has no such option",
     "ENGINE --protocol 5 -r n3 storage": "has no host of that name",
     "ENGINE --protocol 5 --mmax 9": "--mmax asks for 9 hosts but the platform has 4",
-    "serve NONE --socket nonsense": "nonsense",
+    "serve -p SMALL --envelope envelope.csv --socket nonsense": "nonsense",
     "serve NONE --socket tcp://127.0.0.1:notaport": "notaport",
     "serve NONE --socket tcp://300.1.1.1:1": "300.1.1.1",
     "events envelope.csv --to batsim3": "'batsim3' is not known",
@@ -175,6 +176,7 @@ REFUSED = {
     "PLAN --deadline 36000 --price-weight 1": "--price-weight: is for a price",
     "PLAN --deadline 36000 --carbon high.csv": "high.csv",
     "PLAN --deadline 36000 --price prices.csv": "prices.csv",
+    "CARBON --policy oracle --price dated.csv,from=2024-07-01T02:00": "begins at 2024-07-01T02:00Z, the carbon",
     "carbon laws": "No such command 'laws'",
     # plans of periods
     "checkpoint plan PERIODS/period.json --method subset_sum": "--method: no method 'subset_sum'; did you mean",
@@ -190,6 +192,7 @@ REFUSED = {
     "checkpoint front PERIODS/figure1.json --min-yields ''": "--min-yields: '' is not a list",
     # job logs and accounts
     "convert SACCT --width gpus": "job log: no value of width 'gpus'",
+    "convert SACCT --fields ''": "--fields: '' names no fields",
     "convert SACCT --begin soon": "job log: begin 'soon' is not a date",
     "convert SACCT --fields @none.txt": "none.txt: cannot be read",
     "account -q -w SITE --cores 16 --busy-w 1 --by queue": "by: 'queue' is not known; use user, account, partition",
@@ -197,6 +200,7 @@ REFUSED = {
     # conversions and what is made
     "convert no.swf": "no.swf: cannot be read",
     "convert no.csv --profile x": "--profile",
+    "convert t.csv --unit d": "--unit: 'd' is not a unit",
     "convert JOBS --to batsim5 --width nodes": "leave the other options out",
     "convert x.swf --width nodes": "width and fields are for sacct, tables, PBS and events",
     f"convert t.csv --nb-res {10**18}": "nb_res must be a whole number in 1..",
@@ -227,6 +231,7 @@ REFUSED = {
     "rnu": "No such command 'rnu'",
     "run -p x": "Missing option '-w' / '--workload'",
     "run --platfrom x": "--platform",
+    "run -p": "-p",
     "policies riskaware extra": "extra",
     "policies none.py": "names: `batwatt policies`",
     "init .": "is not empty: ",

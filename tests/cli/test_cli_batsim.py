@@ -144,3 +144,4 @@ def test_a_part_that_fails_is_named_with_the_time(house):
         "simulation; `batwatt -v ...` shows the traceback"
     )
     assert house.left == []
+    assert "defines no scheduler, order" in house.batwatt("policies", house.write("x.py", "y = 1\n")).line

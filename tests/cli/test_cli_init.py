@@ -46,7 +46,7 @@ def test_it_writes_all_files_and_nothing_else(folder):
     text = (folder / "README.md").read_text()
     for name in start.SOURCES.keys() - {"README.md"}:
         assert Path(name).name in text or f"{Path(name).parent}/" in text or Path(name).suffix == ".toml", name
-    check_part("order", "my-order", plugin="my_policy.py")
+    check_part("order", "my-order", plugin="my_policy.py", cases=2)
 
 
 @pytest.mark.parametrize("left", [(), (".start.1.part",)], ids=["empty", "of a killed process"])

@@ -102,7 +102,7 @@ def test_random_runs(scheduler, rows, seed, cut, data):
         steps = "".join(f"{300 * i},{value!r}\n" for i, value in enumerate(watts.tolist()))
         (folder / "envelope.csv").write_text("time_s,power_w\n" + steps + "2400,9999\n")
         machines = SpeedMachineSpec if scheduler in ("powercap", "oversubscribed") else MachineSpec
-        capacity = parse_capacity(f"walk:range=0.6,mean=0.7,step=0.3,period=250,seed={seed}")
+        capacity = parse_capacity(f"walk:range=0.6,mean=0.7,step=0.3,period=250,end=6000,seed={seed}")
         inputs = Inputs(
             machines(MACHINES, CORES, off_s=5.0, on_s=20.0),
             (folder / "jobs.csv",),
