@@ -115,10 +115,10 @@ def engines(pid):
 
 @linux
 @pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGKILL, "was ended by SIGKILL"), (signal.SIGSTOP, "silent for 3 s")]
+    ("number", "said"), [(signal.SIGKILL, "was ended by SIGKILL"), (signal.SIGSTOP, "silent for 6 s")]
 )
 def test_the_engine_process_is_killed_or_stopped(house, number, said):
-    process, child = slow_run(house, *(("--timeout", 3) if number == signal.SIGSTOP else ()))
+    process, child = slow_run(house, *(("--timeout", 6) if number == signal.SIGSTOP else ()))
     os.kill(child, number)
     done = house.end(process)
     assert (done.code, house.left) == (1, []) and said in done.line and not alive(child)
