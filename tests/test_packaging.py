@@ -193,6 +193,7 @@ def test_the_check_of_the_image_is_skipped_without_an_engine(tmp_path):
 def test_ci_runs_both_scripts_and_tests_that_hang_end(request):
     assert request.config.pluginmanager.hasplugin("timeout")
     assert 0.0 < float(request.config.getini("timeout")) <= 300.0
+    assert 0.0 < float(request.config.getini("session_timeout")) <= 3600.0
     assert "$(LIMIT) $(BIN)/python -m pytest" in (ROOT / "Makefile").read_text()
     jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
