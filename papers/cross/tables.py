@@ -244,15 +244,8 @@ def make(cross: Path, adaptive: Path, estimates: Path) -> None:
         write_rows(part, collected(cross, f"{part}-*.csv")[ROWS])
     columns = ["study", "label", "workload", "envelope", "capacity", *FURTHER]
     write_rows("grounds", pd.read_parquet(adaptive / "table.parquet")[columns])
-    write_rows("estimates", estimates_of(estimates))
+    write_rows("estimates", collected(estimates, "held-*.csv")[ESTIMATES])
     write_details(Numbers.read(DATA))
-
-
-def estimates_of(folder: Path) -> pd.DataFrame:
-    """Return the rows of the held-back part of the study of estimates."""
-    table = collected(folder, "held-*.csv")[ESTIMATES]
-    # rows of an earlier version, which ran such cases in each way
-    return table[~table["case"].isin(knowledge.WITHOUT_RUN_TIMES) | (table["way"] == knowledge.EXACT)]
 
 
 def collected(folder: Path, pattern: str) -> pd.DataFrame:
