@@ -1,4 +1,4 @@
-"""The table of docs/explanation/victims.md: two systems on shipped inputs, with each rule for what becomes of a
+"""The table of docs/explanation/victims.md: two systems on shipped inputs, with each rule for the fate of a
 victim.
 
 python docs/victims.py [--check]

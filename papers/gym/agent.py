@@ -23,7 +23,7 @@ EXCESS_S = 300.0
 CHOICES = tuple((reserve, EXCESS_S) for reserve in RESERVES)
 """What an agent decides: (idle hosts that stay on, timeout in s of the others)."""
 DECISION_S, LOOK_S = 600.0, 300.0
-"""How often an agent decides, and how often hosts are looked at beside all events, in s."""
+"""How often an agent decides, and how often it looks at hosts between events, in s."""
 TIMEOUT_EVERY_S = 60.0
 """How often hosts are looked at under a timeout alone, which shall not lose by looking late."""
 OBSERVED = (

@@ -3,7 +3,7 @@
     python -m papers.pmbs23.peer --traces 7D_864000.txt ... --walks walk-24-8-1200-0.txt ... [--program P --tied P]
 
 runs ours, keeps their figures in data/peer.csv and says in how many cases all figures are equal. Figures have 6 digits,
-as many as their program prints. `--program` runs that program anew (compiled from
+as many as their program prints. `--program` runs that program again (compiled from
 github.com/lucasperotin/variableResources), `--tied` the same with the three changes that the page lists. Ours and the
 changed program get the lines of a trace by release, numbered: jobs released at one time come by line.
 """
