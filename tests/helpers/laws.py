@@ -433,6 +433,11 @@ def work_is_conserved(run: Observed) -> None:
                 assert work_s <= whole_s + LAG_S, (own, whole_s)
                 moved = attempt.metadata.startswith((MIGRATED, SUSPENDED, PIECE))
                 useful_s = work_s - recovery_s - (0.0 if moved else victim.checkpoint_s)
+                if run.case.options.get("mapping") == "migration" and attempt.metadata.startswith(MIGRATED):
+                    # at no cost: a recovery goes on where the job goes
+                    saved_s += max(0.0, useful_s)
+                    recovery_s = max(0.0, -useful_s)
+                    continue
                 if not (victim.keeps or moved):
                     saved_s = 0.0
                 elif useful_s >= 0.0:

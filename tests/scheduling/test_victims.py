@@ -133,6 +133,30 @@ def test_varcap(victim, runs):
     assert scheduler("a 0 100 1", machines=1, capacity="1 50:0 60:1 90:0 95:1", victim=victim) == {"a": runs}
 
 
+RECOVER = {"name": "checkpoint", "checkpoint_s": 0.0, "recovery_s": 20.0}
+
+
+def test_a_move_at_no_cost_goes_on_with_a_recovery():
+    jobs = [job_of(text) for text in ("a 0 300 1", "y 0 40 1", "x 1 100 1")]
+    # 19 s saved at 20 s; from 30 s on 20 s of recovery, of which 5 and 81 s of work are left at 45 s
+    capacity = capacity_of("2 20:1 30:2 45:1")
+    record, _ = play(jobs, capacity, 2, 2, mapping="migration", victim=RECOVER)
+    rows = [(row.starting_time, row.finish_time, row.metadata) for row in record.jobs if row.job_id.startswith("x")]
+    assert rows == [
+        (1.0, 20.0, "checkpointed"),
+        (30.0, 45.0, "migrated overhead_s=15.000000"),
+        (45.0, 131.0, "overhead_s=5.000000"),
+    ]
+
+
+def test_work_is_saved_of_a_job_that_one_fall_moves_and_kills():
+    jobs = ("a 10 60 2", "b 5 100 3", "c 10 60 3")
+    # at 50 s b is killed for a, then c: moved already, as it had done the most; both keep what they did
+    options = {"mapping": "migration", "termination": "lfd", "victim": RECOVER}
+    runs = scheduler(*jobs, machines=3, cores=3, capacity="3 50:1", **options)
+    assert runs == {"a": "10-50@1> 50-70@0", "b": "5-50@0x 70-145@0", "c": "10-50@2x 145-185@0"}
+
+
 def test_what_waits_for_a_lost_job_is_rejected():
     told = scheduler("a 0 100 1", "b 0 10 1 depends_on=a", machines=1, capacity="1 50:0 60:1", victim="lose")
     assert told == {"a": "0-50@0x", "b": "rejected"}

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from batwatt.model.workload import MIGRATED
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.fleet import Fleet
@@ -22,7 +21,7 @@ from batwatt.scheduling.foresight import Foresight
 from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.transitions import outage
-from batwatt.scheduling.victims import NextRun, Resubmit, VictimRule, Victims
+from batwatt.scheduling.victims import Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.flow import JobFlow
 from batwatt.systems.varcap.mapping import Components
 from batwatt.systems.varcap.migration import leaving, move
@@ -187,7 +186,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """Kill the tasks of a machine."""
         for task in victims:
             self.fleet.remove(task)
-        self._decide(victims, now_s)
+        self._decide(victims, _spans_of(victims, now_s))
         self.lifecycle.kill(victims)
 
     def _migrate(self, excess: int, now_s: float) -> None:
@@ -195,18 +194,20 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         gone = leaving(self.fleet, excess)
         displaced = {task.number: task for machine in gone.tolist() for task in self.fleet.on(machine)}
         self._leave(gone)
+        # before the moves: the same fall of the capacity may kill a task that it moved first
+        spans = _spans_of(self.fleet.tasks.values(), now_s)
         moved, killed = move(self.fleet, displaced.values(), now_s, self.parts.termination)
         for task in moved:
             task.moving = True
             self.flow.to_move.append(task)
-            self.victims.decide(task.job, NextRun(task.left_s, task.length_s - task.left_s, killed=MIGRATED))
-        self._decide(killed, now_s)
+            self.victims.moved(task.job, task.left_s, *spans[task.number])
+        self._decide(killed, spans)
         self.lifecycle.kill(killed + moved)
 
-    def _decide(self, tasks: list[ManagedJob], now_s: float) -> None:
+    def _decide(self, tasks: list[ManagedJob], spans: dict[int, tuple[float, float]]) -> None:
         for task in tasks:
             if not task.dying:
-                self.victims.killed(task.job, task.ran_s(now_s), now_s - task.start_s)
+                self.victims.killed(task.job, *spans[task.number])
 
     def _leave(self, machines: Places) -> None:
         if len(machines):
@@ -257,7 +258,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             stopped = [victim for victim, _ in victims]
             for victim in stopped:
                 victim.preempted += 1
-            self._decide(stopped, now_s)
+            self._decide(stopped, _spans_of(stopped, now_s))
             self.lifecycle.kill(stopped)
 
     def _start_moved(self) -> None:
@@ -332,3 +333,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def _waiting(self) -> Iterable[ManagedJob]:
         return (task for queue in self.parts.mapping.queues for task in queue.tasks())
+
+
+def _spans_of(tasks: Iterable[ManagedJob], now_s: float) -> dict[int, tuple[float, float]]:
+    """Return by task number how long its run has lasted at a time: at nominal speed, and on its hosts, s."""
+    return {task.number: (task.ran_s(now_s), now_s - task.start_s) for task in tasks}
