@@ -46,11 +46,11 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=5,sched_interval=5,bf_continue
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmctldTimeout=30
+SlurmctldTimeout=6
 SlurmdTimeout=20
 MinJobAge={min_job_age_s}
 KillWait=1
-MessageTimeout=20
+MessageTimeout=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -77,8 +77,8 @@ name = "node"
 nodes = "n[1-{nodes}]"
 states = [["1Gf", 200, 95]]
 sleep_w = 9
-off_s = 720
-off_j = 72000
+off_s = 240
+off_j = 24000
 on_s = 240
 on_j = 36000
 """

@@ -44,9 +44,9 @@ def test_a_scheduler_at_a_socket(cluster, platform):
     assert cluster.job(number)["NodeList"] == "n[1-2]"
 
 
-def test_forty_jobs_under_a_cap(cluster, platform):
-    cap = cap_file(platform, (0, 1750), (300, 900), (800, 600), (1400, 1750))
-    for i in range(40):
+def test_jobs_under_a_cap_that_falls_twice(cluster, platform):
+    cap = cap_file(platform, (0, 1750), (180, 900), (540, 600), (900, 1750))
+    for i in range(20):
         cluster.submit(0.5 + i % 2, 1 + i % 2)
     options = '{"response": "frugal", "order": "smith", "victim": "resubmit"}'
     words = ("-s", "powercap", "-o", options, "--operate", "--once", "--envelope", cap)
@@ -54,7 +54,7 @@ def test_forty_jobs_under_a_cap(cluster, platform):
         session.ends(100.0)
     with (platform.parent / "session_starts.csv").open() as file:
         jobs = list(csv.DictReader(file))
-    assert [job["state"] for job in jobs] == ["COMPLETED"] * 40
+    assert [job["state"] for job in jobs] == ["COMPLETED"] * 20
     with (platform.parent / "session_power.csv").open() as file:
         samples = [(float(row["time_s"]), float(row["cap_w"]), float(row["watts"])) for row in csv.DictReader(file)]
     spans = itertools.pairwise(samples)
@@ -79,39 +79,37 @@ def test_nodes_that_do_not_boot_are_out_of_service(cluster, platform):
         until(lambda: all(cluster.job(n)["JobState"] == "COMPLETED" for n in numbers), 60.0, f"all end; {away}")
 
 
-def test_a_cancelled_job_does_not_start(cluster, platform):
-    long = cluster.submit(4.0, 8)
-    waiting = cluster.submit(1.0, 8)
-    last = cluster.submit(1.0)
-    with Session(cluster, platform, *FCFS, "--once") as session:
-        until(lambda: cluster.job(long)["JobState"] == "RUNNING", 10.0, "the first runs")
-        cluster.command("scancel", waiting)
-        session.ends()
-    assert cluster.job(waiting)["JobState"] == "CANCELLED" and cluster.job(last)["JobState"] == "COMPLETED"
-    ends = {data["job_id"]: data["job_state"] for data in session.events("JOB_COMPLETED")}
-    assert ends[f"slurm!{waiting}"] == "COMPLETED_FAILED"
-
-
-def test_a_running_job_that_its_user_cancels_has_ended(cluster, platform):
-    number = cluster.submit(60.0)
-    with Session(cluster, platform, *FCFS, "--once") as session:
-        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
-        cluster.command("scancel", number)
-        session.ends()
-    assert [data["job_state"] for data in session.events("JOB_COMPLETED")] == ["COMPLETED_KILLED"]
-
-
-def test_a_job_that_changes_is_announced_anew(cluster, platform):
-    cluster.submit(4.0, 8)
-    number = cluster.submit(1.0, 8)
-    with Session(cluster, platform, *FCFS, "--once") as session:
-        session.until_told("JOB_SUBMITTED", 2)
-        cluster.command("scontrol", "update", f"jobid={number}", "numnodes=2", "timelimit=5")
-        session.ends()
-    told = {data["job_id"]: data["job"] for data in session.events("JOB_SUBMITTED")}
-    again = told[f"slurm!{number}@2"]
+def test_what_users_and_administrators_do_is_followed(cluster, platform):
+    first, cancelled_at_work, held_at_work = cluster.submit(6.0, 6), cluster.submit(60.0), cluster.submit(60.0)
+    cancelled, changed = cluster.submit(1.0, 8), cluster.submit(1.0, 8)
+    words = ("sbatch", "--parsable", "-H", "-N8", "-t9", "-o", "/dev/null", "--wrap=sleep 1")
+    of_a_user = cluster.as_user(*words).stdout.strip()
+    with Session(cluster, platform, *FCFS) as session:
+        for number in (first, cancelled_at_work, held_at_work):
+            until(lambda n=number: cluster.job(n)["JobState"] == "RUNNING", 10.0, "it runs")
+        session.until_told("JOB_SUBMITTED", 6)
+        # a user cannot start what was taken over
+        assert cluster.as_user("scontrol", "release", of_a_user).returncode
+        cluster.command("scancel", cancelled, cancelled_at_work)
+        cluster.command("scontrol", "requeuehold", held_at_work)
+        # a job that changes is announced again
+        cluster.command("scontrol", "update", f"jobid={changed}", "numnodes=2", "timelimit=5")
+        for number in (changed, of_a_user):
+            until(lambda n=number: cluster.job(n)["JobState"] == "COMPLETED", 30.0, "it ends")
+        ends = {data["job_id"]: data["job_state"] for data in session.until_told("JOB_COMPLETED", 7)}
+    assert cluster.job(cancelled)["JobState"] == "CANCELLED" and cluster.job(held_at_work)["Priority"] == "0"
+    assert ends == {
+        f"slurm!{first}": "COMPLETED_SUCCESSFULLY",
+        f"slurm!{cancelled_at_work}": "COMPLETED_KILLED",
+        f"slurm!{held_at_work}": "COMPLETED_FAILED",
+        f"slurm!{cancelled}": "COMPLETED_FAILED",
+        f"slurm!{changed}": "COMPLETED_FAILED",
+        f"slurm!{changed}@2": "COMPLETED_SUCCESSFULLY",
+        f"slurm!{of_a_user}": "COMPLETED_SUCCESSFULLY",
+    }
+    jobs = {data["job_id"]: data["job"] for data in session.events("JOB_SUBMITTED")}
+    again = jobs[f"slurm!{changed}@2"]
     assert (again["res"], again["walltime"]) == (2, 5 * 60 * 60.0)
-    assert cluster.job(number)["JobState"] == "COMPLETED"
 
 
 @pytest.mark.deep
@@ -127,18 +125,6 @@ def test_a_job_waits_for_its_dependency_and_its_date(cluster, platform):
             assert names == [f"slurm!{first}", f"slurm!{later}"]
     starts = {row["job"]: row["command"] for row in session.rows("do") if "release" in row["command"]}
     assert f"slurm!{first}" in starts and f"slurm!{later}" in starts
-
-
-def test_a_user_cannot_start_what_was_taken_over(cluster, platform):
-    cluster.submit(5.0, 8)
-    number = cluster.as_user(
-        "sbatch", "--parsable", "-H", "-N8", "-t9", "-o", "/dev/null", "--wrap=sleep 1"
-    ).stdout.strip()
-    with Session(cluster, platform, *FCFS, "--once") as session:
-        session.until_told("JOB_SUBMITTED", 2)
-        assert cluster.as_user("scontrol", "release", number).returncode
-        session.ends()
-    assert cluster.job(number)["JobState"] == "COMPLETED"
 
 
 def test_jobs_of_others_are_left_alone_and_their_nodes_too(cluster, platform):
@@ -200,20 +186,18 @@ def test_a_slurmctld_that_restarts_is_waited_for(cluster, platform):
 
 
 def test_a_killed_bridge_goes_on_and_starts_nothing_twice(cluster, platform):
-    numbers = [cluster.submit(1.0 + i % 3, 1 + i % 4) for i in range(16)]
+    numbers = [cluster.submit(1.0 + i % 3, 1 + i % 4) for i in range(8)]
     session = Session(cluster, platform, *FCFS, "--once")
-    kills = 0
-    for wait_for in (1, 3, 6):
+    for wait_for in (1, 4):
         with session:
             until(lambda n=wait_for: len(session.decisions("EXECUTE_JOB")) >= n, 20.0, "starts")
             os.kill(session.process.pid, signal.SIGKILL)
             session.process.wait(10)
-            kills += 1
     with session:
         session.ends()
-    assert kills == 3 and "resumed" in session.log.read_text()
-    assert [cluster.job(number)["JobState"] for number in numbers] == ["COMPLETED"] * 16
-    assert [cluster.job(number)["Restarts"] for number in numbers] == ["0"] * 16
+    assert "resumed" in session.log.read_text()
+    assert [cluster.job(number)["JobState"] for number in numbers] == ["COMPLETED"] * 8
+    assert [cluster.job(number)["Restarts"] for number in numbers] == ["0"] * 8
     names = [data["job_id"] for data in session.decisions("EXECUTE_JOB")]
     assert sorted(names) == sorted(f"slurm!{number}" for number in numbers)
 
@@ -246,17 +230,6 @@ def test_release_needs_no_journal(cluster, platform):
         path.unlink()
     batwatt(cluster, "slurm", "release", "-p", str(platform), "--partition", "green")
     assert cluster.job(number)["Priority"] != "0"
-
-
-def test_a_hold_of_an_administrator_after_the_start_is_respected(cluster, platform):
-    number = cluster.submit(30.0, 2)
-    last = cluster.submit(1.0)
-    with Session(cluster, platform, *FCFS) as session:
-        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
-        cluster.command("scontrol", "requeuehold", number)
-        until(lambda: cluster.job(last)["JobState"] == "COMPLETED", 20.0, "the last ends")
-        until(lambda: len(session.events("JOB_COMPLETED")) == 2, 20.0, "both ends are told")
-    assert len(session.decisions("EXECUTE_JOB")) == 2 and cluster.job(number)["Priority"] == "0"
 
 
 def test_a_full_disk_gives_everything_back(cluster, platform):

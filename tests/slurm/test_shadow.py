@@ -23,11 +23,11 @@ def audited(cluster: ToyCluster) -> None:
 
 
 def test_a_shadow_changes_nothing_and_measures_both(cluster, platform):
-    cap = cap_file(platform, (0, 900), (240, 1750))
+    cap = cap_file(platform, (0, 900), (540, 1750))
     audited(cluster)
     log = cluster.folder / "commands.log"
     words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", cap, "--once")
-    numbers = [cluster.submit(3.0, 4) for _ in range(4)]
+    numbers = [cluster.submit(2.0, 4) for _ in range(4)]
     log.unlink()
     with Session(cluster, platform, *words) as session:
         # what runs at the first poll is not the scheduler's
