@@ -255,15 +255,19 @@ def test_every_example_of_every_help_works(cluster, tmp_path):
         for lines in scripts(command):
             cluster.command("scontrol", "release", cluster.submit(2.0))
             # it goes on for ever otherwise
-            text = "\n".join(f"{line} --once --poll 0.2" if " slurm run " in line else line for line in lines)
-            script = f"set -e\n{text}\nfor job in $(jobs -p); do wait $job; done\n"
+            text = "\n".join(
+                f"{line} --once --poll 0.2 --speed 60" if " slurm run " in line else line for line in lines
+            )
+            script = f"set -e\nrm -rf out\n{text}\nfor job in $(jobs -p); do wait $job; done\n"
             if "--operate" in text:
                 cluster.submit(1.0)
             else:
-                # a shadow is told of what Slurm has not begun
-                script = script.replace(" --once", " --once & sleep 2; sbatch -N1 -t1 -o /dev/null --wrap='sleep 1'; :")
+                # a shadow is told of what Slurm has not begun before the first poll
+                wait = "until grep -qs exchange out/shadow_journal.jsonl; do sleep 0.1; done"
+                submit = "sbatch -N1 -t1 -o /dev/null --wrap='sleep 1'"
+                script = script.replace(" --speed 60", f" --speed 60 & {wait}; sleep 0.5; {submit}")
             done = subprocess.run(
-                ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+                ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90
             )
             assert done.returncode == 0, (script, done.stderr)
 
