@@ -56,14 +56,14 @@ def test_carbon_of_pounds(load, files):
 
 
 REFUSED = [
-    ("price", lambda: bw.read_signal("c.csv"), "is a series in g/kWh, which is no unit of price; give one of"),
+    ("price", lambda: bw.read_signal("c.csv"), "is a series in g/kWh, not in a unit of price; give one of"),
     ("carbon", lambda: bw.read_signal("none.csv"), "is a series whose file states no unit; say unit=g/kWh or"),
-    ("envelope", lambda: bw.read_signal("p.csv"), "is a series in EUR/kWh, which is no unit of power"),
+    ("envelope", lambda: bw.read_signal("p.csv"), "is a series in EUR/kWh, not in a unit of power"),
     ("envelope", lambda: bw.Series((0,), (-5,)), "must be >= 0 W, got -5; correct the value"),
     ("capacity", lambda: bw.read_signal("sun.csv"), "is a series in W, not in machines; give numbers"),
     ("price", lambda: bw.Series((0, 60), (160.98, 3)), "is a price of up to 160.98 per kWh without a unit"),
     ("price", lambda: pd.Series([1.0, 2.0]), "is a series of pandas whose index is no times; give it dates"),
-    ("price", lambda: pd.Series(PRICES, DATES, name="load (MW)"), "is a series in MW, which is no unit of"),
+    ("price", lambda: pd.Series(PRICES, DATES, name="load (MW)"), "is a series in MW, not in a unit of"),
     ("carbon", lambda: pd.Series([1.0, np.nan], [0.0, 60.0]), "row 2 of the series is no finite number"),
     ("carbon", lambda: pd.Series([1, None], [0, 60], dtype="Int64"), "row 2 of the series is no finite"),
     ("carbon", lambda: pd.Series([1 + 2j, 3], [0, 60]), "row 1 of the series is no finite number"),
@@ -122,7 +122,7 @@ def test_plans_of_one_job_have_prices_by_their_units(files):
     named = bw.plan_carbon(job, "c.csv", price="p.csv", **plan)
     assert named["cost"] == pytest.approx(0.04)
     assert bw.plan_carbon(job, bw.read_signal("c.csv"), price=bw.read_signal("p.csv"), **plan) == named
-    with pytest.raises(InputError, match="signal: is a series in EUR/kWh, which is no unit of carbon"):
+    with pytest.raises(InputError, match="signal: is a series in EUR/kWh, not in a unit of carbon"):
         bw.plan_carbon(job, bw.read_signal("p.csv"), deadline_s=86_400.0)
 
 
@@ -131,7 +131,7 @@ def test_signals_in_options_of_the_scheduler_are_of_their_kind(load, files):
         options = {"policy": "oracle", "wait_h": [1.0], **options}
         return bw.simulate(bw.Platform.machines(4, watts=100.0), load, "carbon", options=options).metrics
 
-    with pytest.raises(InputError, match="option 'signal': is a series in EUR/kWh, which is no unit of carbon"):
+    with pytest.raises(InputError, match="option 'signal': is a series in EUR/kWh, not in a unit of carbon"):
         run(signal=bw.read_signal("p.csv"))
     with pytest.raises(InputError, match="option 'price': is a series whose file states no unit; say unit=EUR/MWh"):
         run(signal=bw.read_signal("c.csv"), price=bw.read_signal("none.csv"))

@@ -1,4 +1,4 @@
-"""A battery: what a step of time does to it, and dispatch that makes a supply one that can be followed."""
+"""A battery: its state after a step of time, and its dispatch, which turns a supply into an envelope."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class Step:
 class Battery(Parameters, where=_WHERE):
     """A battery of `capacity_wh`, with limits of power at its terminals and of its state of charge.
 
-    Of what is charged `charge_efficiency` is stored; of what is taken out `discharge_efficiency` arrives. `c_rate`
-    limits both powers to that many times the capacity an hour, next to `charge_w` and `discharge_w` (None: no limit).
-    `self_discharge` is the share of the stored energy that is lost a day, continuously; it goes on below `min_soc`,
-    which limits discharging only. Raises InputError.
+    The share `charge_efficiency` of charged energy is stored; the share `discharge_efficiency` of energy taken from the
+    store arrives. `c_rate` limits both powers to that many times the capacity an hour, next to `charge_w` and
+    `discharge_w` (None: no limit).
+    `self_discharge` is the share of the stored energy lost a day, also below `min_soc`. Raises InputError.
     """
 
     capacity_wh: Annotated[float, Between(0.0, ends="][", unit="Wh")]
@@ -77,17 +77,17 @@ class Battery(Parameters, where=_WHERE):
 
     @cached_property
     def _limits_w(self) -> tuple[float, float]:
-        """The largest powers at the terminals: charging, discharging."""
+        """The largest powers at the terminals in W: charging, discharging."""
         rate = math.inf if self.c_rate is None else self.c_rate * self.capacity_wh
         charge, discharge = (math.inf if limit is None else limit for limit in (self.charge_w, self.discharge_w))
         return min(rate, charge), min(rate, discharge)
 
     def step(self, energy_j: float, request_w: float, duration_s: float) -> Step:
-        """A step in which the power is constant: as near to `request_w` (charging > 0) as the limits allow.
+        """Return a step of constant power, as near to `request_w` (charging > 0) as the limits allow.
 
         With q the power that reaches the store and r the rate of self-discharge, dE/dt = q - r E, so that
-        E' = E exp(-r t) + q (1 - exp(-r t)) / r: exact for a step of any length. E goes from E to E' without turning
-        back, so that what holds at both ends holds between them.
+        E' = E exp(-r t) + q (1 - exp(-r t)) / r: exact for a step of any length. The energy changes monotonically from
+        E to E', so that a bound that holds at both ends holds between them.
         """
         rate = -math.log1p(-self.self_discharge) / DAY_S
         left = math.exp(-rate * duration_s)
@@ -113,15 +113,15 @@ class Battery(Parameters, where=_WHERE):
         return Step(power_w, after_j, (power_w - stored_w) * duration_s, lost_j)
 
     def _reaching(self, soc: float, energy_j: float, left: float, effect_s: float) -> float:
-        """The power into the store with which a step ends at a state of charge."""
+        """Return the power in W into the store with which a step ends at a state of charge."""
         return (soc * self.capacity_j - energy_j * left) / effect_s
 
 
 @dataclass(frozen=True, eq=False)
 class Dispatch:
-    """How a battery has changed a supply: powers in W and energies in J for each step [`edges_s[i]`, `edges_s[i + 1]`[.
+    """A supply changed by a battery: powers in W and energies in J for each step [`edges_s[i]`, `edges_s[i + 1]`[.
 
-    `battery_w` is charging where > 0, `envelope_w` = `supply_w` - `battery_w` is what the data centre may draw; the
+    `battery_w` > 0 is charging, `envelope_w` = `supply_w` - `battery_w` is the power that the data centre may draw; the
     energies are those of `Step`, `energy_j` has one value more: that at the end.
     """
 
@@ -135,30 +135,30 @@ class Dispatch:
     self_discharge_j: _Floats
 
     def envelope(self, name: str = "power_w", source: str = "<memory>") -> Series:
-        """The power that the data centre may draw over time, W; equal steps in one row."""
+        """Return the power in W that the data centre may draw over time; equal steps in one row."""
         rows = np.flatnonzero(np.append(True, np.diff(self.envelope_w) != 0.0))
         times, values = self.edges_s[rows].tolist(), self.envelope_w[rows].tolist()
         return Series(tuple(times), tuple(values), name=name, source=source)
 
     def state_of_charge(self, source: str = "<memory>") -> Series:
-        """The share of the capacity that is stored at the begin of each step, and at the end of the last one."""
+        """Return the share of the capacity stored at the begin of each step, and at the end of the last one."""
         shares = self.energy_j / self.battery.capacity_j
         return Series(tuple(self.edges_s.tolist()), tuple(shares.tolist()), name=STATE_OF_CHARGE, source=source)
 
 
 def greedy(supply: Series, demand: Series, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
-    """Charge with all that is more than the demand, discharge for all that is less, over [0, `end_s`[, W.
+    """Charge with the supply above the demand, discharge where it is below, over [0, `end_s`[; both in W.
 
-    What the battery does not take stays in the envelope, which is above the demand then. Raises InputError.
+    Power that the battery does not take stays in the envelope, which is then above the demand. Raises InputError.
     """
     edges = _edges((supply, demand), end_s, step_s)
     return _dispatched(battery, edges, held(supply, edges[:-1]), held(demand, edges[:-1]))
 
 
 def smoothing(supply: Series, window_s: float, battery: Battery, end_s: float, step_s: float | None = None) -> Dispatch:
-    """The supply becomes its mean over the last `window_s` as far as the battery allows, over [0, `end_s`[, W.
+    """Smooth a supply in W to its mean over the last `window_s`, as far as the battery allows, over [0, `end_s`[.
 
-    In each step the mean up to its end, at first over what there is since 0 s: no forecast is needed. Raises
+    The target of each step is the mean up to its end, at first since 0 s: no forecast is needed. Raises
     InputError.
     """
     if not 0.0 < window_s < math.inf:
@@ -172,7 +172,7 @@ def smoothing(supply: Series, window_s: float, battery: Battery, end_s: float, s
 
 
 def _dispatched(battery: Battery, edges: _Floats, supply_w: _Floats, target_w: _Floats) -> Dispatch:
-    """What the battery does to bring the supply to its target, as far as it can."""
+    """Return the dispatch that brings the supply to its target as far as the battery allows."""
     requests_w = supply_w - target_w
     energy = [battery.initial_soc * battery.capacity_j]
     steps = []
@@ -182,13 +182,13 @@ def _dispatched(battery: Battery, edges: _Floats, supply_w: _Floats, target_w: _
     power, loss, lost = (
         np.array([getattr(step, name) for step in steps]) for name in ("power_w", "loss_j", "self_discharge_j")
     )
-    # a target that is met is met to the last bit
+    # the envelope of a step that meets its target is the target, without rounding errors
     envelope_w = np.where(power == requests_w, target_w, np.maximum(supply_w - power, 0.0))
     return Dispatch(battery, edges, supply_w, envelope_w, power, np.array(energy), loss, lost)
 
 
 def _edges(series: Sequence[Series], end_s: float, step_s: float | None) -> _Floats:
-    """Where any of the series changes, and each multiple of `step_s`, from 0 to `end_s`. Raises InputError."""
+    """Return the times at which a series changes, and multiples of `step_s`, from 0 to `end_s`. Raises InputError."""
     count = 0.0 if step_s is None else end_s / step_s
     if not (0.0 < end_s < math.inf and count <= MAX_STEPS):
         problem = f"end_s / step_s must be <= {MAX_STEPS}, got {end_s!r} / {step_s!r} s"

@@ -14,16 +14,16 @@ from batwatt.errors import InputError
 
 
 def date_text(date_s: float) -> str:
-    """A date in s since 1970 as text in UTC, to the minute or as exactly as it needs, at most to the microsecond."""
+    """Return a date in s since 1970 as text in UTC, to the minute or as exactly as needed, at most to 1e-6 s."""
     whole_s = math.floor(date_s)
     whole_us = whole_s * 1_000_000 + round((date_s - whole_s) * 1e6)
     unit: Literal["us", "s", "m"] = "us" if whole_us % 1_000_000 else "s" if whole_us % 60_000_000 else "m"
-    # years that Python's dates do not have, too
+    # numpy's dates, as Python's have fewer years
     return f"{np.array(whole_us, dtype='datetime64[us]').astype(f'datetime64[{unit}]')}Z"
 
 
 def date_s_of(text: str) -> float:
-    """A date in s since 1970, in UTC if it has no offset. Raises InputError."""
+    """Parse a date and return it in s since 1970; a date without an offset is in UTC. Raises InputError."""
     try:
         date = datetime.fromisoformat(text)
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
@@ -33,7 +33,7 @@ def date_s_of(text: str) -> float:
 
 @dataclass(frozen=True)
 class Clock:
-    """`date_s`, in s since 1970, is 0 s of a run; `source` says whose date that is.
+    """The date of 0 s of a run, `date_s`, in s since 1970; `source` names the input that has this date.
 
     Jobs are submitted from `first_s` to `last_s`, in s of the run; if all begin at once, the last ends at `end_s`.
     """
@@ -44,7 +44,7 @@ class Clock:
     last_s: float = 0.0
     end_s: float = math.inf
     line: str = field(default="", compare=False)
-    """What there is to say about it."""
+    """Line of the log on the clock; empty: none."""
 
     @property
     def date(self) -> str:
@@ -52,5 +52,5 @@ class Clock:
         return date_text(self.date_s)
 
     def span(self) -> str:
-        """The dates of the first and of the last submission, as text."""
+        """Return the dates of the first and of the last submission, as text."""
         return f"{date_text(self.date_s + self.first_s)} to {date_text(self.date_s + self.last_s)}"

@@ -1,6 +1,6 @@
 """A set of host ids as one integer: set algebra on thousands of hosts costs a few machine words.
 
-It prints and reads as Batsim's interval strings (`0-3 5`) and can stand where pybatsim expects a ProcSet in
+A `HostSet` prints and parses Batsim's interval strings (`0-3 5`) and can replace pybatsim's ProcSet in
 `job.allocation` (it has `str`, `len`, `in`, iteration and the operators).
 """
 
@@ -16,30 +16,30 @@ MAX_HOST_ID: Final = 10_000_000
 
 
 def span(low: int, high: int) -> int:
-    """Mask of the hosts low..high, both included."""
+    """Return the mask of the hosts low..high, both included."""
     return ((1 << (high - low + 1)) - 1) << low
 
 
 def intervals(mask: int) -> list[tuple[int, int]]:
-    """Maximal runs (low, high) of set bits, ascending."""
+    """Return the maximal intervals (low, high) of set bits, ascending."""
     first = (mask & -mask).bit_length() - 1
     if first < 0:
         return []
     # in a text, as shifting a mask of n hosts once for each of k runs takes time n x k
     bits = bin(mask >> first)[:1:-1]
-    found = []
+    pairs = []
     low = 0
     while low >= 0:
         end = bits.find("0", low)
         if end < 0:
             end = len(bits)
-        found.append((first + low, first + end - 1))
+        pairs.append((first + low, first + end - 1))
         low = bits.find("1", end)
-    return found
+    return pairs
 
 
 def of_ids(hosts: list[int]) -> int:
-    """Mask of the hosts of ascending ids >= 0, of which there may be none or tens of thousands."""
+    """Return the mask of hosts of ascending ids >= 0."""
     if not hosts:
         return 0
     bits = bytearray(hosts[-1] // 8 + 1)
@@ -49,7 +49,7 @@ def of_ids(hosts: list[int]) -> int:
 
 
 def ids(mask: int) -> list[int]:
-    """Host ids in the mask, ascending."""
+    """Return the host ids in the mask, ascending."""
     out: list[int] = []
     for low, high in intervals(mask):
         out.extend(range(low, high + 1))
@@ -57,13 +57,13 @@ def ids(mask: int) -> list[int]:
 
 
 def lowest(mask: int, count: int) -> int:
-    """Mask of the `count` lowest hosts of the mask; ValueError if it holds fewer."""
+    """Return the mask of the `count` lowest hosts of a mask; raise ValueError if it holds fewer."""
     end, taken, missing = 0, 0, count
     while missing:
         rest = mask >> end
         if not rest:
             raise ValueError(f"the set lacks {missing} hosts")
-        # from the lowest host that is left on as many as are missing; the more gaps they have, the more rounds
+        # each round takes the interval of `missing` ids from the lowest remaining host; gaps take further rounds
         end += (rest ^ (rest - 1)).bit_length() - 1 + missing
         taken = mask & ((1 << end) - 1)
         missing = count - taken.bit_count()
@@ -71,7 +71,7 @@ def lowest(mask: int, count: int) -> int:
 
 
 def to_text(mask: int) -> str:
-    """Batsim's interval string: blank-separated, hyphenated runs, `0-3 5`."""
+    """Return Batsim's interval string of a mask: hyphenated intervals between blanks, `0-3 5`."""
     end = mask.bit_length()
     count = mask.bit_count()
     # most sets are one interval
@@ -81,7 +81,7 @@ def to_text(mask: int) -> str:
 
 
 def from_text(text: str) -> int:
-    """Mask of an interval string (blanks or commas between pieces); ValueError says which piece is wrong."""
+    """Return the mask of an interval string (blanks or commas between pieces); ValueError names an invalid piece."""
     mask = 0
     pieces = text.replace(",", " ").split()
     if not pieces:
@@ -108,7 +108,7 @@ class HostSet:
 
     @classmethod
     def of(cls, hosts: Iterable[int] | str | HostSet) -> HostSet:
-        """The set from ids, an interval string, a ProcSet or another HostSet."""
+        """Return the set of ids, of an interval string, of a ProcSet or of another HostSet."""
         if isinstance(hosts, HostSet):
             return hosts
         if isinstance(hosts, str):

@@ -1,6 +1,6 @@
-"""What a job draws while it runs, in W of all of its hosts together: mean, spread, maximum, and perhaps a curve.
+"""Power of a job while it runs, in W of all of its hosts together: mean, spread, maximum, and optionally a curve.
 
-It is all that its hosts draw, what they draw when idle included, as job logs and PM100 have it.
+The power includes the idle power of the hosts, as in job logs and in PM100.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 class JobPower:
     """Mean, standard deviation over time and maximum in W; `phases` are (duration in s, W), the last one without end.
 
-    Without phases the job draws its mean all the time, as far as a simulation knows.
+    Without phases a simulation takes the mean at all times.
     """
 
     mean_w: float
@@ -27,12 +27,12 @@ class JobPower:
             value = getattr(self, name)
             if not 0.0 <= value < math.inf:
                 raise ValueError(f"{name} must be >= 0 W and finite, got {value!r}")
-        # a maximum that nobody has measured is the mean
+        # the mean replaces a maximum that was not measured
         object.__setattr__(self, "max_w", max(self.max_w, self.mean_w))
 
     @classmethod
     def of_phases(cls, phases: Sequence[tuple[float, float]]) -> JobPower:
-        """The power of phases (duration in s > 0, W >= 0): mean and deviation over time, and maximum."""
+        """Return the power of phases (duration in s > 0, W >= 0), with mean and deviation over time, and maximum."""
         if not phases or not all(0.0 < length_s < math.inf for length_s, _ in phases):
             raise ValueError(f"phases must be at least one, of more than 0 s each, got {list(phases)!r}")
         total_s = math.fsum(length_s for length_s, _ in phases)
@@ -41,20 +41,20 @@ class JobPower:
         return cls(mean_w, math.sqrt(squares / total_s), max(watts for _, watts in phases), tuple(phases))
 
     def until(self, ran_s: float) -> JobPower:
-        """The power of a run that lasted `ran_s` s, which may have been cut short."""
+        """Return the power of a run that lasted `ran_s` s, possibly less than its phases."""
         if not self.phases or not ran_s > 0.0:
             return self
         return JobPower.of_phases([(end_s - begin_s, watts) for begin_s, end_s, watts in self.pieces(ran_s)])
 
     def pieces(self, ran_s: float) -> list[tuple[float, float, float]]:
-        """(begin, end in s after the start, W) of a run of `ran_s` s."""
-        found: list[tuple[float, float, float]] = []
+        """Return (begin, end in s after the start, W) of each phase of a run of `ran_s` s."""
+        pieces: list[tuple[float, float, float]] = []
         begin_s = 0.0
         phases = self.phases or ((math.inf, self.mean_w),)
         for index, (length_s, watts) in enumerate(phases):
             last = index == len(phases) - 1
             end_s = ran_s if last else min(ran_s, begin_s + length_s)
             if end_s > begin_s:
-                found.append((begin_s, end_s, watts))
+                pieces.append((begin_s, end_s, watts))
             begin_s = end_s
-        return found
+        return pieces

@@ -22,7 +22,7 @@ State = tuple[str, float, float]
 """A p-state: speed, W without work, W with all cores busy."""
 _WHERE = "machines"
 STANDSTILL = 1e-6
-"""A speed, relative to the nominal one, at which a job gets nowhere: Batsim knows none of 0."""
+"""A speed, relative to the nominal one, at which jobs stand still: Batsim has no speed of 0."""
 SPEEDS = (
     STANDSTILL,
     *(k / 100 for k in range(1, 100)),
@@ -35,14 +35,14 @@ SPEEDS = (
 
 @dataclass(frozen=True)
 class MachineSpec(Parameters, where=_WHERE):
-    """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W whenever it is on, idle or not.
+    """`machines` machines of `cores` cores. Each core is a host that draws `core_w` W when it is on, idle or busy.
 
-    `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. Off, a core draws nothing; switching takes
-    `off_s` and `on_s` s, in which it draws 0 W and `core_w` W. P-states are 0 = on, 1 = off, 2 and 3 = the virtual
-    ones of switching off and on.
+    `core_flops` is the speed of a core, as SimGrid writes it or in flop/s. A core that is off draws 0 W; switching
+    takes `off_s` and `on_s` s, in which it draws 0 W and `core_w` W. P-states are 0 = on, 1 = off, 2 and 3 = the
+    virtual ones of switching off and on.
 
-    The paper has P = p x n_c for a machine that is switched on (section 3.1), p being `core_w`, and machines that
-    come and go at once, for which the default of 1 microsecond stands. Raises InputError.
+    The paper has P = p x n_c for a machine that is on (section 3.1), with p = `core_w`, and machines that switch at
+    once, to which the default of 1 microsecond corresponds. Raises InputError.
     """
 
     machines: Annotated[int, Between(1)]
@@ -64,7 +64,7 @@ class MachineSpec(Parameters, where=_WHERE):
 
     @cached_property
     def host_names(self) -> tuple[tuple[str, str], ...]:
-        """Machine and name of each host, such as m007 and m007-c03: padded, so that their order as texts is theirs."""
+        """Machine and name of each host, such as m007 and m007-c03, padded to keep the order of hosts as texts."""
         wide, narrow = len(str(self.machines - 1)), len(str(self.cores - 1))
         machines = [f"m{number:0{wide}d}" for number in range(self.machines)]
         return tuple((machine, f"{machine}-c{core:0{narrow}d}") for machine in machines for core in range(self.cores))
@@ -92,11 +92,11 @@ class MachineSpec(Parameters, where=_WHERE):
 
 @dataclass(frozen=True)
 class SpeedMachineSpec(MachineSpec):
-    """Machines whose cores can go at other speeds, relative to the nominal one of p-state 0.
+    """Machines whose cores have further speeds, relative to the nominal one of p-state 0.
 
-    The rules: docs/explanation/oversubscription.md.
+    See docs/explanation/oversubscription.md.
 
-    They are the p-states 1, 2, ... in this order; off and the virtual ones follow. A core draws `core_w` at any speed.
+    P-states 1, 2, ... have `speeds` in order; off and the virtual ones follow. A core draws `core_w` at any speed.
     """
 
     speeds: tuple[float, ...] = SPEEDS
@@ -111,15 +111,15 @@ class SpeedMachineSpec(MachineSpec):
 
     @property
     def computing(self) -> tuple[State, ...]:
-        """See `MachineSpec`."""
-        # exact, so that their ratios to the nominal speed are those given
+        """The p-states in which a host computes, the nominal one first."""
+        # exact fractions, so that the ratios to the nominal speed are `speeds`
         nominal = Fraction(self.nominal_flops)
         speeds = (speed_text(float(Fraction(str(speed)) * nominal)) for speed in self.speeds)
         return (*super().computing, *((speed, self.core_w, self.core_w) for speed in speeds))
 
 
 def machines_platform(machines: MachineSpec, source: str = "<memory>") -> Platform:
-    """The platform that `read_platform` reads from `machines_xml`, made without the XML."""
+    """Build the platform that `read_platform` reads from `machines_xml`, without the XML."""
     computing = len(machines.computing)
     properties = described(machines.states, computing, 1)[1]
     pstates = tuple(PState(speed_flops(speed), idle, idle, full) for speed, idle, full in machines.states)
@@ -137,9 +137,9 @@ def machines_platform(machines: MachineSpec, source: str = "<memory>") -> Platfo
 
 
 def described(states: Sequence[State], computing: int, cores: int) -> tuple[str, dict[str, str]]:
-    """The attributes and properties of hosts with these p-states, of which the first `computing` compute.
+    """Return the XML attributes and the properties of hosts with p-states of which the first `computing` compute.
 
-    There are no others, or three: sleep, switching off and switching on.
+    The number of others is 0 or 3: sleep, switching off and switching on.
     """
     properties: dict[str, str] = {}
     if len(states) > computing:
@@ -151,5 +151,5 @@ def described(states: Sequence[State], computing: int, cores: int) -> tuple[str,
 
 
 def switch_speed(duration_s: float) -> str:
-    """The speed of a virtual p-state: a transition is one flop at it."""
+    """Return the speed of a virtual p-state of `duration_s` s: a transition is one flop at this speed."""
     return f"{number_text(1.0 / duration_s)}f"

@@ -1,7 +1,7 @@
-"""Jobs in phases: what a job draws at each moment of its run (chapter 4 of the carbon thesis, Listing 4.4).
+"""Jobs in phases: the power of a job at each moment of its run (chapter 4 of the carbon thesis, Listing 4.4).
 
-Whoever starts the job, or resumes it, goes through its whole start-up; the work phases follow, and what was worked is
-kept while the job is suspended. Each phase lasts a known time at a constant power: power is a step function of time.
+A start or a resumption of the job runs its whole start-up; the work phases follow, and completed work is saved while
+the job is suspended. Each phase has a duration and a constant power: power is a step function of time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """`duration_s` > 0 at `power_w` >= 0, in W of one cpu's share of the job; a checkpoint phase ends with all saved.
+    """A phase of `duration_s` > 0 at `power_w` >= 0, in W on one cpu; a checkpoint phase ends with all work saved.
 
     Raises ValueError.
     """
@@ -48,7 +48,7 @@ class Steps:
 
     @classmethod
     def of(cls, phases: Sequence[Phase]) -> Steps:
-        """Those of phases one after another; neighbours of equal power become one step."""
+        """Return the steps of consecutive phases; neighbours of equal power become one step."""
         edges: list[float] = [0.0]
         watts: list[float] = []
         ends = accumulate(phase.duration_s for phase in phases)
@@ -62,21 +62,21 @@ class Steps:
 
     @property
     def length_s(self) -> float:
-        """How long all of it lasts."""
+        """Length of all steps in s."""
         return float(self.edges_s[-1])
 
     @cached_property
     def energy_j(self) -> float:
-        """What all of it takes, J."""
+        """Energy of all steps in J."""
         return float(np.diff(self.edges_s) @ self.watts)
 
     def energy_until(self, time_s: Array) -> Array:
-        """What it has taken at some times, J; beyond the end: all of it."""
+        """Return the energy in J consumed until each time; beyond the end that of all steps."""
         reached = np.concatenate([(0.0,), np.cumsum(np.diff(self.edges_s) * self.watts)])
         return np.interp(time_s, self.edges_s, reached)
 
     def part(self, begin_s: float, end_s: float) -> Steps:
-        """What holds in [begin, end[, its edges from 0; no steps if that is empty."""
+        """Return the steps in [begin, end[, with edges from 0; no steps if the interval is empty."""
         if not begin_s < end_s:
             return Steps(np.zeros(1), np.zeros(0))
         first = int(np.searchsorted(self.edges_s, begin_s, "right")) - 1
@@ -108,43 +108,43 @@ class PhaseModel:
 
     @cached_property
     def steps(self) -> Steps:
-        """Power of a run that nobody interrupts."""
+        """Power of a run without interruption."""
         return Steps.of((*self.startup, *self.work))
 
     @property
     def startup_s(self) -> float:
-        """Length of a start-up."""
+        """Length of a start-up in s."""
         return self.startup_steps.length_s
 
     @property
     def work_s(self) -> float:
-        """Length of all work."""
+        """Length of all work in s."""
         return self.work_steps.length_s
 
     @property
     def length_s(self) -> float:
-        """Length of a run that nobody interrupts."""
+        """Length of a run without interruption in s."""
         return self.startup_s + self.work_s
 
     @property
     def energy_j(self) -> float:
-        """Energy of such a run on one cpu, J."""
+        """Energy of a run without interruption on one cpu in J."""
         return self.startup_steps.energy_j + self.work_steps.energy_j
 
     @property
     def mean_w(self) -> float:
-        """Its mean power on one cpu, W."""
+        """Mean power of a run without interruption on one cpu in W."""
         return self.energy_j / self.length_s
 
     @cached_property
     def checkpoints_s(self) -> tuple[float, ...]:
-        """Progress in s at which a checkpoint phase has just ended, the end of all work left out."""
+        """Progress in s at the end of each checkpoint phase, without the end of all work."""
         ends = accumulate(phase.duration_s for phase in self.work)
         marked = (end for phase, end in zip(self.work, ends, strict=True) if phase.is_checkpoint)
         return tuple(end for end in marked if end < self.work_s)
 
     def rest(self, done_s: float) -> PhaseModel:
-        """What is left after a progress of `done_s`, less than all work: the start-up and the work from there on."""
+        """Return the model after a progress of `done_s` < `work_s`: the start-up and the remaining work."""
         if not done_s:
             return self
         ends = accumulate(phase.duration_s for phase in self.work)
@@ -152,13 +152,13 @@ class PhaseModel:
         return PhaseModel(self.startup, tuple(replace(phase, duration_s=lasts) for phase, lasts in left if lasts > 0.0))
 
     def averaged(self, name: str = "mean") -> PhaseModel:
-        """Its twin of the same length and energy, without phases or start-up: what one knew before the thesis."""
+        """Return a model of equal length and energy in one phase: the knowledge of schedulers before the thesis."""
         return constant(self.length_s, self.mean_w, name)
 
 
 @dataclass(frozen=True)
 class ShiftJob:
-    """A job that arrives at `arrival_s` and draws what its model says, on each of `cpus` cpus. Raises ValueError."""
+    """A job that arrives at `arrival_s` and draws the power of its model on each of `cpus` cpus. Raises ValueError."""
 
     id: str
     arrival_s: float
@@ -173,10 +173,10 @@ class ShiftJob:
 
     @property
     def length_s(self) -> float:
-        """How long it runs if nobody interrupts it."""
+        """Length of a run without interruption in s."""
         return self.model.length_s
 
 
 def constant(length_s: float, power_w: float, name: str = "work") -> PhaseModel:
-    """A job of one work phase and no start-up. Raises ValueError."""
+    """Return a model of one work phase and no start-up. Raises ValueError."""
     return PhaseModel((), (Phase(name, length_s, power_w),))

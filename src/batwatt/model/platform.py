@@ -1,4 +1,4 @@
-"""What a machine is: p-states with their speed and power, hosts, and the platform they form."""
+"""Platforms: p-states with their speed and power, hosts, and the platform of all hosts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from types import MappingProxyType
 from typing import Any
 
 MACHINE = "machine"
-"""Name of the host property that says which machine a core belongs to."""
+"""Name of the host property with the machine of a core."""
 SLEEP_STATES = "sleep_pstates"
-"""Name of the host property that has the p-states of `sleeps_of`."""
+"""Name of the host property with the sleep p-states, as `sleeps_of` parses them."""
 WATTS = ("wattage_per_state", "watt_per_state")
 """Names of the host property with the power of each p-state, the newer first."""
 MAX_HOSTS = 1_000_000
-"""More hosts than this in one file are taken for a typing error in a radical."""
+"""Greatest number of hosts of a file: more are taken for a typing error in a radical."""
 NOISE_W = 1e-6
-"""Powers closer than this are equal: sums of watts carry rounding errors."""
+"""Powers in W with a smaller difference are equal: sums of watts have rounding errors."""
 
 
 def machine_of(properties: Mapping[str, str], name: str) -> str:
-    """The machine of the host `name` with these properties: its own name if they have none."""
+    """Return the machine in the properties of the host `name`, or its own name if they have none."""
     return properties.get(MACHINE, name)
 
 
@@ -48,12 +48,12 @@ class PState:
                 raise ValueError(f"{name} must be >= 0 W and finite, got {value!r}")
 
     def power_w(self, load: float) -> float:
-        """Power in W at a load in [0, 1] (fraction of all cores' flop/s in use)."""
+        """Return the power in W at a load in [0, 1] (used fraction of the flop/s of all cores)."""
         return self.epsilon_w + load * (self.full_w - self.epsilon_w) if load > 0.0 else self.idle_w
 
     @property
     def duration_s(self) -> float:
-        """How long a transition through this p-state lasts: one flop at its speed."""
+        """Duration in s of a transition through this p-state: one flop at its speed."""
         return 1.0 / self.speed_flops
 
 
@@ -67,7 +67,7 @@ class Sleep:
 
 
 def sleeps_of(text: str) -> tuple[Sleep, ...]:
-    """The sleep p-states of `2:3:4,5:6:7`, which are 2 and 5; none of an empty text. Raises ValueError."""
+    """Parse sleep p-states: of `2:3:4,5:6:7` they are 2 and 5; an empty text has none. Raises ValueError."""
     triples = [[int(state) for state in part.split(":")] for part in text.split(",") if part.strip()]
     return tuple(Sleep(sleep, off, on) for sleep, off, on in triples)
 
@@ -76,7 +76,7 @@ def sleeps_of(text: str) -> tuple[Sleep, ...]:
 class Host:
     """A compute host as Batsim numbers it. `pstates` are in the order of the platform file.
 
-    `no_power` says why the watts that the file gives are of no use.
+    `no_power` is the reason why the watts of the file are not usable.
     """
 
     id: int
@@ -105,7 +105,7 @@ class Host:
             raise ValueError(f"host {self.name!r}: a p-state is a sleep p-state twice")
 
     def __getstate__(self) -> dict[str, Any]:
-        """What pickle takes: it knows no read-only dictionaries."""
+        """Return the attributes for pickle, which does not support read-only dictionaries."""
         properties = {name: dict(getattr(self, name)) for name in ("properties", "zone_properties")}
         return self.__dict__ | properties
 
@@ -116,7 +116,7 @@ class Host:
 
     @cached_property
     def virtual(self) -> frozenset[int]:
-        """Indices of the transition p-states, which cannot be asked for."""
+        """Indices of the transition p-states, which cannot be requested."""
         return frozenset(i for sleep in self.sleeps for i in (sleep.switch_off, sleep.switch_on))
 
     @cached_property
@@ -131,12 +131,12 @@ class Host:
         return max(self.pstates[state].full_w for state in self.compute)
 
     def falling_w(self, sleep: Sleep) -> float:
-        """Power in W of Eq. 2 (powercap paper) in a step in which the host goes to sleep: on->off or asleep."""
+        """Return the power in W of Eq. 2 (powercap paper) of a host that goes to sleep: on->off or asleep."""
         return max(self.pstates[sleep.sleep].full_w, self.pstates[sleep.switch_off].full_w)
 
     @cached_property
     def kind(self) -> tuple[object, ...]:
-        """Hosts with equal `kind` behave alike."""
+        """Facts that decide the behaviour: hosts of equal `kind` behave alike."""
         return (self.pstates, self.cores, self.sleeps)
 
 
@@ -144,7 +144,7 @@ class Host:
 class Platform:
     """The compute hosts in Batsim's order; `hosts[i].id == i`.
 
-    `not_simulated` names what else the file has and a real Batsim only would simulate.
+    `not_simulated` lists parts of the file that only a real Batsim simulates.
     """
 
     hosts: tuple[Host, ...]
@@ -162,12 +162,12 @@ class Platform:
 
     @cached_property
     def has_power(self) -> bool:
-        """Whether every host says what it draws, which energy accounting needs."""
+        """True if the power of every host is stated, as energy accounting requires."""
         return all(host.has_power for host in self.hosts)
 
     @property
     def power_problem(self) -> str:
-        """Which host does not say what it draws, and why; empty if all do."""
+        """Name of a host without stated power, and the reason; empty if all hosts state it."""
         poor = next((host for host in self.hosts if not host.has_power), None)
         return "" if poor is None else f"host {poor.name!r}: {poor.no_power or 'has no wattage_per_state'}"
 
@@ -178,7 +178,7 @@ class Platform:
 
     @cached_property
     def kinds(self) -> tuple[int, ...]:
-        """For each host the number of its kind; hosts of one number behave alike."""
+        """Number of the kind of each host; hosts of one number behave alike."""
         numbers: dict[object, int] = {}
         return tuple(numbers.setdefault(host.kind, len(numbers)) for host in self.hosts)
 
@@ -189,6 +189,6 @@ class Platform:
 
     @cached_property
     def one_speed(self) -> bool:
-        """Whether all computation p-states of all hosts are equally fast."""
+        """True if all computation p-states of all hosts have the same speed."""
         speeds = {host.kind: {host.pstates[state].speed_flops for state in host.compute} for host in self.hosts}
         return len(set().union(*speeds.values())) <= 1

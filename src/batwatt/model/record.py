@@ -1,7 +1,7 @@
-"""What a simulation leaves behind: rows in the order of Batsim's files, kept by column, and the totals of its schedule.
+"""Record of a simulation: rows in the order of Batsim's files, stored by column, and the totals of its schedule.
 
-Of a job or an event there is what is known when it happens, in lists and arrays; the other columns are worked out from
-them at the end, all rows at once. That takes a fifth of the memory of tuples.
+Lists and arrays store the values that are known when a job or an event happens; the other columns are computed from
+them at the end, all rows at once. They take a fifth of the memory of tuples.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 SUCCESSFUL = "COMPLETED_SUCCESSFULLY"
 NULL_RUNTIME_S = 1e-5
-"""Batsim writes this runtime for a job that ends the moment it starts."""
+"""Batsim writes this run time in s for a job that ends at its start."""
 
 RowColumns = dict[str, "list[str] | NDArray[Any]"]
 """Columns by name, in the order of a file: texts, whole numbers, or float64 with NaN where a value is missing."""
@@ -45,20 +45,20 @@ class JobRow(NamedTuple):
 
 
 class Rows:
-    """Rows of a file, kept by column: a sequence of tuples, with None for what is missing.
+    """Rows of a file, stored by column: a sequence of tuples, with None for missing values.
 
-    One row by its index takes as long as all of them: take the columns of many.
+    Access to one row by its index takes as long as to all rows: use columns for many.
     """
 
     def __len__(self) -> int:
         raise NotImplementedError
 
     def columns(self) -> RowColumns:
-        """All columns."""
+        """Return all columns."""
         raise NotImplementedError
 
     def make_row(self, cells: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A row of its cells, in the order of the columns."""
+        """Return the row of some cells in the order of the columns."""
         return cells
 
     def __iter__(self) -> Iterator[Any]:
@@ -76,7 +76,7 @@ class Rows:
 
 
 def listed(column: list[str] | NDArray[Any]) -> list[Any]:
-    """The cells of a column as Python has them, None for what is missing."""
+    """Return the cells of a column as Python values, None for missing ones."""
     if isinstance(column, list):
         return column
     cells: list[Any] = column.tolist()
@@ -106,14 +106,14 @@ class JobRows(Rows):
         return len(self.ids)
 
     def make_row(self, cells: tuple[Any, ...]) -> JobRow:
-        """A row with its names."""
+        """Return the row of some cells with the names of its columns."""
         return JobRow(*cells)
 
     def columns(self) -> RowColumns:
-        """The columns of `_jobs.csv`."""
+        """Return the columns of `_jobs.csv`."""
         return {
             "job_id": [full.partition("!")[2] for full in self.ids],
-            # of millions of jobs there are few workloads
+            # millions of jobs have few workloads: equal names share one text
             "workload_name": [intern(full.partition("!")[0]) for full in self.ids],
             "profile": self.profiles,
             "submission_time": np.array(self.submitted),
@@ -128,7 +128,7 @@ class JobRows(Rows):
         }
 
     def times(self) -> dict[str, NDArray[np.float64]]:
-        """The columns from `starting_time` to `stretch`."""
+        """Return the columns from `starting_time` to `stretch`."""
         submit_s, start_s, finish_s = (np.array(times) for times in (self.submitted, self.started, self.ended))
         ran_s = finish_s - start_s
         null = ran_s <= 0.0
@@ -146,7 +146,7 @@ class JobRows(Rows):
 
 
 class StateRows(Rows):
-    """How many hosts were in which state: `times` in s, and six counts for each of them, the last is not written."""
+    """Number of hosts in each state: `times` in s, and six counts for each of them; the last one is not written."""
 
     def __init__(self) -> None:
         self.times = array("d")
@@ -156,7 +156,7 @@ class StateRows(Rows):
         return len(self.times)
 
     def columns(self) -> RowColumns:
-        """The columns of `_machine_states.csv`."""
+        """Return the columns of `_machine_states.csv`."""
         counts = np.array(self.counts, dtype=np.int64).reshape(-1, 6)
         names = ("nb_sleeping", "nb_switching_on", "nb_switching_off", "nb_idle", "nb_computing")
         return {"time": np.array(self.times), **{name: counts[:, index] for index, name in enumerate(names)}}
@@ -175,7 +175,7 @@ class EnergyRows(Rows):
         return len(self.times)
 
     def columns(self) -> RowColumns:
-        """The columns of `_consumed_energy.csv`; the mean power since the row before is missing at the same time."""
+        """Return the columns of `_consumed_energy.csv`; a row at the time of the previous one has no mean power."""
         times_s, energy_j = np.array(self.times), np.array(self.energies)
         lasted_s, drawn_j = np.diff(times_s, prepend=0.0), np.diff(energy_j, prepend=0.0)
         mean_w = np.full(len(times_s), np.nan)
@@ -190,7 +190,7 @@ class EnergyRows(Rows):
 
 
 class Record:
-    """The rows of Batsim's files, in the column order that `batwatt.results.columns` declares; `schedule` by name."""
+    """Rows of Batsim's files, in the column order of `batwatt.results.columns`, and the totals `schedule` by name."""
 
     def __init__(self, energy: bool = True) -> None:
         self.jobs = JobRows()

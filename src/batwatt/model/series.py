@@ -19,24 +19,24 @@ FRACTION = "fraction"
 MACHINES = "machines"
 """Name of a series of the machines alive, and unit of its values."""
 MAX_ROWS = 10_000_000
-"""More rows than this are taken for a typing error."""
+"""Greatest number of rows: more are taken for a typing error."""
 MAX_STEPS = 2_000_000
-"""More steps than this are not generated: they take long, and most likely the step is a typing error."""
+"""Greatest number of generated steps: more take long, and most likely the step is a typing error."""
 LARGEST = 1e15
 """Bound of times in s and of values."""
 
 
 Told = Literal["", "from", "days", "text"]
-"""What says which part of its file a series is: `from`, only `days`, or the text of an envelope; empty: its rows."""
+"""Source of the choice of the part of a file: `from`, only `days`, or the text of an envelope; empty: its rows."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """Values that hold from their time until the next; times in s, strictly increasing.
+    """A step function: values that hold from their time until the next; times in s, strictly increasing.
 
     Before the first time the first value holds; after the last time the last value holds for ever, in steps as long
     as the last step of the file (a series of one row: `DEFAULT_STEP_S`). `unit` is that of the values (`W`, `g/kWh`,
-    `EUR/kWh`, `fraction`, `machines`; `?`: its file states none); empty: that of the argument that the series is.
+    `EUR/kWh`, `fraction`, `machines`; `?`: its file states none); empty: the unit of the argument that has the series.
     """
 
     times_s: tuple[float, ...]
@@ -45,10 +45,10 @@ class Series:
     source: str = "<memory>"
     unit: str = ""
     begin: str = field(default="", compare=False)
-    """The date of 0 s in UTC, if it is known."""
+    """The date of 0 s in UTC, or empty."""
     told: Told = field(default="", compare=False)
     repeat_s: float = field(default=0.0, compare=False)
-    """A run begins it again and again after this time; 0: it does not."""
+    """Period in s after which a run repeats the series; 0: no repetition."""
 
     def __post_init__(self) -> None:
         if not self.times_s or len(self.times_s) != len(self.values):
@@ -62,26 +62,26 @@ class Series:
         return len(self.times_s)
 
     def at(self, time_s: float) -> float:
-        """The value that holds at `time_s`."""
+        """Return the value at `time_s`."""
         return self.values[max(0, bisect_right(self.times_s, time_s) - 1)]
 
     @cached_property
     def last_step_s(self) -> float:
-        """Length in s of the steps that go on after the last row."""
+        """Length in s of the steps after the last row."""
         return self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else DEFAULT_STEP_S
 
     def step_after(self, time_s: float) -> float:
-        """Start of the first step that begins strictly after `time_s`."""
+        """Return the start in s of the first step that begins strictly after `time_s`."""
         index = bisect_right(self.times_s, time_s)
         if index < len(self.times_s):
             return self.times_s[index]
         last, step = self.times_s[-1], self.last_step_s
         count = math.floor((time_s - last) / step) + 1
-        # a quotient rounded down must not give the step that has just begun
+        # a quotient that is rounded down must not return the step that begins at `time_s`
         return last + count * step if last + count * step > time_s else last + (count + 1) * step
 
     def steps(self, begin_s: float, end_s: float) -> Iterator[tuple[float, float, float]]:
-        """Steps (start, end, value) that cover [begin_s, end_s[, cut at both ends."""
+        """Yield the steps (start, end, value) that cover [begin_s, end_s[, cut at both ends."""
         start = begin_s
         while start < end_s:
             end = min(self.step_after(start), end_s)
@@ -90,11 +90,11 @@ class Series:
 
 
 def least_around(series: Series, before_s: float, after_s: float) -> Series:
-    """At each time the least value from `before_s` s before it to `after_s` s after it."""
+    """Return the series of the least value from `before_s` s before each time to `after_s` s after it."""
     if not (before_s or after_s):
         return series
     rows = deque[tuple[float, float]]()
-    found: dict[float, float] = {}
+    least: dict[float, float] = {}
     # a row holds from `after_s` before its time until `before_s` after its end: both are in the order of the rows
     begins = [-math.inf, *(time_s - after_s for time_s in series.times_s[1:])]
     ends = [time_s + before_s for time_s in (*series.times_s[1:], math.inf)]
@@ -110,12 +110,12 @@ def least_around(series: Series, before_s: float, after_s: float) -> Series:
             if rows[0][0] == first:
                 rows.popleft()
             first += 1
-        found[time_s] = rows[0][1]
-    return Series(tuple(found), tuple(found.values()), series.name, series.source, series.unit)
+        least[time_s] = rows[0][1]
+    return Series(tuple(least), tuple(least.values()), series.name, series.source, series.unit)
 
 
 def checked_capacity(series: Series, slots: int | None, where: object) -> Series:
-    """The same series if its values are whole numbers in [0, `slots`]; InputError with time, value and bound if not."""
+    """Return the series if its values are whole numbers in [0, `slots`]; else raise InputError with time and value."""
     most = math.inf if slots is None else slots
     for time_s, value in zip(series.times_s, series.values, strict=True):
         if time_s >= 0.0 and float(value).is_integer() and 0.0 <= value <= most:

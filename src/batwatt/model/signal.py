@@ -1,4 +1,4 @@
-"""Signals: carbon, prices and other series that last for a known time."""
+"""Signals: carbon, prices and other series of finite length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batwatt.model.series import LARGEST, MAX_ROWS, MAX_STEPS, Series
 
 @dataclass(frozen=True)
 class Signal:
-    """A step function over [0, `end_s`[; `begin` is the date of 0 s in UTC, if it is known."""
+    """A step function over [0, `end_s`[; `begin` is the date of 0 s in UTC, or empty."""
 
     series: Series
     end_s: float
@@ -32,7 +32,7 @@ class Signal:
 
     @cached_property
     def lasting_s(self) -> npt.NDArray[np.float64]:
-        """How long each value holds, s."""
+        """Duration of each value in s."""
         return np.diff(self.series.times_s, append=self.end_s)
 
     @cached_property
@@ -41,7 +41,7 @@ class Signal:
         return float(np.average(self.series.values, weights=self.lasting_s))
 
     def averaged(self, period_s: float) -> Signal:
-        """The same signal with a row each period: the mean over it. Raises InputError."""
+        """Return the signal with one row per period, its mean over the period. Raises InputError."""
         if not self.end_s / period_s <= MAX_STEPS:
             problem = f"the signal's length / period must be <= {MAX_STEPS}, got {self.end_s:g} / {period_s!r} s"
             raise InputError(self.series.source, problem, "take a longer period")
@@ -55,7 +55,7 @@ class Signal:
         return replace(self, series=series)
 
     def since(self, time_s: float) -> Signal:
-        """The same signal with this time of it as 0 s, < `end_s`; before its first row that one holds."""
+        """Return the signal from `time_s` < `end_s` on, which becomes 0 s; before its first row that one holds."""
         if time_s == 0.0:
             return self
         times = np.round(np.asarray(self.series.times_s) - time_s, 6)
@@ -67,23 +67,23 @@ class Signal:
         return replace(self, series=series, end_s=round(self.end_s - time_s, 6), begin=begin)
 
     def turned(self, time_s: float) -> Signal:
-        """The same signal, that goes on before 0 s and after its end as it was, with this time of it as 0 s."""
+        """Return the signal as one period of a periodic one, rotated so that `time_s` becomes 0 s."""
         at_s = time_s % self.end_s
         if at_s == 0.0:
             return self
         later = self.since(at_s)
         times = np.asarray(self.series.times_s)
-        kept = times < at_s
+        before = times < at_s
         series = replace(
             self.series,
-            times_s=(*later.series.times_s, *np.round(times[kept] + later.end_s, 6).tolist()),
-            values=(*later.series.values, *np.asarray(self.series.values)[kept].tolist()),
+            times_s=(*later.series.times_s, *np.round(times[before] + later.end_s, 6).tolist()),
+            values=(*later.series.values, *np.asarray(self.series.values)[before].tolist()),
         )
         begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
         return replace(self, series=series, begin=begin)
 
     def repeated(self, end_s: float) -> Signal:
-        """The same signal again and again until `end_s`; as it is if it is no shorter. Raises InputError."""
+        """Return the signal repeated until `end_s`, or unchanged if it is no shorter. Raises InputError."""
         if self.end_s >= end_s:
             return self
         count = math.ceil(end_s / self.end_s)
@@ -92,12 +92,12 @@ class Signal:
             raise InputError(self.series.source, problem, "take a longer part of the file")
         times = (np.arange(count)[:, None] * self.end_s + np.asarray(self.series.times_s)).ravel()
         values = np.tile(self.series.values, count)
-        kept = times < end_s
-        series = replace(self.series, times_s=tuple(times[kept].tolist()), values=tuple(values[kept].tolist()))
+        inside = times < end_s
+        series = replace(self.series, times_s=tuple(times[inside].tolist()), values=tuple(values[inside].tolist()))
         return Signal(series, end_s, self.begin)
 
 
 def held(series: Series, times_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The values of a series that hold at these times in s."""
+    """Return the values of a series at some times in s."""
     at = np.searchsorted(series.times_s, times_s, side="right") - 1
     return np.asarray(series.values, dtype=np.float64)[np.maximum(at, 0)]

@@ -1,4 +1,4 @@
-"""What a column or a series is of, and its unit: named or declared; factors to W, g/kWh, money per kWh."""
+"""Kind and unit of a column or a series, named or declared; factors to W, g/kWh, money per kWh."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ POWER_W: Final = "power_w"
 UNIT_OF: Final = {"power": "W", "carbon": "g/kWh", "price": "money/kWh"}
 """The unit to which the values of each kind are converted."""
 UNSTATED: Final = "?"
-"""The unit of a series from a file that states none; that of a series built in Python is empty: its argument's."""
+"""Unit of a series of a file that states none; the unit of a series built in Python is empty: its argument's."""
 EXAMPLES: Final = {"power": "W or unit=kW", "carbon": "g/kWh or unit=lb/MWh", "price": "EUR/MWh or unit=ct/kWh"}
-"""Units of each kind as errors propose them, after `unit=`."""
+"""Units of each kind that errors propose, after `unit=`."""
 DEAREST = 10.0
-"""A price per kWh above this is doubted where nothing states its unit."""
+"""Greatest price per kWh of a series without a stated unit."""
 
 _PREFIX = {"": 1.0, "k": 1e3, "kilo": 1e3, "m": 1e6, "mega": 1e6, "g": 1e9, "giga": 1e9}
 _GRAMS = {"g": 1.0, "gram": 1.0, "kg": 1e3, "lb": 453.59237, "t": 1e6, "tonne": 1e6}
@@ -40,12 +40,12 @@ _UNKNOWN = re.compile(
     r"[^\s()\[\]_/]+(?:/|_per_)[kMGT]?(?:[Ww][Hh]|J|therm|BTU)(?![A-Za-z])"
     r"|(?<![A-Za-z])[A-Za-zµ]?(?:W|VA|var)(?![A-Za-z/])"
 )
-"""What looks like a unit; by it, a unit that is not known differs from none."""
+"""Pattern of texts that resemble units: it distinguishes an unknown unit from no unit."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit: of what it is, the factor to `UNIT_OF` that kind, and the name of a series converted to it."""
+    """A unit: its kind, the factor to the unit `UNIT_OF` that kind, and the name of a converted series."""
 
     text: str
     kind: str
@@ -58,7 +58,7 @@ class Unit:
         return "W" if self.name == POWER_W else self.name or self.text
 
     def contradicts(self, other: Unit) -> bool:
-        """Whether both are of one kind, but of different factors or currencies; `money` is any currency."""
+        """Return whether both are of one kind, but of different factors or currencies; `money` is any currency."""
         if self.name != other.name:
             if self.kind != other.kind:
                 return False
@@ -67,15 +67,15 @@ class Unit:
         return not math.isclose(self.factor, other.factor)
 
 
-def _carbon(found: re.Match[str]) -> tuple[float, str]:
-    mass = found["mass"].removesuffix("s")
-    return _GRAMS[mass] / (_PREFIX[found["energy"]] / 1e3), "g/kWh"
+def _carbon(match: re.Match[str]) -> tuple[float, str]:
+    mass = match["mass"].removesuffix("s")
+    return _GRAMS[mass] / (_PREFIX[match["energy"]] / 1e3), "g/kWh"
 
 
-def _price(found: re.Match[str]) -> tuple[float, str]:
-    money = (found["money"] or found["sign"] or "money").removesuffix("s")
+def _price(match: re.Match[str]) -> tuple[float, str]:
+    money = (match["money"] or match["sign"] or "money").removesuffix("s")
     currency = _HUNDREDTHS.get(money) or _SIGNS.get(money) or (money if money == "money" else money.upper())
-    return (0.01 if money in _HUNDREDTHS else 1.0) / (_PREFIX[found["energy"]] / 1e3), f"{currency}/kWh"
+    return (0.01 if money in _HUNDREDTHS else 1.0) / (_PREFIX[match["energy"]] / 1e3), f"{currency}/kWh"
 
 
 _UNITS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], tuple[float, str]]], ...] = tuple(
@@ -84,8 +84,8 @@ _UNITS: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], tuple[float,
         ("carbon", _CARBON, _carbon),
         ("price", _PRICE, _price),
         ("irradiance", r"w\s*/\s*m\^?2|(?<![a-z])wm2", lambda _: (1.0, "W/m2")),
-        ("power", _POWER, lambda found: (_PREFIX[found["watts"]], POWER_W)),
-        ("energy", rf"(?<![a-z/]){_WH}(?!\s*/)", lambda found: (_PREFIX[found["energy"]], "Wh")),
+        ("power", _POWER, lambda match: (_PREFIX[match["watts"]], POWER_W)),
+        ("energy", rf"(?<![a-z/]){_WH}(?!\s*/)", lambda match: (_PREFIX[match["energy"]], "Wh")),
         ("temperature", r"°\s*[cf](?![a-z])|\bkelvin\b|\bcelsius\b", lambda _: (1.0, "")),
         ("speed", r"(?<![a-z])k?m\s*/\s*[hs](?![a-z])", lambda _: (1.0, "")),
         ("a share", r"%|percent", lambda _: (0.01, FRACTION)),
@@ -106,39 +106,39 @@ _WORDS = {
     "power": r"power",
     MACHINES: f"^{MACHINES}$",
 }
-"""What a column without a unit is of, by the first of these in its name; what is per something else is no power."""
+"""Pattern in the name of a column without a unit for each kind, the first match counts; a ratio is no power."""
 
 
 def unit_in(text: str) -> Unit | None:
-    """The first unit found in the name of a column, or in what declares its unit; None if there is none."""
+    """Return the first unit in the name of a column, or in the text that declares its unit, or None."""
     plain = _plain(text)
     for kind, pattern, convert in _UNITS:
-        found = pattern.search(plain)
-        # milliwatts, or a slip for MW
-        if found is not None and not (kind == "power" and "mW" in text):
-            factor, name = convert(found)
-            return Unit(text[slice(*found.span())].strip(" _"), kind, factor, name)
+        match = pattern.search(plain)
+        # mW is ambiguous: milliwatts, or an error for MW
+        if match is not None and not (kind == "power" and "mW" in text):
+            factor, name = convert(match)
+            return Unit(text[slice(*match.span())].strip(" _"), kind, factor, name)
     return None
 
 
 def unknown_unit(text: str) -> str | None:
-    """What looks like a unit in the name of a column, and is none that is known; None if nothing does."""
-    found = None if unit_in(text) else _UNKNOWN.search(text)
-    return None if found is None else found[0]
+    """Return the text in the name of a column that resembles a unit but is unknown, or None."""
+    match = None if unit_in(text) else _UNKNOWN.search(text)
+    return None if match is None else match[0]
 
 
 def declared_unit(text: str) -> Unit | None:
-    """The unit that a text is, such as `kW`, `EUR/MWh`, `lb/MWh` or `fraction`; None if it is none that is known."""
+    """Parse a unit such as `kW`, `EUR/MWh`, `lb/MWh` or `fraction`; return None for an unknown one."""
     for kind, pattern, convert in _UNITS:
-        found = pattern.fullmatch(_plain(text).strip())
-        if found is not None and kind in (*UNIT_OF, "a share", "a fraction") and text.strip() != "mW":
-            factor, name = convert(found)
+        match = pattern.fullmatch(_plain(text).strip())
+        if match is not None and kind in (*UNIT_OF, "a share", "a fraction") and text.strip() != "mW":
+            factor, name = convert(match)
             return Unit(text, "a fraction" if name == FRACTION else kind, factor, name)
     return None
 
 
 def kind_in(text: str) -> str | None:
-    """What a column is of, by the unit in its name or by a word of it; None if the name does not say."""
+    """Return the kind of a column by the unit in its name or by a word of the name, or None."""
     unit = unit_in(text)
     if unit is not None:
         return unit.kind
@@ -146,9 +146,9 @@ def kind_in(text: str) -> str | None:
 
 
 def factor_to(kind: str, unit: str, most: float, where: object) -> tuple[float, str]:
-    """The factor from the unit of a series to that of a kind, and the unit converted to; `most`: the greatest value.
+    """Return the factor from the unit of a series to that of a kind, and the latter; `most`: the greatest value.
 
-    A series without a unit is in that of the kind, unless it is a price that nobody pays. Raises InputError.
+    A series without a unit is in that of the kind, unless it is a price above `DEAREST`. Raises InputError.
     """
     hint = f"say unit={EXAMPLES[kind]}"
     if not unit:
@@ -159,7 +159,7 @@ def factor_to(kind: str, unit: str, most: float, where: object) -> tuple[float, 
         raise InputError(where, "is a series whose file states no unit", hint)
     declared = declared_unit(unit)
     if declared is None or declared.kind != kind:
-        raise InputError(where, f"is a series in {unit}, which is no unit of {kind}", f"give one of {kind}")
+        raise InputError(where, f"is a series in {unit}, not in a unit of {kind}", f"give one of {kind}")
     return declared.factor, declared.converted
 
 

@@ -1,12 +1,12 @@
-"""Watts and machines are views of one thing: how many machines a power feeds, and what power some machines may draw.
+"""Conversion between watts and machines: the number of machines that a power feeds, and the power of some machines.
 
 Section 3.3 of the riskaware paper has n = floor(P / p) for machines of p W. Machines that are switched off may draw
 power, too: with N machines of `full_w` W each when they are fully used and `off_w` W each when off,
 
     n(P) = floor((P - N off_w) / (full_w - off_w)), between 0 and N,    P(n) = n full_w + (N - n) off_w
 
-which is the paper's for `off_w` = 0. Of machines that differ the one counts that draws most: n machines, whichever they
-are, then never draw more than P.
+which is the paper's for `off_w` = 0. Machines that differ count as the one with the greatest power: any n machines then
+never draw more than P.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from batwatt.model.platform import Host, Platform, machine_of
 from batwatt.model.series import MACHINES, Series
 
 _ROUNDING = 1e-9
-"""Relative: 0.3 / 0.1 machines are 3."""
+"""Relative rounding error of a quotient: 0.3 / 0.1 machines are 3."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class MachinePower:
 
     @classmethod
     def of(cls, platform: Platform) -> Self:
-        """The machines of a platform: hosts of one property `machine` are one. InputError if watts are not known."""
+        """Return the machines of a platform, by the property `machine` of hosts. Raises InputError without watts."""
         if not platform.has_power:
             problem = f"watts and machines cannot be converted: {platform.power_problem}"
             raise InputError(platform.source, problem, "give wattage_per_state to all hosts")
@@ -43,14 +43,14 @@ class MachinePower:
             name = machine_of(host.properties, host.name)
             full[name] = full.get(name, 0.0) + host.full_w
             off[name] = off.get(name, 0.0) + _off_w(host)
-        found = cls(len(full), max(full.values()), max(off.values()))
-        if not found.full_w > found.off_w:
-            problem = f"a machine draws {found.full_w:g} W when on and {found.off_w:g} W when off"
+        site = cls(len(full), max(full.values()), max(off.values()))
+        if not site.full_w > site.off_w:
+            problem = f"a machine draws {site.full_w:g} W when on and {site.off_w:g} W when off"
             raise InputError(platform.source, problem, "machines that save nothing when off cannot follow a power")
-        return found
+        return site
 
     def fed_by(self, envelope: Series) -> Series:
-        """The machines that an envelope in W feeds."""
+        """Return the number of machines that an envelope in W feeds, as a series."""
         each, least = self.full_w - self.off_w, self.machines * self.off_w
         values = []
         for power_w in envelope.values:
@@ -59,7 +59,7 @@ class MachinePower:
         return Series(envelope.times_s, tuple(values), MACHINES, f"{envelope.source}, {self}")
 
     def drawn_by(self, capacity: Series) -> Series:
-        """The power in W that a capacity in machines may draw."""
+        """Return the power in W that a capacity in machines may draw, as a series."""
         values = tuple(n * self.full_w + (self.machines - n) * self.off_w for n in capacity.values)
         return Series(capacity.times_s, values, "power_w", f"{capacity.source}, {self}")
 
@@ -68,14 +68,14 @@ class MachinePower:
 
 
 def least_of(one: Series, other: Series) -> Series:
-    """The smaller of two series at any time."""
+    """Return the smaller of two series at any time."""
     times = sorted({*one.times_s, *other.times_s})
     values = tuple(min(one.at(time_s), other.at(time_s)) for time_s in times)
     return Series(tuple(times), values, one.name, f"least of {one.source} and {other.source}")
 
 
 def _off_w(host: Host) -> float:
-    """Asleep, or idle where a host cannot sleep."""
+    """Return the power in W of a host that is off: asleep, or idle where it cannot sleep."""
     if host.sleeps:
         return min(host.pstates[sleep.sleep].full_w for sleep in host.sleeps)
     return min(host.pstates[state].idle_w for state in host.compute)

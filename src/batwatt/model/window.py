@@ -1,4 +1,4 @@
-"""The time that a run is measured in."""
+"""The measured time of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time that is looked at, in s, both ends included."""
+    """The measured time in s, both ends included."""
 
     begin_s: float
     end_s: float
@@ -28,9 +28,9 @@ class Window:
             raise ValueError(f"end_s must be >= begin_s ({self.begin_s!r} s) and finite, got {self.end_s!r}")
 
     def after(self, times_s: _Floats) -> _Mask:
-        """Which times are after the window; not those that are missing (NaN)."""
+        """Return the mask of the times after the window, without missing ones (NaN)."""
         return times_s > self.end_s + LAG_S
 
     def holds(self, times_s: _Floats) -> _Mask:
-        """Which times are in ]begin, end]; not those that are missing (NaN)."""
+        """Return the mask of the times in ]begin, end], without missing ones (NaN)."""
         return (times_s > self.begin_s) & (times_s <= self.end_s + LAG_S)

@@ -14,17 +14,17 @@ Floats = NDArray[np.float64]
 
 
 def flops_of(workload: Workload, reference_flops: float) -> Floats:
-    """Flops of each job, those of a delay at `reference_flops` flop/s; NaN where its profile is not simulated."""
+    """Return the flops of each job, a delay at `reference_flops` flop/s; NaN where its profile is not simulated."""
     return _per_job(workload, lambda profile, hosts: profile.work_flops(hosts, reference_flops))
 
 
 def run_times_s(workload: Workload, speed_flops: float) -> Floats:
-    """How long each job takes on hosts of `speed_flops` flop/s, in s; NaN where its profile is not simulated."""
+    """Return the run time in s of each job on hosts of `speed_flops` flop/s; NaN if its profile is not simulated."""
     return _per_job(workload, lambda profile, hosts: profile.run_s(hosts, speed_flops))
 
 
 def _per_job(workload: Workload, of: Callable[[Delay | Parallel, int], float]) -> Floats:
-    """A figure of each job on its hosts, summed over the parts of its profile; NaN if one of these is not simulated."""
+    """Return a figure of each job on its hosts, summed over the parts of its profile; NaN if one is not simulated."""
     profiles = workload.profiles
     sums: dict[tuple[str, int], float] = {}
 

@@ -1,4 +1,4 @@
-"""What users submit: jobs, and the profiles that say what a job does when it runs."""
+"""Workloads: jobs, and the profiles that describe the work of a job."""
 
 from __future__ import annotations
 
@@ -10,69 +10,69 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 NO_WALLTIME: Final = -1.0
-"""How Batsim writes that a job has no walltime."""
+"""Walltime in Batsim's files of a job without one."""
 ATTEMPT = re.compile(r"#\d+$")
-"""What is put behind the id of a job that is submitted again: `w0!3#1`."""
+"""Suffix of the id of a job that is submitted again: `w0!3#1`."""
 RELEASE, LENGTH = "release_s", "length_s"
-"""Fields of a job that was released before its submission: when, in s, and how long all of it is, in s."""
+"""Fields of a job that was released before its submission: the release time, and the length of the whole job, in s."""
 WINDOW_OVER: Final = "window over"
 """Metadata of a job that is rejected because it still waits when the window has ended."""
 MIGRATED: Final = "migrated"
-"""Metadata of a run that was killed to go on elsewhere with what is left of it (ideal migration)."""
+"""Metadata of a run that was killed to continue its remaining work elsewhere (ideal migration)."""
 CHECKPOINTED: Final = "checkpointed"
-"""Metadata of a run that was killed to be checkpointed: its work is saved when the checkpoint has ended."""
+"""Metadata of a run that was killed for a checkpoint: its work is saved when the checkpoint has ended."""
 CHECKPOINT, RECOVERY = "checkpoint", "recovery"
-"""Metadata of what runs for a job on its hosts and is no work of it: saving the job, and loading it again."""
+"""Metadata of runs without useful work on the hosts of a job: its checkpoint, and its recovery."""
 SUSPENDED, PIECE = "suspended", "piece"
 """Metadata of a run that was killed to be resumed later, and of each later piece of its job but the last."""
 OVERHEAD = re.compile(r"overhead_s=([0-9.e+]+)")
-"""What metadata say of a run that did no useful work for so many s: it recovered, or wrote a checkpoint."""
+"""Pattern in the metadata of a run with the time in s of its recovery and of its checkpoint."""
 REMAINDER: Final = "remainder"
 """Metadata of a whole run that counts as no more work than was left of its job when the window began."""
 JOB_FIELDS: Final = frozenset({"id", "subtime", "res", "walltime", "profile"})
-"""Fields of a job that are Batsim's own."""
+"""Fields of a job that Batsim defines."""
 MEMORY, ESTIMATE, DEPENDS, USE = "memory", "estimate_s", "depends_on", "use"
-"""Fields of a job: the memory of all of it, in the unit of its machines'; its user's estimate of the run time, in s;
-the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
+"""Fields of a job: its memory in total, in the unit of the memory of machines; the user's estimate of the run time in
+s; the ids of jobs of its workload that must complete first; the mean share of its cores that it uses, in ]0, 1]."""
 CHECKPOINT_S, RECOVERY_S = "checkpoint_s", "recovery_s"
-"""Fields of a job: how long a checkpoint of it takes, and a recovery from one, in s >= 0."""
+"""Fields of a job: the time of a checkpoint, and of a recovery from one, in s >= 0."""
 LABELS: Final = ("user", "group", "queue", "qos")
-"""Fields of a job, texts of a job log: its user and their group, its queue or partition, its quality of service."""
+"""Fields of a job, texts of a job log: its user and group, its queue or partition, its quality of service."""
 POWER_W, START_S = "power_w", "start_s"
-"""Fields of a job, numbers of a job log: its mean power while it ran, in W, of all of its hosts; when it started, in s
-of the same clock as its submission."""
+"""Fields of a job, numbers of a job log: the mean power in W of all of its hosts while it ran; its start in s, on the
+clock of its submission."""
 POWER_STD_W, POWER_MAX_W, POWER_PHASES = "power_std_w", "power_max_w", "power_phases"
-"""Fields of a job: standard deviation over time and maximum of that power, in W; or all of it, as a list of [s, W]."""
+"""Fields of a job: standard deviation over time and maximum of its power in W; or its phases, a list of [s, W]."""
 MOST_CPUS: Final = 1_000_000_000
-"""A job of more is refused: a mistake."""
+"""Greatest number of cpus of a job; more are taken for an error."""
 LONG_S: Final = 3600.0
-"""A job is long if it runs for more than this many s: one usual period of a capacity that changes."""
+"""A job is long if its run time in s exceeds this value, a usual period between changes of a capacity."""
 
 
 def overhead(seconds: float) -> str:
-    """Metadata that tell of so many s without useful work, to be put behind other ones; empty for none."""
+    """Return the suffix of metadata for `seconds` s without useful work; empty for 0 s."""
     return f" overhead_s={seconds:.6f}" if seconds > 0.0 else ""
 
 
 class Delay(NamedTuple):
-    """Sleeps `duration_s`, whatever the speed of its hosts."""
+    """A profile that lasts `duration_s` at any speed of its hosts."""
 
     duration_s: float
     return_code: int = 0
 
     def work_flops(self, hosts: int, reference_flops: float) -> float:
-        """Flops of the same occupation on `hosts` hosts of `reference_flops` flop/s."""
+        """Return the flops that occupy `hosts` hosts of `reference_flops` flop/s for `duration_s`."""
         return self.duration_s * hosts * reference_flops
 
     def run_s(self, hosts: int, speed_flops: float) -> float:
-        """How long it takes, at whatever speed, in s."""
+        """Return the run time in s, which does not depend on the speed."""
         return self.duration_s
 
 
 class Parallel(NamedTuple):
-    """A parallel task: flops per executor (`per_host_flops` when alike, else `flops`), no communication.
+    """A parallel task without communication: flops per executor (`per_host_flops` when alike, else `flops`).
 
-    `total_flops`: the same total spread evenly over however many hosts (`parallel_homogeneous_total`).
+    `total_flops`: a total spread evenly over any number of hosts (`parallel_homogeneous_total`).
     Exactly one of the three is not None.
     """
 
@@ -82,27 +82,27 @@ class Parallel(NamedTuple):
     return_code: int = 0
 
     def each_flops(self, executors: int) -> float | None:
-        """Flops of each executor when all are alike, else None."""
+        """Return the flops of each executor when all are alike, else None."""
         if self.per_host_flops is not None:
             return self.per_host_flops
         return self.total_flops / executors if self.total_flops is not None else None
 
     def work_flops(self, hosts: int, reference_flops: float) -> float:
-        """Total flops over all executors."""
+        """Return the total flops over all executors."""
         if self.flops is not None:
             return sum(self.flops)
         each = self.each_flops(hosts)
         return 0.0 if each is None else each * hosts
 
     def run_s(self, hosts: int, speed_flops: float) -> float:
-        """How long it takes on `hosts` hosts of `speed_flops` flop/s, in s."""
+        """Return the run time in s on `hosts` hosts of `speed_flops` flop/s."""
         each = max(self.flops) if self.flops else self.each_flops(hosts)
         return (each or 0.0) / speed_flops
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Runs the named profiles one after another, `repeat` times."""
+    """A sequence of named profiles that runs `repeat` times."""
 
     sequence: tuple[str, ...]
     repeat: int = 1
@@ -124,7 +124,7 @@ class Job(NamedTuple):
 
     @property
     def workload(self) -> str:
-        """Name of the workload the job belongs to."""
+        """Name of the workload of the job."""
         return self.id.split("!", 1)[0]
 
     @property
@@ -137,7 +137,7 @@ class Job(NamedTuple):
 class Workload:
     """Jobs in submission order (time, then full id); `raw_profiles` are the profiles as Batsim would send them.
 
-    One that was `recorded` has delays which are the lengths at full speed of jobs in a trace.
+    The delays of a `recorded` workload are the lengths of jobs of a trace at full speed.
     """
 
     name: str
@@ -148,18 +148,18 @@ class Workload:
     source: str = "<memory>"
     recorded: bool = field(default=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), compare=False)
-    """What its reader left out."""
+    """Remarks of the reader on data that it left out."""
     begin: str = field(default="", compare=False)
-    """The date of 0 s in UTC, if it is known."""
+    """The date of 0 s in UTC, or empty."""
 
     @cached_property
     def last_submission_s(self) -> float:
-        """When the last job is submitted, in s; 0 without jobs."""
+        """Submission time in s of the last job; 0 without jobs."""
         return max((job.submit_time_s for job in self.jobs), default=0.0)
 
 
 def merged(workloads: Sequence[Workload]) -> Workload:
-    """All jobs of several workloads as one; profiles are called `w1!NAME`, so that equal names do not meet."""
+    """Merge several workloads into one; profiles are called `w1!NAME`, so that equal names do not collide."""
     if len(workloads) == 1:
         return workloads[0]
     jobs = [job._replace(profile=f"{job.workload}!{job.profile}") for load in workloads for job in load.jobs]
