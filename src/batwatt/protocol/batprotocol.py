@@ -1,7 +1,7 @@
-"""Profiles and users' fields as batprotocol (Batsim 5) has them, and as workloads of Batsim 4 do.
+"""Conversion of profiles and of users' fields between batprotocol (Batsim 5) and workloads of Batsim 4.
 
-A profile is `{"id": "w0!p", "profile_type": TYPE, "profile": {...}}` there, `{"type": type, ...}` here. Fields of users
-are the object in the string `extra_data` there, and fields of the job like Batsim's own here.
+A profile is `{"id": "w0!p", "profile_type": TYPE, "profile": {...}}` in Batsim 5, `{"type": type, ...}` in Batsim 4.
+Users' fields are an object in the string `extra_data` in Batsim 5, and fields next to Batsim's own in Batsim 4.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from batwatt.protocol.workload5 import EACH, FIELDS, IN_FILES, NAMES, full_profi
 
 
 def profile_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile of batprotocol as Batsim 4 has it; one of a type that Batsim 4 has not keeps its type and fields.
+    """Convert a profile of batprotocol to Batsim 4; a type that Batsim 4 does not have keeps its name and fields.
 
     Raises KeyError for a missing field.
     """
     own = data["profile"]
     for kind, (there, names, marks) in FIELDS.items():
         if there == data["profile_type"] and all(own.get(name) == value for name, value in marks.items()):
-            found = {"type": kind, **{name: own[other] for name, other in names.items() if other in own}}
+            profile = {"type": kind, **{name: own[other] for name, other in names.items() if other in own}}
             if kind == "composed":
                 workload = data["id"].partition("!")[0]
-                found["seq"] = [part.removeprefix(f"{workload}!") for part in found["seq"]]
+                profile["seq"] = [part.removeprefix(f"{workload}!") for part in profile["seq"]]
             break
     else:
-        found = {"type": data["profile_type"], **own}
-    return merged_extra(found, data.get("extra_data", ""))
+        profile = {"type": data["profile_type"], **own}
+    return merged_extra(profile, data.get("extra_data", ""))
 
 
 def split_profile(workload: str, name: str, profile: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile of Batsim 4 as batprotocol has it. Raises ProtocolError for a type that it has not."""
+    """Convert a profile of Batsim 4 to batprotocol. Raises ProtocolError for a type that batprotocol does not have."""
     kind = profile.get("type")
     if kind not in FIELDS:
         raise ProtocolError(
@@ -52,11 +52,11 @@ def split_profile(workload: str, name: str, profile: Mapping[str, Any]) -> dict[
 
 
 def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
-    """Fields with those of the object in a text; a text that is none is the field `extra_data`."""
+    """Merge fields with those of the object in a text; any other text becomes the field `extra_data`."""
     if not extra:
         return fields
-    found = object_in(extra)
-    return {**fields, "extra_data": extra} if found is None else {**found, **fields}
+    extra_fields = object_in(extra)
+    return {**fields, "extra_data": extra} if extra_fields is None else {**extra_fields, **fields}
 
 
 # workloads ------------------------------------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat
 
 
 def converted(data: Any, path: object, to: str) -> dict[str, Any]:
-    """The workload that a JSON object of either Batsim describes, as `batsim4` or `batsim5` has it.
+    """Convert the JSON workload of Batsim 4 or 5 to the format `batsim4` or `batsim5`.
 
-    Raises InputError; `path` is named in it.
+    Raises InputError, which names `path`.
     """
     profiles = data.get("profiles") if isinstance(data, dict) else None
     listed = (
@@ -76,7 +76,7 @@ def converted(data: Any, path: object, to: str) -> dict[str, Any]:
         else []
     )
     if not any(kind in NAMES for kind in listed):
-        # what is wrong in it is said as ever
+        # checks the workload
         parse_workload(data, "w0", path, simulate=False)
         return to_batsim5(data, path) if to == "batsim5" else data
     parse_workload5(data, "w0", path, simulate=False)
@@ -88,9 +88,9 @@ def converted(data: Any, path: object, to: str) -> dict[str, Any]:
 
 
 def to_batsim5(data: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """A workload of Batsim 4 as Batsim 5 has it: without profiles that no job uses, of which rc2 may die.
+    """Convert a workload of Batsim 4 to Batsim 5, without unused profiles, which can crash v5.0.0-rc2.
 
-    Raises InputError for profiles that files of Batsim 5 have not.
+    Raises InputError for profiles of types that files of Batsim 5 do not have.
     """
     jobs, profiles = data["jobs"], data["profiles"]
     used: dict[str, None] = {}
@@ -100,21 +100,21 @@ def to_batsim5(data: Mapping[str, Any], where: object) -> dict[str, Any]:
         if name not in used:
             used[name] = None
             todo += profiles[name].get("seq", ())
-    kept = {name: _profile5(name, profile, where) for name, profile in profiles.items() if name in used}
-    return {**data, "jobs": [_job5(job) for job in jobs], "profiles": kept}
+    converted_profiles = {name: _profile5(name, profile, where) for name, profile in profiles.items() if name in used}
+    return {**data, "jobs": [_job5(job) for job in jobs], "profiles": converted_profiles}
 
 
 def to_batsim4(data: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """A workload of Batsim 5 as Batsim 4 has it. Raises InputError for profiles that Batsim 4 has not."""
+    """Convert a workload of Batsim 5 to Batsim 4. Raises InputError for profiles that Batsim 4 does not have."""
     profiles = {name: _profile4(name, profile, where) for name, profile in data["profiles"].items()}
     return {**data, "jobs": [_unfolded(job, JOB_FIELDS) for job in data["jobs"]], "profiles": profiles}
 
 
 def _job5(job: Mapping[str, Any]) -> dict[str, Any]:
-    found = _folded(job, JOB_FIELDS)
-    if found.get("walltime") == -1:
-        del found["walltime"]
-    return found
+    fields = _folded(job, JOB_FIELDS)
+    if fields.get("walltime") == -1:
+        del fields["walltime"]
+    return fields
 
 
 def _profile5(name: str, profile: Mapping[str, Any], where: object) -> dict[str, Any]:
@@ -131,30 +131,30 @@ def _profile4(name: str, profile: Mapping[str, Any], where: object) -> dict[str,
     for kind in IN_FILES:
         there, _, marks = FIELDS[kind]
         if there == profile["type"] and marks.get("generation_strategy", strategy) == strategy:
-            found = {field: value for field, value in profile.items() if field != "generation_strategy"}
-            return {**_unfolded(found, PROFILE_FIELDS), "type": kind}
+            fields = {field: value for field, value in profile.items() if field != "generation_strategy"}
+            return {**_unfolded(fields, PROFILE_FIELDS), "type": kind}
     problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 has not"
     raise InputError(where, problem, f"use {', '.join(FIELDS[kind][0] for kind in IN_FILES)}")
 
 
 def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
-    """With what is not Batsim's in `extra_data`: among what that has if it is an object, else next to it."""
-    found = {field: value for field, value in fields.items() if field in own}
+    """Return fields with all but `own` moved to `extra_data`: into its object if it has one, else next to its value."""
+    own_fields = {field: value for field, value in fields.items() if field in own}
     extra: Any = {field: value for field, value in fields.items() if field not in own}
     if "extra_data" in extra:
-        given = extra.pop("extra_data")
-        parts = object_in(given)
+        extra_data = extra.pop("extra_data")
+        parts = object_in(extra_data)
         if parts is not None and parts.keys().isdisjoint({*own, *fields}):
             extra = {**parts, **extra}
-        elif extra or parts is not None or not isinstance(given, str | list):
-            extra["extra_data"] = given
+        elif extra or parts is not None or not isinstance(extra_data, str | list):
+            extra["extra_data"] = extra_data
         else:
-            extra = given
-    return found | ({} if extra == {} else {"extra_data": extra})
+            extra = extra_data
+    return own_fields | ({} if extra == {} else {"extra_data": extra})
 
 
 def _unfolded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:
-    """With the fields of the object in `extra_data`, unless one of them has the name of one of Batsim's."""
+    """Return fields with those of the object in `extra_data`, unless the name of one of them is in `own`."""
     extra = object_in(fields.get("extra_data"))
     if extra is None or not extra.keys().isdisjoint(own):
         return dict(fields)

@@ -18,16 +18,16 @@ from batwatt.units import LATEST_S
 EVENT_TYPE, EVENT_VALUE = "power_envelope", "power_w"
 """Type of the events that report an envelope, and their field in W."""
 
-_KNOWN = ("machine_available", "machine_unavailable")
+_HOST_EVENTS = ("machine_available", "machine_unavailable")
 _RANK = {"machine_available": 0, "machine_unavailable": 1, "generic": 2}
 _EXAMPLE = 'write {"timestamp": 5, "type": "machine_unavailable", "resources": "0-1 3"}'
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalEvent:
-    """Something that happens to the machine at `time_s`, whatever the scheduler does.
+    """An event at `time_s` that does not depend on the scheduler, such as hosts that become unavailable.
 
-    `resources` is the mask of the hosts concerned (None for generic events); `raw` the JSON as Batsim would send it.
+    `resources` is the mask of the affected hosts (None for generic events); `raw` the JSON as Batsim would send it.
     """
 
     time_s: float
@@ -39,7 +39,7 @@ class ExternalEvent:
 def parse_events(
     text: str, path: object, forward_unknown: bool = True, nb_hosts: int | None = None
 ) -> tuple[ExternalEvent, ...]:
-    """The events in the text of a file in the order in which they happen; `path` is the name of the file.
+    """Parse the text of an events file and return its events in order of time; `path` is the name of the file.
 
     Events of other types than machine_available and machine_unavailable are generic, and an error unless
     `forward_unknown`. With `nb_hosts`, resources beyond the platform are an error. Raises InputError with the line.
@@ -53,9 +53,9 @@ def parse_events(
 
 
 def envelope_events(series: Series) -> Iterator[str]:
-    """Lines of an events file that report an envelope in W to a scheduler, as events unknown to Batsim.
+    """Yield the lines of an events file that report an envelope in W to a scheduler, as events unknown to Batsim.
 
-    The first is at 0 with the value that holds there, also if the envelope begins before or after.
+    The first is at 0 s with the value at 0 s, also if the envelope begins earlier or later.
     """
     rows = {0.0: series.at(0.0)}
     rows.update((t, w) for t, w in zip(series.times_s, series.values, strict=True) if t > 0.0)
@@ -65,7 +65,7 @@ def envelope_events(series: Series) -> Iterator[str]:
 
 
 def reported_envelope(events: Iterable[ExternalEvent], where: object) -> Series | None:
-    """The envelope that events report; None if none of them has a power. Raises InputError."""
+    """Return the envelope that events report; None if no event has a power. Raises InputError."""
     rows: dict[float, float] = {}
     for event in events:
         if event.raw.get("type") != EVENT_TYPE:
@@ -79,9 +79,9 @@ def reported_envelope(events: Iterable[ExternalEvent], where: object) -> Series 
 
 
 def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
-    """Lines of an events file for Batsim 5: events are `generic`, with that of Batsim 4 as their data (JSON).
+    """Yield the lines of an events file for Batsim 5: `generic` events, whose data are the events of Batsim 4 (JSON).
 
-    Those that are generic with a text already stay as they are.
+    Events that are already generic with a text as data are unchanged.
     """
     for event in events:
         raw = event.raw
@@ -91,13 +91,13 @@ def batsim5_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
 
 
 def batsim4_events(events: Iterable[ExternalEvent]) -> Iterator[str]:
-    """Lines of an events file for Batsim 4: what the data of `generic` events say is an event of its own."""
+    """Yield the lines of an events file for Batsim 4: events in the data of `generic` events replace these."""
     for event in events:
         yield json.dumps({"timestamp": event.raw["timestamp"], **(_data_of(event) or event.raw)})
 
 
 def refuse_batsim5_events(events: Iterable[ExternalEvent], path: object) -> None:
-    """Raise InputError if an event is `generic` with data that are an event, which no Batsim 4 looks into."""
+    """Raise InputError if the data of a `generic` event are an event, which Batsim 4 ignores."""
     for event in events:
         data = _data_of(event)
         if data is not None:
@@ -106,7 +106,7 @@ def refuse_batsim5_events(events: Iterable[ExternalEvent], path: object) -> None
 
 
 def _data_of(event: ExternalEvent) -> dict[str, Any] | None:
-    """The event in the data of one for Batsim 5."""
+    """Return the event in the data of a `generic` event for Batsim 5, or None."""
     text = event.raw.get("data")
     data = object_in(text) if event.raw["type"] == "generic" and isinstance(text, str) else None
     return dict(data) if data is not None and isinstance(data.get("type"), str) else None
@@ -129,10 +129,10 @@ def _event(raw: Any, place: str, forward_unknown: bool, nb_hosts: int | None) ->
         sent = wire_floats(raw)
     except RecursionError as error:
         raise InputError(place, str(error), "flatten the event") from None
-    if kind in _KNOWN:
+    if kind in _HOST_EVENTS:
         return ExternalEvent(time_s, kind, _resources(raw.get("resources"), place, nb_hosts), sent)
     if not forward_unknown:
-        raise UnknownNameError(place, "event type", kind, _KNOWN, "Pass it on with `--forward-unknown-events`.")
+        raise UnknownNameError(place, "event type", kind, _HOST_EVENTS, "Pass it on with `--forward-unknown-events`.")
     return ExternalEvent(time_s, "generic", None, sent)
 
 

@@ -1,4 +1,4 @@
-"""The order in which Batsim walks a hash table of names, on which it depends what it drops."""
+"""Iteration order of Batsim's hash tables of names, which decides on the profiles that Batsim drops."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BUCKETS = (13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85
 
 
 def _hash(name: str) -> int:
-    """`std::hash<std::string>` of libstdc++ on 64 bits (MurmurHash64A)."""
+    """Return `std::hash<std::string>` of libstdc++ on 64 bits (MurmurHash64A)."""
     data = name.encode("utf-8")
     state = _SEED ^ len(data) * _MULTIPLIER & _WORD
     for start in range(0, len(data), 8):
@@ -28,28 +28,28 @@ def _hash(name: str) -> int:
 
 
 def kept_parts(parts: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[str]:
-    """Which parts of unused composed profiles Batsim keeps; `parts` of each, `names` of all profiles as in the file.
+    """Return the parts of unused composed profiles that Batsim keeps.
 
-    It drops an unused profile that no other names when its turn comes: the parts of a composed one stay, although it
-    goes, if their turn was before.
+    `parts` are those of each unused composed profile, `names` all profiles in the order of the file. Batsim visits the
+    profiles and drops those that no remaining one names: parts visited before their composed profile remain.
     """
     if not parts:
         return []
     named = Counter(part for sequence in parts.values() for part in sequence)
-    kept = []
+    remaining = []
     for name in hash_order(names):
         if named[name]:
-            kept.append(name)
+            remaining.append(name)
         else:
             named.subtract(parts.get(name, ()))
-    return kept
+    return remaining
 
 
 def hash_order(names: Iterable[str]) -> list[str]:
-    """Different names, inserted one by one, as `std::unordered_map<std::string, ...>` of libstdc++ iterates over them.
+    """Return distinct names in the order in which `std::unordered_map<std::string, ...>` of libstdc++ iterates.
 
-    A name goes to the front of its bucket, the first of a bucket to the front of all; a table that is full is made
-    anew with about twice the buckets (a prime), into which its names go in the order of iteration.
+    A name goes to the front of its bucket, the first of a bucket to the front of all; a full table is rebuilt with
+    about twice the buckets (a prime), into which its names are inserted in the order of iteration.
     """
     hashes = {name: _hash(name) for name in names}
     sizes = iter(_BUCKETS)

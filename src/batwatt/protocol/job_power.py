@@ -1,10 +1,10 @@
 """The power of jobs, and estimates of it, among the fields of the jobs of a workload.
 
-`power_w` is the mean in W of all hosts of the job, what they draw when idle included, as logs have it; with it may come
+`power_w` is the mean in W of all hosts of the job, with their idle power, as in job logs; optional fields are
 `power_std_w` and `power_max_w`, or instead of all three `power_phases`: a list of [duration in s, W].
 
 Workloads for easy-powercap, the scheduler of *Scheduling with lightweight predictions in power-constrained HPC
-platforms* (hal-04747713), carry estimates of a job's *dynamic* power, above what its hosts draw when idle, under any
+platforms* (hal-04747713), have estimates of a job's *dynamic* power, above the idle power of its hosts, under any
 name, such as `mean_power_estimation`; Batsim 5 has them in `extra_data`.
 """
 
@@ -20,11 +20,11 @@ from batwatt.model.workload import POWER_MAX_W, POWER_PHASES, POWER_STD_W, POWER
 from batwatt.protocol.numbers import json_number
 
 POWER_FIELDS = frozenset({POWER_W, POWER_STD_W, POWER_MAX_W, POWER_PHASES})
-"""What is known of a job only when it has run."""
+"""Fields whose values are known only after the run of a job."""
 
 
 def power_of(raw: Mapping[str, Any], job_id: str) -> JobPower | None:
-    """What a job draws, by its fields; None if they do not say. Raises InputError."""
+    """Return the power of a job by its fields; None if they do not state it. Raises InputError."""
     phases = raw.get(POWER_PHASES)
     try:
         if phases is not None:
@@ -38,36 +38,36 @@ def power_of(raw: Mapping[str, Any], job_id: str) -> JobPower | None:
 
 
 def estimate_of(raw: Mapping[str, Any], field: str, job_id: str) -> float:
-    """The estimate in W that a job carries under a name. Raises InputError if it has none."""
+    """Return the estimate in W in the field `field` of a job. Raises InputError if it has none."""
     fields = raw if field in raw else object_in(raw.get("extra_data")) or {}
-    found = _watts(fields, field, job_id)
-    if found is None:
+    watts = _watts(fields, field, job_id)
+    if watts is None:
         problem = f"job {job_id} has no field {field!r}"
         raise InputError("workload", problem, "name the field of the estimates in the options of the predictor")
-    return found
+    return watts
 
 
 def _phases(value: Any, job_id: str) -> list[tuple[float, float]]:
     rows = value if isinstance(value, list) else []
-    found = [
+    phases = [
         (length_s, watts)
         for row in rows
         if isinstance(row, list) and len(row) == 2
         for length_s, watts in [(json_number(row[0]), json_number(row[1]))]
         if length_s and watts is not None
     ]
-    if not found or len(found) < len(rows):
+    if not phases or len(phases) < len(rows):
         problem = f"job {job_id}: {POWER_PHASES} must be a list of [s > 0, W >= 0], got {shown(value)}"
         raise InputError("workload", problem, "correct it")
-    return found
+    return phases
 
 
 def _watts(fields: Mapping[str, Any], name: str, job_id: str) -> float | None:
     value = fields.get(name)
     if value is None:
         return None
-    found = json_number(value)
-    if found is None:
+    watts = json_number(value)
+    if watts is None:
         problem = f"job {job_id}: {name} must be a number >= 0 in W, got {shown(value)}"
         raise InputError("workload", problem, "correct it")
-    return found
+    return watts

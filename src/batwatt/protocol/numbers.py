@@ -1,4 +1,4 @@
-"""Numbers as Batsim's JSON library (RapidJSON) reads them, and as Batsim writes them again."""
+"""Numbers as Batsim's JSON library (RapidJSON) reads them, and as Batsim writes them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from batwatt.checks import MAX_DEPTH, TOO_DEEP
 
 MAX_INT = 2**31 - 1
-"""Batsim keeps counts and return codes in 32 bits."""
+"""Greatest count and return code: Batsim stores them in 32 bits."""
 
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
 _EXACT_CHARS = 16
-"""Every reader reads a decimal fraction of at most this many characters exactly."""
+"""Greatest number of characters of a decimal fraction that all JSON libraries read exactly."""
 _LONGEST_EXACT = 2**53 - 1
 _UNSIGNED, _SIGNED = 2**64 - 1, 2**63
 _POWERS = [float(f"1e{exponent}") for exponent in range(309)]
 
 
 def batsim_float(text: str) -> float:
-    """The double that Batsim takes a JSON number with a point or an exponent, or of many digits, to be.
+    """Return the double that Batsim reads from a JSON number with a point or an exponent, or of many digits.
 
     RapidJSON reads up to 17 digits and divides once, so that the last bit may differ from the nearest double.
-    Raises ValueError if the number is too large for one.
+    Raises ValueError if the number is too large for a double.
     """
     if len(text) <= _EXACT_CHARS and "e" not in text and "E" not in text:
         return float(text)
@@ -62,7 +62,7 @@ def batsim_float(text: str) -> float:
 
 
 def _whole(text: str, limit: int) -> int | float:
-    """The digits before the point: an integer, or a double summed up digit by digit where that is too large."""
+    """Return the number before the point: an integer, or above `limit` a double computed digit by digit."""
     if int(text[:20]) <= limit and len(text) <= 20:
         return int(text)
     exact = 19 if int(text[:20]) > limit else 20
@@ -75,12 +75,12 @@ def _whole(text: str, limit: int) -> int | float:
 
 
 def batsim_number(value: Any) -> float:
-    """The double that Batsim takes a number to be that Python has read from JSON."""
+    """Return the double that Batsim reads for a number that Python has read from JSON."""
     return batsim_float(str(value)) if type(value) is int and value > _UNSIGNED else float(value)
 
 
 def json_number(value: object) -> float | None:
-    """The double that Batsim takes a value of JSON to be; None unless it is a finite number >= 0."""
+    """Return the double that Batsim reads for a value of JSON; None unless it is a finite number >= 0."""
     try:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0.0 <= value < math.inf:
             return batsim_number(value)
@@ -90,14 +90,14 @@ def json_number(value: object) -> float | None:
 
 
 def wire_floats(obj: Any, depth: int = 0) -> Any:
-    """A copy with every float rounded to 6 decimals, as Batsim's JSON has them; RecursionError beyond MAX_DEPTH.
+    """Return a copy with every float rounded to 6 decimals, as in Batsim's JSON.
 
-    `obj` may be `depth` levels deep in another object.
+    `depth` is the depth of `obj` in another object. Raises RecursionError beyond MAX_DEPTH.
     """
     if isinstance(obj, float):
         sent = round(obj, 6)
         if abs(obj - sent) > 4.8e-7 or 1e8 < abs(obj) < math.inf:
-            # near a tie it matters that Batsim has written and read it once more
+            # near a tie, a further reading and writing by Batsim changes the result
             sent = round(batsim_float(repr(obj)), 6)
         return sent
     if isinstance(obj, (dict, list, tuple)):

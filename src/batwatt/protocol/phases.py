@@ -1,8 +1,7 @@
-"""Jobs in phases in Batsim's JSON: the model of a job, its fields, and the machines on which its power is true.
+"""Jobs in phases in Batsim's JSON: the model of a job, its fields, and the machines on which its power is exact.
 
-A model also comes in a trace of jobs, or in a file of its own. A cpu is a machine of a few hosts of one core that draw
-nothing when they are idle and `core_w` W at full rate, in proportion below it. docs/explanation/carbon-engine.md has
-the rules.
+A trace of jobs or a separate file may also contain a model. A cpu is a machine of a few hosts of one core that draw
+0 W when idle and `core_w` W at full rate, in proportion below it. See docs/explanation/carbon-engine.md.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from batwatt.model.platform import WATTS, machine_of
 from batwatt.units import number_text, speed_text
 
 MOST_S = 1e9
-"""Longer phases and jobs (more than 30 years) are refused: a mistake."""
+"""Greatest length in s of phases and jobs, more than 30 years; a longer one is taken for an error."""
 MOST_W = 1e9
-"""More power than this on one cpu is refused."""
+"""Greatest power in W on one cpu."""
 MOST_PHASES = 100_000
-"""More phases than this in one job are refused."""
+"""Greatest number of phases of one job."""
 HINT = "see docs/reference/workloads.md"
 TYPE, ARGS = "name", "args"
-"""The columns of a trace that name the type of a job's model, and give what that needs."""
+"""Columns of a trace with the type of a job's model, and with its arguments."""
 PHASES, ARRIVAL, CPUS = "phases", "arrival", "cpus"
-"""Fields of a job: its model, when it arrived in s, and on how many cpus its model runs."""
+"""Fields of a job: its model, its arrival in s, and the number of cpus of its model."""
 ROUNDING = 1e-12
-"""Relative difference of powers that is rounding."""
+"""Greatest relative difference of powers that is a rounding error."""
 _NUMBERS = ("duration", "power")
 
 _Length = Annotated[float, Field(gt=0.0, le=MOST_S, description=f"a number of s > 0 and up to {MOST_S:g}")]
@@ -77,7 +76,7 @@ class _Phases(_Row):
     work: _WorkPhases
 
     def model(self) -> PhaseModel:
-        """A start-up phase of 0 s is none."""
+        """Return the model of the phases, without start-up phases of 0 s."""
         startup = tuple(phase.phase() for phase in self.startup if phase.duration > 0.0)
         return PhaseModel(startup, tuple(phase.phase() for phase in self.work))
 
@@ -94,7 +93,7 @@ class _Ml(_Row):
     epochs: Annotated[int, Field(ge=1, le=MOST_PHASES // 3, description=f"a whole number from 1 to {MOST_PHASES // 3}")]
 
     def model(self) -> PhaseModel:
-        """A start-up, then `epochs` times training, evaluation and a checkpoint (Listing 5.6 of the carbon thesis)."""
+        """Return a start-up, then `epochs` of training, evaluation, checkpoint (Listing 5.6 of the carbon thesis)."""
         startup = (Phase("start", self.start_duration, self.start_power),) if self.start_duration > 0.0 else ()
         epoch = (
             Phase("training", self.training_duration, self.training_power),
@@ -116,7 +115,7 @@ _File = TypeVar("_File", bound=_Row)
 
 
 def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
-    """The model that a JSON object describes; see docs/reference/workloads.md. Raises InputError."""
+    """Return the model that a JSON object describes; see docs/reference/workloads.md. Raises InputError."""
     if not isinstance(data, dict):
         hint = 'write {"startup": [...], "work": [{"duration": 60, "power": 100}]}'
         raise InputError(where, f"must be an object, got {shown(data)}", hint)
@@ -140,14 +139,14 @@ def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
 
 
 def model_of_type(kind: str, args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """The model of a type that `args` give, of a job of `length_s` s if that is known. Raises InputError."""
+    """Return the model of a type with arguments `args`, for a job of `length_s` s if not None. Raises InputError."""
     if kind not in TYPES:
         raise UnknownNameError(where, "type of job", kind, TYPES, HINT)
     return TYPES[kind](args, where, length_s, watts)
 
 
 def _constant(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """`length` at args, {"power": W} or a number of W."""
+    """Return a constant model; `args` are {"power": W} or a number of W."""
     if isinstance(args, int | float) and not isinstance(args, bool):
         args = {"power": args}
     power = _checked(_Constant, args or {}, where).power
@@ -155,23 +154,23 @@ def _constant(args: Any, where: object, length_s: float | None, watts: float) ->
 
 
 def _mocked(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """`length`, or else that of the phases, at the mean power of the phases: args are those, or a list of them."""
+    """Return a constant model of the mean power of phases, and of their length by default; `args` are the phases."""
     model = _phases({"work": args} if isinstance(args, list) else args, where, None, watts)
     return constant(length_s or model.length_s, model.mean_w)
 
 
 def _phases(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """args are {"startup": [...], "work": [...]}."""
+    """Return the model of phases; `args` are {"startup": [...], "work": [...]}."""
     return _checked(_Phases, args, where).model()
 
 
 def _ml(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """args are durations in s and powers in W of start, training, evaluate and save, and the number of epochs."""
+    """Return a model of machine learning; `args` are durations in s and powers in W of its phases, and the epochs."""
     return _checked(_Ml, args, where).model()
 
 
 def _periodic(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """Phases of which those of the work repeat until all lasts `length`; args are they, or [they, length in s]."""
+    """Return phases whose work repeats until the length; `args` are the phases, or [phases, length in s]."""
     if isinstance(args, list | tuple) and len(args) == 2:
         args, length = args
         length_s = _checked(_Long, {"length": length}, where).length
@@ -187,7 +186,7 @@ def _periodic(args: Any, where: object, length_s: float | None, watts: float) ->
 
 
 def _repeated(phases: Sequence[Phase], length_s: float) -> Iterator[Phase]:
-    """Phases again and again for so long; the last is cut short, and is then no checkpoint."""
+    """Yield phases repeatedly for `length_s` s; the last one may be cut short, and is then no checkpoint."""
     left_s = length_s
     while True:
         for phase in phases:
@@ -200,7 +199,7 @@ def _repeated(phases: Sequence[Phase], length_s: float) -> Iterator[Phase]:
 
 
 def _mocked_periodic(args: Any, where: object, length_s: float | None, watts: float) -> PhaseModel:
-    """`_periodic` at its mean power; the start-up stays, at that power, too."""
+    """Return a model of `_periodic` at its mean power, in the start-up, too."""
     model = _periodic(args, where, length_s, watts)
     startup = (Phase("startup", model.startup_s, model.mean_w),) if model.startup else ()
     return PhaseModel(startup, (Phase("work", model.work_s, model.mean_w),))
@@ -216,7 +215,7 @@ TYPES: Mapping[str, Reader] = {
     "constant-from-periodic-phases": _mocked_periodic,
     "ml": _ml,
 }
-"""The types of models, by the names that the carbon thesis's traces have."""
+"""Readers of the types of models by the names in the traces of the carbon thesis."""
 
 
 def _needed(length_s: float | None, where: object) -> float:
@@ -226,7 +225,7 @@ def _needed(length_s: float | None, where: object) -> float:
 
 
 def _checked(model: type[_File], data: Any, where: object) -> _File:
-    """The data as a pydantic model; its first error is one line."""
+    """Validate data by a pydantic model; raise its first error as an InputError of one line."""
     if not isinstance(data, dict):
         keys = ", ".join(model.model_fields)
         raise InputError(where, f"must be an object with {keys}, got {shown(data)}", HINT)
@@ -234,7 +233,7 @@ def _checked(model: type[_File], data: Any, where: object) -> _File:
 
 
 def _error_of(where: object, model: type[_Row], error: Mapping[str, Any]) -> InputError:
-    """pydantic's error, with the number of the phase and what the key must be."""
+    """Return pydantic's error with the number of the phase and the valid values of the key."""
     key, *rest = error["loc"]
     fields, place = model.model_fields, where
     if rest:
@@ -251,31 +250,31 @@ def _error_of(where: object, model: type[_Row], error: Mapping[str, Any]) -> Inp
 
 
 class NotForPhasesError(InputError):
-    """Machines that are not for jobs in phases."""
+    """Error of machines that do not support jobs in phases."""
 
 
 @dataclass(frozen=True)
 class PhaseMachines(MachineSpec):
-    """Machines for jobs in phases, one a cpu: a host draws `core_w` W at full rate, in proportion below, 0 W idle.
+    """Machines for jobs in phases, one per cpu: a host draws `core_w` W at full rate, in proportion below, 0 W idle.
 
-    All hosts are alike, so that any scheduler may give any of them to any job. Off, they are as those of `MachineSpec`.
+    All hosts are alike, so that a scheduler may choose any of them for a job. Switching is that of `MachineSpec`.
     """
 
     core_flops: str | float = "1Gf"
 
     @property
     def computing(self) -> tuple[State, ...]:
-        """See `MachineSpec`."""
+        """The p-state in which a host computes."""
         return ((speed_text(self.core_flops), 0.0, self.core_w),)
 
     def hosts(self, cpus: int) -> int:
-        """How many hosts a job on `cpus` cpus takes."""
+        """Return the number of hosts of a job on `cpus` cpus."""
         return cpus * self.cores
 
     def loads(self, power_w: float) -> tuple[float, ...]:
-        """The loads in [0, 1] of a machine's hosts that draw so much W together, the highest first. Raises ValueError.
+        """Return the loads in [0, 1] of a machine's hosts that draw `power_w` together, the highest first.
 
-        0 W has no load at all; any other power has a host at full load.
+        0 W has no load; any other power has at least one host at full load. Raises ValueError.
         """
         units = power_w / self.core_w if power_w > 0.0 else 0.0
         if not (power_w == 0.0 or 1.0 - ROUNDING <= units <= self.cores * (1.0 + ROUNDING)):
@@ -286,10 +285,10 @@ class PhaseMachines(MachineSpec):
         return (*(1.0,) * full, *(rest,) * (full < self.cores), *(0.0,) * (self.cores - full - 1))
 
     def profile(self, duration_s: float, power_w: float, cpus: int = 1) -> dict[str, Any]:
-        """The Batsim profile of `duration_s` s at `power_w` W on each of some cpus, on `hosts(cpus)` hosts.
+        """Return the Batsim profile of `duration_s` s at `power_w` W on each of `cpus` cpus, on `hosts(cpus)` hosts.
 
-        A delay for 0 W. On several hosts, no task may follow it in a composed profile before a task without work:
-        SimGrid would charge that task's power for the delay, too. Raises ValueError.
+        0 W becomes a delay. On several hosts, a task without work must follow a delay in a composed profile before any
+        other task: SimGrid would charge the power of the latter for the delay, too. Raises ValueError.
         """
         loads = self.loads(power_w)
         if not loads[0] > 0.0:
@@ -302,12 +301,12 @@ class PhaseMachines(MachineSpec):
 
 
 def exact_number(value: float) -> float | str:
-    """A number as it is, if 6 decimals hold it, else as text: all others are rounded on the way to a scheduler."""
+    """Return a number of at most 6 decimals unchanged, any other as text: Batsim rounds numbers for schedulers."""
     return value if round(value, 6) == value else number_text(value)
 
 
 def phases_json(model: PhaseModel, number: Callable[[float], float | str] = exact_number) -> dict[str, Any]:
-    """A model as a field of a job; by default numbers of more than 6 decimals, which Batsim would round, are texts."""
+    """Return a model as a field of a job; by default numbers of more than 6 decimals are texts."""
 
     def row(phase: Phase) -> dict[str, Any]:
         fields = {"name": phase.name, "duration": number(phase.duration_s), "power": number(phase.power_w)}
@@ -317,7 +316,7 @@ def phases_json(model: PhaseModel, number: Callable[[float], float | str] = exac
 
 
 def reported_model(fields: Mapping[str, Any], where: object) -> PhaseModel | None:
-    """The model that a job's JSON carries, None if it has none. Raises InputError."""
+    """Return the model in the JSON of a job, None if it has none. Raises InputError."""
     raw = fields.get(PHASES)
     if not isinstance(raw, dict):
         return None if raw is None else model_of(raw, f"{where}: {PHASES}")
@@ -326,7 +325,7 @@ def reported_model(fields: Mapping[str, Any], where: object) -> PhaseModel | Non
 
 
 def reported_machines(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
-    """The machines of a running simulation, from Batsim's description of its hosts. Raises InputError."""
+    """Return the machines of a running simulation, from Batsim's description of its hosts. Raises InputError."""
     sizes: dict[str, int] = {}
     watts = set()
     for host in hosts:
@@ -342,7 +341,7 @@ def reported_machines(hosts: Sequence[Mapping[str, Any]]) -> PhaseMachines:
 
 
 def _read(raw: Any) -> Any:
-    """A phase with numbers for texts."""
+    """Return a phase with its texts converted to numbers."""
     if not isinstance(raw, dict):
         return raw
     texts = {key: value for key, value in raw.items() if key in _NUMBERS and isinstance(value, str)}

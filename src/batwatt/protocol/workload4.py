@@ -1,4 +1,4 @@
-"""Workloads of Batsim 4 (JSON), checked as strictly as Batsim does, with messages that say what to change."""
+"""Workloads of Batsim 4 (JSON), checked as strictly as by Batsim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number, json_
 from batwatt.protocol.workload5 import refuse_batsim_5
 
 MAX_TASKS = 10_000_000
-"""How many tasks a composed profile may run."""
+"""Greatest number of tasks of a composed profile."""
 
 NOT_SIMULATED = (
     "parallel_homogeneous_pfs",
@@ -32,10 +32,10 @@ _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
 
 
 def parse_profile(raw: Any, where: object) -> Profile:
-    """The profile that a JSON object describes.
+    """Parse the profile of a JSON object.
 
-    Whether the names in a composed profile exist is for the caller to say. Raises UnsupportedError for what Batsim
-    runs but the embedded engine does not (communications, storage, traces), InputError for what Batsim refuses.
+    The caller checks the names in a composed profile. Raises UnsupportedError for profiles that only Batsim runs
+    (communications, storage, traces), InputError for those that Batsim refuses.
     """
     if not isinstance(raw, dict):
         problem = f"a profile must be an object, got {shown(raw)}"
@@ -52,7 +52,7 @@ def parse_profile(raw: Any, where: object) -> Profile:
 
 
 def parse_job(raw: Any, workload_name: str, where: object) -> Job:
-    """The job that a JSON object describes, its id prefixed with the name of its workload; InputError if malformed."""
+    """Parse the job of a JSON object; the name of its workload prefixes its id. Raises InputError."""
     if not isinstance(raw, dict):
         raise InputError(where, f"a job must be an object, got {shown(raw)}", 'write {"id": 1, "subtime": 0, ...}')
     own = full_id(raw.get("id"), workload_name, where)
@@ -83,16 +83,16 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
 
 
 def parsed_workload(text: str, name: str, path: Path | str, simulate: bool) -> Workload:
-    """The workload in the text of a Batsim JSON file.
+    """Parse the workload in the text of a Batsim JSON file.
 
-    With `simulate=False` (the real Batsim runs it) profiles that only Batsim models are accepted; they are in
+    With `simulate=False` (for the real Batsim) profiles that only Batsim models are accepted; they are in
     `raw_profiles` but not in `profiles`. Raises InputError.
     """
     return parse_workload(load_json(text, path, parse_float=batsim_float), name, path, simulate=simulate)
 
 
 def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True) -> Workload:
-    """The workload that a JSON object describes: jobs by (submission time, full id) and the profiles they use."""
+    """Parse the workload of a JSON object: jobs by (submission time, full id) and the profiles that they use."""
     if not isinstance(data, dict):
         problem = f"a workload must be an object, got {shown(data)}"
         raise InputError(where, problem, 'write {"nb_res": 4, "jobs": [...], "profiles": {...}}')
@@ -141,12 +141,12 @@ class _Profiles:
         self.parsed: dict[str, Profile] = {}
         self.sent: dict[str, Mapping[str, Any]] = {}
         self.widths: dict[str, int | None] = {}
-        """Number of hosts that the profile's matrices fix, None if any number will do."""
+        """Number of hosts that the matrices of a profile require, None if it is not fixed."""
         self.tasks: dict[str, int] = {}
-        """How many tasks a composed profile runs."""
+        """Number of tasks of a composed profile."""
 
     def use(self, name: str, user: str) -> None:
-        """Check a profile and all below it; `user` is what names it, for messages."""
+        """Check a profile and all of its parts; `user` is the job or profile that names it, for messages."""
         opened: dict[str, Composed] = {}
         todo: list[tuple[str, str, bool]] = [(name, user, False)]
         while todo:
@@ -171,7 +171,7 @@ class _Profiles:
             self.widths[name] = len(profile.flops) if several else None  # type: ignore[union-attr, arg-type]
 
     def keep_parts(self) -> None:
-        """Take in the parts of unused composed profiles that Batsim keeps."""
+        """Check and add the parts of unused composed profiles that Batsim keeps."""
         parts = {
             name: _composed(raw, f"{self.where}: profile {name!r}", 0).sequence
             for name, raw in self.raw.items()
@@ -271,7 +271,7 @@ def _plain(value: Any) -> bool:
 
 
 def full_id(raw_id: Any, workload: str, where: object) -> str:
-    """The full id `w0!3` of a job, by Batsim's rule that an id which holds the workload's name is full already.
+    """Return the full id `w0!3` of a job; by Batsim's rule an id that contains the workload's name is full already.
 
     Raises InputError.
     """
@@ -297,7 +297,7 @@ def _required(raw: Mapping[str, Any], key: str, where: object) -> Any:
 
 
 def _number(value: Any, name: str, where: object) -> float:
-    """A finite number >= 0."""
+    """Return a finite number >= 0. Raises InputError."""
     number = json_number(value)
     if number is None:
         raise InputError(where, f"{name!r} must be a finite number >= 0, got {shown(value)}", "correct the value")

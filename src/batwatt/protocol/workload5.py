@@ -1,7 +1,7 @@
-"""The workloads and external events of Batsim 5, checked as strictly as it does.
+"""The workloads and external events of Batsim 5, checked as strictly as by Batsim 5.
 
-Profiles have full ids (`w0!delay`), and are kept as messages have them (`raw_profiles`) as well as parsed; a job's
-`raw` is what a message says of it.
+Profiles have full ids (`w0!delay`), and are stored in the form of messages (`raw_profiles`) and parsed; `raw` of a job
+is its form in messages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Work
 from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number
 
 EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
-"""Whether amounts are of each host, or of all of them together."""
+"""Strategies of amounts: for each host, or for all of them together."""
 _COMPUTATION = {"cpu": "computation_amount", "com": "communication_amount"}
 _STORAGE = {"bytes_read": "bytes_to_read", "bytes_write": "bytes_to_write", "storage": "storage_name"}
 _STAGING = {"nb_bytes": "bytes_to_transfer", "from": "emitter_storage_name", "to": "receiver_storage_name"}
@@ -34,25 +34,25 @@ FIELDS: dict[str, tuple[str, Mapping[str, str], Mapping[str, Any]]] = {
     "smpi": ("TraceReplayProfile", {"trace": "filename"}, {"trace_type": "SMPI"}),
     "usage_trace": ("TraceReplayProfile", {"trace": "filename"}, {"trace_type": "FractionalComputation"}),
 }
-"""Type of Batsim 4 -> type of batprotocol, names of fields here and there, and what tells types of one name apart."""
+"""Type of Batsim 4 -> type of batprotocol, names of fields in both, and the values that distinguish equal types."""
 IN_FILES = ("delay", "parallel", "parallel_homogeneous", "parallel_homogeneous_total", "composed")
-"""Types of which files of Batsim 5 name amounts as those of Batsim 4 do."""
+"""Types whose amounts have equal names in files of Batsim 4 and 5."""
 NAMES: dict[str, str | None] = {
     **{FIELDS[kind][0]: kind for kind in IN_FILES if kind != "parallel_homogeneous_total"},
     "ForkJoinCompositionProfile": None,
     "ParallelTaskMergeCompositionProfile": None,
 }
-"""Profile types of Batsim 5's files that batwatt knows, with what they are called in Batsim 4."""
+"""Profile types of Batsim 5's files that batwatt supports -> their names in Batsim 4."""
 _REAL_BATSIM = "run it on the real Batsim"
 
 
 def full_profile_id(name: str, workload: str) -> str:
-    """`w0!delay` of `delay` or `w0!delay`."""
+    """Return the full id `w0!delay` of `delay` or `w0!delay`."""
     return name if "!" in name else f"{workload}!{name}"
 
 
 def table_of(name: str, kind: str, table: Mapping[str, Any], extra_data: str) -> dict[str, Any]:
-    """A profile as messages have it."""
+    """Return a profile in the form of messages."""
     more = {"extra_data": extra_data} if extra_data else {}
     return {"id": name, "profile_type": kind, "profile": table, **more}
 
@@ -60,7 +60,7 @@ def table_of(name: str, kind: str, table: Mapping[str, Any], extra_data: str) ->
 def job_table(
     hosts: int, walltime_s: float | None, extra_data: str, profile_id: str, rigid: bool = True
 ) -> dict[str, Any]:
-    """A job as messages have it."""
+    """Return a job in the form of messages."""
     return {
         "resource_request": hosts,
         "walltime": walltime_s,
@@ -71,7 +71,7 @@ def job_table(
 
 
 def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
-    """Raises InputError if a profile of a workload is one of Batsim 5."""
+    """Raise InputError if a profile of a workload is one of Batsim 5."""
     for name, raw in raw_profiles.items():
         kind = raw.get("type") if isinstance(raw, dict) else None
         if isinstance(kind, str) and kind in NAMES:
@@ -86,15 +86,15 @@ def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
 def job_of(
     name: str, submit_s: float, hosts: int, profile_id: str, walltime_s: float | None, extra: str, rigid: bool = True
 ) -> Job:
-    """A job, with what messages say of it."""
-    said = job_table(hosts, walltime_s, extra, profile_id, rigid)
-    raw = {"job": said, "submission_time": submit_s}
+    """Return a job, with its form in messages as `raw`."""
+    table = job_table(hosts, walltime_s, extra, profile_id, rigid)
+    raw = {"job": table, "submission_time": submit_s}
     limit = None if walltime_s is None or walltime_s < 0.0 else walltime_s
     return Job(name, submit_s, hosts, profile_id, limit, raw)
 
 
 def profile_of(name: str, kind: str, table: Mapping[str, Any], ret: int, where: object) -> Profile:
-    """The profile that a table of the protocol describes; InputError where Batsim refuses it or we do not model it."""
+    """Parse the profile of a table of the protocol. Raises InputError if Batsim refuses it or it is not simulated."""
 
     def amount(field: str, value: float) -> float:
         if not value >= 0.0:
@@ -141,9 +141,9 @@ def _refuse_communication(amount: float, where: object) -> None:
 
 
 def parse_workload5(data: Any, name: str, path: object, *, simulate: bool = True) -> Workload:
-    """The workload that a JSON object of Batsim 5 describes.
+    """Parse the workload of a JSON object of Batsim 5.
 
-    With `simulate=False` profiles that only Batsim models are accepted. Raises InputError; `path` is named in it.
+    With `simulate=False` profiles that only Batsim models are accepted. Raises InputError, which names `path`.
     """
     place = f"{path}: the workload"
     _need(data, {"nb_res": "whole", "jobs": "list", "profiles": "object"}, place)
@@ -186,16 +186,16 @@ def parse_workload5(data: Any, name: str, path: object, *, simulate: bool = True
 
 
 def parts_of(name: str, profiles: Mapping[str, Profile]) -> list[str]:
-    """The ids of a profile and of all that it is composed of."""
-    found = {name: None}
+    """Return the ids of a profile and of all of its parts."""
+    ids = {name: None}
     todo = [name]
     while todo:
         profile = profiles.get(todo.pop())
         for part in profile.sequence if isinstance(profile, Composed) else ():
-            if part not in found:
-                found[part] = None
+            if part not in ids:
+                ids[part] = None
                 todo.append(part)
-    return list(found)
+    return list(ids)
 
 
 _KINDS: dict[str, tuple[str, Any]] = {
@@ -216,7 +216,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _need(raw: Any, fields: Mapping[str, str], where: str) -> None:
-    """Raises InputError unless an object has these fields, of these kinds; one that ends in `?` may be absent."""
+    """Raise InputError unless an object has these fields, of these kinds; a kind that ends in `?` is optional."""
     if not isinstance(raw, dict):
         raise InputError(where, f"must be an object, got {shown(raw)}", "write it between { and }")
     for field, kind in fields.items():
@@ -249,7 +249,7 @@ def _job(raw: Any, workload: str, where: str) -> Job:
 
 
 def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str, dict[str, Any], int]]:
-    """A profile as messages have it, and its type, table and return code. Raises InputError."""
+    """Return a profile in the form of messages, and its type, table and return code. Raises InputError."""
     _need(raw, {"type": "text", "ret": "whole?", "extra_data": "extra?"}, where)
     kind = raw["type"]
     table: dict[str, Any] = {}
@@ -286,7 +286,7 @@ _NOT_SIMULATED = tuple(dict.fromkeys(there for there, _, _ in FIELDS.values() if
 
 @dataclass(frozen=True)
 class GenericEvent:
-    """A text that reaches the scheduler at `time_s`; `id` is `ee0!N` for the Nth event of the first file."""
+    """A text for the scheduler at `time_s`; `id` is `ee0!N` for event N of the first file."""
 
     time_s: float
     id: str
@@ -294,7 +294,7 @@ class GenericEvent:
 
 
 def parse_events5(text: str, name: str, path: object) -> tuple[GenericEvent, ...]:
-    """The external events in a text of Batsim 5, one JSON object a line, in the order of their times. InputError."""
+    """Parse the external events of Batsim 5, one JSON object per line, in order of time. Raises InputError."""
     events: list[GenericEvent] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
