@@ -231,7 +231,7 @@ BAD = {
     "host": (("HostsTurnedOnOff", {"host_ids": "0-5", "state": 0}), "names host 5, and the hosts are 0-0"),
     "set": (("HostsPStateChanged", {"host_ids": "all", "pstate": 0}), "names hosts that are none"),
     "probe": (("ProbeDataEmitted", {"probe_id": "x", "data_type": "VectorialProbeData", "data": {"data": [1.0]}}),
-              "none of ours"),
+              "batwatt did not create"),
     "away": (external('{"type": "machine_unavailable", "resources": "0-5"}'), "names host 5"),
     "nowhere": (external('{"type": "machine_unavailable"}'), "no text 'resources'"),
     "killed": (("JobsKilled", {"job_ids": [], "progresses": [{"job_id": "w0!1", "wrapper": {}}]}), "kill_progress"),

@@ -145,7 +145,7 @@ REASONS_OF_THE_SCHEDULER = {
     "an unknown type": (answer("MADE_UP", "{}"), "unknown type 'MADE_UP'"),
     "hosts in words": (
         answer("RESOURCE_STATE_CHANGED", '{"resources":"all","state":"0"}'),
-        "'resources' are no hosts: 'all'",
+        "'resources' are not hosts: 'all'",
     ),
 }
 

@@ -1,1 +1,1 @@
-"""Engines behind one seam, pybatsim's `bs`: embedded, the same behind a socket, and a real Batsim."""
+"""Engines behind one interface, pybatsim's `bs`: embedded, embedded behind a socket, and a real Batsim."""

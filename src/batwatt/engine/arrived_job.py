@@ -6,9 +6,9 @@ from batsim.batsim import Job
 
 
 class ArrivedJob(Job):
-    """pybatsim's job, whose hash is the number of its arrival.
+    """A job of pybatsim with the number of its arrival as hash.
 
-    By their addresses in memory, which pybatsim's have, a set of jobs would have another order in each run.
+    The hash of pybatsim's jobs is an address in memory, by which the order of a set of jobs differs between runs.
     """
 
     __slots__ = ("arrival_number",)

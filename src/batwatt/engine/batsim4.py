@@ -1,4 +1,4 @@
-"""Batsim 4's dialect: JSON texts of messages and replies, checked, and the events and decisions that they say.
+"""Batsim 4's dialect: conversion between checked JSON texts of messages and replies, and events and decisions.
 
 Every floating-point number is printed with six decimals, as Batsim prints it.
 """
@@ -37,7 +37,7 @@ _FIELDS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "TO_JOB_MSG": {"job_id": str, "msg": object},
     "CHANGE_JOB_STATE": {"job_id": str, "job_state": str},
 }
-"""What a scheduler may ask for, with its fields."""
+"""Decisions of a scheduler, with their fields."""
 _RECEIVED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "SIMULATION_BEGINS": {
         "nb_resources": int, "nb_compute_resources": int, "nb_storage_resources": int, "allow_compute_sharing": bool,
@@ -63,7 +63,7 @@ _CONFIG = dict.fromkeys(("redis-enabled", "profiles-forwarded-on-submission", "d
 
 
 def encode(value: Any) -> str:
-    """JSON as Batsim writes it: no blanks, floats with six decimals; ProtocolError if a number has no such text."""
+    """Return JSON as Batsim writes it: no blanks, floats with six decimals. Raises ProtocolError for inf and NaN."""
     if type(value) is float:
         text = f"{value:.6f}"
         if not math.isfinite(value) or len(text) > LONGEST_NUMBER:
@@ -83,7 +83,7 @@ def _reject_constant(name: str) -> float:
 
 
 def decode(text: str, parse_float: Callable[[str], float] = float) -> Any:
-    """The JSON value of a frame; ProtocolError if it is none."""
+    """Return the JSON value of a frame. Raises ProtocolError."""
     try:
         return json.loads(text, parse_constant=_reject_constant, parse_float=parse_float)
     except (ValueError, RecursionError) as error:
@@ -95,12 +95,12 @@ def _number(value: Any) -> bool:
 
 
 def _time(value: Any) -> bool:
-    """Whether it is a number of s that Batsim can tell of."""
+    """Return whether a value is a number of s that Batsim can report."""
     return _number(value) and abs(value) < TOO_LATE_S
 
 
 def check_answer(answer: Any) -> dict[str, Any]:
-    """The answer if its structure is what Batsim accepts; ProtocolError names the field that is not."""
+    """Return the answer if Batsim accepts its structure; else raise ProtocolError with the invalid field."""
     if not isinstance(answer, dict) or not _number(answer.get("now")) or not isinstance(answer.get("events"), list):
         raise ProtocolError("an answer must be an object with a number 'now' and an array 'events'")
     for index, event in enumerate(answer["events"]):
@@ -127,7 +127,7 @@ def check_answer(answer: Any) -> dict[str, Any]:
 
 
 def check_message(message: Any) -> dict[str, Any]:
-    """A message of Batsim if it is one; ProtocolError names what is not."""
+    """Return the message if it is a valid one of Batsim; else raise ProtocolError with the invalid field."""
     if not isinstance(message, dict) or not _time(message.get("now")) or not isinstance(message.get("events"), list):
         raise ProtocolError("a message of Batsim must be an object with a number 'now' and an array 'events'")
     for index, event in enumerate(message["events"]):
@@ -153,9 +153,9 @@ def check_message(message: Any) -> dict[str, Any]:
             try:
                 data["resources"] = to_text(from_text(data["resources"]))
             except (KeyError, ValueError, AttributeError, TypeError):
-                raise ProtocolError(f"{where}: 'resources' are no hosts: {shown(data.get('resources'))}") from None
+                raise ProtocolError(f"{where}: 'resources' are not hosts: {shown(data.get('resources'))}") from None
         if kind == "RESOURCE_STATE_CHANGED" and not _STATE.fullmatch(data["state"]):
-            raise ProtocolError(f"{where}: 'state' is no p-state: {shown(data['state'])}")
+            raise ProtocolError(f"{where}: 'state' is not a p-state: {shown(data['state'])}")
     return message
 
 
@@ -197,14 +197,14 @@ def _stamped(what: ev.Event | ev.Decision, kind: str, data: Mapping[str, Any]) -
 
 
 def write_message(message: ev.Message) -> str:
-    """The text of a message."""
+    """Return the text of a message."""
     return encode({"now": message.now, "events": [_stamped(event, *_event_data(event)) for event in message.events]})
 
 
 def read_message(text: str) -> ev.Message:
-    """The message that a text of Batsim says; ProtocolError if it is none."""
-    found = check_message(decode(text))
-    return ev.Message(found["now"], [_event_of(event) for event in found["events"]])
+    """Parse a message of Batsim. Raises ProtocolError."""
+    message = check_message(decode(text))
+    return ev.Message(message["now"], [_event_of(event) for event in message["events"]])
 
 
 def _event_data(event: ev.Event) -> tuple[str, dict[str, Any]]:
@@ -229,7 +229,7 @@ def _event_data(event: ev.Event) -> tuple[str, dict[str, Any]]:
             return "SIMULATION_BEGINS", event.data
         case ev.SimulationEnds():
             return "SIMULATION_ENDS", {}
-    raise TypeError(f"{type(event).__name__} is nothing that an engine of ours reports")
+    raise TypeError(f"{type(event).__name__} is not an event of the embedded engine")
 
 
 def _event_of(event: dict[str, Any]) -> ev.Event:
@@ -266,15 +266,15 @@ def _event_of(event: dict[str, Any]) -> ev.Event:
 
 
 def write_reply(reply: ev.Reply) -> str:
-    """The text of a reply; its numbers have all their digits."""
+    """Return the text of a reply; its numbers have all their digits."""
     decisions = [_stamped(decision, *_decision_data(decision)) for decision in reply.decisions]
     return json.dumps({"now": reply.now, "events": decisions})
 
 
 def read_reply(text: str) -> ev.Reply:
-    """The reply that a text of a scheduler says; ProtocolError if it is none."""
-    found = check_answer(decode(text, batsim_float))
-    return ev.Reply(found["now"], [_decision_of(event) for event in found["events"]])
+    """Parse a reply of a scheduler. Raises ProtocolError."""
+    reply = check_answer(decode(text, batsim_float))
+    return ev.Reply(reply["now"], [_decision_of(event) for event in reply["events"]])
 
 
 def _decision_data(decision: ev.Decision) -> tuple[str, Mapping[str, Any]]:
@@ -305,7 +305,7 @@ def _decision_data(decision: ev.Decision) -> tuple[str, Mapping[str, Any]]:
             return "TO_JOB_MSG", {"job_id": decision.job_id, "msg": decision.message}
         case ev.ChangeJobState():
             return "CHANGE_JOB_STATE", {"job_id": decision.job_id, "job_state": decision.state}
-    raise TypeError(f"{type(decision).__name__} is nothing that Batsim can be asked for")
+    raise TypeError(f"{type(decision).__name__} is not a decision of Batsim 4")
 
 
 def _decision_of(event: dict[str, Any]) -> ev.Decision:
@@ -334,5 +334,5 @@ def _decision_of(event: dict[str, Any]) -> ev.Decision:
             return ev.SetJobMetadata(time, data["job_id"], data["metadata"])
         case "TO_JOB_MSG":
             return ev.ToJobMessage(time, data["job_id"], data["msg"])
-    # `check_answer` lets no other pass
+    # `check_answer` accepts no other type
     return ev.ChangeJobState(time, data["job_id"], data["job_state"])

@@ -1,19 +1,18 @@
-"""Batsim 5 (batprotocol as JSON), for schedulers that know Batsim 4's events: their `Link` to a v5.0.0-rc2.
+"""Batsim 5 (batprotocol as JSON) for schedulers with Batsim 4's events: their `Link` to a v5.0.0-rc2.
 
-Reports become the events that Batsim 4 would have sent, decisions what Batsim 5 asks for. What differs in meaning is
-here:
+Reports become events of Batsim 4, and decisions become events of Batsim 5. Differences in meaning:
 
-- Times are rounded to 1e-6 s, as Batsim 4 sends them; what is decided at the time of a message goes back at its very
-  time. Three events carry the time of an earlier message; they happen now.
+- Times are rounded to 1e-6 s, as Batsim 4 sends them; decisions at the time of a message have its exact time. Three
+  events have the time of an earlier message; they get the time of the present one.
 - `CALL_ME_LATER`: whole ms, rounded up.
 - `SET_RESOURCE_STATE` is `ChangeHostsPState` or `TurnOnOffHosts`, by host. A request is acknowledged once, when all its
-  hosts are there. Hosts that switch just then are left as they are: Batsim 5 would die.
+  hosts are in the p-state. Hosts that are switching are left out: Batsim 5 would abort.
 - `QUERY` of energy is a probe that sends one value, 1 to 2 ms later.
 - A job's fields other than Batsim's are the object in its `extra_data`; likewise of profiles.
-- A second kill of a job is dropped, of which Batsim 5 dies.
+- A second kill of a job is dropped: Batsim 5 would abort.
 - External events of a type `machine_available` and `machine_unavailable` are reported to the scheduler; Batsim 5 itself
-  does nothing about them.
-- Metadata of jobs are kept here (`metadata`), as Batsim 5 has none.
+  ignores them.
+- Metadata of jobs are stored in `metadata`, as Batsim 5 has none.
 
 Sharing of hosts, messages to jobs and I/O jobs: Batsim 5 always allows the first and has none of the others.
 """
@@ -41,26 +40,26 @@ from batwatt.protocol.batprotocol import merged_extra, profile_of, split_profile
 from batwatt.protocol.workload5 import full_profile_id, job_table
 
 VERSION = "1.0.0"
-"""Of batprotocol."""
+"""Version of batprotocol."""
 MS_US = 1000
 LATEST_MS = 1 << 62
 LATE = ("HostsTurnedOnOffEvent", "ExternalEventOccurredEvent", "HostsPStateChangedEvent")
-"""Events that carry the time of the message before."""
+"""Events with the time of the previous message."""
 END_NOTICES = {there: here for here, there in NOTICES.items()}
 MACHINES = ("machine_available", "machine_unavailable")
 
 
 class Dialect:
-    """Both directions of one simulation: it knows the p-states of hosts, calls and kills that were asked for."""
+    """Both directions of one simulation, with the p-states of hosts, and the requested calls and kills."""
 
     def __init__(self, config: EngineConfig) -> None:
-        """`config`: what is asked for, and the `config` that the scheduler sees.
+        """Begin a dialect by `config`: the features requested from Batsim, and the `config` that the scheduler reads.
 
-        Without `forward_profiles` all come at the begin; rc2 dies of it if the workload has one that no job uses.
+        Without `forward_profiles` all profiles come at the begin; v5.0.0-rc2 aborts if one of them is unused.
         """
         self.config = config
         self.metadata: dict[str, str] = {}
-        """Job id -> what the scheduler wrote about it."""
+        """Job id -> metadata set by the scheduler."""
         self._now = self._sent_now = 0.0
         self._names = 0
         self._states: list[int] = []
@@ -70,12 +69,12 @@ class Dialect:
         self._early: list[ev.Event] = []
         self._kills: set[str] = set()
         self._lengths: dict[str, int] = {}
-        """Full name of a sequence -> how many parts it has."""
+        """Full name of a sequence -> number of its parts."""
 
     # Batsim -> scheduler ------------------------------------------------------------------------------------------
 
     def hello(self) -> str:
-        """The first answer, but for its flags."""
+        """Return the first answer without its flags."""
         dynamic = self.config.dynamic_jobs
         features = Features(
             dynamic_registration=dynamic,
@@ -94,7 +93,7 @@ class Dialect:
         return _text(0.0, [_stamped(0.0, "EDCHelloEvent", event)])
 
     def message(self, text: str) -> ev.Message:
-        """What a text of Batsim says. Raises ProtocolError."""
+        """Parse a message of Batsim 5. Raises ProtocolError."""
         message = read_message(text)
         if not self._sent_now <= message["now"] < TOO_LATE_S:
             problem = f"now={message['now']:g} is before {self._sent_now:g} or too late"
@@ -117,8 +116,8 @@ class Dialect:
             case "RequestedCallEvent":
                 yield ev.RequestedCall(time)
             case "JobsKilledEvent":
-                found = {each["job_id"]: self._progress(each["wrapper"]) for each in data["progresses"]}
-                yield ev.JobKilled(time, data["job_ids"], found)
+                progress = {each["job_id"]: self._progress(each["wrapper"]) for each in data["progresses"]}
+                yield ev.JobKilled(time, data["job_ids"], progress)
             case "HostsPStateChangedEvent":
                 yield from self._arrived(self._hosts(data["host_ids"]), data["pstate"])
             case "HostsTurnedOnOffEvent":
@@ -130,7 +129,7 @@ class Dialect:
             case "ProbeDataEmittedEvent":
                 if data["data_type"] != "AggregatedProbeData":
                     raise ProtocolError(
-                        f"Batsim 5 sent data of the probe {shown(data['probe_id'])}, which is none of ours"
+                        f"Batsim 5 sent data of the probe {shown(data['probe_id'])}, which batwatt did not create"
                     )
                 yield ev.Answer(time, data["data"]["data"])
             case "SimulationBeginsEvent":
@@ -141,7 +140,7 @@ class Dialect:
                 raise ProtocolError(f"a message of Batsim 5 cannot be understood (an event of the type {shown(kind)})")
 
     def _hosts(self, text: str) -> int:
-        """The hosts that a text of Batsim names."""
+        """Return the mask of the hosts in a text of Batsim. Raises ProtocolError."""
         try:
             mask = hostset.from_text(text)
         except ValueError as error:
@@ -152,7 +151,7 @@ class Dialect:
         return mask
 
     def _external(self, time: float, text: str) -> ev.Notified:
-        """A user's event: an object is as Batsim 4 would have sent it, another text is the data of a `generic` one."""
+        """Return a user's event: an object is an event of Batsim 4, another text the data of a `generic` event."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):
@@ -210,10 +209,10 @@ class Dialect:
 
     def _profile(self, data: Mapping[str, Any]) -> dict[str, Any]:
         own = {field: value for field, value in data["profile"].items() if value is not None}
-        found = profile_of({**data, "profile": own})
-        if found["type"] == "composed":
-            self._lengths[data["id"]] = len(found["seq"])
-        return found
+        profile = profile_of({**data, "profile": own})
+        if profile["type"] == "composed":
+            self._lengths[data["id"]] = len(profile["seq"])
+        return profile
 
     def _progress(self, wrapper: Mapping[str, Any]) -> dict[str, Any]:
         data = wrapper["kill_progress"]
@@ -226,7 +225,7 @@ class Dialect:
         return {"profile_name": name, "current_task_index": index, "current_task": inner}
 
     def _arrived(self, mask: int, state: int) -> Iterator[ev.Event]:
-        """Hosts are in a p-state: the requests that are complete are acknowledged."""
+        """Note that hosts are in a p-state; yield acknowledgements of the complete requests."""
         self._switching &= ~mask
         for host in hostset.ids(mask):
             self._states[host] = state
@@ -236,17 +235,19 @@ class Dialect:
     # scheduler -> Batsim ------------------------------------------------------------------------------------------
 
     def reply(self, reply: ev.Reply) -> str:
-        """The text of a reply. Raises ProtocolError for what Batsim 5 cannot do."""
+        """Return the text of a reply. Raises ProtocolError for decisions that Batsim 5 does not support."""
         decisions = [
-            _stamped(self._sent(decision.time), *each) for decision in reply.decisions for each in self._asked(decision)
+            _stamped(self._sent(decision.time), *each)
+            for decision in reply.decisions
+            for each in self._events_of(decision)
         ]
         return _text(self._sent(reply.now), decisions)
 
     def _sent(self, time: float) -> float:
-        """A time as Batsim has it: rounded up it would make Batsim wait."""
+        """Return a time as Batsim has it: a time rounded up would delay Batsim."""
         return self._sent_now if time == self._now else time
 
-    def _asked(self, decision: ev.Decision) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _events_of(self, decision: ev.Decision) -> Iterator[tuple[str, dict[str, Any]]]:
         match decision:
             case ev.ExecuteJob():
                 yield "ExecuteJobEvent", _execution(decision)
@@ -283,9 +284,7 @@ class Dialect:
                     raise IllegalDecisionError(f"SET_JOB_METADATA {decision.job_id}", problem)
                 self.metadata[decision.job_id] = text
             case _:
-                raise ProtocolError(
-                    f"Batsim 5 has nothing for {type(decision).__name__}, which the scheduler asked for"
-                )
+                raise ProtocolError(f"Batsim 5 has nothing for {type(decision).__name__} of the scheduler")
 
     def _name(self, what: str) -> str:
         self._names += 1
@@ -310,7 +309,7 @@ class Dialect:
             yield "TurnOnOffHostsEvent", {"host_ids": hostset.to_text(turned), "state": state}
 
     def _probe(self) -> dict[str, Any]:
-        """One value of the energy of all hosts since 0: a probe is armed at the first period and sends at the next."""
+        """Return a probe of the energy of all hosts since 0 s: its first period arms it, the next one sends a value."""
         once = {"mode_type": "FinitePeriodNumber", "mode": {"nb_periods": 1}}
         return {
             "probe_id": self._name("energy"),
@@ -347,9 +346,9 @@ def _text(now: float, events: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _ms(time_s: float) -> int:
-    """Whole ms, rounded up; times are known to 1e-6 s."""
+    """Return whole ms, rounded up; times are multiples of 1e-6 s."""
     if not time_s * 1e3 < LATEST_MS:
-        raise ProtocolError(f"CALL_ME_LATER {time_s:g}: Batsim 5 knows no time so late")
+        raise ProtocolError(f"CALL_ME_LATER {time_s:g}: Batsim 5 has no time so late")
     return -(-round(time_s * 1e6) // MS_US)
 
 
@@ -364,7 +363,7 @@ def _host(host: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sleeps_of(host: Mapping[str, Any], pstates: int) -> frozenset[int]:
-    """The sleep p-states of a host."""
+    """Return the sleep p-states of a host. Raises ProtocolError."""
     text = host["properties"].get(SLEEP_STATES, "")
     try:
         sleeps = sleeps_of(text)
@@ -386,14 +385,14 @@ def _execution(decision: ev.ExecuteJob) -> dict[str, Any]:
         executors = sorted((int(executor), int(place)) for executor, place in decision.mapping.items())
         kind, placement = "CustomExecutorToHostMapping", {"mapping": [place for _, place in executors]}  # type: ignore[dict-item]
     where = {"host_allocation": str(decision.alloc), "executor_placement_type": kind, "executor_placement": placement}
-    found: dict[str, Any] = {"job_id": decision.job_id, "allocation": where}
+    execution: dict[str, Any] = {"job_id": decision.job_id, "allocation": where}
     storage = dict(decision.storage or {})
     places = storage.pop("storage_mapping", None)
     if storage:
         raise ProtocolError(f"EXECUTE_JOB {decision.job_id}: Batsim 5 has no {', '.join(storage)}")
     if places is not None:
-        found["storage_placement"] = [{"storage_name": name, "host_id": host} for name, host in places.items()]
-    return found
+        execution["storage_placement"] = [{"storage_name": name, "host_id": host} for name, host in places.items()]
+    return execution
 
 
 def _registered(decision: ev.RegisterJob) -> dict[str, Any]:

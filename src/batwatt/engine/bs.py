@@ -1,4 +1,4 @@
-"""pybatsim's `bs` as our schedulers, and any pybatsim scheduler, see it: over a link to whatever plays Batsim."""
+"""pybatsim's `bs` for our schedulers, and for any pybatsim scheduler, on a link to an engine."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from batwatt.errors import ProtocolError
 
 State = Job.State
 _STATES: Final[dict[str, Any]] = {state.name: state for state in State}
-# looking up a member of an enumeration costs as much as a call
+# constants, as the lookup of a member of an enumeration takes as long as a call
 _GOOD: Final[Any] = State.COMPLETED_SUCCESSFULLY
 _RUNNING: Final[Any] = State.RUNNING
-# a copy of it takes a third of the time of pybatsim's constructor
+# a template: its copy takes a third of the time of pybatsim's constructor
 _SUBMITTED_JOB: Final[dict[str, Any]] = {**vars(ArrivedJob("", 0.0, -1, 1, "", {})), "job_state": State.SUBMITTED}
 _new: Final[Any] = object.__new__
 
 
 class Link(Protocol):
-    """The other side of the protocol: `message` waits for what Batsim says, `reply` answers it."""
+    """Connection to an engine: `message` waits for its next message, `reply` answers the message."""
 
     def message(self) -> ev.Message:
-        """The next message of Batsim."""
+        """Return the next message of Batsim."""
 
     def reply(self, reply: ev.Reply) -> None:
         """Answer the last message."""
@@ -38,9 +38,9 @@ class Link(Protocol):
 class Bs(Batsim):
     """The `bs` of a scheduler; `start()` runs the simulation to its end.
 
-    It is a `Batsim` of pybatsim's with its whole method surface, but knows events instead of JSON. What differs:
-    messages are not formatted for a log that nobody reads, a job that ended while it was being killed is not looked up
-    in an empty progress, sets of several intervals are announced interval by interval.
+    It has all methods of pybatsim's `Batsim`, with events instead of JSON. Differences: messages are not formatted for
+    a log, a job that ended during its kill is not looked up in an empty progress, sets of several intervals are
+    announced interval by interval.
     """
 
     def __init__(self, scheduler: Any, link: Link) -> None:
@@ -94,7 +94,7 @@ class Bs(Batsim):
     # decisions ----------------------------------------------------------------------------------------------------
 
     def time(self) -> float:
-        """Current time in s."""
+        """Return the current time in s."""
         return self._current_time
 
     def consume_time(self, t: float) -> float:
@@ -108,16 +108,16 @@ class Bs(Batsim):
         allocation = job.allocation
         if allocation is None:
             raise ValueError(f"job {job.id} has no allocation")
-        known = self.jobs[job.id]
-        known.allocation = allocation
-        known.state = _RUNNING
+        submitted = self.jobs[job.id]
+        submitted.allocation = allocation
+        submitted.state = _RUNNING
         decision = ev.ExecuteJob(self._current_time, job.id, allocation)
-        given = job.__dict__
-        if "mapping" in given:
-            known.mapping = decision.mapping = job.mapping
+        attributes = job.__dict__
+        if "mapping" in attributes:
+            submitted.mapping = decision.mapping = job.mapping
         storage = {} if io_job is None else {"additional_io_job": io_job}
-        if "storage_mapping" in given:
-            known.storage_mapping = storage["storage_mapping"] = job.storage_mapping
+        if "storage_mapping" in attributes:
+            submitted.storage_mapping = storage["storage_mapping"] = job.storage_mapping
         if storage:
             decision.storage = storage
         self._decisions.append(decision)
@@ -153,7 +153,7 @@ class Bs(Batsim):
         self.jobs_manually_changed.add(job)
 
     def wake_me_up_at(self, time: float) -> None:
-        """Be called at a time in s."""
+        """Request a call at a time in s."""
         self._decisions.append(ev.CallMeLater(self._current_time, time))
 
     def set_resource_state(self, resources: Any, state: Any) -> None:
@@ -161,45 +161,45 @@ class Bs(Batsim):
         self._decisions.append(ev.SetResourceState(self._current_time, resources, state))
 
     def request_consumed_energy(self) -> None:
-        """Ask for the energy since 0."""
+        """Request the energy consumed since 0 s."""
         self._decisions.append(ev.Query(self._current_time, {"consumed_energy": {}}))
 
     def send_message_to_job(self, job: Any, message: Any) -> None:
-        """Send something to a job."""
+        """Send a message to a job."""
         self._decisions.append(ev.ToJobMessage(self._current_time, job.id, message))
 
     def set_job_metadata(self, job_id: str, metadata: Any) -> None:
-        """Write something into the results of a job."""
+        """Set the metadata of a job in the results."""
         self._decisions.append(ev.SetJobMetadata(self._current_time, str(job_id), str(metadata)))
         self.jobs[job_id].metadata = metadata
 
     def notify_resources_added(self, resources: Any) -> None:
-        """Refused: Batsim 4 does not know it. Raises ProtocolError."""
+        """Raise ProtocolError: Batsim 4 has no such decision."""
         raise ProtocolError("RESOURCES_ADDED is not something a scheduler can ask for")
 
     def notify_resources_removed(self, resources: Any) -> None:
-        """Refused: Batsim 4 does not know it. Raises ProtocolError."""
+        """Raise ProtocolError: Batsim 4 has no such decision."""
         raise ProtocolError("RESOURCES_REMOVED is not something a scheduler can ask for")
 
     # dynamic jobs -------------------------------------------------------------------------------------------------
 
     def notify_registration_finished(self) -> None:
-        """No job will be registered any more."""
+        """Declare the registration of jobs finished."""
         self._decisions.append(ev.Notify(self._current_time, "registration_finished"))
 
     def notify_registration_continue(self) -> None:
-        """Jobs may be registered, after all."""
+        """Declare the registration of jobs open again."""
         self._decisions.append(ev.Notify(self._current_time, "continue_registration"))
 
     def register_profiles(self, workload_name: str, profiles: Mapping[str, Any]) -> None:
         """Add profiles to a workload, which may be new."""
-        known = self.profiles.setdefault(workload_name, {})
+        registered = self.profiles.setdefault(workload_name, {})
         for name, profile in profiles.items():
             self._decisions.append(ev.RegisterProfile(self._current_time, workload_name, name, profile))
-            known[name] = profile
+            registered[name] = profile
 
     def register_job(self, id: str, res: int, walltime: float, profile_name: str, subtime: float | None = None) -> Any:
-        """Submit a job; returns it."""
+        """Submit a job and return it."""
         when = self._current_time if subtime is None else subtime
         raw = {"profile": profile_name, "id": id, "res": res, "walltime": walltime, "subtime": when}
         self._decisions.append(ev.RegisterJob(self._current_time, id, raw))
@@ -223,7 +223,7 @@ class Bs(Batsim):
             pass
 
     def begin(self) -> None:
-        """Receive the first message. The scheduler is initialised before anything else than the begin reaches it."""
+        """Receive the first message, and initialise the scheduler before events other than the begin."""
         message: ev.Message = self.link.message()
         alone = len(message.events) == 1
         self._handle(message, not alone)
@@ -232,7 +232,7 @@ class Bs(Batsim):
             self.scheduler.onAfterBatsimInit()
 
     def do_next_event(self) -> bool:
-        """Receive a message, let the scheduler decide, and reply; False if it was the last."""
+        """Receive a message, call the scheduler, and reply; return False if the simulation has ended."""
         self.receive()
         return self.reply()
 
@@ -241,9 +241,9 @@ class Bs(Batsim):
         self._handle(self.link.message(), False)
 
     def reply(self) -> bool:
-        """Answer the message received last with the decisions since then; False if it was the last."""
+        """Answer the last message with the decisions since then; return False if the simulation has ended."""
         if self._late:
-            # only a scheduler that consumes time can have decisions out of order
+            # only decisions of a scheduler that consumes time can be out of order
             self._decisions.sort(key=_time_of)
             self._late = False
         self.link.reply(ev.Reply(self._current_time, self._decisions))
@@ -269,7 +269,7 @@ class Bs(Batsim):
         scheduler.onNoMoreEvents()
 
 
-# outside of the class, as its methods may be those of a subclass, which takes longer to find out
+# a function, as the call of a method that a subclass may replace takes longer
 
 
 def _take(bs: Bs, event: ev.Event) -> None:
@@ -368,21 +368,21 @@ def _submitted(bs: Bs, event: ev.JobSubmitted) -> Any:
         profile = profiles[raw["profile"]] = event.profile or {}
     job = _new(ArrivedJob)
     job.arrival_number = bs.nb_jobs_submitted
-    job.__dict__ = given = _SUBMITTED_JOB.copy()
-    given["id"] = job_id
-    given["submit_time"] = raw["subtime"]
-    given["requested_time"] = raw.get("walltime", -1)
-    given["requested_resources"] = raw["res"]
-    given["profile"] = raw["profile"]
-    given["json_dict"] = raw
-    given["profile_dict"] = profile
-    known = bs.jobs.get(job_id)
-    if known is not None:
+    job.__dict__ = attributes = _SUBMITTED_JOB.copy()
+    attributes["id"] = job_id
+    attributes["submit_time"] = raw["subtime"]
+    attributes["requested_time"] = raw.get("walltime", -1)
+    attributes["requested_resources"] = raw["res"]
+    attributes["profile"] = raw["profile"]
+    attributes["json_dict"] = raw
+    attributes["profile_dict"] = profile
+    registered = bs.jobs.get(job_id)
+    if registered is not None:
         # the acknowledgement of a job that the scheduler registered
-        if known.job_state is not State.IN_SUBMISSON:
+        if registered.job_state is not State.IN_SUBMISSON:
             raise _wrong(f"the job {job_id!r} is submitted twice")
         bs.nb_jobs_in_submission -= 1
-        job.metadata = known.metadata
+        job.metadata = registered.metadata
         bs.nb_jobs_submitted_from_scheduler += 1
     else:
         bs.nb_jobs_submitted_from_batsim += 1

@@ -1,4 +1,4 @@
-"""The profiles that jobs can have, and the profiles and jobs that a scheduler registers while the simulation runs."""
+"""The profiles of jobs, and the profiles and jobs that a scheduler registers while the simulation runs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from batwatt.protocol.workload4 import parse_job, parse_profile
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Catalogue:
-    """`profiles[workload][name]`; `open` while the scheduler may still register jobs.
+    """Profiles by workload and name, `profiles[workload][name]`; `open` while the scheduler may register jobs.
 
-    Unless profiles are to be reused, Batsim drops the profile of any job that ends (with the profiles it is composed
-    of), though other jobs may have it too; its name stays taken. The drop takes effect after the first event of the
-    answer to the message that reported the end: `collect` announces it, `settle` carries it out.
+    Without profile reuse, Batsim drops the profile of any job that ends (with its parts), also if other jobs have it;
+    its name stays taken. The drop takes effect after the first event of the answer to the message that reported the
+    end: `collect` schedules it, `settle` performs it.
     """
 
     def __init__(self, workloads: Sequence[Workload], config: EngineConfig) -> None:
@@ -34,15 +34,15 @@ class Catalogue:
         self._gone: set[tuple[str, str]] = set()
 
     def raw(self, job: Job) -> Mapping[str, Any]:
-        """The JSON of a job's profile."""
+        """Return the JSON of a job's profile."""
         return self._raw[job.workload][job.profile]
 
     def payload(self) -> dict[str, dict[str, Mapping[str, Any]]]:
-        """The `profiles` of SIMULATION_BEGINS."""
+        """Return the `profiles` of SIMULATION_BEGINS."""
         return {name: dict(raws) for name, raws in self._raw.items()}
 
     def collect(self, job: Job) -> None:
-        """A job has ended: its profile will be dropped."""
+        """Schedule the drop of the profile of a job that has ended."""
         if not self._collects:
             return
         todo = [job.profile]
@@ -55,12 +55,12 @@ class Catalogue:
                     todo.extend(profile.sequence)
 
     def settle(self) -> None:
-        """Drop what was to be dropped."""
+        """Drop the scheduled profiles."""
         if self._leaving:
             self._gone |= self._leaving
 
     def notify(self, kind: object) -> None:
-        """NOTIFY: registration is finished, or goes on."""
+        """Apply a NOTIFY: finish the registration, or open it again. Raises IllegalDecisionError."""
         what = f"NOTIFY {kind}"
         if kind not in ("registration_finished", "continue_registration"):
             raise IllegalDecisionError(what, "a scheduler can tell registration_finished or continue_registration")
@@ -68,7 +68,7 @@ class Catalogue:
         self.open = kind == "continue_registration"
 
     def register_profile(self, decision: RegisterProfile) -> None:
-        """REGISTER_PROFILE; raises IllegalDecisionError where Batsim aborts."""
+        """Apply a REGISTER_PROFILE. Raises IllegalDecisionError where Batsim aborts."""
         name, workload, raw = decision.name, decision.workload, decision.profile
         what = f"REGISTER_PROFILE {workload}!{name}"
         self._need_dynamic(what)
@@ -82,15 +82,15 @@ class Catalogue:
         self._raw.setdefault(workload, {})[name] = raw
 
     def check_first(self, decision: Decision) -> None:
-        """The very first decision: a job that it registers is there before Batsim goes through its workload's file."""
+        """Raise IllegalDecisionError if the first decision registers a job before Batsim reads its workload's file."""
         if isinstance(decision, RegisterJob):
             job_id = decision.job_id
             if job_id.partition("!")[0] in self._of_files:
                 problem = "as the very first decision it is submitted with the jobs of its workload's file once more"
                 raise IllegalDecisionError(f"REGISTER_JOB {job_id}", f"{problem}, and Batsim never ends")
 
-    def job_of(self, decision: RegisterJob, known: Mapping[str, Job]) -> Job:
-        """The job of a REGISTER_JOB; raises IllegalDecisionError where Batsim aborts."""
+    def job_of(self, decision: RegisterJob, jobs: Mapping[str, Job]) -> Job:
+        """Return the job of a REGISTER_JOB; `jobs` exist already. Raises IllegalDecisionError where Batsim aborts."""
         job_id, raw = decision.job_id, decision.job
         what = f"REGISTER_JOB {job_id}"
         self._need_dynamic(what)
@@ -98,7 +98,7 @@ class Catalogue:
             raise IllegalDecisionError(what, "a job id must be WORKLOAD!NAME")
         workload = job_id.split("!", 1)[0]
         job: Job = _parsed(what, parse_job, {**raw, "id": job_id}, workload, what)
-        if job_id in known:
+        if job_id in jobs:
             raise IllegalDecisionError(what, "a job of that id exists")
         profile = self.profiles.get(workload, {}).get(job.profile)
         if profile is None or (workload, job.profile) in self._gone:

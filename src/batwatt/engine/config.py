@@ -1,4 +1,4 @@
-"""What Batsim's command line sets and SIMULATION_BEGINS reports to the scheduler."""
+"""Options of Batsim's command line, which SIMULATION_BEGINS reports to the scheduler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """Batsim's options that change what happens; `energy=None`: on if every host of the platform has its watts."""
+    """Batsim's options that change the simulation; `energy=None`: on if every host of the platform has its watts."""
 
     energy: bool | None = None
     compute_sharing: bool = False
@@ -21,7 +21,7 @@ class EngineConfig:
     sched_config: str = ""
 
     def payload(self) -> dict[str, Any]:
-        """The `config` object of SIMULATION_BEGINS."""
+        """Return the `config` object of SIMULATION_BEGINS."""
         return {
             "redis-enabled": False,
             "redis-hostname": "127.0.0.1",
@@ -53,7 +53,7 @@ class EngineConfig:
         }
 
     def batsim_args(self) -> list[str]:
-        """The same as options of a real Batsim (energy must be decided)."""
+        """Return the options of a real Batsim's command line; `energy` must not be None."""
         flags = {
             "-E": bool(self.energy),
             "--enable-compute-sharing": self.compute_sharing,
@@ -64,4 +64,4 @@ class EngineConfig:
             "--forward-unknown-events": self.forward_unknown_events,
         }
         config = [f"--sched-cfg={self.sched_config}"] if self.sched_config else []
-        return [flag for flag, wanted in flags.items() if wanted] + config
+        return [flag for flag, enabled in flags.items() if enabled] + config

@@ -1,8 +1,7 @@
 """The embedded engine: Batsim's protocol on a zero-latency platform, without Batsim.
 
-`message()` gives what Batsim would send next, `reply()` takes the scheduler's decisions (`events.py`); so the same
-engine runs in process and behind a socket. Times are those of Batsim: the scheduler sees them rounded to 1e-6 s, the
-engine keeps its own clock.
+`message()` returns the next message of Batsim, `reply()` applies the scheduler's decisions (`events.py`), in process or
+behind a socket. The scheduler gets times rounded to 1e-6 s, as from Batsim; the clock of the engine is not rounded.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Engine:
         self._begun = False
         self._answered = False
         self._scheduler_busy = False
-        self._kill_asked: set[str] = set()
+        self._kills: set[str] = set()
         self._job_sources = len(self.workloads)
         self._quiet_end_date = -1.0
         self._unfinished = 0
@@ -89,7 +88,7 @@ class Engine:
     def _jobs_over(self) -> None:
         self._job_sources -= 1
         if self._job_sources:
-            # only the last of several workloads says that there are no more jobs
+            # only the last of several workloads reports that there are no more jobs
             self._quiet_end_date = self.kernel.date
         else:
             self._announce_end(ev.NO_MORE_JOBS)
@@ -99,9 +98,9 @@ class Engine:
 
     def _announce_end(self, end_notice: str) -> None:
         self._end_notice_mark = len(self._pending)
-        self.kernel.at(self.kernel.clock, LATE, self._say_bye, end_notice)
+        self.kernel.at(self.kernel.clock, LATE, self._report_end, end_notice)
 
-    def _say_bye(self, end_notice: str) -> None:
+    def _report_end(self, end_notice: str) -> None:
         self._end_notices += 1
         self._notified(end_notice, {"type": end_notice})
 
@@ -127,7 +126,7 @@ class Engine:
             raise InputError("events", f"{event.kind} at {now:g} s names a host beyond {len(machines.hosts) - 1}")
         kind = f"event_{event.kind}"
         self._notified(kind, {"type": kind, "resources": hostset.to_text(mask)})
-        # the server learns of it after the jobs that end at this time have freed their hosts
+        # the event takes effect after the jobs that end at this time have freed their hosts
         self.kernel.at(now, AFTER, self._change_availability, event)
 
     def _change_availability(self, event: ExternalEvent) -> None:
@@ -138,9 +137,9 @@ class Engine:
         if wrong:
             first = machines.hosts[(wrong & -wrong).bit_length() - 1].name
             problem = f"{event.kind} at {now:g} s: {first} is already {'available' if available else 'unavailable'}"
-            hint = "mend the events file"
+            hint = "correct the events file"
             if available:
-                # Batsim forgets that a host is away when a switch of it ends
+                # Batsim takes an unavailable host for available when a switch of it ends
                 hint += ", or let no switch of that host end while it is away"
             raise InputError("events", problem, hint)
         if available:
@@ -166,13 +165,13 @@ class Engine:
         self._over.append(job_id)
 
     def message(self) -> ev.Message:
-        """The next message to the scheduler; raises DeadlockError if nothing can happen any more."""
+        """Return the next message to the scheduler. Raises DeadlockError if no event can happen any more."""
         kernel = self.kernel
         if not self._begun:
             self._begun = True
             self._pending.append(ev.SimulationBegins(kernel.date, self._begins()))
             message = self._flush()
-            # what is submitted at once finds the scheduler busy with the beginning
+            # the scheduler is busy with the begin when the first jobs arrive
             self._scheduler_busy = True
             return message
         if kernel.is_due():
@@ -187,19 +186,19 @@ class Engine:
         return self._flush()
 
     def _flush(self) -> ev.Message:
-        """The pending events; a source's end-of-stream notice waits for the next message if it alone had something."""
+        """Return the pending events, without the end notice of a source if only this source has events."""
         pending = self._pending
         self._pending = []
         if self._end_notices:
             notice_last = self._end_notices == 1 and len(pending) - 1 == self._end_notice_mark > 0
-            # of workloads that end at one time the first keeps the server busy until the last has said so
+            # of workloads that end at one time the first keeps the server busy until the last has ended
             if notice_last and not self._scheduler_busy and self._quiet_end_date != self.kernel.date:
                 self._pending = [pending.pop()]
             self._end_notices = 0
         self._scheduler_busy = False
         if self._over:
             for job_id in self._over:
-                # Batsim forgets a job once its completion has been sent
+                # Batsim removes a job once its completion has been sent
                 self._forget(job_id)
             self._over.clear()
             self.recorder.fresh_rows.clear()
@@ -208,7 +207,7 @@ class Engine:
     def _forget(self, job_id: str) -> None:
         job = self.jobs.pop(job_id)
         del self.state[job_id]
-        self._kill_asked.discard(job_id)
+        self._kills.discard(job_id)
         self.catalogue.collect(job)
 
     def _end_or_deadlock(self) -> None:
@@ -231,7 +230,7 @@ class Engine:
     # what the scheduler answers -------------------------------------------------------------------------------
 
     def reply(self, reply: ev.Reply) -> None:
-        """Apply a reply: each decision at its time (never in the past), then wait until its `now`."""
+        """Apply a reply: each decision at its time (never in the past), then advance the clock to its `now`."""
         kernel = self.kernel
         now, decisions = reply.now, reply.decisions
         if self.ended:
@@ -254,7 +253,7 @@ class Engine:
                 kernel.run_due(time)
                 self.recorder.fresh_rows.clear()
             self._apply(decision)
-            # each event takes a round of messages, in which what is due at this very time happens
+            # each event takes a round of messages, in which the entries that are due now happen
             self.recorder.fresh_rows.clear()
             self.catalogue.settle()
             kernel.run_round()
@@ -285,7 +284,7 @@ class Engine:
         elif isinstance(decision, ev.Notify):
             self.catalogue.notify(decision.kind)
         elif isinstance(decision, ev.ToJobMessage):
-            # accepted; no profile that the embedded engine models listens
+            # accepted without effect: no profile of the embedded engine receives messages
             self._job("TO_JOB_MSG", decision.job_id)
         elif isinstance(decision, ev.ChangeJobState):
             self._change_job_state(decision.job_id, decision.state)
@@ -315,8 +314,8 @@ class Engine:
                 raise IllegalDecisionError(f"KILL_JOB {job.id}", "the job was never started")
             if self.state[job_id] == RUNNING and job_id not in self.execution.runs:
                 raise IllegalDecisionError(f"KILL_JOB {job.id}", "the job was declared running, but never started")
-            if job_id not in self._kill_asked:
-                self._kill_asked.add(job_id)
+            if job_id not in self._kills:
+                self._kills.add(job_id)
                 fresh.append(job_id)
         if fresh:
             self.execution.kill(fresh)
@@ -355,12 +354,12 @@ class Engine:
             self.execution.metadata[job_id] = metadata
 
     def _change_job_state(self, job_id: str, state: str) -> None:
-        """Batsim 4.2.1 lets a waiting job be declared running; nothing ends it, other changes abort."""
+        """Declare a waiting job running, as in Batsim 4.2.1: nothing ends it. Raises IllegalDecisionError."""
         self._job("CHANGE_JOB_STATE", job_id, submitted=True)
         if state != "RUNNING":
             raise IllegalDecisionError(f"CHANGE_JOB_STATE {job_id} -> {state}", "only RUNNING can be given to a job")
         self.state[job_id] = RUNNING
 
     def close(self) -> Record:
-        """The rows and totals, once the simulation is over."""
+        """Return the rows and totals after the end of the simulation."""
         return self.recorder.close()

@@ -1,4 +1,4 @@
-"""Running a scheduler on the embedded engine, in process or behind a socket."""
+"""Runs of a scheduler on the embedded engine, in process or behind a socket."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from batwatt.model.record import Record
 
 
 def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link], Link] | None = None) -> Record:
-    """Run any pybatsim scheduler on the engine in this process; returns what the simulation wrote down.
+    """Run any pybatsim scheduler on the engine in this process; return the record of the simulation.
 
-    `watch` may wrap the link between both (progress). A deadlock calls the scheduler's `onDeadlock` and raises
+    `watch` may wrap the link between both (progress). A deadlock calls `onDeadlock` of the scheduler and raises
     DeadlockError; an illegal decision raises IllegalDecisionError.
     """
     bs = Bs(scheduler, watch(engine) if watch else engine)
     with seldom_collected():
-        # platform and jobs are no garbage
+        # platform and jobs live until the end
         gc.freeze()
         try:
             bs.start()
@@ -39,7 +39,7 @@ def simulate(engine: Engine, scheduler: BatsimScheduler, watch: Callable[[Link],
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Look for garbage seldom: rows and jobs live to the end, and going through them again and again takes time."""
+    """Collect garbage seldom: rows and jobs live to the end, and each collection visits all of them."""
     thresholds = gc.get_threshold()
     gc.set_threshold(500_000, 20, 100)
     try:
@@ -49,8 +49,8 @@ def seldom_collected() -> Iterator[None]:
 
 
 def serve(engine: Engine, endpoint: str, patience_s: float | None = None) -> Record:
-    """Play Batsim on the wire for the scheduler that listens on `endpoint`."""
-    # zmq takes a while to be loaded, and is for two processes only
+    """Act as Batsim on the wire for the scheduler that listens on `endpoint`; return the record. Raises PeerError."""
+    # imported here, as zmq loads slowly and only two processes need it
     from batwatt.engine.wire import EngineSocket
 
     with EngineSocket(endpoint, patience_s) as socket:

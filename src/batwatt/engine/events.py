@@ -1,7 +1,7 @@
-"""What Batsim reports and what a scheduler decides, as objects; a dialect (`batsim4.py`) writes them as JSON.
+"""Events of Batsim and decisions of a scheduler, as objects; a dialect (`batsim4.py`) writes them as JSON.
 
-Engine and `Bs` know these only. They are plain classes, as mypyc compiles no dataclass's constructor. Times are in s as
-the scheduler sees them, rounded to 1e-6 s; names are Batsim's.
+Engine and `Bs` use only these. They are plain classes, as mypyc compiles no dataclass's constructor. Times are in s as
+the scheduler gets them, rounded to 1e-6 s; names are Batsim's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NO_MORE_EVENTS: Final = "no_more_external_event_to_occur"
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Event:
-    """Something that happened at `time`."""
+    """An event at `time`."""
 
     __slots__ = ("time",)
 
@@ -28,7 +28,7 @@ class Event:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Decision:
-    """Something that the scheduler asks for at `time`."""
+    """A decision of the scheduler at `time`."""
 
     __slots__ = ("time",)
 
@@ -38,7 +38,7 @@ class Decision:
 
 @final
 class Message:
-    """What Batsim sends: its present time, and the events since its last message."""
+    """A message of Batsim: its present time, and the events since its last message."""
 
     __slots__ = ("events", "now")
 
@@ -49,7 +49,7 @@ class Message:
 
 @final
 class Reply:
-    """What the scheduler answers to a message: until when it was busy, and its decisions in order of time."""
+    """The scheduler's answer to a message: the time until which it was busy, and its decisions in order of time."""
 
     __slots__ = ("decisions", "now")
 
@@ -63,7 +63,7 @@ class Reply:
 
 @final
 class SimulationBegins(Event):
-    """`data`: platform, workloads, profiles and options, as Batsim's protocol has them."""
+    """The begin; `data`: platform, workloads, profiles and options, as in Batsim's protocol."""
 
     __slots__ = ("data",)
 
@@ -74,14 +74,14 @@ class SimulationBegins(Event):
 
 @final
 class SimulationEnds(Event):
-    """Everything is over."""
+    """The end of the simulation."""
 
     __slots__ = ()
 
 
 @final
 class JobSubmitted(Event):
-    """`job`: its JSON; `profile`: that of its profile if profiles are forwarded."""
+    """A submission; `job`: the JSON of the job; `profile`: that of its profile if profiles are forwarded."""
 
     __slots__ = ("job", "job_id", "profile")
 
@@ -94,7 +94,7 @@ class JobSubmitted(Event):
 
 @final
 class JobCompleted(Event):
-    """A run ended, in whatever way: `state` is Batsim's name for it."""
+    """The end of a run; `state` is Batsim's name for its outcome."""
 
     __slots__ = ("alloc", "job_id", "return_code", "state")
 
@@ -108,7 +108,7 @@ class JobCompleted(Event):
 
 @final
 class JobKilled(Event):
-    """A kill was carried out; jobs without `progress` ended before it."""
+    """A kill; jobs without `progress` ended before it."""
 
     __slots__ = ("job_ids", "progress")
 
@@ -120,7 +120,7 @@ class JobKilled(Event):
 
 @final
 class ResourceStateChanged(Event):
-    """Hosts (an interval string) have arrived in a p-state."""
+    """The arrival of hosts (an interval string) in a p-state."""
 
     __slots__ = ("resources", "state")
 
@@ -132,7 +132,7 @@ class ResourceStateChanged(Event):
 
 @final
 class Notified(Event):
-    """A NOTIFY of Batsim: the end of a source of events, hosts that come or go, or a user's event (all of `data`)."""
+    """A NOTIFY of Batsim: the end of a source of events, a change of available hosts, or a user's event (`data`)."""
 
     __slots__ = ("data", "kind")
 
@@ -144,7 +144,7 @@ class Notified(Event):
 
 @final
 class Answer(Event):
-    """What was asked for: the consumed energy in J, None if it was something else."""
+    """The answer to a query: the consumed energy in J, None for another query."""
 
     __slots__ = ("energy_j",)
 
@@ -155,14 +155,14 @@ class Answer(Event):
 
 @final
 class RequestedCall(Event):
-    """A time has come that the scheduler asked to be called at."""
+    """A call that the scheduler requested."""
 
     __slots__ = ()
 
 
 @final
 class FromJobMessage(Event):
-    """A job sent something."""
+    """A message of a job."""
 
     __slots__ = ("job_id", "message")
 
@@ -174,7 +174,7 @@ class FromJobMessage(Event):
 
 @final
 class ResourcesOffered(Event):
-    """Hosts (an interval string) that the scheduler may use from now on, or may no longer (`added` is False)."""
+    """Hosts (an interval string) that become usable for the scheduler, or unusable (`added` is False)."""
 
     __slots__ = ("added", "resources")
 
@@ -189,7 +189,7 @@ class ResourcesOffered(Event):
 
 @final
 class ExecuteJob(Decision):
-    """Start a job on hosts; `mapping`: executor -> index in the sorted hosts; `storage`: members that ask for I/O."""
+    """Start a job on hosts; `mapping`: executor -> index in the sorted hosts; `storage`: members for I/O."""
 
     __slots__ = ("alloc", "job_id", "mapping", "storage")
 
@@ -214,7 +214,7 @@ class KillJob(Decision):
 
 @final
 class RejectJob(Decision):
-    """Refuse a waiting job."""
+    """Reject a waiting job."""
 
     __slots__ = ("job_id",)
 
@@ -248,7 +248,7 @@ class CallMeLater(Decision):
 
 @final
 class Query(Decision):
-    """Ask for the consumed energy (the only request that Batsim knows)."""
+    """Request the consumed energy, the only request that Batsim supports."""
 
     __slots__ = ("requests",)
 
@@ -259,7 +259,7 @@ class Query(Decision):
 
 @final
 class Notify(Decision):
-    """`registration_finished` or `continue_registration`."""
+    """Declare `registration_finished` or `continue_registration`."""
 
     __slots__ = ("kind",)
 
@@ -295,7 +295,7 @@ class RegisterJob(Decision):
 
 @final
 class SetJobMetadata(Decision):
-    """Write something into a job's row of the results."""
+    """Set the metadata of a job in its row of the results."""
 
     __slots__ = ("job_id", "metadata")
 
@@ -307,7 +307,7 @@ class SetJobMetadata(Decision):
 
 @final
 class ToJobMessage(Decision):
-    """Send something to a job."""
+    """Send a message to a job."""
 
     __slots__ = ("job_id", "message")
 

@@ -1,4 +1,4 @@
-"""Starting, ending and killing jobs on the machines of a simulation."""
+"""Starts, ends and kills of jobs on the hosts of a simulation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Report = Callable[[Event], None]
 
 
 class Executor:
-    """The running jobs. `report(event)` tells the scheduler; `ended(job id)` tells the engine.
+    """The running jobs. `report(event)` notifies the scheduler, `ended(job id)` the engine.
 
     With sharing, parallel tasks are reported after delays that end at the same time, unless `in_order_of_start`.
     """
@@ -40,7 +40,7 @@ class Executor:
         self._machines = machines
         self._recorder = recorder
         self._sharing = sharing
-        # SimGrid charges a host p-state 0 until it first looks at it: what begins in another is metered host by host
+        # SimGrid charges a host for p-state 0 until its first update: other initial p-states need a meter per host
         odd = any(host.initial_pstate != 0 for host in machines.hosts)
         self._meter = Meter(machines) if sharing or odd else None
         recorder.meter = self._meter
@@ -49,11 +49,11 @@ class Executor:
         self._report = report
         self._ended = ended
         self.metadata: dict[str, str] = {}
-        # a method is bound once
+        # bound once, as each access to a method makes an object
         self._at_end: Handler = self._leaf_ended
 
     def start(self, job: Job, alloc: object, mapping: Any, profiles: Mapping[str, Profile]) -> None:
-        """Start a job on hosts (HostSet, ProcSet or interval string); raises IllegalDecisionError as Batsim aborts."""
+        """Start a job on hosts (HostSet, ProcSet, interval string). Raises IllegalDecisionError where Batsim aborts."""
         mask = alloc.mask if type(alloc) is HostSet else self._mask(job, alloc)
         machines = self._machines
         ready = machines.mask[IDLE] | machines.mask[COMPUTING] if self._sharing else machines.mask[IDLE]
@@ -72,7 +72,7 @@ class Executor:
         self.begin(Run(job, profiles, mask, width, executors, self._kernel.clock))
 
     def begin(self, run: Run) -> None:
-        """Start a run whose hosts and executors are known to be right."""
+        """Start a run with checked hosts and executors."""
         job, mask, now = run.job, run.mask, run.start_s
         machines, recorder = self._machines, self._recorder
         self.runs[job.id] = run
@@ -86,14 +86,14 @@ class Executor:
         self._retime(run, now)
 
     def _wake_meter(self, run: Run, meter: Meter) -> None:
-        """SimGrid looks at the host when a task of one executor starts (which matters at time 0 only)."""
+        """Update the meter of the host of a task of one executor, as SimGrid does at its start (effective at 0 s)."""
         if isinstance(run.leaf, Parallel) and run.count == 1:
             host = hostset.ids(run.leaf_mask)[0 if run.executors is None else run.executors[0]]
             meter.look([host], self._kernel.clock)
             meter.note_pstate([host])
 
     def _retime(self, run: Run, now: float) -> None:
-        """Set the rate, the power and the end of a run after something changed for it."""
+        """Set the rate, the power and the end of a run after a change of its hosts or of its profile."""
         if self._meter is not None:
             if isinstance(run.leaf, Delay):
                 run.retime(self._machines, now)
@@ -107,7 +107,7 @@ class Executor:
 
     def _schedule_end(self, run: Run) -> None:
         if run.late:
-            # a parallel task that begins without any time left ends after the others of this time
+            # a parallel task that begins without remaining time ends after the other entries of this time
             run.late = False
             if any(flops > 0.0 for _, flops in run.work()):
                 run.outcome = TIMEOUT
@@ -120,7 +120,7 @@ class Executor:
             run.event = self._kernel.at(run.end_s, END, self._at_end, run)
 
     def _solve_later(self) -> None:
-        """Share the hosts anew once all that happens at this time, so far, has happened."""
+        """Schedule a new sharing of the hosts after the other entries of this time."""
         if not self._unsolved:
             self._unsolved = True
             self._kernel.at(self._kernel.clock, SOLVE, self._solve, None)
@@ -134,7 +134,7 @@ class Executor:
                 self._schedule_end(run)
 
     def refresh(self, mask: int, now: float) -> None:
-        """Adapt the running jobs on some hosts to new p-states (the journal's energy must be up to date)."""
+        """Adapt the running jobs on some hosts to new p-states (the recorder's energy must be up to date)."""
         if self._meter is not None:
             self._meter.note_pstate(hostset.ids(mask))
             self._solve_later()
@@ -167,16 +167,16 @@ class Executor:
             # Batsim's own code for the walltime
             self._end(run, "COMPLETED_WALLTIME_REACHED", -1)
         else:
-            # -2 is its own code for a kill, of which the killer would have to tell
+            # -2 is Batsim's code for a kill, which no kill would report here
             problem = f"its profile returns {code}, on which Batsim {'never ends' if code == -2 else 'aborts'}"
             raise InputError(f"job {run.job.id}", problem, "let 'ret' be 0, or > 0 for a failure")
 
     def _next_leaf(self, run: Run, now: float) -> bool:
-        """Go on with the run's profile; False if there is nothing left of it.
+        """Enter the next part of the run's profile; return False if there is none.
 
-        SimGrid charges the time since it last looked at a host at the load it finds when it looks again, and at the
-        end of a delay it looks at the first host of the allocation only. So a parallel task that follows delays makes
-        the other hosts pay its load for them too, back to when Batsim last looked at all hosts.
+        SimGrid charges the time between two updates of a host at the load of the second, and at the end of a delay
+        updates only the first host of the allocation. So the other hosts are charged the load of a parallel task that
+        follows delays for these, too, since the last update of all hosts.
         """
         recorder, slept = self._recorder, isinstance(run.leaf, Delay)
         recorder.look(run.mask & -run.mask if slept else run.executor_mask(), now)
@@ -190,7 +190,7 @@ class Executor:
             self._wake_meter(run, self._meter)
         self._retime(run, now)
         if slept and isinstance(run.leaf, Parallel) and self._meter is None:
-            # once all that happens at this time has happened: the end of another job is a look at all hosts
+            # after the other entries of this time, as the end of another job updates all hosts
             self._kernel.at(now, SOLVE, self._arrears, (run, run.leaf))
         return True
 
@@ -199,7 +199,7 @@ class Executor:
         if self.runs.get(run.job.id) is not run or run.leaf is not leaf:
             return
         if run.count == 1:
-            return  # SimGrid looks at the host of a task of one executor when it starts
+            return  # SimGrid updates the host of a task of one executor at its start
         recorder = self._recorder
         first = (run.mask & -run.mask).bit_length() - 1
         arrears_j = (run.extra_w - run.host_extra_w(self._machines, first)) * (
@@ -227,14 +227,14 @@ class Executor:
             run.energy_j = self._meter.total(hostset.ids(run.mask)) - run.energy_at_s
             self._solve_later()
         else:
-            # without runs nothing may be left of rounding errors
+            # without runs no rounding error may remain
             recorder.extra_w = recorder.extra_w - run.extra_w if self.runs else 0.0
         recorder.job_ended(run, now, state, self.metadata.pop(job.id, "") if self.metadata else "")
         self._report(JobCompleted(self._kernel.date, job.id, state, code, HostSet(run.mask)))
         self._ended(job.id)
 
     def kill(self, job_ids: list[str]) -> None:
-        """Kill jobs in the round that follows this event of the answer; those that end before then end normally."""
+        """Kill jobs in the round after this event of the answer; jobs that end before then end normally."""
         self._kernel.at(self._kernel.clock, FIRST, self._kill_now, job_ids)
 
     def _kill_now(self, job_ids: list[str]) -> None:
@@ -277,7 +277,7 @@ class Executor:
                 raise self._illegal(job, f"{name} is {STATE_NAMES[state]}, neither idle nor computing")
 
     def _refuse_odd(self, job: Job, mask: int) -> None:
-        """A sleeping host never gets here, but one that began in a sleep p-state is idle to Batsim."""
+        """Refuse hosts in a p-state that does not compute: Batsim takes a host that begins asleep for idle."""
         for mode, _ in self._machines.members_of(mask):
             if self._recorder.energy and mode.index not in self._machines.kind_host[mode.kind].compute:
                 raise self._illegal(
@@ -285,7 +285,7 @@ class Executor:
                 )
 
     def _executors(self, job: Job, mask: int, mapping: Any, profiles: Mapping[str, Profile]) -> list[int] | None:
-        """Executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
+        """Return executor -> index in the sorted allocation, from Batsim's `mapping` object; None without one."""
         if self._machines.odd_starts:
             self._refuse_odd(job, mask)
         if not mapping:

@@ -1,7 +1,7 @@
-"""Jobs that reach a scheduler later than they are submitted: it plans with them from a given time on.
+"""Jobs whose submission is passed on to a scheduler at a later time, from which on it plans with them.
 
-Between an engine and any scheduler, on the link of typed events. A job whose time has not come is held, and so is the
-notice that no job is to come. Batsim is asked for a call at that time, which is not passed on.
+The link is between an engine and any scheduler. Submissions before their time are held, and so is the notice of the
+last job. A call of Batsim is requested at that time, which is not passed on.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class HeldArrivals:
         self._held: list[tuple[float, int, ev.JobSubmitted]] = []
         self._last: ev.Event | None = None
         self._calls: list[float] = []
-        """Times at which Batsim is to call, ascending; those in `_new` it was not asked for yet."""
+        """Times of the calls of Batsim, ascending; those in `_new` are not requested yet."""
         self._new: set[float] = set()
         self._count = 0
 
     def message(self) -> ev.Message:
-        """The next message of the engine, with the submissions that are due."""
+        """Return the next message of the engine, with the submissions that are due."""
         message: ev.Message = self._link.message()
         passed: list[ev.Event] = []
         for event in message.events:
@@ -53,7 +53,7 @@ class HeldArrivals:
         return ev.Message(message.now, passed)
 
     def reply(self, reply: ev.Reply) -> None:
-        """The scheduler's decisions, and calls for what is held."""
+        """Pass on the scheduler's decisions, with requests of calls for held submissions."""
         calls = []
         for until_s in sorted(self._new):
             heappush(self._calls, until_s)

@@ -1,7 +1,7 @@
-"""pybatsim's high-level API (`batsim.sched`): its schedulers as those of the low-level one, which `Bs` calls.
+"""Adapter of schedulers for pybatsim's high-level API (`batsim.sched`) to the low-level one, which `Bs` calls.
 
-What differs from `pybatsim`: neither a log on stderr nor a file of events is written, and a job may start at 0 s, where
-pybatsim's `Allocation` asserts that a start is later.
+Differences to `pybatsim`: no log on stderr and no file of events are written, and a job may start at 0 s, where
+`Allocation` of pybatsim asserts a later start.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from batsim.sched.scheduler import BaseBatsimScheduler, Scheduler
 
 
 def low_level(thing: Any) -> type[BaseBatsimScheduler] | None:
-    """The class of schedulers that wraps a function, or a class derived from `Scheduler`; None of another thing."""
+    """Return the low-level class for a scheduler function, or for a class derived from `Scheduler`; else None."""
     kind = as_scheduler()(thing) if isinstance(thing, FunctionType) else thing
     if not issubclass(kind, Scheduler):
         return None
 
     class HighLevel(kind):  # type: ignore[misc, valid-type]
-        """It knows the time from 0 s on."""
+        """The high-level scheduler, with a time that is never 0 s."""
 
         def _update_time(self) -> None:
-            # the least that passes for a start, and is nothing beside any other time
+            # the least time that `Allocation` accepts as a start, negligible next to other times
             self._time = self._batsim.time() or math.ulp(0.0)
 
     class LowLevel(BaseBatsimScheduler):
-        """Its callbacks decide by the high-level scheduler."""
+        """The low-level scheduler, whose callbacks call the high-level one."""
 
         def __init__(self, options: Mapping[str, Any]) -> None:
             logging.getLogger(f"{HighLevel.__name__}_Events").propagate = False
@@ -46,6 +46,6 @@ def low_level(thing: Any) -> type[BaseBatsimScheduler] | None:
             high._scheduler = self
 
     for made in (HighLevel, LowLevel):
-        # errors and lists name what the author wrote
+        # errors and lists show the names of the author
         made.__module__, made.__name__, made.__doc__ = thing.__module__, thing.__name__, thing.__doc__
     return LowLevel

@@ -1,4 +1,4 @@
-"""The clockwork: a heap of dated entries with one total order."""
+"""The event queue: a heap of timed entries with one total order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from batwatt.units import PRECISION_S, microseconds
 Handler = Callable[[Any], None]
 
 TOO_LATE_S: Final = 1e24
-"""The first time that has no text in Batsim's messages."""
+"""Bound of times in s: later ones have no text in Batsim's messages."""
 
-# Order of what happens at one time: kills asked for by the last answer; then external events, submissions and calls in
-# the order in which they were asked for; then ends of jobs and of switches in the order in which they began; then
-# hosts that come or go, acknowledgements of switches, the sharing of hosts, and tasks that began without any time left.
+# Order of entries of one time: kills of the last answer; then external events, submissions and calls in the order of
+# their requests; then ends of jobs and of switches in the order of their begins; then changes of available hosts,
+# acknowledgements of switches, the sharing of hosts, and tasks that began without remaining time.
 FIRST: Final = 0
 ARRIVAL: Final = 1
 END: Final = 2
@@ -33,9 +33,9 @@ def _reported(clock: float, exact: bool) -> float:
 
 
 class Kernel:
-    """Entries (time, rank, serial, handler, payload); an entry that was forgotten is skipped.
+    """Entries (time, rank, serial, handler, payload); a forgotten entry is skipped.
 
-    `clock` is the present time in s, `date` the same as the scheduler sees it: rounded to 1e-6 s, unless `exact`.
+    `clock` is the present time in s, `date` that time for the scheduler: rounded to 1e-6 s, unless `exact`.
     """
 
     __slots__ = ("_exact", "_forgotten", "_heap", "_serial", "clock", "date")
@@ -49,29 +49,29 @@ class Kernel:
         self._forgotten: set[int] = set()
 
     def at(self, date: float, rank: int, handler: Handler, payload: Any) -> int:
-        """Call `handler(payload)` at `date`; returns a ticket for `forget`."""
+        """Schedule a call of `handler(payload)` at `date` in s; return a ticket for `forget`."""
         self._serial = serial = self._serial + 1
         heappush(self._heap, (date, rank, serial, handler, payload))
         return serial
 
     def forget(self, ticket: int) -> None:
-        """Drop an entry that is still to come."""
+        """Drop a future entry."""
         self._forgotten.add(ticket)
 
     def next_date(self) -> float | None:
-        """Time of the next entry, None if there is none."""
+        """Return the time of the next entry in s, None if there is none."""
         heap = self._heap
         while heap and heap[0][2] in self._forgotten:
             self._forgotten.discard(heappop(heap)[2])
         return heap[0][0] if heap else None
 
     def is_due(self) -> bool:
-        """Whether something is left to happen at the present time."""
+        """Return whether an entry of the present time is left."""
         heap = self._heap
         return bool(heap) and heap[0][0] <= self.clock + PRECISION_S
 
     def run_round(self) -> None:
-        """Fire the entries that are due now, but not those that they add (between two events of an answer)."""
+        """Call the entries that are due now, without entries that these add (between two events of an answer)."""
         heap = self._heap
         if not heap or heap[0][0] > self.clock + PRECISION_S:
             return
@@ -90,7 +90,7 @@ class Kernel:
             heappush(heap, entry)
 
     def run_due(self, date: float) -> None:
-        """Set the clock to `date` (never backwards) and fire all entries up to it, each at its own time."""
+        """Set the clock to `date` in s (never backwards) and call all entries up to it, each at its own time."""
         heap, forgotten = self._heap, self._forgotten
         limit = date + PRECISION_S
         while heap and heap[0][0] <= limit:

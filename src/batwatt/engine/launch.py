@@ -1,4 +1,4 @@
-"""Playing Batsim in another process, a real Batsim or our engine, and watching over it."""
+"""A supervised process with a real Batsim or with our engine as Batsim."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from batwatt.engine.wire import SchedulerSocket
 from batwatt.errors import InputError, PeerError
 
 GRACE_S = 5.0
-"""How long an ended process may take to go before it is killed."""
+"""Greatest time in s between the end signal to a process and its kill."""
 VERSION_S = 5.0
-"""How long Batsim may take to print its version; one that takes longer is taken for a Batsim 4."""
+"""Greatest time in s in which Batsim prints its version; a slower one is taken for a Batsim 4."""
 _VERSION = re.compile(r"v?(\d+)\.\d[\w.+-]*")
 CLOSING_S = 60.0
-"""How long Batsim may take to write its files after the end of the simulation."""
+"""Greatest time in s in which Batsim writes its files after the end of the simulation."""
 KEPT_BYTES = 1 << 16
-"""How much of the end of a process's output is kept."""
+"""Number of last bytes of a process's output that are stored."""
 GUARD = f"""
 read -r group || exit
 cat > /dev/null
@@ -36,16 +36,16 @@ kill -CONT -$group
 sleep {GRACE_S:g}
 kill -KILL -$group
 """
-"""Shell script that reads a group of processes, and ends it when its input ends: when the writing process ended."""
+"""Shell script that reads a group of processes, and ends it at the end of its input, when the writing process ends."""
 
 
 class Child:
-    """A supervised process, with what it starts itself; the end of its output explains a death."""
+    """A supervised process and its children; the end of its output explains its death."""
 
     def __init__(self, command: Sequence[str], name: str) -> None:
         self.name = name
         self._tail = b""
-        # it is there first, so that the other process is never without
+        # started first, so that the other process is always guarded
         self._guard = subprocess.Popen(
             ("/bin/sh", "-c", GUARD),
             stdin=subprocess.PIPE,
@@ -54,7 +54,7 @@ class Child:
             start_new_session=True,
         )
         try:
-            # a group of its own: a wrapper script is ended together with what it runs
+            # a group of its own: a wrapper script is ended together with its children
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -80,7 +80,7 @@ class Child:
                 self._tail = (self._tail + block)[-KEPT_BYTES:]
 
     def death(self) -> str | None:
-        """Why the process is no more, None while it runs."""
+        """Return the cause of the end of the process, None while it runs."""
         code = self._process.poll()
         if code is None:
             return None
@@ -89,7 +89,7 @@ class Child:
         return f"{self.name} {how} before the simulation was over" + (f": {last}" if last else "")
 
     def last_lines(self) -> str:
-        """The line of its output that most likely says what was wrong."""
+        """Return the line of its output that most likely states the error."""
         if self._process.poll() is not None:
             self._reader.join(1.0)
         text = "".join(c if c.isprintable() or c == "\n" else " " for c in self._tail.decode("utf-8", "replace"))
@@ -99,14 +99,14 @@ class Child:
         return (ours or telling or lines or [""])[-1][:500]
 
     def output(self, limit_s: float) -> str:
-        """The end of its output, when it has ended or after `limit_s` seconds."""
+        """Wait for its end, at most `limit_s` s, and return the end of its output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(limit_s)
             self._reader.join(1.0)
         return self._tail.decode("utf-8", "replace")
 
     def finish(self) -> None:
-        """Wait for a good end after the simulation; PeerError if it was none."""
+        """Wait for the end of the process after the simulation. Raises PeerError if it fails."""
         try:
             code = self._process.wait(CLOSING_S)
         except subprocess.TimeoutExpired:
@@ -117,9 +117,9 @@ class Child:
             raise PeerError(f"{self.name} {how} after the simulation" + (f": {last}" if last else ""))
 
     def stop(self) -> None:
-        """End the process and what it started, if they still run."""
+        """End the process and its children, if they still run."""
         self._signal(signal.SIGTERM)
-        # one that is stopped hears nothing before it goes on
+        # a stopped process handles signals only after it continues
         self._signal(signal.SIGCONT)
         try:
             self._process.wait(GRACE_S)
@@ -164,10 +164,10 @@ def drive(
     watch: Callable[[Link], Link] = lambda link: link,
     dialect: Dialect | None = None,
 ) -> None:
-    """Run a scheduler against the process that `command(endpoint)` starts, a Batsim 5 if there is its `dialect`.
+    """Run a scheduler against the process that `command(endpoint)` starts, a Batsim 5 if `dialect` is not None.
 
-    `patience_s`: how long that process may be silent, None for ever. `watch` may wrap the link (progress). If either
-    side dies or falls silent the other is ended; raises PeerError.
+    `patience_s` is the greatest silence of that process in s, None for no bound. `watch` may wrap the link (progress).
+    If either side dies or is silent the other is ended. Raises PeerError.
     """
     with (
         SchedulerSocket("tcp://127.0.0.1:*", patience_s, protocol=5 if dialect else 4) as socket,
@@ -182,11 +182,11 @@ def drive(
 
 
 def batsim_version(batsim: str) -> tuple[str, int]:
-    """The last line of `batsim --version` that is a version, and the number before its first point: 4 without one."""
+    """Return the version of `batsim --version`, its last such line, and the major number; 4 without a version."""
     with _child((batsim, "--version"), "Batsim") as child:
         lines = [line.strip() for line in child.output(VERSION_S).splitlines()]
-    found = next((match for line in reversed(lines) if (match := _VERSION.fullmatch(line))), None)
-    return (found[0], int(found[1])) if found else ("", 4)
+    version = next((match for line in reversed(lines) if (match := _VERSION.fullmatch(line))), None)
+    return (version[0], int(version[1])) if version else ("", 4)
 
 
 def batsim_command(
@@ -198,10 +198,10 @@ def batsim_command(
     args: Sequence[str],
     protocol: int = 4,
 ) -> Callable[[str], list[str]]:
-    """Command line of a real Batsim, 4 or 5, as a function of the scheduler's endpoint."""
+    """Return the command line of a real Batsim, 4 or 5, as a function of the scheduler's endpoint."""
 
     def command(endpoint: str) -> list[str]:
-        # the text for the scheduler is empty: it has its options
+        # the text for the scheduler is empty: batwatt sets its options
         line: list[Any] = [batsim, "-p", platform, "-s", endpoint, *([""] if protocol == 5 else []), "-e", prefix]
         for workload in workloads:
             line += ["-w", workload]

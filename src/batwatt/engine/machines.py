@@ -1,7 +1,7 @@
 """The hosts of a running simulation: states, p-states, power, and the time spent in each state.
 
-Everything works on groups of hosts (integer masks), so the cost of starting a job on a thousand identical hosts is
-that of a few operations on integers. Hosts that behave alike and are in the same p-state form a *mode*.
+Operations act on groups of hosts (integer masks), so that the start of a job on a thousand identical hosts takes a few
+operations on integers. Hosts that behave alike and are in the same p-state form a *mode*.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ STATE_NAMES: Final = ("sleeping", "switching_on", "switching_off", "idle", "comp
 
 
 MANY_MOVES: Final = 1000
-"""From so many moves of hosts on, at least, those are forgotten that are not the last of any host."""
+"""Least number of moves of hosts above which moves that are not the last of any host are removed."""
 TICKS_PER_S: Final = 2.0**52
-"""Times from 1 s on are whole ticks, so that sums of them are exact."""
+"""Ticks per s: times from 1 s on are whole ticks, so that their sums are exact."""
 
-# where hosts that go to a state most likely come from, first
+# source states of hosts that go to each state, the most likely first
 _LIKELY: Final = tuple(
     (likely, *[state for state in range(6) if state != likely])
     for likely in (SWITCHING_OFF, SLEEPING, IDLE, COMPUTING, IDLE, IDLE)
@@ -44,14 +44,14 @@ class Mode:
         self.mask = 0
         self.cores = host.cores
         self.pstate = pstate = host.pstates[index]
-        # a transition is work for one core
+        # a transition loads one core
         self.base_w: float = pstate.power_w(1.0 / host.cores) if index in host.virtual else pstate.idle_w
 
 
 class Machines:
-    """States of all hosts; `mask[state]` are the hosts in a state (each in exactly one).
+    """States of all hosts; `mask[state]` are the hosts in a state, each host in exactly one.
 
-    `seen` counts them; `base_w` is the power in W of all hosts as if none had a load,
+    `seen` counts the hosts of each state; `base_w` is the power in W of all hosts without load,
     `epsilon_w` the sum of their epsilon watts.
     """
 
@@ -76,17 +76,17 @@ class Machines:
             self._mode(kind, index).mask = mask = hostset.of_ids(ids)
             self.kind_mask[kind] |= mask
         self.modes = [mode for mode in self._modes.values() if mode.mask]
-        # a host that begins in a sleep p-state is idle to Batsim
+        # Batsim takes a host that begins in a sleep p-state for idle
         self.odd_starts = any(host.initial_pstate not in host.compute for host in self.hosts)
         self._recount()
         self._spent_ticks = [0] * 6
-        # when each host moved last, alone or with its neighbours; and the moves of others
+        # time of the last move of each host, alone or with its neighbours; and moves of other sets of hosts
         self._last_ticks: list[int] = [-1] * len(self.hosts)
         self._moves: list[tuple[int, int]] = []
         self._many_moves = MANY_MOVES
 
     def payload(self) -> list[dict[str, Any]]:
-        """The `compute_resources` of SIMULATION_BEGINS."""
+        """Return the `compute_resources` of SIMULATION_BEGINS."""
         return [
             {
                 "id": host.id,
@@ -121,27 +121,27 @@ class Machines:
         for host in hostset.ids(mask):
             self.pstate[host] = index
         self.modes = [mode for mode in self._modes.values() if mode.mask]
-        # recomputed from the counts, so that no rounding error piles up
+        # recomputed from the counts, so that rounding errors do not accumulate
         self._recount()
 
     def modes_of(self, mask: int, count: int) -> list[tuple[Mode, int]]:
-        """Modes that the `count` hosts of the mask are in, each with how many of them."""
+        """Return the modes of the `count` hosts of the mask, each with the number of its hosts."""
         modes = self.modes
         if len(modes) == 1:
             return [(modes[0], count)]
-        found = []
+        counts = []
         for mode in modes:
             part = mode.mask & mask
             if part:
-                found.append((mode, part.bit_count()))
-        return found
+                counts.append((mode, part.bit_count()))
+        return counts
 
     def members_of(self, mask: int) -> list[tuple[Mode, int]]:
-        """Modes that the hosts of the mask are in, each with those hosts."""
+        """Return the modes of the hosts of the mask, each with the mask of its hosts."""
         return [(mode, mode.mask & mask) for mode in self.modes if mode.mask & mask]
 
     def idle_w(self, mask: int, count: int) -> float:
-        """Power in W of `count` hosts without any load."""
+        """Return the power in W of the `count` hosts of the mask without load."""
         total = 0.0
         for mode, members in self.modes_of(mask, count):
             total += members * mode.pstate.idle_w
@@ -150,20 +150,20 @@ class Machines:
     # states -------------------------------------------------------------------------------------------------------
 
     def move(self, mask: int, target: int, now: float, count: int = -1) -> None:
-        """Move hosts, `count` of them if that is known, to a state at `now`, whatever the state they are in."""
+        """Move hosts from any states to the state `target` at `now`; `count` is their number, -1 if not known."""
         masks, seen, rest = self.mask, self.seen, mask
         if count < 0:
             count = mask.bit_count()
         spent, ticks = self._spent_ticks, int(now * TICKS_PER_S)
         end = mask.bit_length()
         if mask >> (end - count) == (1 << count) - 1:
-            # one interval, as most are
+            # one interval, as in most calls
             self._last_ticks[end - count : end] = [ticks] * count
         else:
             self._moves.append((ticks, mask))
             if len(self._moves) > self._many_moves:
                 self._moves = self._last_moves()
-                # so that going through them takes constant time a move
+                # so that the iteration takes constant time per move
                 self._many_moves = MANY_MOVES + 2 * len(self._moves)
         moment = count * ticks
         spent[target] -= moment
@@ -189,7 +189,7 @@ class Machines:
         masks[target] |= mask
 
     def _last_moves(self) -> list[tuple[int, int]]:
-        """(when in ticks, hosts) of the last of `_moves` of each host."""
+        """Return (ticks, hosts) of the last of `_moves` of each host."""
         left, last = self.everyone, []
         for ticks, mask in reversed(self._moves):
             mask &= left
@@ -200,14 +200,14 @@ class Machines:
         return last
 
     def state_of(self, host: int) -> int:
-        """State of one host."""
+        """Return the state of one host."""
         return next(state for state in range(6) if self.mask[state] >> host & 1)
 
     def times_in_state(self) -> dict[str, float]:
-        """Seconds spent in each state, summed over hosts, each host only up to its last change of state (as Batsim).
+        """Return the s in each state, summed over hosts, each host only up to its last change of state (as Batsim).
 
-        Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still there: exact integers,
-        since the difference may be small.
+        Sum of departures - sum of arrivals, plus the arrival times of the hosts that are still in the state: exact
+        integers, since the difference may be small.
         """
         spent, last_ticks = list(self._spent_ticks), self._last_ticks.copy()
         for ticks, mask in self._last_moves():

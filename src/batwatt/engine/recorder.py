@@ -1,4 +1,4 @@
-"""What the embedded engine writes down: energy, the rows of Batsim's files, the totals of the schedule."""
+"""The record of the embedded engine: energy, the rows of Batsim's files, the totals of the schedule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_RUN: Final = float("nan")
 
 
 class Recorder:
-    """Energy meter and record; `extra_w` is what running jobs draw beyond their hosts' idle power."""
+    """Energy meter and record; `extra_w` is the power in W of running jobs beyond the idle power of their hosts."""
 
     def __init__(self, machines: Machines, energy: bool) -> None:
         self.record = Record(energy=energy)
@@ -44,7 +44,7 @@ class Recorder:
             self.record.pstate_changes.append((0.0, str(hostset.HostSet.of(members)), index))
 
     def update(self, now: float) -> None:
-        """Integrate the power up to `now`; to be called before anything that Batsim observes changes it."""
+        """Integrate the power up to `now` in s; call it before each change of power that Batsim observes."""
         if self.meter is not None:
             hosts = range(len(self._machines.hosts))
             self.meter.look(hosts, now)
@@ -54,7 +54,7 @@ class Recorder:
         self._integrate(now)
 
     def look(self, mask: int, now: float) -> None:
-        """The same before a change at which SimGrid looks at some hosts only (see `Executor`)."""
+        """Integrate the power before a change at which SimGrid updates only some hosts (see `Executor`)."""
         if self.meter is not None:
             self.meter.look(hostset.ids(mask), now)
             return
@@ -66,7 +66,7 @@ class Recorder:
             self._updated_s = now
 
     def energy_at(self, now: float) -> float:
-        """Energy in J until `now` if nothing has changed since the last update; changes nothing either."""
+        """Return the energy in J until `now` without a change since the last update; the recorder does not change."""
         if self.meter is not None or now < self._updated_s:
             return self.energy_j
         return self.energy_j + (now - self._updated_s) * (self._machines.base_w + self.extra_w)
@@ -77,7 +77,7 @@ class Recorder:
         self._first_submission_j = self.energy_j
 
     def energy_row(self, now: float, kind: str) -> None:
-        """A row of consumed_energy; `kind`: s (job start), e (job end), p (p-state request or completion)."""
+        """Add a row of consumed_energy; `kind`: s (job start), e (job end), p (p-state request or completion)."""
         if not self.energy:
             return
         rows, energy = self.record.consumed_energy, self.energy_j
@@ -89,37 +89,37 @@ class Recorder:
             self._last_end_j = energy
 
     def states_row(self, now: float) -> None:
-        """A row of machine_states."""
+        """Add a row of machine_states."""
         rows = self.record.machine_states
         rows.times.append(now)
         rows.counts.fromlist(self._machines.seen)
 
     def job_rows(self, now: float, kind: str) -> None:
-        """Energy up to `now` and both rows for the start or end of a job: its hosts have moved, its power has not."""
+        """Add both rows of the start or end of a job after the move of its hosts, before the change of its power."""
         self.update(now)
         self.energy_row(now, kind)
         self.states_row(now)
 
     def pstate_rows(self, now: float, hosts: str, value: int) -> None:
-        """Energy up to `now` and both rows for a p-state, or -1, -2, -42 for a request (on, off, a virtual one)."""
+        """Add both rows of a p-state, or of a request (-1: on, -2: off, -42: a virtual p-state)."""
         self.update(now)
         self.energy_row(now, "p")
         self.record.pstate_changes.append((now, hosts, value))
 
     def switch_request(self, hosts: int) -> None:
-        """Count a request to change p-states."""
+        """Count a request to change the p-state of `hosts` hosts."""
         self._switch_requests += 1
         self._switches += hosts
 
     def job_ended(self, run: Run, now: float, state: str, metadata: str) -> None:
-        """The row of a job that ran, and its share in the totals."""
+        """Add the row of a job that ran."""
         energy_j = run.energy_j if self.energy else -1.0
         # many runs have the same hosts
         self._job_row(run.job, state, run.start_s, now, intern(hostset.to_text(run.mask)), energy_j, metadata)
         self.fresh_rows[run.job.id] = len(self.record.jobs.ids) - 1
 
     def job_rejected(self, job: Job, metadata: str) -> None:
-        """The row of a job that was refused."""
+        """Add the row of a rejected job."""
         self._job_row(job, "REJECTED", NOT_RUN, NOT_RUN, "", NOT_RUN, metadata)
 
     def _job_row(
@@ -139,7 +139,7 @@ class Recorder:
         rows.metadata.append(metadata)
 
     def set_metadata(self, job_id: str, metadata: str) -> bool:
-        """Metadata of a job that ended just now; False if it did not."""
+        """Set the metadata of a job that ended just now; return False for other jobs."""
         row = self.fresh_rows.get(job_id)
         if row is None:
             return False
@@ -147,10 +147,10 @@ class Recorder:
         return True
 
     def close(self) -> Record:
-        """Fill in the schedule's totals.
+        """Compute the totals of the schedule and return the record.
 
-        Batsim's `scheduling_time` and `simulation_time` are wall-clock seconds, which would make equal runs differ:
-        they are 0 here (a run's metadata has its duration).
+        `scheduling_time` and `simulation_time` are 0: Batsim's are wall-clock seconds, which differ between equal runs
+        (a run's metadata has its duration).
         """
         consumed_j = self._last_end_j - self._first_submission_j if self.energy else 0.0
         switched = self._switch_requests, self._switches
@@ -162,7 +162,7 @@ class Recorder:
 def totals(
     rows: JobRows, consumed_j: float, hosts: int, requests: int, switches: int, in_state_s: Mapping[str, float]
 ) -> dict[str, float | int | str]:
-    """The totals of a schedule: energy in J, requests to switch and hosts that were, seconds in each state."""
+    """Return the totals of a schedule: energy in J, requests to switch, switched hosts, seconds in each state."""
     times = rows.times()
     count, success = len(rows), rows.states.count(SUCCESSFUL)
     ran = ~np.isnan(times["starting_time"])

@@ -1,4 +1,4 @@
-"""Requests to bring hosts to a p-state, which are acknowledged when all of their hosts are there."""
+"""Requests to bring hosts to a p-state, which are acknowledged when all of their hosts are in it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from batwatt.model import hostset
 
 @final
 class Requests:
-    """The requests under way. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
+    """The pending requests. An ignored request is tracked, too, and takes the next one's place, as in Batsim."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, list[list[int]]] = {}
-        """P-state -> requests, oldest first: hosts that are not there yet, all hosts."""
+        """P-state -> requests, oldest first: hosts that are not in it yet, all hosts."""
 
     def add(self, mask: int, state: int) -> None:
-        """Hosts are to be in a p-state."""
+        """Add a request to bring hosts to a p-state."""
         self._waiting.setdefault(state, []).append([mask, mask])
 
     def arrived(self, mask: int, state: int) -> list[str]:
-        """Tick hosts off the requests to a p-state, oldest first; returns the hosts of each that is complete now."""
+        """Remove hosts in a p-state from its requests, oldest first; return the hosts of each complete request."""
         waiting = self._waiting.get(state, [])
         complete: list[tuple[int, list[int]]] = []
         for request in waiting:
@@ -30,7 +30,7 @@ class Requests:
                 mask &= ~ticked
                 if not request[0]:
                     complete.append((ticked.bit_length(), request))
-        # Batsim goes through the hosts: a request is complete with its last one
+        # Batsim iterates over the hosts: a request is complete with its last host
         complete.sort()
         for _, request in complete:
             waiting.remove(request)

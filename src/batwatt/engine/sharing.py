@@ -1,7 +1,7 @@
 """Several jobs on one host: SimGrid's fair bottleneck, and its lazy energy meter.
 
-SimGrid looks at a host when a task of it ends, when its p-state changes and when its energy is asked for; it then
-charges all the time since it last looked at the load of that moment (that of the last sharing it computed).
+SimGrid updates a host when a task of it ends, when its p-state changes and when its energy is requested; it then
+charges all the time since the last update at the present load (that of the last sharing it computed).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from batwatt.engine.tasks import Run
 from batwatt.model.workload import Parallel
 
 FULL_FLOPS: Final = 1e-5
-"""A host that has less than this left to give is full (SimGrid's precision of work)."""
+"""A host with less free flop/s than this is full (SimGrid's precision of work)."""
 
 
 class Meter:
-    """Energy of each host in J, as SimGrid's plugin counts it."""
+    """Energy of each host in J, as SimGrid's plugin computes it."""
 
     def __init__(self, machines: Machines) -> None:
         count = len(machines.hosts)
@@ -27,10 +27,10 @@ class Meter:
         self.energy_j = [0.0] * count
         self.load_flops = [0.0] * count
         self._seen_s = [0.0] * count
-        self._seen_pstate = [0] * count  # whatever the p-state at the start
+        self._seen_pstate = [0] * count  # for any initial p-state
 
     def look(self, hosts: Iterable[int], now: float) -> None:
-        """Charge the time since the last look."""
+        """Charge some hosts for the time since their last update, at `now` s."""
         machines = self._machines
         for host in hosts:
             elapsed = now - self._seen_s[host]
@@ -43,22 +43,22 @@ class Meter:
                 self._seen_pstate[host] = machines.pstate[host]
 
     def note_pstate(self, hosts: Iterable[int]) -> None:
-        """The p-state has changed at the time of the last look."""
+        """Note p-states of hosts that changed at the time of the last update."""
         for host in hosts:
             self._seen_pstate[host] = self._machines.pstate[host]
 
     def total(self, hosts: Iterable[int]) -> float:
-        """Energy of some hosts."""
+        """Return the energy of some hosts in J."""
         return math.fsum(self.energy_j[host] for host in hosts)
 
 
 def fair_rates(
     demands: Sequence[Sequence[tuple[int, float]]], limits: Sequence[float], capacity: dict[int, float]
 ) -> list[float]:
-    """Rate (1/s) of each task; `demands[task]` has (host, flop) of each executor with work, `limits` are in 1/s.
+    """Return the rate in 1/s of each task; `demands[task]` has (host, flop) of each executor, `limits` are in 1/s.
 
-    As in SimGrid, each executor counts in the division of a host, and a task that has reached its limit goes on
-    taking its last increment from its hosts in the rounds that follow.
+    As in SimGrid, each executor counts in the division of a host, and a task at its limit takes its last increment
+    from its hosts in each later round, too.
     """
     rates = [0.0] * len(demands)
     step = [0.0] * len(demands)
@@ -118,7 +118,7 @@ def rebalance(runs: Iterable[Run], machines: Machines, meter: Meter, now: float)
             machine = machines.hosts[host]
             capacity[host] = machine.cores * machine.pstates[machines.pstate[host]].speed_flops
     for host, machine in enumerate(machines.hosts):
-        # a switch computes one flop on one core
+        # a host that switches computes one flop on one core
         index = machines.pstate[host]
         meter.load_flops[host] = machine.pstates[index].speed_flops if index in machine.virtual else 0.0
     for run, demand, rate in zip(tasks, demands, fair_rates(demands, limits, capacity), strict=True):

@@ -1,4 +1,4 @@
-"""What comes by itself: the jobs of a workload, or external events."""
+"""Sources of events: the jobs of a workload, or external events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batwatt.engine.kernel import ARRIVAL, Handler, Kernel
 
 @final
 class Source:
-    """Delivers items at their times (s, ascending), those of one time together; then `ended` is called."""
+    """A source that delivers items at their times (s, ascending), those of one time together; then calls `ended`."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Source:
         self._deliver = deliver
         self._ended = ended
         self._next = 0
-        # a method is bound once
+        # bound once, as each access to a method makes an object
         self._handler: Handler = self._arrive
         kernel.at(times[0] if times else 0.0, ARRIVAL, self._handler, None)
 

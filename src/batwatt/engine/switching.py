@@ -1,4 +1,4 @@
-"""Changing p-states: DVFS at once, sleeping and waking through timed transitions, as Batsim does it."""
+"""Changes of p-states as in Batsim: DVFS at once, sleep and wake-up by timed transitions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 
 TO_COMPUTE, TO_SLEEP, IGNORED = -1, -2, -42
-"""What pstate_changes.csv shows for a request, before it is done."""
+"""Values of pstate_changes.csv for a request, before its completion."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Switching:
-    """The switches under way."""
+    """The current switches of hosts."""
 
     def __init__(
         self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
@@ -34,7 +34,7 @@ class Switching:
         self._acknowledgement_rank = ACKNOWLEDGE
 
     def request(self, hosts: object, state: object) -> None:
-        """SET_RESOURCE_STATE; raises IllegalDecisionError where Batsim aborts."""
+        """Apply a SET_RESOURCE_STATE. Raises IllegalDecisionError where Batsim aborts."""
         what = f"SET_RESOURCE_STATE {hosts} -> {state}"
         machines = self._machines
         if not self._recorder.energy:
@@ -50,12 +50,12 @@ class Switching:
         kinds = {**dict.fromkeys(first.virtual, IGNORED), **dict.fromkeys(first.sleep_of, TO_SLEEP)}
         instant = self._begin(mask, target, kinds.get(target, TO_COMPUTE), what)
         if instant:
-            self._done(instant, target, switched=False)
+            self._acknowledge(instant, target, switched=False)
 
-    def _begin(self, mask: int, target: int, shown: int, what: str) -> int:
-        """Begin a request, recorded as `shown`; returns the hosts that are done at once."""
+    def _begin(self, mask: int, target: int, value: int, what: str) -> int:
+        """Begin a request, recorded as `value`; return the hosts that change at once."""
         now, recorder = self._kernel.clock, self._recorder
-        recorder.pstate_rows(now, hostset.to_text(mask), shown)
+        recorder.pstate_rows(now, hostset.to_text(mask), value)
         recorder.switch_request(mask.bit_count())
         self._requests.add(mask, target)
         instant = self._change(mask, target, what)
@@ -63,33 +63,33 @@ class Switching:
         return instant
 
     def _change(self, mask: int, target: int, what: str) -> int:
-        """Begin the change on each host; returns the hosts that are done at once."""
+        """Begin the change on each host; return the hosts that change at once."""
         machines, now = self._machines, self._kernel.clock
         instant = busy = 0
         if any(target in host.sleep_of for host in machines.kind_host):
             for run in self._execution.runs.values():
                 busy |= run.mask
         groups: dict[tuple[int, bool], int] = {}
-        # hosts that behave alike and are in one p-state go together
+        # hosts that behave alike and are in one p-state change together
         for mode, members in machines.members_of(mask):
             host, current = machines.kind_host[mode.kind], mode.index
             first = machines.hosts[(members & -members).bit_length() - 1].name
             if current in host.virtual:
-                continue  # Batsim logs an error and ignores it, whatever the target
-            known = 0 <= target < len(host.pstates)
+                continue  # Batsim logs an error and ignores the request, for any target
+            exists = 0 <= target < len(host.pstates)
             if current in host.sleep_of:
                 if target in host.sleep_of or target in host.virtual:
                     raise IllegalDecisionError(what, f"{first} sleeps; it can only be woken to a computation p-state")
                 key = (host.sleep_of[current].switch_on, True)
                 groups[key] = groups.get(key, 0) | members
-                if not known:
-                    # Batsim finds out when the first of them has booted
+                if not exists:
+                    # Batsim detects the invalid p-state when the first host has booted
                     boot_s = host.pstates[host.sleep_of[current].switch_on].duration_s
                     self._kernel.at(now + boot_s, END, self._unknown, (what, members))
-            elif not known:
+            elif not exists:
                 self._unknown((what, members))
             elif target in host.virtual:
-                continue  # the same
+                continue  # ignored like requests to hosts in transition
             elif target in host.sleep_of:
                 if busy & members:
                     bit = busy & members & -(busy & members)
@@ -112,8 +112,8 @@ class Switching:
             self._execution.refresh(instant, now)
         return instant
 
-    def _unknown(self, asked: tuple[str, int]) -> None:
-        what, members = asked
+    def _unknown(self, decision: tuple[str, int]) -> None:
+        what, members = decision
         host = self._machines.hosts[(members & -members).bit_length() - 1]
         raise IllegalDecisionError(what, f"{host.name} has p-states 0..{len(host.pstates) - 1}")
 
@@ -136,10 +136,10 @@ class Switching:
 
     def _switched(self, arrival: tuple[int, int]) -> None:
         members, target = arrival
-        self._done(members, target, switched=True)
+        self._acknowledge(members, target, switched=True)
 
-    def _done(self, mask: int, target: int, switched: bool) -> None:
-        """Hosts are in their p-state: acknowledge the requests that are complete."""
+    def _acknowledge(self, mask: int, target: int, switched: bool) -> None:
+        """Acknowledge the requests that are complete with these hosts in their p-state."""
         now, recorder = self._kernel.clock, self._recorder
         for hosts in self._requests.arrived(mask, target):
             recorder.pstate_rows(now, hosts, target)

@@ -1,9 +1,9 @@
-"""What a running job does: its current leaf profile, how fast it progresses, what it draws, when it ends.
+"""A running job: its current leaf profile, its rate of progress, its power and its end.
 
-A composed profile is walked leaf by leaf. A delay lasts its duration; a parallel task progresses at the rate (in
-fractions per second) that its slowest executor allows: `min(speed / flops)` over executors (one core each) and
-`cores * speed / sum of flops` per host. Walltime: a delay that would last at least as long as what remains times out,
-a parallel task that finishes exactly then succeeds.
+A composed profile runs leaf by leaf. A delay lasts its duration; a parallel task progresses at the rate (in fractions
+per second) of its slowest executor: `min(speed / flops)` over executors (one core each) and
+`cores * speed / sum of flops` per host. Walltime: a delay that lasts at least as long as the remaining walltime times
+out, a parallel task that ends exactly then succeeds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ TIMEOUT: Final = 1
 
 
 class Run:
-    """A job from its start to its end."""
+    """A run of a job from its start to its end."""
 
-    # most runs never change these
+    # defaults, which most runs never change
     leaf: Delay | Parallel | None = None
     stack: list[tuple[str, Composed, int]] | tuple[()] = ()
     places: Mapping[str, tuple[int, Sequence[int] | None]] | None = None
@@ -56,7 +56,7 @@ class Run:
         self.leaf_mask = mask
         self.executors = executors
         self.width = width
-        """The number of its hosts."""
+        """Number of its hosts."""
         self.count = width if executors is None else len(executors)
         self.start_s = now
         self.unseen_s = now
@@ -68,7 +68,7 @@ class Run:
     # walking the profile --------------------------------------------------------------------------------------
 
     def advance(self, now: float) -> bool:
-        """Enter the next leaf after the current one succeeded; False if the job is done."""
+        """Enter the next leaf after the current one succeeded; return False at the end of the job."""
         stack = self.stack
         while isinstance(stack, list) and stack:
             name, composed, index = stack.pop()
@@ -89,7 +89,7 @@ class Run:
         return False
 
     def enter(self, name: str, now: float) -> None:
-        """Go down to the first leaf of a profile: of the job's at its start, of a part of it later."""
+        """Enter the first leaf of a profile: that of the job at its start, later a part of it."""
         profiles = self.profiles
         profile = profiles[name]
         while isinstance(profile, Composed):
@@ -132,13 +132,13 @@ class Run:
         self.load_of = [(host, most[host], total[host]) for host in hosts]
 
     def _take_place(self, leaf: str, places: Mapping[str, tuple[int, Sequence[int] | None]]) -> None:
-        """Go to the hosts that are for this part of the profile: those named for the innermost profile around it."""
+        """Take the hosts of the innermost profile around this leaf that has an entry in `places`."""
         around = [leaf, *[name for name, _, _ in reversed(self.stack)], ""]
         self.leaf_mask, self.executors = next(places[name] for name in around if name in places)
         self.count = self.leaf_mask.bit_count() if self.executors is None else len(self.executors)
 
     def work(self) -> list[tuple[int, float]]:
-        """(host, flop) of each executor of a parallel task."""
+        """Return (host, flop) of each executor of a parallel task."""
         assert isinstance(self.leaf, Parallel)
         hosts = hostset.ids(self.leaf_mask)
         count = self.count
@@ -150,7 +150,7 @@ class Run:
         ]
 
     def executor_mask(self) -> int:
-        """The hosts that have an executor."""
+        """Return the mask of the hosts with an executor."""
         if self.executors is None:
             return self.leaf_mask
         hosts = hostset.ids(self.leaf_mask)
@@ -159,7 +159,7 @@ class Run:
     # rate and power, when no other job shares the hosts -------------------------------------------------------
 
     def retime(self, machines: Machines, now: float) -> None:
-        """Set rate, power and end from the hosts' p-states; progress so far is kept."""
+        """Set rate, power and end by the p-states of the hosts; progress so far stays."""
         leaf = self.leaf
         if type(leaf) is Delay:
             self.hosts_w = machines.idle_w(self.mask, self.width)
@@ -197,7 +197,7 @@ class Run:
         self.set_rate(rate, now)
 
     def _uneven(self, machines: Machines) -> tuple[float, float, float]:
-        """Rate, idle power and power when executors differ or several run on one host."""
+        """Return rate, idle power and power when executors differ or several run on one host."""
         assert self.load_of is not None
         rate = math.inf
         for host, most, total in self.load_of:
@@ -215,7 +215,7 @@ class Run:
         return rate, idle, power
 
     def host_extra_w(self, machines: Machines, host: int) -> float:
-        """Power in W of one host beyond its idle power, at the current rate of a parallel task."""
+        """Return the power in W of one host beyond its idle power, at the current rate of a parallel task."""
         flops = self.each_flops
         if flops is None:
             flops = next(total for member, _, total in self.load_of or () if member == host)
@@ -226,13 +226,13 @@ class Run:
         return pstate.power_w(self.rate * flops / (machine.cores * pstate.speed_flops)) - pstate.idle_w
 
     def progress(self, now: float) -> None:
-        """Account for the work done since the last change."""
+        """Subtract the work since the last change from the remaining work."""
         if now > self.since_s:
             self.remaining = max(0.0, self.remaining - (now - self.since_s) * self.rate)
             self.since_s = now
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Progress at `rate` from `now` on; sets the end and how it ends."""
+        """Set the rate from `now` on, the end and the outcome."""
         self.rate = rate
         end = now if rate == math.inf else now + self.remaining / rate if rate > 0.0 else math.inf
         if end > self.deadline_s + PRECISION_S:
@@ -245,28 +245,28 @@ class Run:
     # energy and reporting -------------------------------------------------------------------------------------
 
     def charge(self, now: float) -> None:
-        """Add the energy that the job's hosts drew since the last change of their power."""
+        """Add the energy of the job's hosts since the last change of their power."""
         self.energy_j += self.hosts_w * (now - self.energy_at_s)
         self.energy_at_s = now
 
     def progress_report(self, now: float) -> dict[str, Any]:
-        """The `job_progress` entry of a killed job: where in its profile it was."""
+        """Return the `job_progress` entry of a killed job: its position in its profile."""
         leaf = self.leaf
         if type(leaf) is Delay:
-            done = (now - self.since_s) / leaf.duration_s
+            fraction = (now - self.since_s) / leaf.duration_s
         else:
             self.progress(now)
-            done = 1.0 if self.rate == math.inf else 1.0 - self.remaining
+            fraction = 1.0 if self.rate == math.inf else 1.0 - self.remaining
         name = self.job.profile
         if self.stack:
             _, composed, index = self.stack[-1]
             name = composed.sequence[index % len(composed.sequence)]
-        report: dict[str, Any] = {"profile_name": name, "progress": min(1.0, max(0.0, done))}
+        report: dict[str, Any] = {"profile_name": name, "progress": min(1.0, max(0.0, fraction))}
         for outer, _, index in reversed(self.stack):
             report = {"profile_name": outer, "current_task_index": index, "current_task": report}
         return report
 
     @property
     def killed_code(self) -> int:
-        """Return code that Batsim gives to the job when it is killed now."""
+        """Batsim's return code for a kill of the job at present."""
         return -1 if type(self.leaf) is Delay else -2

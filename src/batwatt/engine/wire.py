@@ -1,7 +1,7 @@
-"""Batsim's protocols on the wire: the sockets of both sides, and a supervised wait.
+"""Batsim's protocols on the wire: the sockets of both sides, with supervised waits.
 
-Batsim's side is a REQ socket that connects, the scheduler's side a REP socket that binds; one JSON text a frame. Batsim
-5 begins with a frame of its own: the length of a text for the scheduler (u32), and that text.
+Batsim's side is a REQ socket that connects, the scheduler's side a REP socket that binds; a frame is one JSON text. The
+first frame of Batsim 5 is the length of a text for the scheduler (u32), and that text.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from batwatt.errors import IllegalDecisionError, InputError, PeerError, Protocol
 POLL_MS = 100
 LINGER_MS = 500
 LAST_WORDS_S = 1.0
-"""How long a supervisor may take to say why the other side closed the connection."""
+"""Greatest time in s in which a supervisor explains why the other side closed the connection."""
 
 LENGTH = struct.Struct("<I")
-"""What begins the first frame of either side under Batsim 5: the length of a text; flags."""
+"""Begin of the first frame under Batsim 5: the length of a text from Batsim; flags from the scheduler."""
 
 _JOINED = zmq.EVENT_ACCEPTED | zmq.EVENT_CONNECTED
 _LEFT = zmq.EVENT_DISCONNECTED
@@ -67,13 +67,13 @@ class _Socket:
 
     def close(self) -> None:
         self._socket.disable_monitor()
-        # a socket left open would keep term() waiting
+        # term() waits for open sockets
         self._monitor.close(linger=0)
         self._socket.close()
         self._context.term()
 
     def _left(self) -> bool:
-        """Whether the other side took part in the conversation and has closed its connection since."""
+        """Return whether the other side has sent a message or connected, and has closed its connection since."""
         while self._monitor.poll(0):
             event = recv_monitor_message(self._monitor)
             if event["event"] & _JOINED:
@@ -85,16 +85,16 @@ class _Socket:
         return self._talking and not self._peers
 
     def _frames(self, timeout_ms: int) -> list[bytes] | None:
-        """What has come within a time; None if nothing, or what is no message: a socket drops that when it is read."""
+        """Return the frames received within `timeout_ms`; None without a message."""
         if self._socket.poll(timeout_ms):
             with suppress(zmq.Again):
                 return self._socket.recv_multipart(zmq.NOBLOCK)
         return None
 
     def receive(self, patience_s: float | None, alive: Callable[[], str | None], who: str) -> bytes:
-        """The next frame.
+        """Wait for the next frame and return it.
 
-        PeerError when `alive()` tells of a death, the other side closed its connection, or nothing came for
+        Raises PeerError when `alive()` reports a death, the other side has closed its connection, or no frame came for
         `patience_s` seconds.
         """
         limit = math.inf if patience_s is None else time.monotonic() + patience_s
@@ -113,7 +113,7 @@ class _Socket:
                 never = "" if self._talking else f" and never connected{f' to {self.endpoint}' if self._bind else ''}"
                 raise PeerError(f"{who} has been silent for {patience_s:g} s{never}")
         frame, *others = frames
-        # on the side that listens, whoever just knocks (a readiness check) is not yet the other side
+        # a connection without a frame (a readiness check) is not yet the other side of a listening socket
         self._talking = True
         if others:
             raise ProtocolError(f"{who} sent a message of {len(others) + 1} frames; a message is one")
@@ -128,27 +128,27 @@ def _decoded(frame: bytes, who: str) -> str:
 
 
 def init_text(frame: bytes) -> str | None:
-    """The text for the scheduler in the first frame of a Batsim 5; None if it is not such a frame."""
+    """Return the text for the scheduler in the first frame of a Batsim 5; None for another frame."""
     if len(frame) < LENGTH.size or LENGTH.unpack_from(frame)[0] != len(frame) - LENGTH.size:
         return None
     return _decoded(frame[LENGTH.size :], "Batsim")
 
 
-def _nobody_watches() -> str | None:
+def _unsupervised() -> str | None:
     return None
 
 
 class SchedulerSocket(_Socket):
-    """The scheduler's side: binds, and is the `Link` of a `Bs` to a Batsim 4, or to a Batsim 5 that was greeted."""
+    """The scheduler's side, which binds: the `Link` of a `Bs` to a Batsim 4, or to a Batsim 5 after `greet`."""
 
     def __init__(
         self,
         endpoint: str,
         patience_s: float | None = None,
-        alive: Callable[[], str | None] = _nobody_watches,
+        alive: Callable[[], str | None] = _unsupervised,
         protocol: int | None = None,
     ) -> None:
-        """`protocol`: the only one that is taken; None: 4 or 5, whoever connects."""
+        """Listen on `endpoint`; `protocol` is the only accepted one, None: 4 or 5."""
         super().__init__(zmq.REP, endpoint, bind=True)
         self._patience_s = patience_s
         self._protocol = protocol
@@ -158,18 +158,18 @@ class SchedulerSocket(_Socket):
         self.alive = alive
 
     def begin(self) -> str | None:
-        """Wait for a Batsim: the text for the scheduler of a Batsim 5, which is to be greeted; None if it is a 4."""
+        """Wait for a Batsim; return the text for the scheduler of a Batsim 5, which needs `greet`, None for a 4."""
         frame = self.receive(self._patience_s, self.alive, "Batsim")
         init = init_text(frame)
-        found = 4 if init is None else 5
-        if self._protocol not in (None, found):
-            raise ProtocolError(f"a Batsim {found} has connected, but the protocol is to be that of {self._protocol}")
+        version = 4 if init is None else 5
+        if self._protocol not in (None, version):
+            raise ProtocolError(f"a Batsim {version} has connected, but the protocol is to be that of {self._protocol}")
         if init is None:
             self._first = frame
         return init
 
     def greet(self, dialect: Dialect) -> None:
-        """Answer the text of a Batsim 5."""
+        """Answer the first frame of a Batsim 5."""
         self._dialect = dialect
         self._socket.send(LENGTH.pack(JSON_FLAG) + dialect.hello().encode())
 
@@ -186,12 +186,12 @@ class SchedulerSocket(_Socket):
         return message
 
     def reply(self, reply: Reply) -> None:
-        """Answer it."""
+        """Answer the last message of Batsim."""
         self._socket.send((self._dialect.reply(reply) if self._dialect else write_reply(reply)).encode())
 
 
 class EngineSocket(_Socket):
-    """Batsim's side: connects to the scheduler."""
+    """Batsim's side, which connects to the scheduler."""
 
     def __init__(self, endpoint: str, patience_s: float | None = None) -> None:
         super().__init__(zmq.REQ, endpoint, bind=False)
@@ -200,15 +200,15 @@ class EngineSocket(_Socket):
 
     def _answer(self, data: bytes) -> bytes:
         self._socket.send(data)
-        return self.receive(self._patience_s, _nobody_watches, self._who)
+        return self.receive(self._patience_s, _unsupervised, self._who)
 
     def ask(self, message: Message) -> Reply:
-        """Send a message and wait for its reply."""
+        """Send a message and return its reply. Raises PeerError."""
         return read_reply(_decoded(self._answer(write_message(message).encode()), self._who))
 
 
 class EngineSocket5(EngineSocket):
-    """Batsim 5's side: says hello first. IllegalDecisionError where Batsim 5 aborts."""
+    """Batsim 5's side, which begins with a hello. Raises IllegalDecisionError where Batsim 5 aborts."""
 
     def _answer(self, data: bytes) -> bytes:
         try:
@@ -217,7 +217,7 @@ class EngineSocket5(EngineSocket):
             raise IllegalDecisionError("answer", str(error)) from None
 
     def hello(self, init: str) -> Features:
-        """Send the init text; what the scheduler asks for."""
+        """Send the init text; return the features that the scheduler requests."""
         try:
             data = init.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -225,5 +225,5 @@ class EngineSocket5(EngineSocket):
         return protocol5.read_hello(self._answer(LENGTH.pack(len(data)) + data))
 
     def ask(self, message: Message) -> Reply:
-        """Send a message and wait for its reply."""
+        """Send a message and return its reply. Raises PeerError."""
         return protocol5.read_reply(self._answer(protocol5.write_message(message).encode()))

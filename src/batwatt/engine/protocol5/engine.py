@@ -1,4 +1,4 @@
-"""Batsim 5 (v5.0.0-rc2) on the embedded engine: what it does otherwise than Batsim 4."""
+"""Batsim 5 (v5.0.0-rc2) on the embedded engine: its differences to Batsim 4."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from batwatt.model.workload import Composed, Delay, Job, Profile, Workload
 from batwatt.protocol.workload5 import GenericEvent
 
 _LATE_EVENTS = (ev.ResourceStateChanged, ev5.ExternalEvent, ev5.HostsPStateChanged)
-"""Events that carry the time of what was reported before them."""
+"""Events with the time of the previous report."""
 
 
 class Engine5(Engine):
-    """One simulation; raises IllegalDecisionError where Batsim 5 aborts.
+    """One simulation of Batsim 5. Raises IllegalDecisionError where Batsim 5 aborts.
 
-    `features` are those of the scheduler's hello, `storage` the hosts that only store, `arguments` and `context` what
-    SimulationBegins reports of the command line.
+    `features` are those of the scheduler's hello, `storage` the hosts for storage only, `arguments` and `context` the
+    command line and its context in SimulationBegins.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class Engine5(Engine):
         # the order of events with the same time is that of the files
         merged = sorted((event for one in events for event in one), key=lambda event: event.time_s)
         config = EngineConfig(energy=energy, compute_sharing=True)
-        # storage hosts come last; they draw power, too
+        # storage hosts come last and draw power, too
         disks = [replace(host, id=len(platform) + index) for index, host in enumerate(storage)]
         super().__init__(replace(platform, hosts=(*platform.hosts, *disks)), workloads, config, exact=True)
         self._computing = len(platform)
         if events:
             Source(self.kernel, [event.time_s for event in merged], merged, self._external, self._events_over)
         self.execution.in_order_of_start = True
-        # whatever it answers, the scheduler is busy with the beginning
+        # the scheduler is busy with the begin, also if its first answer has no decision
         self._answered = True
         self._features = features
         self._arguments, self._context = list(arguments), context
@@ -72,7 +72,7 @@ class Engine5(Engine):
     # what the scheduler receives ------------------------------------------------------------------------------
 
     def _begins(self) -> dict[str, Any]:
-        hosts = [_said(host) for host in self.platform.hosts]
+        hosts = [_host_table(host) for host in self.platform.hosts]
         count = self._computing
         forward = self._features.forward_profiles_on_simulation_begins
         tables = self.registry.tables
@@ -90,14 +90,14 @@ class Engine5(Engine):
         }
 
     def message(self) -> ev.Message:
-        """The next message to the scheduler; raises DeadlockError if nothing can happen any more."""
+        """Return the next message to the scheduler. Raises DeadlockError if no event can happen any more."""
         if self._stopped:
             self.ended = True
             return ev.Message(self.kernel.date, [ev.SimulationEnds(self.kernel.date)])
         first = not self._begun
         message = super().message()
         if first and self._together:
-            # of several sources the first ones are reported before the server says that it begins
+            # the first events of several sources are reported before the begin of the server
             self.kernel.run_round()
             message.events += self._pending
             self._pending = []
@@ -136,18 +136,18 @@ class Engine5(Engine):
         return ev5.JobsKilled(event.time, event.job_ids, progresses, profiles)
 
     def _progress(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """How far a profile was, in Batsim 5's words."""
+        """Return the progress of a profile as a table of Batsim 5."""
         name = report["profile_name"]
-        said: dict[str, Any] = {"profile_id": name}
+        table: dict[str, Any] = {"profile_id": name}
         if "current_task" not in report:
             return {"kill_progress_type": "KillProgressAtomicProfile",
-                    "kill_progress": said | {"progress": report["progress"]}}  # fmt: skip
-        profile = self.registry.known[name]
+                    "kill_progress": table | {"progress": report["progress"]}}  # fmt: skip
+        profile = self.registry.by_id[name]
         assert isinstance(profile, Composed)
         repetition, part = divmod(report["current_task_index"], len(profile.sequence))
-        said |= {"current_repetition": repetition, "current_task_index": part}
-        said["current_task_progress"] = self._progress(report["current_task"])
-        return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": said}
+        table |= {"current_repetition": repetition, "current_task_index": part}
+        table["current_task_progress"] = self._progress(report["current_task"])
+        return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": table}
 
     # what the scheduler answers -------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Engine5(Engine):
             case ev5.ForceStop():
                 self._stopped = True
             case _:
-                raise TypeError(f"{type(decision).__name__} is nothing that a scheduler can ask for")
+                raise TypeError(f"{type(decision).__name__} is not a decision of Batsim 5")
 
     def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
         if job_id.count("!") != 1:
@@ -193,7 +193,7 @@ class Engine5(Engine):
         for name in job_ids:
             if self.state[self._job("KillJobs", name).id] == SUBMITTED:
                 raise IllegalDecisionError(f"KillJobs {name}", "the job was never started")
-        if self._kill_asked.issuperset(job_ids):
+        if self._kills.issuperset(job_ids):
             raise IllegalDecisionError(f"KillJobs {list(job_ids)}", "it names no job that is not killed already")
         self._kill_job(job_ids)
 
@@ -202,7 +202,7 @@ class Engine5(Engine):
         job = self._job("ExecuteJob", decision.job_id, submitted=True)
         if decision.storage:
             raise IllegalDecisionError(what, "storage is not modelled here; use a real Batsim")
-        profiles = self.registry.known
+        profiles = self.registry.by_id
         mask, executors = self._placed(what, job, decision.place)
         self._check_ready(what, mask)
         run = Run(job, profiles, mask, mask.bit_count(), executors, self.kernel.clock)
@@ -216,10 +216,10 @@ class Engine5(Engine):
         self.state[job.id] = RUNNING
 
     def _placed(self, what: str, job: Job, place: ev5.Place) -> tuple[int, Sequence[int] | None]:
-        """Hosts, and for each executor its index among them; None: one on each host."""
+        """Return the mask of hosts, and for each executor its index among them; None: one on each host."""
         mask = hosts_of(place.hosts, self.machines, what)
         hosts, how = hostset.ids(mask), place.executors
-        if not (how and job.hosts) and not isinstance(self.registry.known[job.profile], Delay):
+        if not (how and job.hosts) and not isinstance(self.registry.by_id[job.profile], Delay):
             raise IllegalDecisionError(what, "it has no executor")
         if not isinstance(how, str):
             return mask, self._mapped(what, job, how, len(hosts))
@@ -232,7 +232,7 @@ class Engine5(Engine):
         for index, value in enumerate(mapping):
             if value >= count:
                 raise IllegalDecisionError(what, f"its mapping has {value} at index {index}, of {count} hosts")
-        if len(mapping) != job.hosts and _is_rigid(self.registry.known[job.profile]):
+        if len(mapping) != job.hosts and _is_rigid(self.registry.by_id[job.profile]):
             problem = f"its mapping has {len(mapping)} executors, and {job.profile} is for {job.hosts}"
             raise IllegalDecisionError(what, problem)
         return mapping
@@ -251,7 +251,7 @@ class Engine5(Engine):
                 raise IllegalDecisionError(what, f"{name} is in p-state {mode.index}, which does not compute")
 
     def close(self) -> Record:
-        """The rows and totals, once the simulation is over."""
+        """Return the rows and totals after the end of the simulation."""
         record = super().close()
         # Batsim 5 counts from the first submission before 0, else from 0
         first_s = min((load.jobs[0].submit_time_s for load in self.workloads if load.jobs), default=0.0)
@@ -261,12 +261,12 @@ class Engine5(Engine):
 
 
 def _is_rigid(profile: Profile) -> bool:
-    """Whether a profile says what each executor does."""
+    """Return whether a profile states the flops of its executors."""
     return not isinstance(profile, Composed | Delay) and profile.flops is not None
 
 
-def _said(host: Host) -> dict[str, Any]:
-    """A host as messages have it."""
+def _host_table(host: Host) -> dict[str, Any]:
+    """Return a host in the form of messages."""
     return {
         "id": host.id,
         "name": host.name,

@@ -1,4 +1,4 @@
-"""What Batsim 5 reports and what its scheduler decides, beyond what Batsim 4 has (`engine/events.py`)."""
+"""Events and decisions of Batsim 5 that Batsim 4 (`engine/events.py`) does not have."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from batwatt.engine.events import NO_MORE_EVENTS, NO_MORE_JOBS, Decision, Event, Json
 
 JSON_FLAG = 2
-"""What the answer to the first frame must say: messages are JSON."""
+"""Flag of the answer to the first frame: messages are JSON."""
 CODES = 2**32
-"""Return codes are unsigned in 32 bits."""
+"""Number of return codes, which are unsigned in 32 bits."""
 NOTICES = {
     NO_MORE_JOBS: "AllStaticJobsHaveBeenSubmittedEvent",
     NO_MORE_EVENTS: "AllStaticExternalEventsHaveBeenInjectedEvent",
@@ -21,7 +21,7 @@ NOTICES = {
 
 @dataclass
 class _Event(Event):
-    # the descriptor of the compiled class would be taken for a default
+    # without `field()`, the descriptor of the compiled class would become the default
     time: float = field()
 
 
@@ -35,7 +35,7 @@ class _Decision(Decision):
 
 @dataclass
 class Called(_Event):
-    """A time has come that the scheduler asked to be called at; `last`: it is the last of a finite number of calls."""
+    """A call that the scheduler requested; `last`: the last one of a finite number of calls."""
 
     call_id: str
     last: bool = False
@@ -43,7 +43,7 @@ class Called(_Event):
 
 @dataclass
 class ProbeData(_Event):
-    """Energy in J since 0 of a probe's hosts: of each of them, or one number for all."""
+    """Energy in J since 0 s of a probe's hosts: of each of them, or one number for all."""
 
     probe_id: str
     hosts: str
@@ -52,7 +52,7 @@ class ProbeData(_Event):
 
 @dataclass
 class ExternalEvent(_Event):
-    """A generic event of a user's file."""
+    """A generic event of an events file."""
 
     event_id: str
     data: str
@@ -60,7 +60,7 @@ class ExternalEvent(_Event):
 
 @dataclass
 class HostsPStateChanged(_Event):
-    """The p-state of hosts (an interval string) was changed at once."""
+    """A change of the p-state of hosts (an interval string) without a transition."""
 
     hosts: str
     pstate: int
@@ -68,7 +68,7 @@ class HostsPStateChanged(_Event):
 
 @dataclass
 class JobsKilled(_Event):
-    """A kill was carried out; `progress` and `profiles` (those that are asked for) as Batsim sends them."""
+    """A kill; `progresses` and requested `profiles` in the form of messages."""
 
     job_ids: Sequence[str]
     progresses: list[Json]
@@ -80,7 +80,7 @@ class JobsKilled(_Event):
 
 @dataclass
 class Features:
-    """What the scheduler asks for in its hello."""
+    """Features that the scheduler requests in its hello."""
 
     dynamic_registration: bool = False
     profile_reuse: bool = False
@@ -92,7 +92,7 @@ class Features:
 
 @dataclass
 class Place:
-    """Hosts, and where the executors go: a predefined strategy, or indices into the sorted hosts."""
+    """Hosts, and the placement of executors: a predefined strategy, or indices into the sorted hosts."""
 
     hosts: str
     executors: str | Sequence[int]
@@ -100,7 +100,7 @@ class Place:
 
 @dataclass
 class Execute(_Decision):
-    """Start a job; parts of its profile may run elsewhere (`overrides`: by the id of the profile)."""
+    """Start a job; parts of its profile may run on other hosts (`overrides`, by the id of the profile)."""
 
     job_id: str
     place: Place
@@ -110,7 +110,7 @@ class Execute(_Decision):
 
 @dataclass
 class Period:
-    """Every so many ms, at most `count` times."""
+    """A period of `period_ms`, at most `count` times."""
 
     period_ms: int
     count: int | None = None
@@ -133,7 +133,7 @@ class StopCall(_Decision):
 
 @dataclass
 class CreateProbe(_Decision):
-    """Measure energy; `period` None: once. `refused` says what of it Batsim does not do, and fails on when due."""
+    """Measure energy; `period` None: once. `refused` is the unsupported part, on which Batsim fails when due."""
 
     probe_id: str
     hosts: str
@@ -151,7 +151,7 @@ class StopProbe(_Decision):
 
 @dataclass
 class TurnOnOff(_Decision):
-    """Switch hosts off (a sleep p-state) or on (one that computes)."""
+    """Switch hosts off (to a sleep p-state) or on (to a computation p-state)."""
 
     hosts: str
     pstate: int
@@ -159,7 +159,7 @@ class TurnOnOff(_Decision):
 
 @dataclass
 class ChangePState(_Decision):
-    """Change the p-state of hosts at once."""
+    """Change the p-state of hosts without a transition."""
 
     hosts: str
     pstate: int
@@ -177,7 +177,7 @@ class Register(_Decision):
 
 @dataclass
 class FinishRegistration(_Decision):
-    """No more jobs will be registered."""
+    """Declare the registration of jobs finished."""
 
 
 @dataclass

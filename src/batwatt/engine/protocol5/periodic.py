@@ -1,4 +1,4 @@
-"""Calls and probes: what a scheduler asks Batsim 5 to tell it at a time, or again and again."""
+"""Calls and probes of Batsim 5, which a scheduler requests once or periodically."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from batwatt.model import hostset
 
 SHORTEST_CALL_S = 1e-5
 MOST_UNSENT = 100_000
-"""Calls and probes that may wait for one message."""
+"""Greatest number of calls and probes that wait for one message."""
 LAST_S = 2.0**53 / 1000.0
-"""From this time on a number in s does not tell ms apart."""
+"""Time from which on a number in s does not distinguish ms."""
 Report = Callable[[Called | ProbeData], None]
 
 
 class _Trigger:
-    """Something that is due at each multiple of a period, counted from time 0."""
+    """A call or a probe that is due at each multiple of a period from 0 s."""
 
     def __init__(self, what: str, name: str, period: Period, probe: CreateProbe | None, now: float) -> None:
         self.what = what
@@ -34,7 +34,7 @@ class _Trigger:
         self.next_ms = self.after(now)
 
     def after(self, now: float) -> int:
-        """The first multiple that is later, in ms."""
+        """Return the first multiple of the period after `now` s, in ms."""
         count = int(now * 1000.0 / self.period_ms)
         while count * self.period_ms / 1000.0 <= now:
             count += 1
@@ -42,7 +42,7 @@ class _Trigger:
 
 
 class Periodic:
-    """The calls and probes that live; `report(event)` tells the scheduler."""
+    """The active calls and probes; `report(event)` notifies the scheduler."""
 
     def __init__(self, kernel: Kernel, machines: Machines, recorder: Recorder, report: Report) -> None:
         self._kernel = kernel
@@ -52,12 +52,12 @@ class Periodic:
         self._triggers: dict[tuple[bool, str], _Trigger] = {}
         self._ticket = -1
         self.unsent = 0
-        """Calls and probes since the last message."""
+        """Number of calls and probes since the last message."""
 
     # calls --------------------------------------------------------------------------------------------------------
 
     def call(self, decision: Call) -> None:
-        """CallMeLater; raises IllegalDecisionError where Batsim 5 aborts."""
+        """Apply a CallMeLater. Raises IllegalDecisionError where Batsim 5 aborts."""
         what, when, kernel = f"CallMeLater {decision.call_id!r}", decision.when, self._kernel
         if isinstance(when, Period):
             self._add(False, what, decision.call_id, when, None)
@@ -69,27 +69,27 @@ class Periodic:
             kernel.at(kernel.clock, LATE, self._call_late, decision.call_id)
 
     def _call_late(self, call_id: str) -> None:
-        # a call for the past comes after what its answer and the arrivals of this time bring about
+        # a call for the past comes after the effects of its answer and of the arrivals of this time
         self._kernel.at(self._kernel.clock, LATE, self._call, call_id)
 
     def _call(self, call_id: str) -> None:
         self._report(Called(self._kernel.date, call_id))
 
     def stop_call(self, call_id: str) -> None:
-        """StopCallMeLater: of a periodic one; else nothing happens."""
+        """Apply a StopCallMeLater to a periodic call; ignore it for other calls."""
         self._remove(False, call_id)
 
     # probes -------------------------------------------------------------------------------------------------------
 
     def create_probe(self, decision: CreateProbe) -> None:
-        """CreateProbe; raises IllegalDecisionError where Batsim 5 aborts."""
+        """Apply a CreateProbe. Raises IllegalDecisionError where Batsim 5 aborts."""
         what = f"CreateProbe {decision.probe_id!r}"
         if decision.period is None:
             raise IllegalDecisionError(what, "probes that are not periodic are not supported")
         self._add(True, what, decision.probe_id, decision.period, decision)
 
     def stop_probe(self, probe_id: str) -> None:
-        """StopProbe; of an unknown one nothing happens."""
+        """Apply a StopProbe; ignore it for an unknown probe."""
         self._remove(True, probe_id)
 
     def _measure(self, trigger: _Trigger, probe: CreateProbe) -> None:
@@ -133,7 +133,7 @@ class Periodic:
             self._wait()
 
     def _wait(self) -> None:
-        """Come back at the next time that something is due."""
+        """Schedule the next time at which a call or a probe is due."""
         if self._ticket >= 0:
             self._kernel.forget(self._ticket)
             self._ticket = -1

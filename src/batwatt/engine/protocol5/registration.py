@@ -1,4 +1,4 @@
-"""The profiles that jobs can have, by their full ids, and when Batsim 5 forgets them."""
+"""The profiles of jobs by their full ids, and the times at which Batsim 5 removes them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from batwatt.protocol.workload5 import full_profile_id, job_of, parts_of, profil
 
 
 class Registry(Catalogue):
-    """`known`: the profiles by their ids (`w0!delay`) that jobs use or can use.
+    """Profiles that jobs use or can use: `by_id` has them by their full ids (`w0!delay`).
 
-    Unless profiles are to be reused, the end of the first job of a profile makes it and its parts unknown to Batsim
-    (`_forgotten`), whichever jobs have them, too: those jobs run, but no further one can be registered with them.
+    Without profile reuse, the end of the first job of a profile makes it and its parts unknown to Batsim, also if other
+    jobs have them (`_forgotten`): those jobs run, but no further job can be registered with them.
     """
 
     def __init__(self, workloads: Sequence[Workload]) -> None:
         super().__init__((), EngineConfig())
-        self.known: dict[str, Profile] = {}
+        self.by_id: dict[str, Profile] = {}
         self.tables: dict[str, Mapping[str, Any]] = {}
         self._workloads: set[str] = set()
         self._jobs: set[str] = set()
@@ -31,7 +31,7 @@ class Registry(Catalogue):
         self._features = Features()
         self._unused = False
         for load in workloads:
-            self.known.update(load.profiles)
+            self.by_id.update(load.profiles)
             self.tables.update(load.raw_profiles)
             self._workloads.add(load.name)
             for job in load.jobs:
@@ -40,11 +40,11 @@ class Registry(Catalogue):
             for name in load.raw_profiles.keys() - used:
                 self._unused = True
                 self._forgotten.add(name)
-                self.known.pop(name, None)
+                self.by_id.pop(name, None)
                 self.tables.pop(name, None)
 
     def ask(self, features: Features) -> None:
-        """Do as the scheduler's hello asks."""
+        """Apply the features of the scheduler's hello. Raises IllegalDecisionError where Batsim 5 crashes."""
         self._features = features
         self.open = features.dynamic_registration
         if features.forward_profiles_on_simulation_begins and self._unused:
@@ -52,19 +52,19 @@ class Registry(Catalogue):
             raise IllegalDecisionError("EDCHello forward_profiles_on_simulation_begins", why)
 
     def raw(self, job: Job) -> Mapping[str, Any]:
-        """The profile of a job as messages have it."""
+        """Return the profile of a job in the form of messages."""
         return self.tables[job.profile]
 
     def collect(self, job: Job) -> None:
-        """A job is forgotten, and with it its profile."""
+        """Make the profile of a job that has ended unknown to Batsim."""
         if not self._features.profile_reuse:
             self._give_up(job.profile)
 
     def _give_up(self, name: str) -> None:
-        """Make a profile unknown to Batsim, its parts first; IllegalDecisionError where that aborts Batsim."""
+        """Make a profile unknown to Batsim, its parts first. Raises IllegalDecisionError where that aborts Batsim."""
         if name in self._forgotten:
             return
-        profile = self.known[name]
+        profile = self.by_id[name]
         for part in profile.sequence if isinstance(profile, Composed) else ():
             if part.partition("!")[0] != name.partition("!")[0]:
                 why = f"its part {part!r} is of another workload, which Batsim cannot forget; ask for profile_reuse"
@@ -73,16 +73,16 @@ class Registry(Catalogue):
         self._forgotten.add(name)
 
     def settle(self) -> None:
-        """Batsim 5 forgets at once."""
+        """Do nothing: Batsim 5 removes profiles at once."""
 
     def check_first(self, decision: Decision) -> None:
-        """Whatever comes first is as what comes later."""
+        """Do nothing: Batsim 5 has no rule for the first decision."""
 
     def register(self, decision: Register) -> None:
-        """RegisterProfile; raises IllegalDecisionError where Batsim 5 aborts."""
+        """Apply a RegisterProfile. Raises IllegalDecisionError where Batsim 5 aborts."""
         name = decision.profile_id
         what = f"RegisterProfile {name}"
-        if name in self.known or name in self._forgotten:
+        if name in self.by_id or name in self._forgotten:
             raise IllegalDecisionError(what, "a profile of that id exists already")
         workload, mark, _ = name.partition("!")
         try:
@@ -94,19 +94,19 @@ class Registry(Catalogue):
                 self._check(what, part)
         if mark:
             self._workloads.add(workload)
-        self.known[name] = profile
+        self.by_id[name] = profile
         table = {key: value for key, value in decision.table.items() if value is not None}
         self.tables[name] = table_of(name, decision.kind, table, decision.extra_data)
 
     def _check(self, what: str, name: str) -> None:
-        """Raises IllegalDecisionError if there is no profile of that id, or none any more."""
+        """Raise IllegalDecisionError if no profile of that id exists any more, or ever did."""
         if name in self._forgotten:
             raise IllegalDecisionError(what, f"profile {name!r} existed some time ago but is no longer accessible")
-        if name.partition("!")[0] not in self._workloads or name not in self.known:
+        if name.partition("!")[0] not in self._workloads or name not in self.by_id:
             raise IllegalDecisionError(what, f"the profile {name!r} does not exist")
 
     def job(self, decision: RegisterJob, now: float) -> Job:
-        """The job of a RegisterJob; raises IllegalDecisionError where Batsim 5 aborts."""
+        """Return the job of a RegisterJob. Raises IllegalDecisionError where Batsim 5 aborts."""
         name, table = decision.job_id, decision.job
         what = f"RegisterJob {name}"
         workload, mark, rest = name.partition("!")
@@ -116,7 +116,7 @@ class Registry(Catalogue):
             raise IllegalDecisionError(what, "a job of that id exists already")
         profile_id = full_profile_id(table["profile_id"], workload)
         self._check(what, profile_id)
-        profile, width = self.known[profile_id], table["resource_request"]
+        profile, width = self.by_id[profile_id], table["resource_request"]
         if isinstance(profile, Parallel) and profile.flops is not None and len(profile.flops) != width:
             problem = f"its resource_request {width} does not match the {len(profile.flops)} of profile {profile_id!r}"
             raise IllegalDecisionError(what, problem)

@@ -1,8 +1,8 @@
-"""The tables of Batsim 5's protocol, and the strict reading of their JSON.
+"""The tables of Batsim 5's protocol, and a strict parser of their JSON.
 
-As flatbuffers reads it by its schema: an unknown field, a missing one that is required, a word that an enumeration does
-not have, a negative or a floating-point number for a count are errors; numbers may be quoted. What Batsim sends may
-have fields of other versions, and all its numbers are finite.
+As for flatbuffers with this schema, errors are an unknown field, a missing required one, a word that is not in an
+enumeration, and a negative or floating-point number for a count; numbers may be quoted. Messages of Batsim may have
+fields of other versions, and all their numbers are finite.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ _UNIONS = {
 
 
 class _Field(NamedTuple):
-    """`X:TYPE`; `TYPE!`: required, `TYPE|`: one of the tables that `X_type` names, `TYPE=VALUE`: with a default."""
+    """A field `X:TYPE`; `TYPE!`: required, `TYPE|`: one of the tables, by `X_type`, `TYPE=VALUE`: with a default."""
 
     name: str
     kind: str
@@ -157,12 +157,12 @@ UNIONS = {
 
 
 def wrong(where: str, why: str) -> IllegalDecisionError:
-    """The error of a message that is not by the schema."""
+    """Return the error of a message that contradicts the schema."""
     return IllegalDecisionError(f"in {where}", why)
 
 
 def read(frame: bytes) -> dict[str, Any]:
-    """The answer in a frame, with all fields of each table; raises IllegalDecisionError where Batsim 5 aborts."""
+    """Parse the answer in a frame, with all fields of its tables. Raises IllegalDecisionError if Batsim 5 aborts."""
     try:
         text = frame.partition(b"\0")[0].decode("utf-8")
         value = json.loads(text, object_pairs_hook=_once, parse_constant=_constant)
@@ -179,7 +179,7 @@ def read(frame: bytes) -> dict[str, Any]:
 
 
 def read_message(text: str) -> dict[str, Any]:
-    """The message of Batsim in a text, with all fields of each table. Raises ProtocolError."""
+    """Parse a message of Batsim, with all fields of each table. Raises ProtocolError."""
     try:
         message = _table("Message", json.loads(text.rstrip("\0")), "the message", lenient=True)
         if message["events"] is None:
@@ -191,10 +191,10 @@ def read_message(text: str) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("a field is set twice in an object")
-    return found
+    return fields
 
 
 def _constant(word: str) -> float:
@@ -204,72 +204,72 @@ def _constant(word: str) -> float:
 def _table(name: str, value: Any, where: str, lenient: bool = False) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(where, f"{name} must be an object, got {shown(value)}")
-    found: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     for field in TABLES[name]:
-        given = value.get(field.name)
+        content = value.get(field.name)
         if field.union:
-            found[f"{field.name}_type"], given = _union(field, value, where, lenient)
-        elif given is not None:
-            given = _value(field.kind, given, f"{where}: {field.name}", lenient)
-        if given is None and field.required:
+            table[f"{field.name}_type"], content = _union(field, value, where, lenient)
+        elif content is not None:
+            content = _value(field.kind, content, f"{where}: {field.name}", lenient)
+        if content is None and field.required:
             raise wrong(where, f"required field is missing: {field.name} in {name}")
-        found[field.name] = field.default if given is None else given
-    unknown = [key for key in value if key not in found]
+        table[field.name] = field.default if content is None else content
+    unknown = [key for key in value if key not in table]
     if unknown and not lenient:
         raise wrong(where, f"unknown field: {unknown[0][:60]}")
-    return found
+    return table
 
 
 def _union(field: _Field, value: dict[str, Any], where: str, lenient: bool) -> tuple[str | None, Any]:
-    kind, given = value.get(f"{field.name}_type"), value.get(field.name)
-    if kind is None or kind == "NONE" or given is None:
+    kind, content = value.get(f"{field.name}_type"), value.get(field.name)
+    if kind is None or kind == "NONE" or content is None:
         return None, None
     if kind not in UNIONS[field.kind]:
         raise wrong(where, f"unknown enum value: {shown(kind)} of {field.name}_type")
     if field.kind == "Event":
         where = f"{where}: {kind}"
-    return kind, _table(kind, given, where, lenient)
+    return kind, _table(kind, content, where, lenient)
 
 
-def _value(kind: str, given: Any, where: str, lenient: bool) -> Any:
+def _value(kind: str, content: Any, where: str, lenient: bool) -> Any:
     if kind.startswith("["):
-        if not isinstance(given, list):
-            raise wrong(where, f"must be a list, got {shown(given)}")
-        return [_value(kind[1:-1], item, f"{where}[{index}]", lenient) for index, item in enumerate(given)]
+        if not isinstance(content, list):
+            raise wrong(where, f"must be a list, got {shown(content)}")
+        return [_value(kind[1:-1], item, f"{where}[{index}]", lenient) for index, item in enumerate(content)]
     if kind in TABLES:
-        return _table(kind, given, where, lenient)
+        return _table(kind, content, where, lenient)
     if kind in _ENUMS:
-        if given not in _ENUMS[kind].split():
-            raise wrong(where, f"unknown enum value: {shown(given)}")
-        return given
+        if content not in _ENUMS[kind].split():
+            raise wrong(where, f"unknown enum value: {shown(content)}")
+        return content
     if kind == "str":
-        if not isinstance(given, str):
-            raise wrong(where, f"must be a text, got {shown(given)}")
-        return given
-    number = _number(kind, given, where)
+        if not isinstance(content, str):
+            raise wrong(where, f"must be a text, got {shown(content)}")
+        return content
+    number = _number(kind, content, where)
     if lenient and not math.isfinite(number):
         raise wrong(where, f"must be finite, got {number}")
     return number
 
 
-def _number(kind: str, given: Any, where: str) -> float | int | bool:
-    if isinstance(given, str):
+def _number(kind: str, content: Any, where: str) -> float | int | bool:
+    if isinstance(content, str):
         try:
-            given = json.loads(given, parse_constant=_constant)
+            content = json.loads(content, parse_constant=_constant)
         except (ValueError, RecursionError):
-            given = None
-    if not isinstance(given, int | float):
-        raise wrong(where, f"must be a number, got {shown(given)}")
+            content = None
+    if not isinstance(content, int | float):
+        raise wrong(where, f"must be a number, got {shown(content)}")
     if kind == "f64":
         try:
-            return float(given)
+            return float(content)
         except OverflowError:
-            return math.inf if given > 0 else -math.inf
-    if isinstance(given, float):
-        raise wrong(where, f"a float constant ({given!r}) cannot be assigned to an integer")
+            return math.inf if content > 0 else -math.inf
+    if isinstance(content, float):
+        raise wrong(where, f"a float constant ({content!r}) cannot be assigned to an integer")
     if kind == "bool":
-        return bool(given)
+        return bool(content)
     limit = 2**32 - 1 if kind == "u32" else MAX_U64
-    if not 0 <= given <= limit:
-        raise wrong(where, f"{given} does not fit [0; {limit}]")
-    return int(given)
+    if not 0 <= content <= limit:
+        raise wrong(where, f"{content} does not fit [0; {limit}]")
+    return int(content)

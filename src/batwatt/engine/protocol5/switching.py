@@ -1,4 +1,4 @@
-"""Switching hosts on and off and changing p-states as Batsim 5 does it: two decisions, with checks of their own."""
+"""Switches of hosts and changes of p-states in Batsim 5: two decisions, each with its own checks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def hosts_of(text: str, machines: Machines, what: str) -> int:
-    """The hosts that a text names, which Batsim reads up to the first character it does not know (`0,1` is host 0)."""
+    """Return the hosts in a text as a mask; Batsim reads up to the first invalid character (`0,1` is host 0)."""
     mask = 0
     for piece in text.split():
         match = _PIECE.match(piece)
@@ -35,17 +35,17 @@ def hosts_of(text: str, machines: Machines, what: str) -> int:
 
 
 class Switching5(Switching):
-    """The switches under way; raises IllegalDecisionError where Batsim 5 aborts."""
+    """The current switches of hosts. Raises IllegalDecisionError where Batsim 5 aborts."""
 
     def __init__(
         self, kernel: Kernel, machines: Machines, recorder: Recorder, execution: Executor, report: Report
     ) -> None:
         super().__init__(kernel, machines, recorder, execution, report)
-        # the end of a switch is reported before probes and ends of jobs of that time
+        # reports of ends of switches precede probes and ends of jobs of that time
         self._arrival_rank, self._acknowledgement_rank = ARRIVAL, FIRST
 
     def turn(self, hosts: str, target: int) -> None:
-        """TurnOnOffHosts: all off to a sleep p-state, or all on to one that computes."""
+        """Apply a TurnOnOffHosts: switch all hosts to a sleep p-state, or all to a computation p-state."""
         what = f"TurnOnOffHosts {hosts} -> {target}"
         machines = self._machines
         mask = hosts_of(hosts, machines, what)
@@ -72,7 +72,7 @@ class Switching5(Switching):
         self._begin(mask, target, TO_SLEEP if target in first.sleep_of else TO_COMPUTE, what)
 
     def change(self, hosts: str, target: int) -> None:
-        """ChangeHostsPState: at once, whatever the hosts do and whatever the kind of the p-state."""
+        """Apply a ChangeHostsPState at once, for any state of the hosts and any kind of p-state."""
         what = f"ChangeHostsPState {hosts} -> {target}"
         machines, now = self._machines, self._kernel.clock
         mask = hosts_of(hosts, machines, what)

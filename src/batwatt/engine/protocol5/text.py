@@ -1,4 +1,4 @@
-"""Batsim 5's dialect: JSON texts of messages and answers, and the events and decisions that they say.
+"""Batsim 5's dialect: conversion between JSON texts of messages and answers, and events and decisions.
 
 Numbers are printed with at most 12 decimals and at least one, never with an exponent, as flatbuffers prints them.
 """
@@ -20,7 +20,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 
 
 def number(value: float) -> str:
-    """The text of a floating-point number; ProtocolError if it has none."""
+    """Return the text of a floating-point number. Raises ProtocolError for inf and NaN."""
     if not math.isfinite(value):
         raise ProtocolError(f"{value!r} cannot be written in Batsim's JSON")
     text = f"{value:.12f}".rstrip("0")
@@ -28,7 +28,7 @@ def number(value: float) -> str:
 
 
 def encode(value: Any) -> str:
-    """JSON as Batsim 5 writes it: a blank after each colon, none after commas, ASCII only."""
+    """Return JSON as Batsim 5 writes it: a blank after each colon, none after commas, ASCII only."""
     if type(value) is float:
         return number(value)
     if isinstance(value, Mapping):
@@ -39,7 +39,7 @@ def encode(value: Any) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as JSON in ASCII, with capital hexadecimal digits."""
+    """Return a text as JSON in ASCII, with capital hexadecimal digits."""
     return _ESCAPE.sub(lambda match: match[0] if match[1] is None else f"\\u{match[1].upper()}", json.dumps(text))
 
 
@@ -47,7 +47,7 @@ def quoted(text: str) -> str:
 
 
 def write_message(message: ev.Message) -> str:
-    """The text of a message, with the NUL that ends it."""
+    """Return the text of a message, with the NUL that ends it."""
     events = [_stamped(event) for event in message.events]
     return encode({"now": message.now, "events": events}) + "\0"
 
@@ -87,7 +87,7 @@ def _event_data(event: ev.Event) -> tuple[str, Mapping[str, Any]]:
             return "SimulationBegins", event.data
         case ev.SimulationEnds():
             return "SimulationEnds", {}
-    raise TypeError(f"{type(event).__name__} is nothing that an engine of ours reports")
+    raise TypeError(f"{type(event).__name__} is not an event of the embedded engine")
 
 
 def _probe_data(event: ev5.ProbeData) -> dict[str, Any]:
@@ -108,22 +108,22 @@ def _probe_data(event: ev5.ProbeData) -> dict[str, Any]:
 
 
 def read_hello(frame: bytes) -> ev5.Features:
-    """What the answer to the first frame asks for; raises IllegalDecisionError where Batsim 5 aborts."""
+    """Parse the features in the answer to the first frame. Raises IllegalDecisionError where Batsim 5 aborts."""
     flags, text = int.from_bytes(frame[:4], "little"), frame[4:]
     if len(frame) < 4 or not flags & ev5.JSON_FLAG:
         raise wrong("the hello", f"its flags must say JSON ({ev5.JSON_FLAG}), got {frame[:4].hex() or 'nothing'}")
     events = read(text)["events"]
     if [event["event_type"] for event in events] != ["EDCHelloEvent"]:
         raise wrong("the hello", "it must hold one event, EDCHelloEvent")
-    said = events[0]["event"]
+    hello = events[0]["event"]
     for name in ("decision_component_commit", "requested_simulation_features"):
-        if said[name] is None:
+        if hello[name] is None:
             raise wrong("the hello", f"it has no {name} (Batsim dereferences it)")
-    return ev5.Features(**said["requested_simulation_features"])
+    return ev5.Features(**hello["requested_simulation_features"])
 
 
 def read_reply(frame: bytes) -> ev.Reply:
-    """The reply that a frame of a scheduler says; raises IllegalDecisionError where Batsim 5 aborts."""
+    """Parse the reply in a frame of a scheduler. Raises IllegalDecisionError where Batsim 5 aborts."""
     message = read(frame)
     now, decisions = message["now"], []
     if math.isinf(now):
