@@ -65,7 +65,7 @@ def capacity_of(text: str) -> tuple[Signal, Signal]:
     assert spec is not None
     signal = spec.signal(0.0)
     assert signal is not None
-    return spec.found(0.0), signal
+    return spec.unrepeated(0.0), signal
 
 
 def by_hour(capacity: Signal) -> Floats:

@@ -270,7 +270,7 @@ def test_what_cannot_run_is_said():
         ({"seeds": [1, 1]}, "seeds: has a seed twice"),
         ({"workers": "2"}, "workers"),
         ({"cases": None}, "cases: must be a preset or a dict of cases"),
-        ({"envelope": ""}, "envelope: '' is no envelope"),
+        ({"envelope": ""}, "envelope: '' is not an envelope"),
         ({"envelope": None}, "envelope, capacity: are missing"),
     ],
 )

@@ -316,7 +316,7 @@ def test_events(tmp_path: Path, caplog):
 def test_bad_events(tmp_path: Path, line: str):
     path = written(tmp_path, f"{EVENTS}{line}\n", "week.events")
     assert refusal(read_trace, path) == (
-        f"{path} line 6: is no event at a time >= 0 s, got {line!r}; write -dt SECONDS -e submit_batch_job | "
+        f"{path} line 6: is not an event at a time >= 0 s, got {line!r}; write -dt SECONDS -e submit_batch_job | "
         "-sim-walltime SECONDS and options of sbatch"
     )
 

@@ -153,7 +153,7 @@ def test_traces(folder):
         ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
         ("walk:level=maybe", "level must be 0 or 1, got 'maybe'"),
         ("walk:seed=1,seed=2", "seed is given twice"),
-        ("walk:x.csv,seed=2", "'x.csv' is no key=value; keys are mean, range"),
+        ("walk:x.csv,seed=2", "'x.csv' is not key=value; keys are mean, range"),
         ("constant:mean=0.7,seed=1", "no key 'seed'"),
         ("carbon:", "no file is named; write carbon:FILE"),
         ("carbon:x.csv,days=1e300", "days must be a number in ]0, 36525], got 1e+300"),
@@ -167,7 +167,7 @@ def test_refusals(text, said):
 
 def test_what_is_found_later_shows_the_text():
     spec = parsed("walk:period=1e-9")
-    for make in (spec.found, spec.fractions, lambda end_s: spec.series(10, end_s)):
+    for make in (spec.unrepeated, spec.fractions, lambda end_s: spec.series(10, end_s)):
         with pytest.raises(InputError) as caught:
             make(3600.0)
         said = "end_s / period_s must be <= 2000000, got 3600.0 / 1e-09; take a longer period"

@@ -76,7 +76,7 @@ def test_a_peak(folder):
         InputError, match=r"city.csv: column 'Berlin' .* states no unit; .*or peak_w= for what 1 stands"
     ):
         parsed("power:city.csv").series(1e6)
-    with pytest.raises(InputError, match=r"city.csv: holds fractions, .* give the watts that 1 stands for"):
+    with pytest.raises(InputError, match=r"city.csv: holds fractions of .* give the watts that 1 stands for"):
         parsed("power:city.csv,unit=fraction").series(1e6)
     # the greatest of the column is the peak, whatever its unit
     Path("loud.csv").write_text("time,out\n0,3\n3600,12\n")
@@ -106,7 +106,7 @@ def test_shares_of_the_whole_machine(folder):
         series = parsed(text).series(1e4, full_w=5000.0)
         assert series.times_s == tuple(time for time in fractions.times_s if time < 1e4)
         assert series.values == pytest.approx([5000.0 * value for value in fractions.values[: len(series)]])
-        assert "is a share of the power of the whole machine, which is not known" in refusal(parsed(text).series, 1e4)
+        assert "is a share of the unknown power of the whole machine" in refusal(parsed(text).series, 1e4)
     assert parsed("trace:f.csv").series(1e4, 1000.0).values == (500.0, 1200.0)
     assert parsed("trace:sun.csv").series(1e4).values == (0, 2000, 8000)
 
@@ -154,10 +154,10 @@ BATTERY = "constant:5 + battery:capacity_wh=4"
         ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, trace:"),
         ("constant:", "no power is given; write for instance constant:20000, in W"),
         ("constant:5,power_w=6", "has two powers; give one"),
-        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is no key=value"),
+        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is not key=value"),
         ("constant:-5", "power_w must be a finite number >= 0 W, got -5.0"),
         ("walk:range=0.6,full=9", "full= is for machines"),
-        ("battery:capacity_kwh=4", "has a battery and nothing that charges it"),
+        ("battery:capacity_kwh=4", "has a battery without a source of power"),
         ("constant:5 + battery:power_kw=4", "no capacity is given; give capacity_kwh="),
         ("constant:5 + battery:capacity_wh=4 + battery:capacity_wh=4", "has several batteries"),
         (

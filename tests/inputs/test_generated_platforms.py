@@ -106,7 +106,7 @@ SLEEP = "sleep_w = 1\noff_s = 2\noff_j = 3\non_s = 4\non_j = 5\n"
         ("[[server]]\n" + GOOD.replace('"n"', '"1 n"'), "server '1 n': name"),
         ("[[server]]\n" + GOOD.replace("count = 2\n", ""), "server 'n': needs count, or nodes"),
         ("[[server]]\n" + GOOD + 'nodes = "n[1-2]"\n', "server 'n': has both count and nodes"),
-        ("[[server]]\n" + GOOD.replace("count = 2", 'nodes = "n[1-"'), "server 'n': 'n[1-' is no list of hosts"),
+        ("[[server]]\n" + GOOD.replace("count = 2", 'nodes = "n[1-"'), "server 'n': 'n[1-' is not a list of hosts"),
         ("[[server]]\n" + GOOD.replace("2", "0"), "count"),
         ("[[server]]\n" + GOOD.replace('[["1Gf", 10]]', "[]"), "states"),
         ("[[server]]\n" + GOOD.replace(", 10", ""), "states.0: a state is [speed, watts]"),

@@ -124,7 +124,7 @@ def host(attributes: str = 'speed="1Gf"', **properties: str) -> str:
         (host(wattage_per_state="-1:2"), "not two or three powers >= 0 W"),
         (host(wattage_per_state="a:b"), "'a' is not a number"),
         (host('speed="3f,2f,1f"', sleep_pstates="1:2"), "has not three parts"),
-        (host('speed="3f,2f,1f"', sleep_pstates="1:2:3"), "3 is not a p-state, which are 0..2"),
+        (host('speed="3f,2f,1f"', sleep_pstates="1:2:3"), "3 is not a p-state of 0..2"),
         (host('speed="3f,2f,1f"', sleep_pstates="0:1:2"), "none of the 3 p-states is left"),
         (host('speed="3f,2f,1f"', sleep_pstates="1:1:2"), "both a sleep p-state and a transition"),
         (host('speed="4f,3f,2f,1f"', sleep_pstates="1:2:3,1:2:3"), "sleep p-state twice"),

@@ -264,7 +264,7 @@ def _warnings(caplog):
 
 @pytest.mark.parametrize("name", sorted(DATED.keys() - {"header.swf"}))
 def test_seconds_are_no_date(written, name):
-    with pytest.raises(InputError, match="begin '0' is no date"):
+    with pytest.raises(InputError, match="begin '0' is not a date"):
         read_trace(written(name, DATED[name]), log=LogOptions(begin="0"))
 
 

@@ -13,7 +13,7 @@ import pytest
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs, envelope_of_text
-from batwatt.inputs.load import Needs, RunInputs, _kept, load
+from batwatt.inputs.load import Needs, RunInputs, _windowed, load
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
@@ -37,7 +37,7 @@ def hours(begin: str, count: int, column: str) -> str:
 def folder(tmp_path: Path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     # what is kept of an earlier test says nothing again
-    _kept.cache_clear()
+    _windowed.cache_clear()
     caplog.set_level(logging.WARNING)
     jobs = [{"id": str(i), "subtime": i * 3600, "res": 1, "profile": "p"} for i in range(3)]
     plain = {"nb_res": 1, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 60}}}
@@ -207,7 +207,7 @@ def test_a_date_for_jobs_that_have_none(caplog):
     log = {"begin": "2024-09-03T14:00", "tz": "Europe/Berlin"}
     inputs = inputs_of("plain.json", log, carbon="carbon.csv")
     assert (inputs.carbon.at(0), inputs.clock.date) == (12, "2024-09-03T12:00Z")
-    with pytest.raises(InputError, match="begin '5' is no date"):
+    with pytest.raises(InputError, match="begin '5' is not a date"):
         inputs_of("plain.json", {"begin": "5"})
 
 
@@ -285,7 +285,7 @@ def test_signals_that_move():
 
 def measured(caplog, workload="night.sacct", **given):
     caplog.clear()
-    _kept.cache_clear()
+    _windowed.cache_clear()
     found = bw.simulate(bw.Platform.machines(2), workload, "powercap", **given)
     return found.metrics, [line for line in caplog.messages if "stands for" in line]
 

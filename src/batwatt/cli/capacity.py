@@ -53,7 +53,7 @@ def characterise_capacity(
     else:
         if column is not None:
             raise InputError("--column", "is for a file", f"write column={column} into the text")
-        found, paid = spec.found(end, machines or 1), spec.signal(0.0)
+        found, paid = spec.unrepeated(end, machines or 1), spec.signal(0.0)
     character = characterise(found)
     rows, content = _rows(character, found), _content(character, found)
     if paid is not None:

@@ -1,1 +1,1 @@
-"""Files and generators that make the model: SimGrid XML, Batsim JSON, SWF, CSV series, synthetic workloads."""
+"""Readers and generators of the model: SimGrid XML, Batsim JSON, SWF, CSV series, synthetic workloads."""

@@ -1,4 +1,4 @@
-"""The one clock of a run: which date is 0 s for its jobs, its power, its carbon and its price."""
+"""The clock of a run: the date of 0 s for its jobs, its power, its carbon and its price."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from batwatt.remarks import remark
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 _log = logging.getLogger(__name__)
-SeriesGiven = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Series | SignalIntegral | None
+SeriesInput = Path | EnvelopeSpec | CapacitySpec | SignalSpec | Series | SignalIntegral | None
 
 
-def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[SeriesGiven]) -> Clock | None:
-    """The clock of a run of these jobs by these series; None if nothing has a date.
+def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[SeriesInput]) -> Clock | None:
+    """Return the clock of a run with these workloads and series; None if none of them has a date.
 
     Its 0 s is that of the jobs if they have dates, else the date `begin_s` (s since 1970), else that of the series. Its
-    line says what has no date beside what has one. Raises InputError, also for jobs whose times are dates.
+    line lists inputs without dates if others have dates. Raises InputError, also for jobs whose times are dates.
     """
     for load in loads:
         _check_seconds(load)
@@ -53,12 +53,12 @@ def clock_of(loads: Sequence[Workload], begin_s: float | None, series: Sequence[
 
 
 def tell(clock: Clock | None) -> None:
-    """Say what there is to say about a clock, once all is read."""
+    """Log the line of a clock, after all inputs are read."""
     if clock is not None and clock.line:
         remark(_log, "%s", clock.line)
 
 
-def _date_of(series: Iterable[SeriesGiven]) -> tuple[float, str] | None:
+def _date_of(series: Iterable[SeriesInput]) -> tuple[float, str] | None:
     dated: list[SignalFile | SignalIntegral | Series] = []
     for one in series:
         if isinstance(one, EnvelopeSpec | CapacitySpec | SignalSpec):
@@ -68,8 +68,8 @@ def _date_of(series: Iterable[SeriesGiven]) -> tuple[float, str] | None:
     return common_date(dated)
 
 
-def _undated(one: SeriesGiven) -> str | None:
-    """What of a series has no date, as text."""
+def _undated(one: SeriesInput) -> str | None:
+    """Return the parts of a series without a date, as text, or None."""
     if isinstance(one, Path):
         return str(one)
     if isinstance(one, Series | SignalIntegral):
@@ -84,7 +84,7 @@ def _undated(one: SeriesGiven) -> str | None:
 
 
 def _check_seconds(load: Workload) -> None:
-    """InputError for submissions that are dates, of a workload that is no trace: nothing says where it begins."""
+    """Raise InputError if submissions of a workload other than a trace are dates: its begin is not known."""
     if load.jobs and load.last_submission_s >= SINCE_1970_S:
         first_s = min(job.submit_time_s for job in load.jobs)
         years = load.last_submission_s / YEAR_S
@@ -96,12 +96,12 @@ def _check_seconds(load: Workload) -> None:
 
 
 def _span(load: Workload) -> tuple[float, float, float]:
-    """When the first and the last job is submitted, and when the last one ends if all begin at once, in s."""
+    """Return the times in s of the first and last submission, and of the last end if all jobs start at submission."""
     first_s = min(job.submit_time_s for job in load.jobs)
     return first_s, load.last_submission_s, max(job.submit_time_s + _length_s(load, job) for job in load.jobs)
 
 
 def _length_s(load: Workload, job: Job) -> float:
-    """How long a job runs at most, in s, as far as that is known without hosts."""
+    """Return the greatest run time in s of a job that is known without hosts: its delay, else its walltime."""
     profile = load.profiles.get(job.profile)
     return profile.duration_s if isinstance(profile, Delay) else job.walltime_s or 0.0

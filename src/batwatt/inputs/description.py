@@ -1,4 +1,4 @@
-"""What the inputs of a run are, before any of them is read: for Python, for the command line and for campaigns."""
+"""Description of the inputs of a run before they are read, for Python, the command line and campaigns."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ if TYPE_CHECKING:
 
 
 def _input(help: str, **default: Any) -> Any:
-    """A field with its help, which is that of an option of the command line, too."""
+    """Return a field with its help, which is also the help of an option of the command line."""
     return field(metadata={"help": help}, **default)
 
 
 def _usual_log() -> LogOptions:
-    # numpy takes a while to be loaded
+    # imported here, as numpy loads slowly
     from batwatt.inputs.traces.job_log import USUAL
 
     return USUAL
 
 
 def envelope_of_text(text: str) -> Path | EnvelopeSpec:
-    """The envelope that a text such as `power:solar.csv,peak_w=5e4` describes, or the file that it names."""
+    """Parse an envelope such as `power:solar.csv,peak_w=5e4`; return a file name as a path. Raises InputError."""
     from batwatt.inputs.series.envelope_spec import parse_envelope
 
     if not text.strip():
-        raise InputError("envelope", f"{text!r} is no envelope", "give a file, or a text such as constant:20000")
+        raise InputError("envelope", f"{text!r} is not an envelope", "give a file, or a text such as constant:20000")
     return parse_envelope(text) or Path(text)
 
 
 def capacity_of_text(text: str) -> Path | CapacitySpec:
-    """The capacity that a text such as `walk:range=0.6,seed=1` describes, or the file that it names."""
+    """Parse a capacity such as `walk:range=0.6,seed=1`; return a file name as a path. Raises InputError."""
     from batwatt.inputs.series.capacity_spec import parse_capacity
 
     if not text.strip():
-        raise InputError("capacity", f"{text!r} is no capacity", "give a file, or a text such as walk:range=0.6")
+        raise InputError("capacity", f"{text!r} is not a capacity", "give a file, or a text such as walk:range=0.6")
     return parse_capacity(text) or Path(text)
 
 
@@ -69,14 +69,14 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {
     "carbon": partial(_signal_of_text, "carbon"),
     "price": partial(_signal_of_text, "price"),
 }
-"""Field of `Inputs` -> how a text is parsed that is given for it."""
+"""Field of `Inputs` -> parser of its texts."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a run: files, texts that describe a series, or objects of the model.
+    """The inputs of a run: files, texts that describe series, or objects of the model.
 
-    Texts are parsed here, for all callers; files are read by `batwatt.inputs.load`. Raises InputError.
+    The constructor parses texts; `batwatt.inputs.load` reads files. Raises InputError.
     """
 
     platform: Path | MachineSpec | Platform = _input("SimGrid platform file (XML 4.1).")
@@ -110,8 +110,8 @@ class Inputs:
     delays_to_flops: bool | Literal["nominal"] | None = _input(
         "Whether delays run as the work of their time at full speed, which slower hosts take longer for.", default=None
     )
-    """"nominal": at the speed of the first host as it begins. None: those of a trace do if the platform has several
-    speeds or a run is under power; those of Batsim's JSON do not."""
+    """"nominal": at the initial speed of the first host. None: only delays of a trace, if the platform has several
+    speeds or the run is under power."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:
@@ -123,5 +123,5 @@ class Inputs:
 
     @property
     def until_s(self) -> float | None:
-        """End of a run with a window, s: a little later, so that kills at the end of the window differ from jobs on."""
+        """End of a run in s: 1 s after its window, so that jobs killed at the window's end differ from running ones."""
         return None if self.window is None else self.window.end_s + 1.0

@@ -1,4 +1,4 @@
-"""The step that reads the inputs of a run: platform, workloads, events and series, from files or generated."""
+"""Reader of the inputs of a run: platform, workloads, events and series, from files or generated."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ from batwatt.units import DAY_S, YEAR_S
 
 _log = logging.getLogger(__name__)
 BEYOND_S = 30 * DAY_S
-"""How long after twice the last submission a generated capacity ends, in s; its last value holds from there on."""
+"""Time in s between twice the last submission and the end of a generated capacity; then its last value holds."""
 LATEST_END_S = 1e10
-"""Jobs that end after that many s, 300 years, are taken for errors where an envelope or a capacity has steps."""
+"""Latest end of a job in s, 300 years, under an envelope or a capacity; later ones are taken for errors."""
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a scheduler and an engine ask of the reading; the defaults are those of figures without a scheduler.
+    """Requirements of a scheduler and an engine on the inputs; the defaults are those of figures without a scheduler.
 
-    With `speeds` jobs and machines can be slowed down; under `power` the jobs of a trace are work. `capacity`,
-    `envelope` and `long_s` come from the scheduler's options. `machines`: the scheduler follows a capacity;
-    `alike_hosts`: it knows the length of work on hosts that are alike only. A workload that is `shared` is not changed
-    by the scheduler. `simulate`: the profiles are those of the embedded engine.
+    `speeds`: jobs and machines can be slowed down; `power`: the jobs of a trace are work. `capacity`, `envelope` and
+    `long_s` are options of the scheduler. `machines`: the scheduler follows a capacity; `alike_hosts`: it knows the
+    length of work only on hosts that are alike. `shared`: the scheduler does not change the workload. `simulate`:
+    profiles are those of the embedded engine.
     """
 
     speeds: bool = False
@@ -70,7 +70,7 @@ class Needs:
     unknown_events: bool = False
 
     def applied(self, inputs: Inputs) -> Inputs:
-        """The inputs with the needs of the scheduler in them."""
+        """Return the inputs with the options of the scheduler."""
         if self.long_s is not None and inputs.long_s == LONG_S:
             inputs = replace(inputs, long_s=self.long_s)
         if self.envelope is not None and inputs.envelope is None:
@@ -85,14 +85,14 @@ class Needs:
         return replace(inputs, platform=platform, delays_to_flops="nominal")
 
     def keeps_delays(self, platform: Platform) -> bool:
-        """Whether jobs of a trace stay delays: flops would be the same under a capacity, or of unknown length."""
+        """Return whether jobs of a trace stay delays: flops would last as long, or have an unknown length."""
         states = {host.pstates[host.initial_pstate] for host in platform.hosts}
         if self.machines and platform.one_speed and all(state.idle_w == state.full_w for state in states):
             return True
         return len(states) > 1 and self.alike_hosts
 
     def work_flops(self, inputs: Inputs, platform: Platform) -> float | None:
-        """Speed in flop/s at which delays become work, None if they stay delays; see `Inputs.delays_to_flops`."""
+        """Return the speed in flop/s that turns delays into work, None if they stay; see `Inputs.delays_to_flops`."""
         if inputs.delays_to_flops == "nominal":
             host = platform.hosts[0]
             return host.pstates[host.initial_pstate].speed_flops
@@ -102,10 +102,10 @@ class Needs:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """The inputs of a run, read, and as they were `described`, with the needs of the scheduler in them.
+    """The inputs of a run after reading; `described` are the inputs before it, with the options of the scheduler.
 
-    `work_flops` is the speed in flop/s at which delays became work (None: they did not): then `simulated` are the
-    workloads as they run, `workloads` those by which the run is measured. `cores` are those of a machine.
+    `work_flops` is the speed in flop/s that turned delays into work, or None: then `simulated` are the workloads of the
+    run, `workloads` those of its figures. `cores` is the number of cores of a machine.
     """
 
     described: Inputs
@@ -120,34 +120,34 @@ class RunInputs:
     price: SignalIntegral | None = None
     events: tuple[ExternalEvent, ...] = ()
     clock: Clock | None = None
-    """The date of 0 s, if anything says it."""
+    """The clock with the date of 0 s; None if no input states it."""
 
     @property
     def signals(self) -> dict[str, SignalIntegral]:
-        """The signals by the figures that are worked out with them."""
+        """The signals by the figures that use them."""
         signals = {"carbon_g": self.carbon, "cost": self.price}
         return {name: signal for name, signal in signals.items() if signal is not None}
 
     @property
     def run(self) -> list[Workload]:
-        """What the engine runs."""
+        """The workloads that the engine runs."""
         return list(self.simulated or self.workloads)
 
     @property
     def measured(self) -> Workload:
-        """All jobs, to measure the run by."""
+        """All jobs, for the figures of the run."""
         return merged(list(self.workloads))
 
 
 def is_trace(workload: Path | Workload) -> bool:
-    """Whether a file is a trace of jobs, by its name, and no Batsim workload; or a workload was one."""
+    """Return whether a file is, by its name, a trace of jobs, not a Batsim workload; or a workload was a trace."""
     if isinstance(workload, Workload):
         return workload.recorded
     return workload.name.lower().removesuffix(".gz").endswith(tuple(SUFFIXES))
 
 
 def load(inputs: Inputs, needs: Needs) -> RunInputs:
-    """Read everything that a run needs. Raises InputError."""
+    """Read all inputs of a run. Raises InputError."""
     inputs = needs.applied(inputs)
     everything = all_hosts(inputs.platform, inputs.hosts.master)
     loads = _json_workloads(inputs, needs)
@@ -197,7 +197,7 @@ def load(inputs: Inputs, needs: Needs) -> RunInputs:
 
 
 def _check_ends(load: Workload, speed_flops: float) -> None:
-    """InputError for a job that ends so late that no run passes the steps of an envelope or a capacity until then."""
+    """Raise InputError if a job ends later than `LATEST_END_S`, too late for the steps of an envelope or a capacity."""
     limits_s = np.array([math.inf if job.walltime_s is None else job.walltime_s for job in load.jobs])
     submits_s = np.array([job.submit_time_s for job in load.jobs])
     ends_s = submits_s + np.fmin(run_times_s(load, speed_flops), limits_s)
@@ -209,7 +209,7 @@ def _check_ends(load: Workload, speed_flops: float) -> None:
 
 
 def _json_workloads(inputs: Inputs, needs: Needs) -> list[Workload]:
-    """The workloads w0, w1, ... of Batsim's files; none if there is one file and that is a trace. Raises InputError."""
+    """Return the workloads w0, w1, ... of Batsim's files; none if the only file is a trace. Raises InputError."""
     first = inputs.workloads[0]
     if isinstance(first, Workload):
         return [first if needs.shared else unshared(first)]
@@ -225,7 +225,7 @@ def _json_workloads(inputs: Inputs, needs: Needs) -> list[Workload]:
 
 
 def unshared(workload: Workload) -> Workload:
-    """Copy a workload, with its dictionaries: a scheduler from elsewhere may change them."""
+    """Copy a workload with its dictionaries, which a foreign scheduler may change."""
     return replace(
         workload,
         jobs=tuple(job._replace(raw=deepcopy(dict(job.raw))) for job in workload.jobs),
@@ -236,7 +236,7 @@ def unshared(workload: Workload) -> Workload:
 def capacity_of(
     capacity: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
 ) -> Series:
-    """The machines alive out of `machines`, read or generated until long after the jobs. Raises InputError."""
+    """Read or generate the machines alive out of `machines`, until long after the jobs. Raises InputError."""
     if isinstance(capacity, Series):
         end_s = 2.0 * last_submission_s + BEYOND_S
         return checked_capacity(series_on_clock(capacity, clock, end_s), machines, "capacity")
@@ -251,7 +251,7 @@ def envelope_of(
     last_submission_s: float = 0.0,
     clock: Clock | None = None,
 ) -> Series:
-    """The power cap in W, read or generated until long after the jobs. Raises InputError."""
+    """Read or generate the power cap in W, until long after the jobs. Raises InputError."""
     if isinstance(envelope, Series):
         return series_on_clock(envelope, clock, 2.0 * last_submission_s + BEYOND_S)
     if isinstance(envelope, EnvelopeSpec):
@@ -264,7 +264,7 @@ def envelope_of(
 def signal_of(
     signal: SignalSpec | SignalIntegral | None, last_submission_s: float, clock: Clock | None = None
 ) -> SignalIntegral | None:
-    """A carbon or price signal until after the last submission. Raises InputError."""
+    """Read a carbon or price signal, until after the last submission. Raises InputError."""
     end_s = 2.0 * last_submission_s + BEYOND_S
     if isinstance(signal, SignalSpec):
         integral: SignalIntegral | None = signal.on(clock).integral(end_s)
@@ -277,7 +277,7 @@ def signal_of(
 
 
 def machines_of(platform: Platform) -> dict[str, int]:
-    """The machines of a platform with their numbers of hosts."""
+    """Return the machines of a platform with their numbers of hosts."""
     machines: dict[str, int] = {}
     for host in platform.hosts:
         name = machine_of(host.properties, host.name)
@@ -286,7 +286,7 @@ def machines_of(platform: Platform) -> dict[str, int]:
 
 
 def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL) -> Workload:
-    """The workload that a trace with times in `unit`, cut to a window, is for so many hosts. Raises InputError."""
+    """Return the workload of a trace with times in `unit` for `hosts` hosts, cut to a window. Raises InputError."""
     jobs = read_trace(trace, unit, log, window=window is not None)
     return window_workload(jobs, *bounds(window), hosts, source=trace)
 
@@ -294,17 +294,17 @@ def windowed(trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s
 def cached_trace(
     trace: Path, window: Window | None, hosts: int, unit: TimeUnit = "s", log: LogOptions = USUAL
 ) -> Workload:
-    """Return `windowed`; keep the last results by path and content: a campaign has many runs of a trace in a row."""
-    return _kept(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit, log)
+    """Return `windowed`, with a cache by path and content: a campaign runs one trace many times in a row."""
+    return _windowed(trace, hashlib.sha256(read_bytes(trace)).hexdigest(), window, hosts, unit, log)
 
 
 @lru_cache(maxsize=2)
-def _kept(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit, log: LogOptions) -> Workload:
+def _windowed(trace: Path, sha256: str, window: Window | None, hosts: int, unit: TimeUnit, log: LogOptions) -> Workload:
     return windowed(trace, window, hosts, unit, log)
 
 
 def cached_workload(path: Path, name: str = "w0", *, simulate: bool = True) -> Workload:
-    """`read_workload`; the last small ones are kept by path and content: many runs of a campaign have the same."""
+    """Return `read_workload`, with a cache of small files by path and content for the runs of a campaign."""
     text = read_text(path)
     return (_small if len(text) <= SMALL else parsed_workload)(text, name, path, simulate)
 
@@ -315,5 +315,5 @@ def _small(text: str, name: str, path: Path, simulate: bool) -> Workload:
 
 
 def bounds(window: Window | None) -> tuple[float | None, float | None]:
-    """Begin and end of a window in s."""
+    """Return begin and end of a window in s, or None and None."""
     return (None, None) if window is None else (window.begin_s, window.end_s)

@@ -1,4 +1,4 @@
-"""Which hosts of a platform run jobs, as Batsim's options choose them."""
+"""Choice of the hosts of a platform that run jobs, by Batsim's options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batwatt.model.platform import Platform
 class HostChoice:
     """Batsim's `--master-host`, `--mmax` (0: all hosts) and `--mmax-workload`.
 
-    The first hosts in the order of Batsim's numbers are kept; of `--mmax` and the workloads' `nb_res` the least counts.
+    The first hosts in the order of Batsim's numbers run jobs; the least of `--mmax` and the workloads' `nb_res` counts.
     """
 
     master: str = MASTER_HOST
@@ -28,12 +28,12 @@ class HostChoice:
             raise InputError("--mmax", f"{self.mmax} is not a number of hosts", "give 1 or more, or 0 for all")
 
     def of(self, platform: Platform, nb_res: int | None = None) -> Platform:
-        """The platform without the hosts that are not chosen, `nb_res` being the greatest of the workloads.
+        """Return the platform with the hosts that run jobs; `nb_res` is the greatest one of the workloads.
 
         Raises InputError if there are fewer hosts.
         """
-        given = (self.mmax, nb_res if self.mmax_workload else None)
-        limits = [limit for limit in given if limit]
+        bounds = (self.mmax, nb_res if self.mmax_workload else None)
+        limits = [limit for limit in bounds if limit]
         if not limits:
             return platform
         if min(limits) > len(platform):
@@ -43,24 +43,24 @@ class HostChoice:
         return replace(platform, hosts=platform.hosts[: min(limits)])
 
     def batsim_args(self) -> list[str]:
-        """The same as options of a real Batsim."""
+        """Return the choice as options of a real Batsim."""
         args = [f"--master-host={self.master}"] if self.master != MASTER_HOST else []
         args += [f"--mmax={self.mmax}"] if self.mmax else []
         return args + (["--mmax-workload"] if self.mmax_workload else [])
 
 
-def platform_of(given: Path | MachineSpec | Platform, hosts: HostChoice) -> Platform:
-    """The chosen hosts of a platform or its file, or of like machines, which this process makes once. InputError."""
-    return hosts.of(all_hosts(given, hosts.master))
+def platform_of(platform: Path | MachineSpec | Platform, hosts: HostChoice) -> Platform:
+    """Return the hosts of a platform, its file, or like machines that run jobs. Raises InputError."""
+    return hosts.of(all_hosts(platform, hosts.master))
 
 
-def all_hosts(given: Path | MachineSpec | Platform, master: str) -> Platform:
-    """All hosts but `master`. Raises InputError."""
-    if isinstance(given, Platform):
-        return given
-    return _made(given) if isinstance(given, MachineSpec) else read_platform(given, master)
+def all_hosts(platform: Path | MachineSpec | Platform, master: str) -> Platform:
+    """Return the platform with all hosts but `master`. Raises InputError."""
+    if isinstance(platform, Platform):
+        return platform
+    return _built(platform) if isinstance(platform, MachineSpec) else read_platform(platform, master)
 
 
 @lru_cache(maxsize=4)
-def _made(machines: MachineSpec) -> Platform:
+def _built(machines: MachineSpec) -> Platform:
     return machines_platform(machines, f"{machines.machines} machines of {machines.cores} cores")

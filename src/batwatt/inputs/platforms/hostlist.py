@@ -1,4 +1,4 @@
-"""Lists of hosts as Slurm writes them: `n[01-03,7],gpu1`."""
+"""Lists of hosts in Slurm's notation: `n[01-03,7],gpu1`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _parts(text: str) -> Iterator[list[str]]:
     part: list[str] = []
     tokens = _PART.findall(text)
     if "".join(tokens) != text:
-        raise ValueError(f"{text!r} is no list of hosts")
+        raise ValueError(f"{text!r} is not a list of hosts")
     for token in tokens:
         if token == ",":
             yield part
@@ -46,7 +46,7 @@ def _numbers(text: str) -> list[str]:
     for interval in text.split(","):
         low, dash, high = interval.partition("-")
         if not (low.isdecimal() and (high.isdecimal() or not dash)):
-            raise ValueError(f"{text!r} are no numbers of hosts")
+            raise ValueError(f"{text!r} are not numbers of hosts")
         last = int(high or low)
         if last - int(low) >= MAX_HOSTS:
             raise ValueError(f"{text!r} are more than {MAX_HOSTS} hosts")

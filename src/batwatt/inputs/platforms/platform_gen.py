@@ -1,4 +1,4 @@
-"""Writing SimGrid platforms for servers of one's own, from a short TOML description."""
+"""Generator of SimGrid platforms from a short TOML description of servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from batwatt.model.machines import MIN_SWITCH_S, SLEEP_SPEED, State, described, 
 from batwatt.units import speed_text
 
 MAX_COUNT = 100_000
-"""Most servers of one type."""
+"""Greatest number of servers of one type."""
 
 _SLEEP_KEYS = ("sleep_w", "off_s", "off_j", "on_s", "on_j")
 _HINT = 'write as in: [[server]] name = "node", count = 4, states = [["38.4Gf", 200.5]]'
@@ -59,11 +59,11 @@ class ServerState(BaseModel):
 
 
 class ServerType(BaseModel):
-    """Servers that are alike: their p-states and, all five or none, the power in W asleep and the cost of transitions.
+    """Servers that are alike: p-states and, all five or none, the power in W asleep and the costs of transitions.
 
-    `nodes` names the hosts as Slurm does, such as `n[01-16]`; else there are `count` of them, `NAME-1` and so on.
+    `nodes` names the hosts as Slurm does, such as `n[01-16]`; else `count` hosts are called `NAME-1` and so on.
 
-    `off_s` and `off_j` are the duration (s) and energy (J) of falling asleep, `on_s` and `on_j` of waking up.
+    `off_s` and `off_j` are the duration (s) and energy (J) of falling asleep, `on_s` and `on_j` those of waking up.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -99,7 +99,7 @@ class ServerType(BaseModel):
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """Names of the hosts; without `nodes` padded with zeros, so that their order as texts is that as numbers."""
+        """Names of the hosts; without `nodes` padded with zeros, to keep the order of numbers as texts."""
         if self.nodes is not None:
             return expand(self.nodes)
         width = len(str(self.count))
@@ -107,7 +107,7 @@ class ServerType(BaseModel):
 
 
 def read_server_types(path: Path | str) -> list[ServerType]:
-    """The `[[server]]` tables of a TOML file; InputError naming the server and the key."""
+    """Read the `[[server]]` tables of a TOML file. Raises InputError with the server and the key."""
     try:
         data = tomllib.loads(read_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -130,9 +130,9 @@ def read_server_types(path: Path | str) -> list[ServerType]:
 
 
 def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
-    """The SimGrid platform (XML 4.1) of these servers and a master host, with a network that takes no time.
+    """Return the SimGrid platform (XML 4.1) of these servers and a master host, with a network that takes no time.
 
-    P-states are the computation states in the order given, then sleep, switching off and switching on.
+    P-states are the computation states in order, then sleep, switching off and switching on. Raises InputError.
     """
     names = [server.name for server in types]
     if len(set(names)) != len(names) or not names:
@@ -149,12 +149,12 @@ def platform_xml(types: Sequence[ServerType], title: str = "servers") -> str:
 
 
 def platform_xml_of(path: Path | str) -> str:
-    """The platform that a TOML file describes; its comment names the file."""
+    """Return the platform XML of a TOML file; its comment names the file. Raises InputError."""
     return platform_xml(read_server_types(path), title=Path(path).name)
 
 
 def _states(server: ServerType) -> list[State]:
-    """The p-states that compute, then, if the server sleeps, sleep, switching off and switching on."""
+    """Return the computation p-states, then, if the server sleeps, sleep, switching off and switching on."""
     computing = [
         (state.speed, state.watts if state.idle_watts is None else state.idle_watts, state.watts)
         for state in server.states
@@ -162,7 +162,7 @@ def _states(server: ServerType) -> list[State]:
     sleep_w, off_s, off_j, on_s, on_j = (getattr(server, key) for key in _SLEEP_KEYS)
     if sleep_w is None:
         return computing
-    # a transition is one flop at its p-state's speed
+    # a transition is one flop at the speed of its p-state
     sleeping = [(SLEEP_SPEED, sleep_w), (switch_speed(off_s), off_j / off_s), (switch_speed(on_s), on_j / on_s)]
     return computing + [(speed, power_w, power_w) for speed, power_w in sleeping]
 
@@ -173,7 +173,7 @@ def _place(path: Path | str, number: int, table: object) -> str:
 
 
 def _error_of(place: str, error: Mapping[str, Any]) -> InputError:
-    """What pydantic says of a table: key, message, value."""
+    """Return pydantic's error of a table with key, message and value."""
     key = ".".join(str(part) for part in error["loc"])
     message, value = error["msg"].removeprefix("Value error, "), error["input"]
     got = f", got {shown(value)}" if isinstance(value, (str, int, float, bool)) else ""

@@ -1,4 +1,4 @@
-"""The text of SimGrid platforms (XML 4.1): hosts with p-states and what goes around them."""
+"""The text of SimGrid platforms (XML 4.1): hosts with p-states, their zone and their network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batwatt.model.platform import MACHINE
 
 
 def document(comment: str, hosts: Iterable[str]) -> str:
-    """A platform file of these lines of hosts, with a master host and a network that takes no time."""
+    """Return the platform file of some lines of hosts, with a master host and a network that takes no time."""
     lines = [
         "<?xml version='1.0'?>",
         '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
@@ -22,8 +22,8 @@ def document(comment: str, hosts: Iterable[str]) -> str:
 
 
 def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[str]:
-    """The lines of one host."""
-    # it loads what reads from the network, too
+    """Return the XML lines of one host."""
+    # imported here, as it loads network modules, too
     from xml.sax.saxutils import quoteattr
 
     return [
@@ -34,9 +34,9 @@ def host_xml(name: str, attributes: str, properties: Mapping[str, str]) -> list[
 
 
 def machines_xml(machines: MachineSpec, maker: str = "batwatt generate machines") -> str:
-    """The SimGrid platform (XML 4.1) of these machines and a master host; each host has the property `machine`.
+    """Return the SimGrid platform (XML 4.1) of machines and a master host; each host has the property `machine`.
 
-    Its comment says which command made it.
+    Its comment names `maker`, the command that generates it.
     """
     attributes, properties = described(machines.states, len(machines.computing), 1)
     lines: list[str] = []

@@ -1,4 +1,4 @@
-"""Reading SimGrid platforms (XML 4.x) as Batsim reads them, without their network, which is not simulated."""
+"""Reader of SimGrid platforms (XML 4.x) as in Batsim, without their network, which is not simulated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from batwatt.model.platform import MAX_HOSTS, SLEEP_STATES, WATTS, Host, Platfor
 from batwatt.units import speed_flops
 
 MASTER_HOST = "master_host"
-"""Name of the host that runs the resource manager and no job, unless another is chosen (Batsim's `-m`)."""
+"""Default name of the host that runs the resource manager and no job (Batsim's `-m`)."""
 
 _ZONES = ("zone", "AS")
 _GROUPS = ("cluster", "cabinet")
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Frame:
-    """An element that is still open."""
+    """An open element of the XML file."""
 
     tag: str
     attributes: dict[str, str]
@@ -45,21 +45,21 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Node:
-    """A host as written, before roles and numbers."""
+    """A host of the file, before roles and numbers."""
 
     name: str
     attributes: dict[str, str]
     line: int
     properties: dict[str, str]
     zones: tuple[dict[str, str], ...]
-    """Properties of the zones around the host, outermost first; complete only when the file is read."""
+    """Properties of the zones around the host, outermost first; complete after the file is read."""
 
 
 def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
-    """The compute hosts of a SimGrid platform file, numbered as Batsim numbers them.
+    """Read the compute hosts of a SimGrid platform file, with Batsim's numbers.
 
-    The host named `master` (or of role `master`) and storage hosts are left out. A host that has not as many powers as
-    p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. Raises InputError.
+    The host named `master` (or of role `master`) and storage hosts are left out. A host with another number of powers
+    than of p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. Raises InputError.
     """
     nodes, latencies = _read_nodes(path)
     platform = _platform(path, nodes, latencies, master, lambda node: node.name)
@@ -72,10 +72,10 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
 def read_platform5(
     path: Path | str, master: str, roles: Mapping[str, str], energy: bool | None = None
 ) -> tuple[Platform, tuple[Host, ...]]:
-    """The compute hosts as Batsim 5 numbers them, by name with digits as numbers, and the storage hosts alike.
+    """Read the compute hosts in Batsim 5's order, by name with digits as numbers, and the storage hosts in this order.
 
-    `roles` are added to those of the file. Raises InputError; also, as Batsim 5 does with `--energy-host`, for a host
-    that has not one power per p-state, unless `energy` is False.
+    `roles` replace those of the file. Raises InputError; also, as Batsim 5 does with `--energy-host`, for a host
+    without one power per p-state, unless `energy` is False.
     """
     nodes, latencies = _read_nodes(path)
     for name, role in roles.items():
@@ -94,7 +94,7 @@ def _is_storage(node: _Node) -> bool:
 
 
 def _by_number(node: _Node) -> list[tuple[int, str]]:
-    """The name with its digits as numbers: `fast-2` comes before `fast-10`."""
+    """Return the name with its digits as numbers: `fast-2` comes before `fast-10`."""
     return [(int(digits or -1), text) for text, digits in re.findall(r"(\D+)|(\d+)", node.name)]
 
 
@@ -130,7 +130,7 @@ def _platform(
 
 
 def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
-    """The hosts of a file, and the elements that have latency."""
+    """Return the hosts of a file, and its elements with latency. Raises InputError."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import XMLParser
 
@@ -151,7 +151,7 @@ def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
 
 
 def _declared_first(data: bytes) -> bytes:
-    """The file with blank lines in front of its XML declaration moved behind it, where XML allows them."""
+    """Move blank lines in front of the XML declaration behind it, where XML allows them."""
     text = data.lstrip()
     blanks = data[: len(data) - len(text)]
     if not (blanks and text.startswith(b"<?xml")):
@@ -161,7 +161,7 @@ def _declared_first(data: bytes) -> bytes:
 
 
 def _without_services(nodes: list[_Node], master: str, path: Path | str) -> list[_Node]:
-    """The compute hosts; exactly one host must be the master, as in Batsim."""
+    """Return the compute hosts. Raises InputError unless exactly one host is the master, as in Batsim."""
     compute: list[_Node] = []
     masters: list[_Node] = []
     for node in nodes:
@@ -191,7 +191,7 @@ def _no_one_master(path: Path | str, master: str, masters: list[_Node], compute:
 
 
 class _Builder:
-    """Target of the XML parser: keeps hosts and clusters, skips what only describes the network."""
+    """Target of the XML parser that collects hosts and clusters, and skips elements of the network."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = path
@@ -201,7 +201,7 @@ class _Builder:
         self._open: list[_Frame] = []
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """An element begins."""
+        """Open an element. Raises InputError."""
         frame = _Frame(tag, attributes, self.parser.CurrentLineNumber)
         if not self._open:
             self._check_root(frame)
@@ -213,22 +213,22 @@ class _Builder:
         self._open.append(frame)
 
     def end(self, tag: str) -> None:
-        """An element ends: a host has all its properties now."""
+        """Close an element, and add a host or a cluster, whose properties are complete."""
         frame = self._open.pop()
         if tag == "host":
             self._add(frame, self._attribute(frame, "id"), self._zones())
         elif tag in _GROUPS:
             prefix, suffix = self._attribute(frame, "prefix"), self._attribute(frame, "suffix")
-            # a cluster is a zone, a cabinet is only a part of one
+            # a cluster is a zone, a cabinet only a part of a zone
             zones = (*self._zones(), frame.properties) if tag == "cluster" else self._zones()
             for number in self._radical(frame):
                 self._add(frame, f"{prefix}{number}{suffix}", zones)
 
     def data(self, text: str) -> None:
-        """Text between elements means nothing in a platform."""
+        """Ignore text between elements."""
 
     def close(self) -> None:
-        """The file ends."""
+        """End the file."""
 
     def _zones(self) -> tuple[dict[str, str], ...]:
         return tuple(frame.properties for frame in self._open if frame.tag in _ZONES)
@@ -236,7 +236,7 @@ class _Builder:
     def _note_latency(self, frame: _Frame) -> None:
         for key in _LATENCIES:
             text = frame.attributes.get(key, "")
-            # the unit does not matter: `0`, `0us` and `0.0` are none
+            # the unit does not matter: `0`, `0us` and `0.0` are no latency
             if text.strip(" .0abcdefghijklmnopqrstuvwxyz"):
                 self.latencies.append(f"<{frame.tag}> {frame.attributes.get('id', '')!r} on line {frame.line}: {text}")
                 return
@@ -284,14 +284,14 @@ class _Builder:
 
 
 class _HostReader:
-    """Makes hosts of nodes; hosts with equal attributes share their p-states."""
+    """Builder of hosts from nodes; hosts with equal attributes share their p-states."""
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
         self._pstates: dict[tuple[str, str | None], tuple[PState, ...]] = {}
 
     def host(self, index: int, node: _Node) -> Host:
-        """The host numbered `index`; InputError naming the host if one of its texts is malformed."""
+        """Return the host with number `index`. Raises InputError with the host if one of its texts is malformed."""
         place = f"{self._path}: line {node.line}: host {node.name!r}"
         properties = {"role": "", **node.properties}
         zone_properties: dict[str, str] = {}
@@ -324,9 +324,9 @@ class _HostReader:
             raise InputError(place, wrong, "correct the host") from None
 
     def _states(self, speeds: str, watts: str | None, place: str) -> tuple[PState, ...]:
-        known = self._pstates.get((speeds, watts))
-        if known is not None:
-            return known
+        cached = self._pstates.get((speeds, watts))
+        if cached is not None:
+            return cached
         try:
             flops = [speed_flops(text) for text in speeds.split(",")]
         except ValueError as error:
@@ -340,7 +340,7 @@ class _HostReader:
 
 
 def _unlike(speeds: str, watts: str | None) -> str:
-    """Why the powers of a host are of no use, as Batsim says with `-E` only: not one per p-state."""
+    """Return the reason why the powers of a host are not usable, not one per p-state; empty if they are."""
     powers, pstates = len((watts or "").split(",")), len(speeds.split(","))
     if watts is None or powers == pstates:
         return ""
@@ -348,7 +348,7 @@ def _unlike(speeds: str, watts: str | None) -> str:
 
 
 def _power(entry: str, place: str) -> tuple[float, float, float]:
-    """Idle, epsilon and full watts of one entry; epsilon is idle where only two are given."""
+    """Return idle, epsilon and full watts of one entry; in an entry of two, epsilon is idle. Raises InputError."""
     try:
         values = [finite(text) for text in entry.split(":")]
     except ValueError as error:
@@ -372,7 +372,7 @@ def _sleeps(text: str | None, count: int, place: str) -> tuple[Sleep, ...]:
     asleep = {sleep.sleep for sleep in sleeps}
     virtual = {index for sleep in sleeps for index in (sleep.switch_off, sleep.switch_on)}
     if max(asleep | virtual) >= count:
-        raise InputError(place, f"{max(asleep | virtual)} is not a p-state, which are 0..{count - 1}", _SLEEP_HINT)
+        raise InputError(place, f"{max(asleep | virtual)} is not a p-state of 0..{count - 1}", _SLEEP_HINT)
     if asleep & virtual:
         problem = f"p-state {min(asleep & virtual)} is both a sleep p-state and a transition"
         raise InputError(place, problem, _SLEEP_HINT)

@@ -1,4 +1,4 @@
-"""Reading and writing capacities: how many machines are alive, as a step function of time."""
+"""Reader and writer of capacities: the number of machines alive, as a step function of time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _HINT = f"begin with the number of machines at 0 s, then 'time count' lines; or 
 
 
 def read_capacity(path: Path | str, slots: int | None) -> Series:
-    """The machines alive over time, whole numbers in [0, `slots`] (None: no upper bound), from one of two formats.
+    """Read the machines alive over time, whole numbers in [0, `slots`] (None: no upper bound), in one of two formats.
 
-    The first line says which: CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
+    By the first line, the file is CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
     line is the count at 0 s and each other line `time count`. Times in s, strictly increasing. Raises InputError.
     """
     lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]
@@ -28,7 +28,7 @@ def read_capacity(path: Path | str, slots: int | None) -> Series:
 
 
 def to_csv(series: Series) -> str:
-    """The series as CSV with the header `time_s,<name>`, a row each; `read_capacity` reads it back."""
+    """Return the series as CSV with the header `time_s,<name>`, which `read_capacity` reads."""
     rows = (f"{number_text(t)},{number_text(v)}\n" for t, v in zip(series.times_s, series.values, strict=True))
     return f"{TIME},{series.name}\n" + "".join(rows)
 

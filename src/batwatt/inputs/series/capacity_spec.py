@@ -1,4 +1,4 @@
-"""Capacities written as one text, as in `walk:range=0.6,mean=0.7,seed=1` or `carbon:FILE,budget=0.7,days=30`."""
+"""Capacities specified by one text, as in `walk:range=0.6,mean=0.7,seed=1` or `carbon:FILE,budget=0.7,days=30`."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ _ROUNDING = 1e-9
 
 
 class Source(ABC):
-    """Where a capacity comes from."""
+    """Source of a capacity."""
 
     @abstractmethod
     def fractions(self, end_s: float, full: int) -> Signal:
-        """The capacity as fractions of `full` machines, over [0, `end_s`[ or over what the source has."""
+        """Return the capacity as fractions of `full` machines, over [0, `end_s`[ or over the length of the source."""
 
     def signal(self) -> Signal | None:
-        """What is paid or emitted; None if nothing is known of that."""
+        """Return the price or carbon signal of the source, or None."""
         return None
 
 
 @dataclass(frozen=True)
 class Varied(Parameters, Source, where=_WHERE):
-    """A capacity that varies by chance, over [0, `end_s`[ (None: as long as asked for)."""
+    """A capacity that varies at random, over [0, `end_s`[ (None: over the requested time)."""
 
     variation: Variation
     end_s: Seconds = None
 
     def fractions(self, end_s: float, full: int) -> Signal:
-        """The series of `vary`."""
+        """Return the series of `vary`."""
         end_s = self.end_s or end_s
         series = vary(self.variation, end_s)
         return Signal(series, max(end_s, series.times_s[-1] + self.variation.period_s))
@@ -55,48 +55,48 @@ class Varied(Parameters, Source, where=_WHERE):
 
 @dataclass(frozen=True)
 class UnderBudget(Source):
-    """A capacity that a signal makes: a constant budget of carbon or money, or stranded power."""
+    """A capacity that follows from a signal: a constant budget of carbon or money, or stranded power."""
 
     file: SignalFile
     rule: EnergyBudget | Stranded
 
     def fractions(self, end_s: float, full: int) -> Signal:
-        """What the rule buys."""
+        """Return the capacity of the rule."""
         signal = read_on_clock(self.file)
         return replace(signal, series=self.rule.capacity(signal))
 
     def signal(self) -> Signal | None:
-        """The signal of the file."""
+        """Return the signal of the file."""
         return read_on_clock(self.file)
 
 
 @dataclass(frozen=True)
 class Traced(Source):
-    """A capacity that a file holds: machines in a column `machines`, or fractions in any other."""
+    """A capacity in a file: machines in a column `machines`, or fractions in any other."""
 
     file: SignalFile
 
     def fractions(self, end_s: float, full: int) -> Signal:
-        """The column, as fractions."""
-        found = read_on_clock(replace(self.file, wanted="any"))
-        if found.series.unit not in (UNSTATED, FRACTION):
-            problem = f"column {found.series.name!r} is in {found.series.unit}, not machines or fractions of them"
+        """Return the column as fractions. Raises InputError."""
+        signal = read_on_clock(replace(self.file, wanted="any"))
+        if signal.series.unit not in (UNSTATED, FRACTION):
+            problem = f"column {signal.series.name!r} is in {signal.series.unit}, not machines or fractions of them"
             raise InputError(self.file.path, problem, "name another with column=")
-        if not min(found.series.values) >= 0.0:
-            problem = f"a capacity must be >= 0, got {min(found.series.values):g}"
+        if not min(signal.series.values) >= 0.0:
+            problem = f"a capacity must be >= 0, got {min(signal.series.values):g}"
             raise InputError(self.file.path, problem, "correct the value")
-        if found.series.name != MACHINES:
-            return found
-        values = tuple(value / full for value in found.series.values)
-        return replace(found, series=replace(found.series, values=values, name=FRACTION, unit=FRACTION))
+        if signal.series.name != MACHINES:
+            return signal
+        values = tuple(value / full for value in signal.series.values)
+        return replace(signal, series=replace(signal.series, values=values, name=FRACTION, unit=FRACTION))
 
 
 @dataclass(frozen=True)
 class CapacitySpec(Parameters, where=_WHERE):
-    """A capacity before it is known how many machines there are and for how long.
+    """A capacity before its number of machines and its length are known.
 
-    A fraction of 1 stands for `full` machines (None: all that there are). After its end the last value holds, or with
-    `repeat` the whole begins again.
+    A fraction of 1 corresponds to `full` machines (None: all). After its end the last value holds, or with `repeat` the
+    capacity repeats.
     """
 
     source: Source
@@ -108,11 +108,11 @@ class CapacitySpec(Parameters, where=_WHERE):
         return self.text
 
     def fractions(self, end_s: float, machines: int = 1) -> Series:
-        """The capacity as fractions of `full`, or else `machines`, over [0, `end_s`[. Raises InputError."""
-        return self._lasting(self.found(end_s, machines), end_s).series
+        """Return the capacity as fractions of `full`, or else `machines`, over [0, `end_s`[. Raises InputError."""
+        return self._lasting(self.unrepeated(end_s, machines), end_s).series
 
-    def found(self, end_s: float, machines: int = 1) -> Signal:
-        """The series over the time that the source has; errors show the text."""
+    def unrepeated(self, end_s: float, machines: int = 1) -> Signal:
+        """Return the series over the length of the source. Raises InputError with the text."""
         try:
             return self.source.fractions(end_s, self.full or machines)
         except InputError as error:
@@ -122,7 +122,7 @@ class CapacitySpec(Parameters, where=_WHERE):
             raise InputError(self.text or _WHERE, problem) from None
 
     def series(self, machines: int, end_s: float) -> Series:
-        """The whole machines alive out of `machines`, over [0, `end_s`[: floor(fraction x full). Raises InputError."""
+        """Return the machines alive out of `machines`, over [0, `end_s`[: floor(fraction x full). Raises InputError."""
         full = self.full or machines
         fractions = self.fractions(end_s, machines)
         values = np.floor(np.asarray(fractions.values) * full + _ROUNDING)
@@ -136,23 +136,23 @@ class CapacitySpec(Parameters, where=_WHERE):
         return Series(fractions.times_s, tuple(values.tolist()), name=MACHINES, source=source, unit=MACHINES)
 
     def signal(self, end_s: float) -> Signal | None:
-        """What the power of this capacity costs or emits, over [0, `end_s`[; None if nothing is known of that."""
-        found = self.source.signal()
-        return None if found is None else self._lasting(found, end_s)
+        """Return the price or carbon signal of the power of this capacity over [0, `end_s`[, or None."""
+        signal = self.source.signal()
+        return None if signal is None else self._lasting(signal, end_s)
 
     def on(self, clock: Clock | None) -> CapacitySpec:
-        """The same on the clock of a run."""
+        """Return the capacity on the clock of a run."""
         source = self.source
         if not isinstance(source, UnderBudget | Traced):
             return self
         return replace(self, source=replace(source, file=source.file.on(clock, repeats=self.repeat)))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """What it reads."""
+        """Return the files of signals that the capacity reads."""
         return (self.source.file,) if isinstance(self.source, UnderBudget | Traced) else ()
 
     def files(self) -> tuple[Path, ...]:
-        """The files that this capacity depends on."""
+        """Return the paths of the files that the capacity reads."""
         return tuple(file.path for file in self.signal_files())
 
     def _lasting(self, signal: Signal, end_s: float) -> Signal:
@@ -160,14 +160,14 @@ class CapacitySpec(Parameters, where=_WHERE):
 
 
 def is_spec(text: str) -> bool:
-    """Whether `text` is the description of a capacity rather than the name of a file."""
+    """Return whether `text` describes a capacity, not the name of a file."""
     return has_kind(text, KINDS)
 
 
 def parse_capacity(text: str, base: Path | None = None) -> CapacitySpec | None:
-    """The capacity that `text` describes, None if it is the name of a file instead; see docs/reference/signals.md.
+    """Parse the capacity of `text`; return None for the name of a file. See docs/reference/signals.md.
 
-    Files are looked for in the folder `base` (None: the current one). Raises InputError.
+    Paths are relative to the folder `base` (None: the current one). Raises InputError.
     """
     if not is_spec(text):
         return None
@@ -186,7 +186,7 @@ def _spec(spec: ParsedSpec, source: Source) -> CapacitySpec:
 def _varied(spec: ParsedSpec, keys: Keys) -> CapacitySpec:
     spec.expect(keys, _END, _WHOLE)
     if spec.file is not None:
-        raise InputError(spec.where, f"{shown(str(spec.file))} is no key=value", f"keys are {', '.join(keys)}")
+        raise InputError(spec.where, f"{shown(str(spec.file))} is not key=value", f"keys are {', '.join(keys)}")
     variation = spec.build(Variation, keys, structure=spec.kind)
     return _spec(spec, spec.build(Varied, _END, variation=variation))
 
@@ -194,10 +194,10 @@ def _varied(spec: ParsedSpec, keys: Keys) -> CapacitySpec:
 def _bought(spec: ParsedSpec, rule: type[EnergyBudget | Stranded], wanted: Wanted | None) -> CapacitySpec:
     keys = keys_of(rule)
     spec.expect(keys, FILE_KEYS, _WHOLE)
-    if rule is Stranded and "threshold" not in spec.given:
+    if rule is Stranded and "threshold" not in spec.values:
         raise InputError(spec.where, "no threshold is given", "give one in the signal's unit, as in threshold=0")
     # a budget is shares of the mean, unless it has a reference
-    file = spec.signal_file(wanted, ratios=wanted is not None and "reference" not in spec.given)
+    file = spec.signal_file(wanted, ratios=wanted is not None and "reference" not in spec.values)
     return _spec(spec, UnderBudget(file, spec.build(rule, keys)))
 
 
@@ -215,4 +215,4 @@ KINDS: dict[str, Callable[[ParsedSpec], CapacitySpec]] = {
     "stranded": partial(_bought, rule=Stranded, wanted=None),
     "trace": _traced,
 }
-"""What makes a capacity of a text, by the word before the colon."""
+"""Kind, before the colon -> builder of a capacity."""

@@ -1,4 +1,4 @@
-"""Capacities that walk at random between two bounds (section 5.1 of the riskaware paper)."""
+"""Capacities as random walks between two bounds (section 5.1 of the riskaware paper)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.series import MACHINES, MAX_STEPS, Series
 
 THREE_WEEKS_S = 1_814_400.0
-"""T_end of the paper: a week to warm up and a window of two."""
+"""T_end of the paper in s: a week to warm up and a window of two weeks."""
 
 Seconds = Annotated[float, Between(0.0, ends="][", unit="s")]
 
@@ -21,8 +21,8 @@ Seconds = Annotated[float, Between(0.0, ends="][", unit="s")]
 class Walk(Parameters, where="random walk"):
     """Parameters of `random_walk`: machines M_avg, M_ra and step, period phi and end T_end in s.
 
-    The defaults are those of section 5.4. `step` None takes floor(range / 4), but at least 1. With `stay` the number
-    may also stay as it is (the paper); without it always goes up or down. Raises InputError.
+    The defaults are those of section 5.4. `step` None is floor(range / 4), but at least 1. With `stay` the number may
+    also stay constant (the paper); without it it always goes up or down. Raises InputError.
     """
 
     mean: Annotated[int, Between(1, MAX_HOSTS)] = 24
@@ -43,16 +43,16 @@ class Walk(Parameters, where="random walk"):
 
     @property
     def step_machines(self) -> int:
-        """Machines by which the number changes in one step."""
+        """Number of machines of one step."""
         return max(1, self.range // 4) if self.step is None else self.step
 
 
 def random_walk(walk: Walk, seed: int) -> Series:
-    """The number of machines alive, from `walk.mean` at 0 s, with a row each period up to `walk.end_s`.
+    """Generate the number of machines alive, from `walk.mean` at 0 s, with one row per period up to `walk.end_s`.
 
-    Each period, staying, going up and going down have equal probability; at a bound (mean - range, mean + range),
-    staying and the one possible direction have. Without `walk.stay` it goes up or down with probability 1/2 each, and
-    stays where it is if that leads out. A step that would pass a bound ends there. Section 5.1 of the riskaware paper.
+    In each period, the moves stay, up and down have equal probability; at a bound (mean - range, mean + range), stay
+    and the one possible direction have. Without `walk.stay`, up and down have probability 1/2 each, and a move beyond a
+    bound is none. A step that would pass a bound ends there. Section 5.1 of the riskaware paper.
 
     Same seed, same walk: the k-th step depends on the k-th draw and the number before it. Raises InputError.
     """
@@ -69,5 +69,5 @@ def random_walk(walk: Walk, seed: int) -> Series:
 
 
 def _moves(value: int, low: int, high: int, step: int) -> list[int]:
-    """What may be added, with equal probability: nothing, and a step in each direction that is not at its bound."""
+    """Return the moves of equal probability: 0, and a step in each direction that is not at its bound."""
     return [move for move in (-step, 0, step) if move == 0 or (value > low if move < 0 else value < high)]

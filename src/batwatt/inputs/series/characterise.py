@@ -1,4 +1,4 @@
-"""What a capacity is like: range, structure, step, frequency of change (section 5.1.1 of the varcap dissertation)."""
+"""Characteristics of a capacity: range, structure, step, frequency (section 5.1.1 of the varcap dissertation)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from batwatt.inputs.series.energy_budget import held
 from batwatt.model.signal import Signal
 from batwatt.units import HOUR_S
 
-Found = Literal["constant", "on-off", "walk", "uniform"]
+Shape = Literal["constant", "on-off", "walk", "uniform"]
 
 SAME = 1e-9
-"""Values that differ by less are the same."""
+"""Values with a smaller difference are equal."""
 ON_OFF_SHARE = 0.95
-"""At least this share of the time is spent at the two ends (within `END` of the range) when a series is on-off."""
+"""Least share of time that an on-off series spends at its two ends, within `END` of the range."""
 END = 0.02
 LEAST_CORRELATION = 0.2
 DEVIATIONS = 3.0
@@ -29,16 +29,16 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Character:
-    """A series in the terms of the dissertation; values in its own unit.
+    """Characteristics of a series in the terms of the dissertation; values in the unit of the series.
 
-    `period_s` is the time from one possible change to the next, `changes_per_h` how often the value did change;
-    `correlation` is that of a value with the next one (lag 1; 0 for a constant), `samples` the number of periods.
+    `period_s` is the time between possible changes, `changes_per_h` the number of actual changes per hour,
+    `correlation` that of a value with the next one (lag 1; 0 for a constant), `samples` the number of periods.
     """
 
     low: float
     high: float
     mean: float
-    structure: Found
+    structure: Shape
     step_max: float
     step_mean: float
     period_s: float
@@ -53,14 +53,14 @@ class Character:
 
     @property
     def frequency_per_h(self) -> float:
-        """Possible changes an hour."""
+        """Possible changes per hour."""
         return HOUR_S / self.period_s
 
     @property
     def spec(self) -> str | None:
-        """A synthetic capacity of the same range, mean, step and period, if values are fractions; None for on-off.
+        """A synthetic capacity of equal range, mean, step and period, if values are fractions; None for on-off.
 
-        The range is laid around the mean, which moves up where it would reach below 0.
+        The mean is the centre of the range, raised where the range would reach below 0.
         """
         if self.structure == "on-off":
             return None
@@ -72,15 +72,15 @@ class Character:
 
 
 def characterise(signal: Signal) -> Character:
-    """The dimensions of a series, looked at once a period.
+    """Return the characteristics of a series, sampled once per period.
 
-    The period is the greatest common divisor of the distances between rows, in whole ms; where that is less than a
-    twentieth of the shortest of them the rows are irregular, and the shortest distance is taken.
+    The period is the greatest common divisor of the distances between rows, in whole ms; below a twentieth of the
+    shortest distance the rows are irregular, and the period is the shortest distance.
 
-    Structure, the first that holds: *constant*: the range is at most 1e-9. *On-off*: at least 95 % of the periods are
-    within 2 % of the range of its two ends, and both ends are met. *Walk*: neighbouring values go together more than
-    those of independent draws, whose lag-1 correlation is about 0 +- 1/sqrt(n): it is larger than 0.2 and than
-    3/sqrt(n). Else *uniform*: independence is not refuted. A series of a few values is a walk only if very smooth.
+    The structure is the first that applies. *Constant*: the range is at most 1e-9. *On-off*: at least 95 % of the
+    periods are within 2 % of the range of its two ends, and both ends occur. *Walk*: the lag-1 correlation is larger
+    than 0.2 and than 3/sqrt(n); that of independent draws is about 0 +- 1/sqrt(n). Else *uniform*: independence is not
+    refuted. A series of a few values is a walk only if very smooth.
     """
     period = _period_s(signal)
     count = max(1, math.ceil(signal.end_s / period - SAME))
@@ -112,7 +112,7 @@ def _period_s(signal: Signal) -> float:
     return max(period / 1000.0, signal.end_s / MAX_SAMPLES)
 
 
-def _structure(values: _Floats, low: float, high: float, correlation: float) -> Found:
+def _structure(values: _Floats, low: float, high: float, correlation: float) -> Shape:
     width = high - low
     if width <= SAME:
         return "constant"
@@ -123,7 +123,7 @@ def _structure(values: _Floats, low: float, high: float, correlation: float) -> 
 
 
 def _correlation(values: _Floats) -> float:
-    """Lag-1 autocorrelation; 0 of samples that are all the same, as where the rows differ between them."""
+    """Return the lag-1 autocorrelation; 0 for equal samples, such as those of rows that differ between samples."""
     around = values - values.mean()
     square = float(np.dot(around, around))
     return float(np.dot(around[:-1], around[1:])) / square if square > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Capacities that follow what power costs or emits, and what they cost (sections 5.4 and 6.3 of the dissertation)."""
+"""Capacities that follow the cost or emissions of power, and their costs (sections 5.4 and 6.3 of the dissertation)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _WHERE = "capacity"
 
 @dataclass(frozen=True)
 class EnergyBudget(Parameters, where=_WHERE):
-    """A constant budget of money or carbon per time.
+    """A capacity by a constant budget of money or carbon per time.
 
-    It is the one that buys the fraction `budget` at the mean of the signal, so that in total as much could be spent as
-    by a fixed capacity of that fraction. `reference` is used instead of the mean if given (in the signal's unit).
-    No more than `headroom` (machines and power that there are) and no less than `floor` is bought, as fractions.
+    The budget buys the fraction `budget` at the mean of the signal, so that its total is that of a fixed capacity of
+    this fraction. `reference`, in the signal's unit, replaces the mean if it is not None. The capacity is at most
+    `headroom` (the existing machines and power) and at least `floor`, as fractions.
     Raises InputError.
     """
 
@@ -40,10 +40,10 @@ class EnergyBudget(Parameters, where=_WHERE):
             raise InputError(_WHERE, problem, "correct one of them")
 
     def capacity(self, signal: Signal) -> Series:
-        """Capacity_t = budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
+        """Return budget x mean(x) / x_t within [floor, headroom], as fractions; x_t <= 0 gives the headroom.
 
-        What is left of the budget where the headroom limits is not spent later. Sections 5.4.1 (price) and 5.4.2
-        (carbon) of the dissertation: Budget_total = sum of x_t x budget, Budget_t = Budget_total / T.
+        Budget that the headroom leaves is not spent later. Sections 5.4.1 (price) and 5.4.2 (carbon) of the
+        dissertation: Budget_total = sum of x_t x budget, Budget_t = Budget_total / T.
 
         Raises InputError.
         """
@@ -54,7 +54,7 @@ class EnergyBudget(Parameters, where=_WHERE):
             raise InputError(signal.series.source, problem, "give the value to reckon with, as in reference=50")
         fractions = np.full(values.shape, self.headroom)
         paid = values > 0.0
-        # a price next to nothing buys no more than the headroom, whatever the quotient
+        # a price near 0 buys the headroom, also where the quotient overflows
         with np.errstate(over="ignore"):
             fractions[paid] = np.clip(self.budget * mean / values[paid], self.floor, self.headroom)
         return replace(signal.series, values=tuple(fractions.tolist()), name=FRACTION, unit=FRACTION)
@@ -62,7 +62,7 @@ class EnergyBudget(Parameters, where=_WHERE):
 
 @dataclass(frozen=True)
 class Stranded(Parameters, where=_WHERE):
-    """Power that would be lost otherwise: `high` while the signal is at most `threshold`, else `low`, as fractions."""
+    """A capacity of stranded power: `high` while the signal is at most `threshold`, else `low`, as fractions."""
 
     threshold: Annotated[float, Between(-1e12, 1e12)]
     low: Fraction = 0.0
@@ -74,7 +74,7 @@ class Stranded(Parameters, where=_WHERE):
             raise InputError(_WHERE, f"low must be <= high, got {self.low!r} and {self.high!r}", "correct one of them")
 
     def capacity(self, signal: Signal) -> Series:
-        """On and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
+        """Return the capacity, on and off with the signal, as fractions. Section 5.4.3 of the dissertation."""
         free = np.asarray(signal.series.values) <= self.threshold
         return replace(
             signal.series, values=tuple(np.where(free, self.high, self.low).tolist()), name=FRACTION, unit=FRACTION
@@ -83,9 +83,9 @@ class Stranded(Parameters, where=_WHERE):
 
 @dataclass(frozen=True)
 class Bill:
-    """What a series of fractions costs or emits relative to a fixed one.
+    """Costs or emissions of a series of fractions relative to those of a fixed one.
 
-    Amounts are in the signal's unit x h for a full data centre of 1: with g/kWh, g for each kW that it draws when full.
+    Amounts are in the signal's unit x h for a full data centre of 1: with g/kWh, g for each kW of its full power.
     """
 
     amount: float
@@ -105,7 +105,7 @@ class Bill:
 
 
 def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
-    """Cost of `fractions` relative to a constant `fixed`, over [0, signal.end_s[ (section 6.3 of the dissertation)."""
+    """Return the bill of `fractions` and of a constant `fixed`, over [0, signal.end_s[ (section 6.3)."""
     hours, shares, prices = _together(fractions, signal)
     return Bill(
         amount=float(np.sum(hours * shares * prices)),
@@ -116,7 +116,7 @@ def bill(fractions: Series, signal: Signal, fixed: float = 0.7) -> Bill:
 
 
 def _together(fractions: Series, signal: Signal) -> tuple[npt.NDArray[np.float64], ...]:
-    """Hours, fraction and signal of each step in which neither changes."""
+    """Return hours, fraction and signal of each step in which neither changes."""
     edges = np.unique(np.concatenate([(0.0,), fractions.times_s, signal.series.times_s]))
     edges = np.append(edges[(edges >= 0.0) & (edges < signal.end_s)], signal.end_s)
     return np.diff(edges) / HOUR_S, held(fractions, edges[:-1]), held(signal.series, edges[:-1])

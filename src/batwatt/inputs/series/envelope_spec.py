@@ -32,7 +32,7 @@ _WHERE = "envelope"
 _DOCS = "docs/reference/signals.md"
 _PLUS = re.compile(r"\s\+\s")
 _PER_K = ("capacity", "charge", "discharge", "power", "demand")
-"""Keys of a battery that may be in thousands: `capacity_kwh` for `capacity_wh`, `power_kw` for `power_w`."""
+"""Keys of a battery that also exist in thousands: `capacity_kwh` for `capacity_wh`, `power_kw` for `power_w`."""
 _log = logging.getLogger(__name__)
 
 Watts = Annotated[float, Between(0.0, unit="W")]
@@ -43,37 +43,37 @@ class Term(ABC):
 
     @abstractmethod
     def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """Its power in W, over [0, `end_s`[ or over what the source has. Raises InputError."""
+        """Return the power in W over [0, `end_s`[, or over the length of the source. Raises InputError."""
 
     def on(self, clock: Clock | None) -> Term:
-        """The same on the clock of a run."""
+        """Return the term on the clock of a run."""
         return self
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """What it reads."""
+        """Return the files of signals that the term reads."""
         return ()
 
     def length_s(self, full_w: float | None) -> float | None:
-        """The length of its source in s, None if that has no end. Raises InputError."""
+        """Return the length in s of the source, None if it has no end. Raises InputError."""
         return self.watts(1.0, full_w).end_s if self.signal_files() else None
 
 
 @dataclass(frozen=True)
 class Constant(Parameters, Term, where=_WHERE):
-    """The same power all the time."""
+    """A constant power."""
 
     power_w: Watts
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """The power."""
+        """Return the constant power in W."""
         return Signal(Series((0.0,), (self.power_w,), name=POWER_W, unit="W"), end_s)
 
 
 @dataclass(frozen=True)
 class Metered(Parameters, Term, where=_WHERE):
-    """`base_w` + `scale` x the power in a file.
+    """A power of `base_w` + `scale` x the power in a file.
 
-    With `peak_w` fractions are of that, and watts are scaled so that the greatest of the whole column is that.
+    `peak_w` is the power of fraction 1; watts are scaled so that the maximum of the whole column is `peak_w`.
     """
 
     file: SignalFile
@@ -83,74 +83,74 @@ class Metered(Parameters, Term, where=_WHERE):
     repeat: bool = False
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """The column in W."""
+        """Return the column in W."""
         from batwatt.inputs.series.signal_csv import read_rows
 
-        found = read_on_clock(self.file)
+        signal = read_on_clock(self.file)
         factor = 1.0 if self.peak_w is None else self.peak_w
-        if found.series.name == FRACTION and self.peak_w is None:
-            problem = "holds fractions, and nothing says of what"
+        if signal.series.name == FRACTION and self.peak_w is None:
+            problem = "holds fractions of an unknown power"
             raise InputError(self.file.path, problem, "give the watts that 1 stands for, as in peak_w=50000")
-        if found.series.name != FRACTION and self.peak_w is not None:
+        if signal.series.name != FRACTION and self.peak_w is not None:
             most = float(np.nanmax(read_rows(replace(self.file, begin=None), MAX_ROWS).values))
             if not most > 0.0:
                 raise InputError(self.file.path, "is never above 0 W, peak_w= cannot scale that", "leave peak_w out")
             factor = self.peak_w / most
         return _with_values(
-            found, self.base_w + self.scale * factor * np.asarray(found.series.values), end_s, self.repeat
+            signal, self.base_w + self.scale * factor * np.asarray(signal.series.values), end_s, self.repeat
         )
 
     def on(self, clock: Clock | None) -> Term:
-        """The same on the clock of a run."""
+        """Return the term on the clock of a run."""
         return replace(self, file=self.file.on(clock, repeats=self.repeat))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """The file."""
+        """Return the file."""
         return (self.file,)
 
 
 @dataclass(frozen=True)
 class Traced(Parameters, Term, where=_WHERE):
-    """The power in a file of watts, or fractions of the power of the whole machine where its column is of no power."""
+    """The power in a file in watts, or in fractions of the power of the whole machine."""
 
     file: SignalFile
     repeat: bool = False
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """The column in W."""
-        found = read_on_clock(self.file)
-        values = np.asarray(found.series.values)
-        if found.series.name == FRACTION:
+        """Return the column in W."""
+        signal = read_on_clock(self.file)
+        values = np.asarray(signal.series.values)
+        if signal.series.name == FRACTION:
             values = values * _needed(full_w, self.file.path)
-        return _with_values(found, values, end_s, self.repeat)
+        return _with_values(signal, values, end_s, self.repeat)
 
     def on(self, clock: Clock | None) -> Term:
-        """The same on the clock of a run."""
+        """Return the term on the clock of a run."""
         return replace(self, file=self.file.on(clock, repeats=self.repeat))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """The file."""
+        """Return the file."""
         return (self.file,)
 
 
 @dataclass(frozen=True)
 class Share(Term):
-    """A capacity, as a share of the power of the whole machine."""
+    """A capacity as a share of the power of the whole machine."""
 
     capacity: CapacitySpec
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """The fractions x the power of the whole machine."""
-        found = self.capacity.found(end_s)
-        values = _needed(full_w, self.capacity) * np.asarray(found.series.values)
-        return _with_values(found, values, end_s, self.capacity.repeat)
+        """Return the fractions x the power of the whole machine, in W."""
+        fractions = self.capacity.unrepeated(end_s)
+        values = _needed(full_w, self.capacity) * np.asarray(fractions.series.values)
+        return _with_values(fractions, values, end_s, self.capacity.repeat)
 
     def on(self, clock: Clock | None) -> Term:
-        """The same on the clock of a run."""
+        """Return the term on the clock of a run."""
         return replace(self, capacity=self.capacity.on(clock))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """The files of the capacity."""
+        """Return the files of the capacity."""
         return self.capacity.signal_files()
 
 
@@ -164,7 +164,7 @@ class Buffer(Parameters, where=_WHERE):
     step_s: Annotated[float, Between(0.0, ends="][", unit="s")] = 900.0
 
     def dispatch(self, supply: Series, end_s: float) -> Dispatch:
-        """Its dispatch for a supply over [0, `end_s`[. Raises InputError."""
+        """Return the dispatch for a supply over [0, `end_s`[. Raises InputError."""
         if self.demand_w is None:
             return smoothing(supply, self.window_s, self.battery, end_s, self.step_s)
         demand = Series((0.0,), (self.demand_w,), name="demand_w")
@@ -173,9 +173,9 @@ class Buffer(Parameters, where=_WHERE):
 
 @dataclass(frozen=True)
 class EnvelopeSpec:
-    """An envelope before its length and the power of the whole machine are known: the sum of terms, buffered.
+    """An envelope before its length and the power of the whole machine are known: the sum of terms, with a buffer.
 
-    After the end of a term its last value holds, or it begins again if it says `repeat=yes`.
+    After the end of a term its last value holds, or the term repeats with `repeat=yes`.
     """
 
     terms: tuple[Term, ...]
@@ -186,59 +186,59 @@ class EnvelopeSpec:
         return self.text
 
     def series(self, end_s: float, full_w: float | None = None) -> Series:
-        """The power over [0, `end_s`[, W; `full_w` is that of the whole machine. Raises InputError."""
+        """Return the power in W over [0, `end_s`[; `full_w` is that of the whole machine. Raises InputError."""
         if self.buffer is None:
             return self.supply(end_s, full_w)
         return self.dispatch(end_s, full_w).envelope(POWER_W, self.text)
 
     def dispatch(self, end_s: float, full_w: float | None = None) -> Dispatch:
-        """What the battery does; its envelope is `series`. Raises InputError, also if there is no battery."""
+        """Return the dispatch of the battery, whose envelope is `series`. Raises InputError, also without a battery."""
         if self.buffer is None:
             raise InputError(self.text or _WHERE, "has no battery", "add for instance + battery:capacity_kwh=40")
         supply = self.supply(end_s, full_w)
-        with _shown(self.text):
+        with _errors_with_text(self.text):
             return self.buffer.dispatch(supply, end_s)
 
     def supply(self, end_s: float, full_w: float | None = None) -> Series:
-        """The sum of the terms, without the battery; what is below 0 is 0. Raises InputError."""
-        with _shown(self.text):
-            found = [term.watts(end_s, full_w) for term in self._of_one_clock()]
-        times = np.unique(np.concatenate([signal.series.times_s for signal in found]))
+        """Return the sum of the terms in W, without the battery; sums below 0 become 0. Raises InputError."""
+        with _errors_with_text(self.text):
+            signals = [term.watts(end_s, full_w) for term in self._of_one_clock()]
+        times = np.unique(np.concatenate([signal.series.times_s for signal in signals]))
         times = times[times < end_s]
-        values = np.sum([held(signal.series, times) for signal in found], axis=0)
+        values = np.sum([held(signal.series, times) for signal in signals], axis=0)
         if (values < 0.0).any():
             remark(_log, "%s: %d values below 0 W taken as 0", self.text, np.count_nonzero(values < 0.0))
             values = np.maximum(values, 0.0)
         return Series(tuple(times.tolist()), tuple(values.tolist()), name=POWER_W, source=self.text, unit="W")
 
     def length_s(self, full_w: float | None = None) -> float | None:
-        """The length of the longest of its files in s, None if it has none. Raises InputError."""
-        with _shown(self.text):
+        """Return the length in s of its longest file, None without files. Raises InputError."""
+        with _errors_with_text(self.text):
             lengths = [term.length_s(full_w) for term in self._of_one_clock()]
         return max((length for length in lengths if length is not None), default=None)
 
     def on(self, clock: Clock | None) -> EnvelopeSpec:
-        """The same on the clock of a run."""
+        """Return the envelope on the clock of a run."""
         return replace(self, terms=tuple(term.on(clock) for term in self.terms))
 
     def _of_one_clock(self) -> tuple[Term, ...]:
-        """The terms on one clock: that of the run or, if there is none, one by their own dates."""
+        """Return the terms on one clock: that of the run, else one by their own dates."""
         files = self.signal_files()
         date = common_date(files) if len(files) > 1 and not any(file.run_clock for file in files) else None
         return self.terms if date is None else self.on(Clock(*date)).terms
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """What it reads."""
+        """Return the files of signals that the envelope reads."""
         return tuple(file for term in self.terms for file in term.signal_files())
 
     def files(self) -> tuple[Path, ...]:
-        """The files that this envelope depends on."""
+        """Return the paths of the files that the envelope reads."""
         return tuple(dict.fromkeys(file.path for file in self.signal_files()))
 
 
 @contextmanager
-def _shown(text: str) -> Iterator[None]:
-    """Within, errors about parameters show the text of the envelope."""
+def _errors_with_text(text: str) -> Iterator[None]:
+    """Raise errors of parameters again with the text of the envelope."""
     try:
         yield
     except InputError as error:
@@ -250,29 +250,29 @@ def _shown(text: str) -> Iterator[None]:
 
 def _needed(full_w: float | None, whose: object) -> float:
     if full_w is None:
-        problem = "is a share of the power of the whole machine, which is not known"
+        problem = "is a share of the unknown power of the whole machine"
         raise InputError(whose, problem, "give watts to all hosts of the platform, or --full-w without a platform")
     return full_w
 
 
-def _with_values(found: Signal, values: np.ndarray, end_s: float, repeat: bool) -> Signal:
+def _with_values(source: Signal, values: np.ndarray, end_s: float, repeat: bool) -> Signal:
     largest = float(np.abs(values).max())
     if not largest <= LARGEST:
-        raise InputError(found.series.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")
-    series = replace(found.series, values=tuple(values.tolist()), name=POWER_W, unit="W")
-    signal = replace(found, series=series)
+        raise InputError(source.series.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")
+    series = replace(source.series, values=tuple(values.tolist()), name=POWER_W, unit="W")
+    signal = replace(source, series=series)
     return signal.repeated(end_s) if repeat else signal
 
 
 def is_envelope(text: str) -> bool:
-    """Whether `text` is the description of an envelope rather than the name of a file."""
+    """Return whether `text` describes an envelope, not the name of a file."""
     return not exists(text) and any(has_kind(part, KINDS) for part in _PLUS.split(text.strip()))
 
 
 def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
-    """The envelope that `text` describes, None if it is the name of a file instead; see docs/reference/signals.md.
+    """Parse the envelope of `text`; return None for the name of a file. See docs/reference/signals.md.
 
-    Files are looked for in the folder `base` (None: the current one). Raises InputError.
+    Paths are relative to the folder `base` (None: the current one). Raises InputError.
     """
     if not is_envelope(text):
         return None
@@ -284,13 +284,13 @@ def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
             raise InputError(f"{_WHERE} {text!r}", f"{part!r} has no kind", f"begin it with {':, '.join(KINDS)}:")
         spec = ParsedSpec(part, base, KINDS, _WHERE, _DOCS)
         texts.append(spec.text(spec.first if spec.kind == "constant" else spec.file))
-        found = KINDS[spec.kind](spec)
-        if isinstance(found, Buffer):
-            buffers.append(found)
+        term = KINDS[spec.kind](spec)
+        if isinstance(term, Buffer):
+            buffers.append(term)
         else:
-            terms.append(found)
+            terms.append(term)
     if len(buffers) > 1 or not terms:
-        problem = "has several batteries" if terms else "has a battery and nothing that charges it"
+        problem = "has several batteries" if terms else "has a battery without a source of power"
         raise InputError(f"{_WHERE} {text!r}", problem, "give one battery and at least one source of power")
     return EnvelopeSpec(tuple(terms), buffers[0] if buffers else None, text=" + ".join(texts))
 
@@ -305,17 +305,17 @@ _BUFFER = {"demand_w": "demand_w", "window_h": "window_s", "step": "step_s"}
 def _constant(spec: ParsedSpec) -> Constant:
     spec.expect(_CONSTANT)
     if spec.first is not None:
-        if spec.given:
+        if spec.values:
             raise InputError(spec.where, "has two powers", "give one")
-        spec.given["power_w"] = spec.first
-    if "power_w" not in spec.given:
+        spec.values["power_w"] = spec.first
+    if "power_w" not in spec.values:
         raise InputError(spec.where, "no power is given", "write for instance constant:20000, in W")
     return spec.build(Constant, _CONSTANT)
 
 
 def _metered(spec: ParsedSpec) -> Metered:
     spec.expect(_METERED, FILE_KEYS)
-    return spec.build(Metered, _METERED, file=spec.signal_file("power", ratios="peak_w" in spec.given))
+    return spec.build(Metered, _METERED, file=spec.signal_file("power", ratios="peak_w" in spec.values))
 
 
 def _traced(spec: ParsedSpec) -> Traced:
@@ -324,50 +324,50 @@ def _traced(spec: ParsedSpec) -> Traced:
 
 
 def _share(spec: ParsedSpec) -> Share:
-    found = CAPACITIES[spec.kind](spec)
-    if found.full is not None:
+    capacity = CAPACITIES[spec.kind](spec)
+    if capacity.full is not None:
         raise InputError(spec.where, "full= is for machines", "leave it out, fractions are of the power of all")
-    return Share(found)
+    return Share(capacity)
 
 
 def _buffer(spec: ParsedSpec) -> Buffer:
-    """A battery; `power_w` limits both ways, `efficiency` is that of a round trip, lost by halves each way."""
+    """Build a battery; `power_w` limits both ways, `efficiency` is that of a round trip, its square root each way."""
     _in_units(spec)
     both = {"power_w": ("charge_w", "discharge_w"), "efficiency": ("charge_efficiency", "discharge_efficiency")}
     spec.expect(_BATTERY, _BUFFER, dict.fromkeys(both, ""))
     if spec.first is not None:
-        raise InputError(spec.where, f"{spec.first!r} is no key=value", "write for instance battery:capacity_kwh=40")
-    if "capacity_wh" not in spec.given:
+        raise InputError(spec.where, f"{spec.first!r} is not key=value", "write for instance battery:capacity_kwh=40")
+    if "capacity_wh" not in spec.values:
         raise InputError(spec.where, "no capacity is given", "give capacity_kwh=")
-    if "demand_w" in spec.given and "window_h" in spec.given:
+    if "demand_w" in spec.values and "window_h" in spec.values:
         raise InputError(
             spec.where, "has both demand_w and window_h", "give a demand to meet, or a window to smooth over"
         )
-    given: dict[str, float] = {}
+    symmetric: dict[str, float] = {}
     for key, names in both.items():
-        if key not in spec.given:
+        if key not in spec.values:
             continue
-        if any(name in spec.given for name in names):
+        if any(name in spec.values for name in names):
             raise InputError(spec.where, f"has both {key} and {' or '.join(names)}", "give one of them")
-        number = spec.number(key, spec.given[key])
+        number = spec.number(key, spec.values[key])
         if key == "efficiency":
             if not 0.0 < number <= 1.0:
                 raise InputError(spec.where, f"efficiency must be a number in ]0, 1], got {number:g}", "correct it")
             number = number**0.5
-        given |= dict.fromkeys(names, number)
-    battery = spec.build(Battery, {key: name for key, name in _BATTERY.items() if name not in given}, **given)
+        symmetric |= dict.fromkeys(names, number)
+    battery = spec.build(Battery, {key: name for key, name in _BATTERY.items() if name not in symmetric}, **symmetric)
     return spec.build(Buffer, _BUFFER, battery=battery)
 
 
 def _in_units(spec: ParsedSpec) -> None:
-    """Turn what is given in kW and kWh into W and Wh. Raises InputError."""
+    """Convert values in kW and kWh to W and Wh. Raises InputError."""
     for name in _PER_K:
         unit = "wh" if name == "capacity" else "w"
         thousands, plain = f"{name}_k{unit}", f"{name}_{unit}"
-        if thousands in spec.given:
-            if plain in spec.given:
+        if thousands in spec.values:
+            if plain in spec.values:
                 raise InputError(spec.where, f"has both {plain} and {thousands}", "give one of them")
-            spec.given[plain] = repr(1e3 * spec.number(thousands, spec.given.pop(thousands)))
+            spec.values[plain] = repr(1e3 * spec.number(thousands, spec.values.pop(thousands)))
 
 
 KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
@@ -377,4 +377,4 @@ KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
     **dict.fromkeys(("carbon", "price", "stranded", "walk", "uniform"), _share),
     "battery": _buffer,
 }
-"""Kind, before the colon -> what builds a part of an envelope."""
+"""Kind, before the colon -> builder of a part of an envelope."""

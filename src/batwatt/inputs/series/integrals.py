@@ -1,4 +1,4 @@
-"""Signals of files with their integrals, as far as they matter."""
+"""Signals of files with their integrals."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from batwatt.units import DAY_S
 
 
 def read_integral(file: SignalFile, until: float | str | None = None) -> SignalIntegral:
-    """The signal of a file from its `begin` until a date, or that many s later; all of it if it ends before.
+    """Read the signal of a file from its `begin` until a date or a number of s later; all of it if it ends earlier.
 
-    With `days` or `end` it ends there. Gaps beyond `until` do not matter. Raises InputError.
+    `days` and `end` of the file precede `until`. Gaps beyond the end do not matter. Raises InputError.
     """
     if until is None:
         return SignalIntegral.of(read_on_clock(file))
@@ -32,14 +32,14 @@ def read_integral(file: SignalFile, until: float | str | None = None) -> SignalI
 
 
 def _days(until_s: float) -> float:
-    """Days that are no less than some s when they are turned into s, up to a whole second."""
+    """Return the days of some s, rounded up so that the conversion to s is not less than the next whole second."""
     whole_s = math.ceil(until_s) if math.isfinite(until_s) else until_s
     days = whole_s / DAY_S
     return days if days * DAY_S >= whole_s else math.nextafter(days, math.inf)
 
 
 def offset_s(option: str, text: str, integral: SignalIntegral, file: SignalFile) -> float:
-    """What an option says, in s from the signal's first row: a number of them, or a date. Raises InputError."""
+    """Parse an option, a number of s or a date, to s from the signal's first row. Raises InputError."""
     try:
         return finite(text)
     except ValueError:

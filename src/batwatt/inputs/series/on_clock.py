@@ -1,4 +1,4 @@
-"""Series by date on the clock of a run: what they say of a date is used at that date."""
+"""Series by date on the clock of a run, which use the value of each date at that date."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ _log = logging.getLogger(__name__)
 
 
 def read_on_clock(file: SignalFile) -> Signal:
-    """The signal of a file from 0 s of the run on, by `file.run_clock`, if both have dates.
+    """Read the signal of a file from 0 s of the run on, by `file.run_clock`, if both have dates.
 
-    `from` says which date is 0 s whatever the clock; one line tells so. What repeats goes on before its first row, too.
-    Before the first row that one holds. Raises InputError if no row is of the time of the jobs.
+    `from` sets the date of 0 s for any clock, with a line in the log. A repeated signal extends before its first row,
+    too; before the first row of others, that one holds. Raises InputError if no row is of the time of the jobs.
     """
-    # pandas is loaded only where a file by date is read
+    # imported here, so that pandas loads only for files by date
     from batwatt.inputs.series.signal_csv import read_signal
 
     clock, plain = file.run_clock, file.on(None)
-    found = read_signal(plain)
-    if clock is None or not found.begin:
-        return found
+    signal = read_signal(plain)
+    if clock is None or not signal.begin:
+        return signal
     if file.begin is not None or file.repeats or file.days is None:
         told: Told = "" if file.begin is None else "from"
-        return _moved(found, clock, told, file.repeats, file.path)
-    begin_s = date_s_of(found.begin)
+        return _moved(signal, clock, told, file.repeats, file.path)
+    begin_s = date_s_of(signal.begin)
     moved = _since(read_signal(replace(plain, days=None)), clock)
     return read_signal(replace(plain, begin=clock.date)) if begin_s <= clock.date_s else moved
 
 
 def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
-    """The same signal from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
+    """Return a signal from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
     if clock is None or not integral.begin or integral.begin == clock.date:
         return integral
     signal = Signal(integral.series, integral.end_s, integral.begin)
@@ -49,7 +49,7 @@ def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
 
 
 def series_on_clock(series: Series, clock: Clock | None, end_s: float) -> Series:
-    """The same for a series, until `end_s` if it repeats; else its last value holds as long as the one before."""
+    """Return a series on the clock of a run; a repeated one until `end_s`, any other with its last step repeated."""
     dated = clock is not None and series.begin and series.begin != clock.date
     if not (dated or series.repeat_s):
         return series
@@ -61,7 +61,7 @@ def series_on_clock(series: Series, clock: Clock | None, end_s: float) -> Series
 
 
 def _moved(signal: Signal, clock: Clock, told: Told, repeats: bool, source: object) -> Signal:
-    """A signal with a date from 0 s of a run on. Raises InputError."""
+    """Move a signal with a date to 0 s of a run. Raises InputError."""
     begin_s = date_s_of(signal.begin)
     if told == "from":
         if begin_s != clock.date_s:
@@ -95,7 +95,7 @@ def _since(signal: Signal, clock: Clock) -> Signal:
 
 
 def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None:
-    """Warn if jobs are submitted when a series over [begin, end[, by date, has no rows; InputError if it has none."""
+    """Warn of submissions outside of the rows of a series over [begin, end[; raise InputError if all are outside."""
     first_s, last_s = clock.date_s + clock.first_s, clock.date_s + clock.last_s
     rows = f"its rows go from {date_text(begin_s)} to {date_text(end_s)}"
     if begin_s >= clock.date_s + clock.end_s or end_s <= first_s:
@@ -110,7 +110,7 @@ def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None
 
 
 def common_date(series: Iterable[SignalFile | SignalIntegral | Series]) -> tuple[float, str] | None:
-    """The date that is 0 s of series by date, and whose it is: the first `from`, else the latest first row."""
+    """Return the date of 0 s of series by date, and its source: the first `from`, else the latest first row."""
     dates: list[tuple[float, str]] = []
     for one in series:
         if isinstance(one, SignalFile):

@@ -1,4 +1,4 @@
-"""Reading series (envelopes, capacities, signals) from CSV files with a header `time_s,<column>`."""
+"""Reader of series (envelopes, capacities, signals) from CSV files with a header `time_s,<column>`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from batwatt.model.series import LARGEST, Series
 from batwatt.units import SINCE_1970_S, YEAR_S
 
 MORE_FIELDS = "name all columns, and write 395.7 where it is a decimal comma"
-"""What to do about a line of more fields than there are columns."""
+"""Hint on a line with more fields than the header."""
 TIME = "time_s"
-"""Name of the column of times in s."""
+"""Name of the column with times in s."""
 SHORTEST_S = 1e-3
-"""Least distance of two rows: a shorter step is lost in the microseconds of Batsim's times."""
+"""Least distance in s of two rows: a shorter step is lost in the microseconds of Batsim's times."""
 
 
 def read_series(path: Path | str, column: str = "power_w") -> Series:
-    """The step function in column `column` of a CSV file with a column `time_s`; other columns are ignored.
+    """Read the step function in column `column` of a CSV file with a column `time_s`; ignore other columns.
 
-    Times must increase by a millisecond or more, values be >= 0, and neither be larger than `LARGEST`. Raises
-    InputError with the line. The last small ones are kept by path and content: many runs of a campaign have
-    the same.
+    Times must increase by a millisecond or more, values be >= 0, and neither be larger than `LARGEST`. A cache by path
+    and content has the last small series, for the runs of a campaign. Raises InputError with the line.
     """
     text = read_text(path)
     return (_small if len(text) <= SMALL else _series_in)(text, path, column)
@@ -86,8 +85,8 @@ def _position(header: list[str], name: str, place: str, hint: str) -> int:
     names = [cell.strip() for cell in header]
     count = names.count(name)
     if count != 1:
-        found = ", ".join(cell[:40] for cell in names[:10])
-        problem = f"{'no' if count == 0 else 'more than one'} column {name!r} among: {found}"
+        listed = ", ".join(cell[:40] for cell in names[:10])
+        problem = f"{'no' if count == 0 else 'more than one'} column {name!r} among: {listed}"
         raise InputError(place, problem, f"{hint}; a file of another form is power:FILE" if name == "power_w" else hint)
     return names.index(name)
 

@@ -1,4 +1,4 @@
-"""Reading signals by date (carbon intensity, prices, power) from the files that people have: CSV, JSON, XML."""
+"""Reader of signals by date (carbon intensity, prices, power) from CSV, JSON and XML files."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ _ZONES = ("zone", "zone id", "zone_name", "area", "host_id")
 _SEQUENCES = ("sequence",)
 _RESOLUTIONS = ("resolution", "resolutioncode", "resolution code")
 _PLAIN_NAMES = ("value", "price", "power")
-"""Columns that a unit stated for the whole file is of."""
+"""Names of columns to which the unit of a whole file applies."""
 _EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
 _IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
-"""Columns of Electricity Maps and of the British API, whose g/kWh need not be said."""
+"""Columns of Electricity Maps and of the British API, which are in g/kWh without a stated unit."""
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "n/e", "-"}
 _log = logging.getLogger(__name__)
 _Floats = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ _Floats = npt.NDArray[np.float64]
 class _Columns(NamedTuple):
     """Times in s and values in the order of the file, with remarks; `name` and `unit` are those after conversion.
 
-    `stated_s`: how long each row holds, if the file states it.
+    `stated_s` is the duration of each row in s, if the file states it.
     """
 
     times_s: _Floats
@@ -78,13 +78,12 @@ class _Columns(NamedTuple):
 
 
 def read_signal(file: SignalFile) -> Signal:
-    """The signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is given.
+    """Read the signal of a file, from 0 s; in W, g/kWh or money per kWh if `file.wanted` or `file.unit` is not None.
 
-    All dates become UTC. Rows are sorted by time; of two rows for the same time the later with a value counts. A row
-    holds as long as the file states (a label that is a range, a resolution), else as the step of its neighbourhood.
-    Values that are empty, and rows that are missing where dates are regular, are filled as `file.gaps` says. What is
-    done about it is logged in one warning. A file is read once, as long as it does not change. Raises InputError naming
-    the row or the column.
+    All dates become UTC. Rows are sorted by time; of two rows of one time the later with a value counts. The duration
+    of a row is stated by the file (a label that is a range, a resolution), or the step of its neighbourhood. Empty
+    values, and missing rows of regular dates, are filled by `file.gaps`, with one warning. A cache has the last files
+    until they change. Raises InputError with the row or the column.
     """
     try:
         state = file.path.stat()
@@ -100,7 +99,7 @@ def read_signal(file: SignalFile) -> Signal:
 def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]:
     columns = _columns(file)
     times, values, notes = columns.times_s, columns.values, columns.notes
-    # of like times those with a value come last, in the order of the file
+    # rows of one time with a value come last, in the order of the file
     order = np.lexsort((np.isfinite(values), times))
     order = order[np.isfinite(times[order])]
     if len(order) and not (np.diff(times[np.isfinite(times)]) >= 0.0).all():
@@ -128,9 +127,9 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
 
 
 def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
-    """InputError if a row with a value is stated to hold beyond the begin of the next one with a value.
+    """Raise InputError if the stated duration of a row with a value exceeds the begin of the next one.
 
-    A label in local time may be an hour too long where clocks change.
+    A label in local time may be an hour too long at a change of clocks.
     """
     valued = np.isfinite(rows.values)
     times, lengths = rows.times_s[valued], rows.lengths_s[valued]
@@ -140,22 +139,22 @@ def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
     over |= (distances == 0.0) & (np.diff(lengths) != 0.0)
     if over.any():
         at = int(np.flatnonzero(over)[0])
-        problem = f"rows of {lengths[at]:g} s and {lengths[at + 1]:g} s overlap at {rows.shown(float(times[at + 1]))}"
+        problem = f"rows of {lengths[at]:g} s and {lengths[at + 1]:g} s overlap at {rows.text_of(float(times[at + 1]))}"
         raise InputError(file.path, problem, "choose one series, in XML with resolution=PT15M or PT60M")
 
 
 def read_rows(file: SignalFile, count: int) -> Rows:
-    """At most `count` first rows, as the file has them.
+    """Read the first rows of a file, at most `count`, neither sorted nor filled.
 
-    Neither sorted nor filled: values that are empty are NaN. Raises InputError.
+    Empty values are NaN. Raises InputError.
     """
     columns = _columns(file)
     return Rows(columns.times_s[:count], columns.values[:count], columns.dated)
 
 
 def _columns(file: SignalFile) -> _Columns:
-    """The columns of times and of values. Raises InputError."""
-    frame = _chosen_rows(table_of(file.path), file)
+    """Return the columns of times and of values. Raises InputError."""
+    frame = _selected_rows(table_of(file.path), file)
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
     _check_kind(frame, column, file)
@@ -174,7 +173,7 @@ def _columns(file: SignalFile) -> _Columns:
 
 
 def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats | None:
-    """How long each row holds, s, by a column of resolutions or by labels that are ranges; None if neither says."""
+    """Return the duration of each row in s, by a column of resolutions or by labels that are ranges, or None."""
     name = next((name for name in frame.columns if name.lower() in _RESOLUTIONS), None)
     if name is not None:
         lengths = [duration_s(text) for text in frame[_named(frame, name, file)]]
@@ -183,56 +182,56 @@ def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats 
     return lengths_of(frame[time_column], file)
 
 
-def _chosen_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
-    """The rows of the zone and of the sequence (of auctions) that are asked for. Raises InputError."""
+def _selected_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:
+    """Return the rows of the requested zone, sequence (of auctions) and resolution. Raises InputError."""
     choices = (("zone", _ZONES, file.zone), ("sequence", _SEQUENCES, file.sequence))
-    for key, known, given in (*choices, ("resolution", _RESOLUTIONS, file.resolution)):
-        name = next((name for name in frame.columns if name.lower() in known), None)
+    for key, names, choice in (*choices, ("resolution", _RESOLUTIONS, file.resolution)):
+        name = next((name for name in frame.columns if name.lower() in names), None)
         if name is None:
-            if given is not None:
+            if choice is not None:
                 raise InputError(file.path, f"no column of {key}s", f"leave out {key}=")
             continue
-        found = sorted(frame[_named(frame, name, file)].unique())
-        # a period of hours may be followed by one of quarter hours
-        if given is None and len(found) > 1 and key != "resolution":
-            listed = ", ".join(found[:10])
-            problem = f"has {len(found)} {key}s in column {name!r}: {listed}"
+        values = sorted(frame[_named(frame, name, file)].unique())
+        # a file may have hours first, then quarter hours
+        if choice is None and len(values) > 1 and key != "resolution":
+            listed = ", ".join(values[:10])
+            problem = f"has {len(values)} {key}s in column {name!r}: {listed}"
             raise InputError(file.path, problem, f"choose one with {key}=")
         # ENTSO-E writes BZN|BE, and Sequence Sequence 1
-        meant = [value for value in found if given in (value, re.split(r"\|| ", value)[-1])]
-        if given is not None and len(meant) != 1:
-            raise UnknownNameError(file.path, key, given, found, f"Correct {key}=.")
-        frame = frame if given is None else frame[frame[name] == meant[0]]
+        meant = [value for value in values if choice in (value, re.split(r"\|| ", value)[-1])]
+        if choice is not None and len(meant) != 1:
+            raise UnknownNameError(file.path, key, choice, values, f"Correct {key}=.")
+        frame = frame if choice is None else frame[frame[name] == meant[0]]
     return frame
 
 
 def _time_column(frame: pd.DataFrame, file: SignalFile) -> str:
-    """The column asked for; else one with a usual name; else the only one with dates."""
+    """Return the requested column, else one with a usual name, else the only one with dates. Raises InputError."""
     if file.time_column is not None:
         return _named(frame, file.time_column, file)
-    found = time_column_of(frame.columns)
-    if found is None:
+    column = time_column_of(frame.columns)
+    if column is None:
         dates = [name for name, cell in zip(frame.columns, frame.iloc[0], strict=True) if looks_like_date(str(cell))]
-        found = dates[0] if len(dates) == 1 else None
-    if found is None:
+        column = dates[0] if len(dates) == 1 else None
+    if column is None:
         listed = ", ".join(name[:40] for name in frame.columns[:12])
         raise InputError(file.path, f"no column of times among: {listed}", "name it with time_column=")
-    return _named(frame, found, file)
+    return _named(frame, column, file)
 
 
 def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> str:
-    """The column asked for; else, of those of what is wanted, one with a usual name, or the only one with numbers."""
+    """Return the requested column, else one of the wanted kind by a usual name, or the only numeric one."""
     if file.column is not None:
         return _named(frame, file.column, file)
     names = [name for name in frame.columns if name != time_column]
-    # of columns of the same name the second counts, too: it is refused below
+    # columns of equal names count several times, and are refused below
     columns = zip(frame.columns, (frame.iloc[:, at] for at in range(frame.shape[1])), strict=True)
     numeric = [name for name, cells in columns if name != time_column and _has_number(cells)]
     if file.wanted is not None and len(numeric) > 1:
         names = numeric = _of_wanted_kind({name: _kind(frame, name) for name in numeric}, file)
     emitted = [name for name in names if re.match(r"carbon[ _]?intensity", name, re.IGNORECASE)]
     of_kind = [name for name in emitted if any(word in name.lower() for word in _EMISSIONS[file.kind])]
-    usual = [name for known in _VALUES for name in names if name.lower() == known]
+    usual = [name for usual_name in _VALUES for name in names if name.lower() == usual_name]
     usual = [name for name in usual if name in numeric] or usual
     for candidates in (usual[:1], of_kind, emitted, numeric):
         if len(candidates) == 1:
@@ -246,21 +245,21 @@ def _has_number(cells: pd.Series[str]) -> bool:
 
 
 def _of_wanted_kind(kinds: dict[str, str | None], file: SignalFile) -> list[str]:
-    """The columns of what is wanted; else one of another kind, to be refused; else those of which nothing is known."""
+    """Return the columns of the wanted kind, else one of another kind, to be refused, else those of unknown kinds."""
     unknown = [name for name, kind in kinds.items() if kind is None]
     others = [name for name, kind in kinds.items() if kind in UNIT_OF]
     if file.wanted == "any":
         return [name for name in kinds if name in others or name.lower() in _VALUES] or list(kinds)
-    found = [name for name, kind in kinds.items() if _is_wanted(kind, file)] or others[:1] or unknown
-    if not found:
+    candidates = [name for name, kind in kinds.items() if _is_wanted(kind, file)] or others[:1] or unknown
+    if not candidates:
         listed = ", ".join(f"{name[:40]} ({kind})" for name, kind in list(kinds.items())[:8])
         problem = f"no column of {file.wanted} among: {listed}"
         raise InputError(file.path, problem, "take another file, or name a column and its unit=")
-    return found
+    return candidates
 
 
 def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:
-    """The column of this name, however blanks are repeated, or within objects of JSON. Raises InputError if not one."""
+    """Return the column of a name, with any number of blanks, or within objects of JSON. Raises InputError."""
     if name not in frame.columns:
         plain = " ".join(name.split())
         inner = [column for column in frame.columns if column.endswith(f".{name}") or " ".join(column.split()) == plain]
@@ -274,15 +273,15 @@ def _named(frame: pd.DataFrame, name: str, file: SignalFile) -> str:
 
 
 def _unit(frame: pd.DataFrame, column: str) -> Unit | None:
-    """The unit that the file states for a column, that is in its name, or that it states for the whole table."""
+    """Return the unit that the file states for a column, in its name, or for the whole table, or None."""
     unit = unit_in(frame.attrs.get("units", {}).get(column, "")) or unit_in(column)
     return unit or unit_in(_stated_unit(frame, column))
 
 
 def _stated_unit(frame: pd.DataFrame, column: str) -> str:
-    """The unit that a table states once, for a column that it may be of: of its kind, or called `value`, as usual.
+    """Return the unit of a whole table for a column of its kind or with a plain name, such as `value`; else empty.
 
-    It is in JSON outside the table, in a column `unit`, or that of exports of ENTSO-E with a column `Currency`.
+    The unit is in JSON outside of the table, in a column `unit`, or in a column `Currency` of exports of ENTSO-E.
     """
     names = [name.lower() for name in frame.columns]
     texts = [frame.attrs.get("unit", "")] + [_only_text(frame, names, name) for name in ("unit", "units")]
@@ -296,14 +295,14 @@ def _stated_unit(frame: pd.DataFrame, column: str) -> str:
 
 
 def _only_text(frame: pd.DataFrame, names: list[str], name: str) -> str:
-    """The one text in a column, apart from empty cells; empty if there is none or several."""
+    """Return the only text in a column, apart from empty cells; empty for none or several."""
     texts = {text.strip() for text in frame.iloc[:, names.index(name)]} - {""} if name in names else set()
     return texts.pop() if len(texts) == 1 else ""
 
 
 def _kind(frame: pd.DataFrame, column: str) -> str | None:
     unit = _unit(frame, column)
-    # a unit that is not known is at least none of ours
+    # an unknown unit has no kind here
     return (frame.attrs.get("units", {}).get(column) or kind_in(column)) if unit is None else unit.kind
 
 
@@ -312,7 +311,7 @@ def _is_wanted(kind: str | None, file: SignalFile) -> bool:
 
 
 def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
-    """InputError if a column is of something else than what is wanted, by its name, its unit or the unit declared."""
+    """Raise InputError if the kind of a column, by its name, its unit or the declared unit, is not the wanted one."""
     declared = _declared(file)
     kinds = [_kind(frame, column)]
     if declared is not None or (file.wanted == "power" and file.ratios and re.search("power|load", column.lower())):
@@ -320,13 +319,13 @@ def _check_kind(frame: pd.DataFrame, column: str, file: SignalFile) -> None:
         kinds = [kind for kind in kinds if kind != "a share"]
     if declared is not None:
         kinds.append(declared.kind)
-    for found in kinds:
-        if file.wanted is not None and found is not None and not _is_wanted(found, file):
-            problem = f"column {column!r} is of {found}, not of {file.wanted}"
+    for actual in kinds:
+        if file.wanted is not None and actual is not None and not _is_wanted(actual, file):
+            problem = f"column {column!r} is of {actual}, not of {file.wanted}"
             hint = f"name a column of {file.wanted}, or take another file"
-            if found == "energy" and file.wanted == "power":
+            if actual == "energy" and file.wanted == "power":
                 hint = "divide it by the hours of a row, and name it in kW"
-            if found == "a share" and file.wanted == "power":
+            if actual == "a share" and file.wanted == "power":
                 hint = "write unit=%, and peak_w= for what 100 % stands for"
             raise InputError(file.path, problem, hint)
     stated = _unit(frame, column)
@@ -346,7 +345,7 @@ def _declared(file: SignalFile) -> Unit | None:
 def _converted(
     values: _Floats, frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]
 ) -> tuple[_Floats, str, str]:
-    """The values in W, g/kWh or money per kWh, their name and unit; as they are if no kind and no unit is asked for."""
+    """Return the values in W, g/kWh or money per kWh, with name and unit; unchanged without a wanted kind or unit."""
     declared = _declared(file)
     if file.wanted is None and declared is None:
         return values, column, ""
@@ -379,7 +378,7 @@ def _converted(
 
 
 def _at_night(values: _Floats, file: SignalFile, notes: list[str]) -> _Floats:
-    """The values with 0 for those below: what an inverter itself draws at night."""
+    """Return the values with 0 for negative ones, which are the own consumption of an inverter at night."""
     below = values < 0.0
     if not below.any():
         return values
@@ -392,46 +391,44 @@ def _at_night(values: _Floats, file: SignalFile, notes: list[str]) -> _Floats:
 
 
 def _values(cells: pd.Series[str], path: Path) -> _Floats:
-    """The numbers of a column, NaN where a cell is empty. Raises InputError."""
+    """Return the numbers of a column, NaN for empty cells. Raises InputError."""
     texts = cells.str.strip()
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers) & ~texts.str.lower().isin(_MISSING).to_numpy())
     if len(wrong):
         place = f"{path}: row {int(cells.index[wrong[0]]) + 1}"
-        shown = texts.iloc[wrong[0]][:40]
-        hint = (
-            "write a decimal point, and nothing between thousands" if "," in shown else "correct it or leave it empty"
-        )
-        raise InputError(place, f"{cells.name} {shown!r} is not a finite number", hint)
+        cell = texts.iloc[wrong[0]][:40]
+        hint = "write a decimal point, and nothing between thousands" if "," in cell else "correct it or leave it empty"
+        raise InputError(place, f"{cells.name} {cell!r} is not a finite number", hint)
     return numbers
 
 
 def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
-    """Where the wanted part begins and ends, in the times of the rows. Raises InputError."""
+    """Return begin and end of the requested part, in the times of the rows. Raises InputError."""
     first, last = float(rows.times_s[0]), rows.end_s
     begin = first if rows.dated else 0.0
     if file.begin is not None:
         begin = moment(file.begin, rows.dated, file)
     if not rows.dated:
-        # the first value holds before its row
+        # the first value holds before its row, too
         first = min(first, 0.0)
     end = last if file.end is None else moment(file.end, rows.dated, file)
     if file.days is not None:
         end = begin + file.days * DAY_S
-    # a step of a clock that is not kept to the second is no reason to fail
+    # 1 s of tolerance, as clocks jitter
     if not first <= begin < end <= last + 1.0:
-        wanted, there = (f"{rows.shown(a)} to {rows.shown(b)}" for a, b in ((begin, end), (first, last)))
+        wanted, there = (f"{rows.text_of(a)} to {rows.text_of(b)}" for a, b in ((begin, end), (first, last)))
         raise InputError(file.path, f"{wanted} is asked for, the rows go from {there}", "take another part")
     return begin, end
 
 
 def _cut(rows: Rows, begin: float, end: float, columns: _Columns, file: SignalFile) -> Signal:
-    """The rows of [begin, end[, with times from 0 s; the first value holds from there, wherever its row is."""
+    """Return the rows of [begin, end[, with times from 0 s, from which on the first value holds."""
     first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))
     times = rows.times_s[first:until] - begin
     times[0] = 0.0
     values = tuple(rows.values[first:until].tolist())
     series = Series(tuple(times.tolist()), values, columns.name.strip(), str(file.path), columns.unit)
-    signal = Signal(series, end - begin, rows.shown(begin) if rows.dated else "")
+    signal = Signal(series, end - begin, rows.text_of(begin) if rows.dated else "")
     return signal if file.period_s is None else signal.averaged(file.period_s)

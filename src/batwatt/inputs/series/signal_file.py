@@ -1,4 +1,4 @@
-"""Which column of a file, and which part of it, is a signal by date (carbon intensity, prices, power)."""
+"""Choice of the column and of the part of a file that are a signal by date (carbon intensity, prices, power)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from batwatt.model.clock import Clock
 from batwatt.units import HOUR_S
 
 LONGEST_DAYS = 36_525.0
-"""Lengths above a century are taken for a typing error."""
+"""Greatest length in days, a century; more are taken for a typing error."""
 MAX_GAP_S = 6 * HOUR_S
-"""Gaps up to this are bridged by a straight line by default."""
+"""Default of the longest gap in s that is interpolated."""
 
 Kind = Literal["lifecycle", "direct"]
 Wanted = Literal["carbon", "price", "power", "any"]
@@ -27,20 +27,20 @@ _WHERE = "capacity"
 
 @dataclass(frozen=True)
 class SignalFile(Parameters, where=_WHERE):
-    """A column of a file (CSV, JSON, XML), and the part of it that is wanted.
+    """A column of a file (CSV, JSON, XML), and its requested part.
 
-    `column` and `time_column` are found by their usual names if None; `kind` chooses between life-cycle and direct
-    emissions where a file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.
+    `column` and `time_column` have usual names if None; `kind` chooses between life-cycle and direct emissions where a
+    file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.
 
     `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
-    whose first value holds before its row as well; `end` is where it ends, or `days` its length. `period_s` averages
-    it. `gaps` says what missing values become, see docs/reference/signals.md.
+    whose first value holds before its row, too; `end` is its end, or `days` its length. `period_s` is a period of
+    averages. `gaps` is the treatment of missing values, see docs/reference/signals.md.
 
-    `wanted`: a column is refused whose name or unit says that it is of something else, and values become W, g/kWh or
-    money per kWh, by the unit that the file states or by `unit` (kW, g/kWh, EUR/MWh, fraction...); without a unit they
-    are refused, unless only `ratios` of them matter. `any` converts by a unit that is stated. Without `wanted` and
-    `unit` they stay as they are. `sequence` chooses between auctions, `resolution` (PT15M) between series of one time,
-    `dates` is for dates such as 1/2/2022. Raises InputError.
+    `wanted` refuses a column with a name or a unit of another kind, and converts values to W, g/kWh or money per kWh,
+    by the unit of the file or by `unit` (kW, g/kWh, EUR/MWh, fraction...); it refuses values without a unit, unless
+    only their `ratios` matter. `any` converts by a stated unit. Without `wanted` and `unit`, values do not change.
+    `sequence` chooses between auctions, `resolution` (PT15M) between series of one time, `dates` is the order of day
+    and month in dates such as 1/2/2022. Raises InputError.
     """
 
     path: Path
@@ -62,9 +62,9 @@ class SignalFile(Parameters, where=_WHERE):
     resolution: str | None = None
     ratios: bool = False
     run_clock: Clock | None = None
-    """Of the run, on which dates count (`on_clock`)."""
+    """Clock of the run for dates (`on_clock`)."""
     repeats: bool = False
-    """Whether it begins again after its end, on a clock also before its first row."""
+    """True if the signal repeats after its end, and on a clock also before its first row."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +73,7 @@ class SignalFile(Parameters, where=_WHERE):
         _ = self.clock
 
     def on(self, clock: Clock | None, *, repeats: bool = False) -> SignalFile:
-        """The same file on the clock of a run."""
+        """Return the file on the clock of a run."""
         return replace(self, run_clock=clock, repeats=repeats)
 
     @property

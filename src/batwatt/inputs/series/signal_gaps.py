@@ -1,4 +1,4 @@
-"""What missing values of a signal become."""
+"""Replacement of missing values of a signal."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from batwatt.units import DAY_S, HOUR_S
 
 Gaps = Literal["interpolate", "hold", "error"]
 STEADY = 3
-"""Equal distances of rows in succession that are a step of the file, and no gaps."""
+"""Number of successive equal distances of rows that are a step of the file, not gaps."""
 SAME_STEP = 0.125
-"""Distances of rows that differ by less than this share are equal: months, days of 23 hours, clocks that jitter."""
+"""Greatest relative difference of equal distances of rows: months, days of 23 hours, clocks that jitter."""
 
 _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Values by time in s, strictly increasing, NaN where one is missing; `dated`: times are those of the epoch.
+    """Values by time in s, strictly increasing, NaN where one is missing; `dated`: times are s since 1970.
 
-    `stated_s`: how long each row holds, where the file states it.
+    `stated_s` is the duration of each row in s, if the file states it.
     """
 
     times_s: _Floats
@@ -39,7 +39,7 @@ class Rows:
 
     @cached_property
     def step_s(self) -> float:
-        """The most common distance of two rows; an hour if there is one row only."""
+        """The most common distance of two rows in s; an hour for one row."""
         if len(self.times_s) < 2:
             return HOUR_S
         lengths, counts = np.unique(np.round(np.diff(self.times_s), 3), return_counts=True)
@@ -47,10 +47,10 @@ class Rows:
 
     @cached_property
     def lengths_s(self) -> _Floats:
-        """How long each row holds, s: as stated, else the step of its neighbourhood.
+        """Duration of each row in s: as stated, else the step of its neighbourhood.
 
-        A distance of two rows is a step, however long, if it is the most common one or the same `STEADY` times in a
-        row, or that of such rows next to it. Any other is as long as the step before it, and the rest of it a gap.
+        A distance of two rows is a step if it is the most common one, or equal `STEADY` times in succession, or equal
+        to that of such neighbours. Any other distance is a step as long as the one before, and a gap.
         """
         if self.stated_s is not None:
             return self.stated_s
@@ -70,24 +70,24 @@ class Rows:
 
     @property
     def end_s(self) -> float:
-        """When the last row ends, s."""
+        """End of the last row in s."""
         return float(self.times_s[-1] + self.lengths_s[-1])
 
-    def shown(self, time_s: float) -> str:
-        """A time for people."""
+    def text_of(self, time_s: float) -> str:
+        """Return a time as text, a date if rows are dated."""
         if not self.dated:
             return f"{time_s:g} s"
         return date_text(time_s)
 
 
 def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, list[str]]:
-    """The rows with a value each, and remarks on what of [begin, end[ was missing. Raises InputError.
+    """Fill missing values; return the rows, and remarks on values missing in [begin, end[. Raises InputError.
 
-    A gap is the time from the value before to the value after it. Up to `max_gap_s` it is bridged by a straight line;
-    in a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than
-    a day), without dates or such a day the value before the gap. `hold` goes on with the value before in all gaps;
-    `error` refuses them. Before the first value, that one holds. Where there are dates, time that no row covers
-    (`Rows.lengths_s`) is missing; a row of a file of seconds holds until the next one, however long that is.
+    A gap is the time from the value before to the value after it. A gap up to `max_gap_s` is interpolated linearly; in
+    a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than a
+    day), without dates or such a day the value before the gap. `hold` takes the value before in all gaps; `error`
+    refuses gaps. Before the first value, that one holds. With dates, time without a row (`Rows.lengths_s`) is missing;
+    a row of a file of seconds holds until the next one.
     """
     remarks = [_steps_remark(rows, begin, end)] if rows.dated and rows.stated_s is None else []
     whole = _with_missing_rows(rows, path) if rows.dated else rows
@@ -100,21 +100,21 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, p
     remarks = [remark for remark in remarks if remark]
     if not missing.any():
         return whole, remarks
-    known = np.flatnonzero(~missing)
+    present = np.flatnonzero(~missing)
     at = np.arange(len(whole.values))
-    before = known[np.maximum(np.searchsorted(known, at, side="right") - 1, 0)]
+    before = present[np.maximum(np.searchsorted(present, at, side="right") - 1, 0)]
     values = whole.values[before]
     if gaps == "interpolate":
-        after = known[np.minimum(np.searchsorted(known, at), len(known) - 1)]
+        after = present[np.minimum(np.searchsorted(present, at), len(present) - 1)]
         short = missing & (whole.times_s[after] - whole.times_s[before] <= max_gap_s)
-        values[short] = np.interp(whole.times_s[short], whole.times_s[known], whole.values[known])
+        values[short] = np.interp(whole.times_s[short], whole.times_s[present], whole.values[present])
         if rows.dated:
             _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
     return Rows(whole.times_s, values, rows.dated), remarks
 
 
 def _steps_remark(rows: Rows, begin: float, end: float) -> str:
-    """Where the step of a part of the rows changes, empty if it does not."""
+    """Return a remark on a change of step in a part of the rows, empty without one."""
     steps = rows.lengths_s[:-1]
     changed = np.abs(np.diff(steps)) > SAME_STEP * np.minimum(steps[1:], steps[:-1])
     places = np.flatnonzero(changed & (rows.times_s[1:-1] > begin) & (rows.times_s[1:-1] < end)) + 1
@@ -122,21 +122,21 @@ def _steps_remark(rows: Rows, begin: float, end: float) -> str:
         return ""
     first = int(places[0])
     more = f", and {len(places) - 1} times more" if len(places) > 1 else ""
-    change = f"{steps[first - 1]:g} s to {steps[first]:g} s at {rows.shown(float(rows.times_s[first]))}{more}"
+    change = f"{steps[first - 1]:g} s to {steps[first]:g} s at {rows.text_of(float(rows.times_s[first]))}{more}"
     return f"the step changes from {change}: each row holds until the next"
 
 
 def _with_missing_rows(rows: Rows, path: Path) -> Rows:
-    """The same with a row, without a value, wherever one was due and is not there. Raises InputError."""
+    """Return the rows with an empty row for each missing one. Raises InputError."""
     distances, steps = np.diff(rows.times_s), rows.lengths_s[:-1]
-    # a label such as 00:00 - 00:59 lacks no minute
+    # a label such as 00:00 - 00:59 is complete
     ratios = distances / steps
     due = np.maximum((np.round(ratios) if rows.stated_s is None else np.ceil(ratios - SAME_STEP)) - 1, 0)
     if not due.any():
         return rows
     if not due.sum() <= MAX_ROWS:
         at = int(np.argmax(due))
-        gap = " to ".join(rows.shown(time_s) for time_s in rows.times_s[at : at + 2])
+        gap = " to ".join(rows.text_of(time_s) for time_s in rows.times_s[at : at + 2])
         problem = f"{due.sum():g} rows are missing at a step of {steps[at]:g} s, at most {MAX_ROWS} can be filled"
         raise InputError(path, f"{problem} (largest gap: {gap})", "correct the dates")
     lacking = due.astype(int)
@@ -149,7 +149,7 @@ def _with_missing_rows(rows: Rows, path: Path) -> Rows:
 
 
 def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.intp]) -> None:
-    """Give these places, in order, the value that held a day before."""
+    """Set these places, in order, to the value of a day before."""
     sources = np.searchsorted(times_s, times_s[at] - DAY_S, side="right") - 1
     for place, source in zip(at.tolist(), sources.tolist(), strict=True):
         if source >= 0:
@@ -159,11 +159,11 @@ def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.i
 def _remark(
     rows: Rows, missing: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_], max_gap_s: float, gaps: Gaps
 ) -> str:
-    """How many values are missing, in how many gaps, and where the longest one is."""
+    """Return a remark on the number of missing values and of gaps, and on the longest one."""
     edges = np.flatnonzero(np.diff(np.concatenate([(False,), missing, (False,)]).astype(int)))
     runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if wanted[a:b].any()]
     first, until = max(runs, key=lambda run: run[1] - run[0])
-    longest = f"{rows.shown(rows.times_s[first])} to {rows.shown(rows.times_s[until - 1])}"
+    longest = f"{rows.text_of(rows.times_s[first])} to {rows.text_of(rows.times_s[until - 1])}"
     count = f"{len(runs)} gap{'s' if len(runs) > 1 else ''}"
     text = f"{int(wanted.sum())} values missing in {count} (longest: {longest})"
     if gaps == "error":

@@ -1,4 +1,4 @@
-"""Answers of APIs in JSON (Electricity Maps, WattTime, the British carbon API, Open-Meteo) as tables of texts."""
+"""Reader of answers of APIs in JSON (Electricity Maps, WattTime, the British carbon API, Open-Meteo) as tables."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?$")
 
 
 def json_table(text: str, path: Path) -> pd.DataFrame:
-    """The one table with times in a JSON text: a list of objects, or an object of lists of the same length.
+    """Return the only table with times in a JSON text: a list of objects, or an object of lists of equal length.
 
-    Names within objects are joined by dots (`intensity.actual`). In the objects around the table `unit`, `units` (also
-    of `meta`) and `NAME_units` give its units, `utc_offset_seconds` the offset of local times. Raises InputError.
+    Names within objects are joined by dots (`intensity.actual`). In the objects around the table, `unit`, `units` (also
+    of `meta`) and `NAME_units` are its units, `utc_offset_seconds` the offset of local times. Raises InputError.
     """
     content = load_json(text, path)
-    found = [(place, frame) for place, frame in _tables(content, "", {}) if time_column_of(frame.columns) is not None]
-    if len(found) == 1:
-        return found[0][1]
-    if found:
-        places = ", ".join(place for place, _ in found[:12])
-        raise InputError(path, f"has {len(found)} tables with times: {places}", "leave one of them in the file")
+    tables = [(place, frame) for place, frame in _tables(content, "", {}) if time_column_of(frame.columns) is not None]
+    if len(tables) == 1:
+        return tables[0][1]
+    if tables:
+        places = ", ".join(place for place, _ in tables[:12])
+        raise InputError(path, f"has {len(tables)} tables with times: {places}", "leave one of them in the file")
     raise InputError(path, "has no list of values with their times", "give a list of objects, or CSV")
 
 
 def _tables(value: Any, place: str, siblings: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The tables in a value at `place`; `siblings` are the values of the objects it is in, the inner ones first."""
+    """Yield (place, table) of each table in a value at `place`; `siblings` are the values of objects around it."""
     if depth > _DEEPEST:
         return
     if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
@@ -64,7 +64,7 @@ def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[
 
 
 def _frame(rows: Any, place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
-    """The table of rows or of columns, with its units and the offset of its times."""
+    """Return the table of rows or of columns, with its units, and the offset of its times."""
     frame = pd.DataFrame(rows, dtype=object)
     for name in frame.columns:
         frame[name] = [_text(cell) for cell in frame[name]]
@@ -87,7 +87,7 @@ def _frame(rows: Any, place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _units_in(described: Any) -> dict[str, str]:
-    """Units by column, of objects such as `{"P": "W"}` or `{"P": {"units": "W"}}`."""
+    """Return the units by column, of objects such as `{"P": "W"}` or `{"P": {"units": "W"}}`."""
     if not isinstance(described, dict):
         return {}
     units = {name: one.get("units") if isinstance(one, dict) else one for name, one in described.items()}
@@ -95,7 +95,7 @@ def _units_in(described: Any) -> dict[str, str]:
 
 
 def _text(cell: Any) -> str:
-    # of objects that lack a key pandas makes NaN
+    # pandas fills missing keys of objects with NaN
     if cell is None or cell != cell:
         return ""
     return str(cell).lower() if isinstance(cell, bool) else str(cell)

@@ -1,4 +1,4 @@
-"""Carbon and price signals written as one text: a file, then keys, as in `nl.csv,from=2024-07-01,repeat=yes`."""
+"""Carbon and price signals specified by one text: a file, then keys, as in `nl.csv,from=2024-07-01,repeat=yes`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.units import HOUR_S, REPORTED_S
 
 SignalKind = Literal["carbon", "price"]
-"""g/kWh, or money per kWh."""
+"""Kind of a signal, in g/kWh or in money per kWh."""
 _DOCS = "docs/reference/signals.md"
 
 
 @dataclass(frozen=True)
 class SignalSpec(Parameters, where="signal"):
-    """A signal before it is read; from 0 s on, again and again if it is to `repeat`."""
+    """A signal before it is read, from 0 s on; `repeat`: it repeats after its end."""
 
     file: SignalFile
     repeat: bool = False
@@ -33,19 +33,19 @@ class SignalSpec(Parameters, where="signal"):
         return self.text or str(self.file.path)
 
     def on(self, clock: Clock | None) -> SignalSpec:
-        """The same on the clock of a run."""
+        """Return the signal on the clock of a run."""
         return replace(self, file=self.file.on(clock, repeats=self.repeat))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
-        """What it reads."""
+        """Return the file of the signal."""
         return (self.file,)
 
     def integral(self, end_s: float) -> SignalIntegral:
-        """The signal, until `end_s` if it repeats. Raises InputError."""
+        """Read the signal, until `end_s` if it repeats. Raises InputError."""
         return self.read().until(end_s)
 
     def read(self) -> SignalIntegral:
-        """The signal once. Raises InputError."""
+        """Read the signal without repetition. Raises InputError."""
         told: Told = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
         return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat, told=told)
 
@@ -54,9 +54,9 @@ _KEYS = keys_of(SignalSpec, "file", "text")
 
 
 def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = None) -> SignalSpec:
-    """The signal that a text describes, its file looked for in `base` (None: the current folder). Raises InputError.
+    """Parse the signal of a text, whose path is relative to `base` (None: the current folder). Raises InputError.
 
-    Without a kind it is in the unit that its file states, whatever it is of.
+    Without a kind, any kind and unit that its file states are accepted.
     """
     noun = kind or "signal"
     where = f"{noun} {str(text)!r}"
@@ -69,7 +69,7 @@ def parse_signal(kind: SignalKind | None, text: str | Path, base: Path | None = 
 
 
 def covering(kind: SignalKind, signal: str | SignalIntegral, clock: Clock) -> SignalIntegral:
-    """Return a signal on a clock. Raises InputError if it lacks hours from `first_s` to `end_s` of the clock."""
+    """Return a signal on a clock. Raises InputError if hours from `first_s` to `end_s` of the clock are missing."""
     plain = signal if isinstance(signal, SignalIntegral) else parse_signal(kind, signal).read()
     if not plain.begin:
         raise InputError(plain.source, "has no dates, and the jobs have", "give it dates, as in 2024-07-01T13:00Z")

@@ -1,4 +1,4 @@
-"""Files of signals as tables of texts: CSV here, JSON and XML by their readers."""
+"""Reader of files of signals as tables of texts: CSV in this module, JSON and XML by their readers."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from batwatt.inputs.series.signal_xml import xml_table
 from batwatt.inputs.traces.trace import csv_rows
 
 MOST_COLUMNS = 1000
-"""A table with more columns has its times in columns, or is none."""
+"""Greatest number of columns: a table with more has its times in columns, or is not a table."""
 _HINT = "the first line must name the columns"
 _PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
-"""The table of an hourly export of PVGIS, between a block about the site and one about the columns."""
+"""The table of an hourly export of PVGIS, between a block on the site and one on the columns."""
 _PVGIS_UNIT = re.compile(r"^(\S+): .*\((.+)\)\s*$", re.MULTILINE)
 _PVGIS_UNITS = {"P": "W", "H_sun": "degree", "T2m": "degree Celsius", "WS10m": "m/s", "Int": "a mark"}
-"""Units of its columns, whose description may be cut off."""
+"""Units of the columns of PVGIS, whose description may be cut off."""
 _BLANK_GROUPS = re.compile("(?<=\\d)[\u00a0\u202f' ](?=\\d{3}(?!\\d))")
 _THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 _DECIMAL = r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d*),\d+(?:[eE][+-]?\d+)?"
 
 
 def table_of(path: Path) -> pd.DataFrame:
-    """All cells as texts, the header as it is.
+    """Read all cells as texts, with the header unchanged.
 
-    `attrs` has what the file states apart from names: `units` by column, `unit` of the whole. In CSV columns may be
-    separated by commas, semicolons, tabs or blanks, and numbers have decimal commas or separators of thousands. A
+    `attrs` has the units that the file states: `units` by column, `unit` of the whole table. CSV columns may be
+    separated by commas, semicolons, tabs or blanks, and numbers may have decimal commas or separators of thousands. A
     column without a name is called `column N`. Raises InputError.
     """
     text = read_text(path)
@@ -54,7 +54,7 @@ def table_of(path: Path) -> pd.DataFrame:
 
 
 def _csv_table(text: str, path: Path) -> pd.DataFrame:
-    # Excel's own line
+    # a line of Excel
     text = re.sub(r"\A\s*sep=(.)\r?\n", "", text)
     header, below = ([line for line in text.splitlines() if line.strip()] + ["", ""])[:2]
     separator = next((sign for sign in ";\t" if sign in header and sign in below), None)
@@ -67,14 +67,14 @@ def _csv_table(text: str, path: Path) -> pd.DataFrame:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             frame = pd.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False, index_col=False)
         if warned:
-            # pandas drops what is beyond the header
+            # pandas drops fields beyond the header
             _no_more_fields(text, separator, path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         _no_more_fields(text, separator, path)
         raise InputError(path, f"is not CSV ({str(error).strip()})", _HINT) from None
     if frame.empty:
         raise InputError(path, "has no rows below a header", _HINT)
-    # pandas renames columns of the same name
+    # pandas renames columns of equal names
     plain = csv.reader([header], delimiter=separator) if len(separator) == 1 else iter([header.split()])
     names = next(csv_rows(plain, path, _HINT), [])
     if len(names) != len(frame.columns):
@@ -91,9 +91,9 @@ def _csv_table(text: str, path: Path) -> pd.DataFrame:
 
 
 def _with_points(cells: pd.Series[str], separator: str) -> pd.Series[str]:
-    """Cells with decimal points and no separators of thousands; as they are if they are no numbers, or could be two.
+    """Return cells with decimal points, without separators of thousands; unchanged if not numeric or ambiguous.
 
-    `12,345` is 12.345 if another cell of the column can be read in no other way, or if semicolons separate columns.
+    `12,345` is 12.345 if another cell of the column requires it, or if semicolons separate columns.
     """
     plain = cells.str.strip().str.replace(_BLANK_GROUPS, "", regex=True)
     commas = plain.str.contains(",", regex=False)
@@ -109,7 +109,7 @@ def _with_points(cells: pd.Series[str], separator: str) -> pd.Series[str]:
 
 
 def _no_more_fields(text: str, separator: str, path: Path) -> None:
-    """InputError if a line has more fields than the header."""
-    found = row_too_long(text, separator)
-    if found is not None:
-        raise InputError(f"{path}: line {found[0]}", found[1], MORE_FIELDS)
+    """Raise InputError if a line has more fields than the header."""
+    excess = row_too_long(text, separator)
+    if excess is not None:
+        raise InputError(f"{path}: line {excess[0]}", excess[1], MORE_FIELDS)

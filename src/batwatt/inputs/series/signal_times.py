@@ -1,4 +1,4 @@
-"""Times of signals: dates in the forms that exports have, local times across a change of clocks, seconds."""
+"""Parser of times of signals: dates in the formats of exports, local times across a change of clocks, seconds."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _NAMES = (
 )  # fmt: skip
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
-"""Time zones that the name of a column of times, or each of its cells, may state, as in `MTU (CET/CEST)`."""
+"""Time zones in the name of a column of times, or in its cells, as in `MTU (CET/CEST)`."""
 _STATED = re.compile(r"\(\s*([A-Za-z/]+)\s*\)\s*$")
 _OTHER_ZONE = re.compile(
     r"[\[(]\s*((?:UTC|GMT)\s*[+-]\s*\d[\d:]*|CES?T|MES?Z|WES?T|EES?T|BST|[ECMP][DS]T|local(?: time)?)\s*[\])]",
     re.IGNORECASE,
 )
-"""Zones of a name that do not tell whether clocks change, or which place is meant."""
+"""Zones in a name that are ambiguous: clocks may change or not, or several places are possible."""
 _SUMMER = ("CEST", "WEST", "EEST", "BST", "EDT", "CDT", "MDT", "PDT")
 _FAMILIES = ({"UTC", "GMT"}, {"CET", "CEST"}, {"WET", "WEST"}, {"EET", "EEST"}, {"GMT", "BST"})
-"""Names that a zone has in winter and in summer; UTC has two."""
+"""Names of a zone in winter and in summer; UTC has two."""
 _RANGE = re.compile(r"\s+[-–]\s+")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
@@ -39,9 +39,9 @@ _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
 _MARK = r"\s*\(([A-Z]{3,4}(?:/[A-Z]{3,4})?)\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
 _DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:[01]\d|2[0-3])"
-"""Dates such as 2024070113, which are no s since 1970."""
+"""Dates such as 2024070113, which are not s since 1970."""
 _YEAR = r"(?:1[89]|2[01])\d\d"
-"""Years that dates may have: others are typing errors, and some are beyond what pandas can count in ns."""
+"""Accepted years of dates: others are typing errors, or beyond the ns of pandas."""
 _PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
 _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DAY = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
@@ -49,12 +49,12 @@ _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$"
 
 
 def looks_like_date(text: str) -> bool:
-    """Whether a cell begins like a date."""
+    """Return whether a cell begins like a date."""
     return _DATE.match(text.strip()) is not None
 
 
 def time_column_of(names: Iterable[str]) -> str | None:
-    """The column that holds times by its usual name, also with a time zone as in `MTU (UTC)`; None if there is none."""
+    """Return the column of times by a usual name, also with a time zone as in `MTU (UTC)`, or None."""
     names = list(names)
     by_name = {_STATED.sub("", name.lower()).strip(): name for name in reversed(names)}
     by_name |= {name.lower(): name for name in reversed(names)}
@@ -62,24 +62,24 @@ def time_column_of(names: Iterable[str]) -> str | None:
 
 
 def whole_dates(frame: pd.DataFrame, name: str) -> pd.Series[str]:
-    """The cells of a column of times; with those of another where one has days only and the other times of day."""
+    """Return the cells of a column of times, joined with another column if one has days and the other times of day."""
     cells = frame[name].str.strip()
     for mine, others in ((_DAY, _CLOCK), (_CLOCK, _DAY)):
         if not cells.str.fullmatch(mine).all():
             continue
         columns = (frame.iloc[:, at].str.strip() for at in range(frame.shape[1]))
-        found = next((column for column in columns if column.str.fullmatch(others).all()), None)
-        if found is not None:
-            day, clock = (cells, found) if mine is _DAY else (found, cells)
+        other = next((column for column in columns if column.str.fullmatch(others).all()), None)
+        if other is not None:
+            day, clock = (cells, other) if mine is _DAY else (other, cells)
             return (day + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
     return cells
 
 
 def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
-    """Times in s, of the epoch if they are dates (True), and remarks; NaN for hours that no clock has shown.
+    """Return times in s, since 1970 if they are dates (True), and remarks; NaN for hours skipped by clocks.
 
-    Of ranges the begin counts. Dates without an offset are in the zone that the column's name states, else in
-    `file.tz`, else in the one that the cells state. Raises InputError naming the row.
+    The time of a range is its begin. Dates without an offset are in the zone in the column's name, else in `file.tz`,
+    else in the zone in the cells. Raises InputError with the row.
     """
     texts = cells.str.strip()
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
@@ -101,7 +101,7 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
 
 
 def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float64] | None:
-    """How long each row holds, s, by the clock of labels that are ranges; None if they are none. Raises InputError.
+    """Return the duration in s of each row by labels that are ranges; None for other labels. Raises InputError.
 
     The end may be a time of day only, as in `01.10.2025 00:00 - 00:15`.
     """
@@ -125,7 +125,7 @@ def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float6
             lengths = lengths + changed * hours * HOUR_S
     wrong = np.flatnonzero(~(lengths > 0.0))
     if len(wrong) and not offset:
-        # an hour without summer time or one without a mark: the labels do not tell their lengths
+        # an hour without summer time or one without a mark: the labels do not state their lengths
         lengths = lengths.where(lengths > 0.0, lengths[lengths > 0.0].median())
     if not (lengths > 0.0).all():
         place = f"{file.path}: row {int(texts.index[wrong[0]]) + 1}"
@@ -136,11 +136,11 @@ def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float6
 def _labels(
     labels: pd.Series[str], texts: pd.Series[str], file: SignalFile, notes: list[str]
 ) -> tuple[pd.Series[pd.Timestamp], bool, pd.Series[str]]:
-    """The dates of labels, whether they have an offset from UTC, and marks such as CEST. Raises InputError."""
+    """Return the dates of labels, True if they have an offset from UTC, and marks such as CEST. Raises InputError."""
     marks = pd.Series(None, index=texts.index, dtype=object)
     if labels.str.endswith(")").any():
         marks = labels.str.extract(_MARK, expand=False)
-        # CET/CEST does not say which of them
+        # CET/CEST is ambiguous
         marks = marks.mask(marks.str.contains("/", na=False))
         labels = labels.str.replace(_MARK, "", regex=True)
     if _COMPACT.match(labels.iloc[0]):
@@ -151,7 +151,7 @@ def _labels(
 
 
 def _zone_of(texts: pd.Series[str], file: SignalFile) -> str:
-    """The time zone of dates without an offset."""
+    """Return the time zone of dates without an offset. Raises InputError."""
     stated = _STATED.search(str(texts.name))
     if stated is not None and stated[1].lower() in _HEADER_ZONES:
         return _HEADER_ZONES[stated[1].lower()]
@@ -163,15 +163,15 @@ def _zone_of(texts: pd.Series[str], file: SignalFile) -> str:
         raise InputError(file.path, problem, "say which as in tz=Europe/Berlin, or tz=Etc/GMT-1 for UTC+1 all year")
     marked = texts.str.extract(_MARK, expand=False).dropna()
     names = marked.iloc[0].lower().split("/") if len(marked) else []
-    return next((zone for known, zone in _HEADER_ZONES.items() if {*names} & {*known.split("/")}), file.tz)
+    return next((zone for label, zone in _HEADER_ZONES.items() if {*names} & {*label.split("/")}), file.tz)
 
 
 def _refuse_other_zones(
     stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, texts: pd.Series[str], file: SignalFile
 ) -> None:
-    """InputError about the first row that states another zone, as in `00:00 (CEST)`, than `zone` has then.
+    """Raise InputError for the first row with a mark, as in `00:00 (CEST)`, that `zone` does not have at that time.
 
-    A mark at the end of a range may be that of the other half of the year.
+    The mark at the end of a range may be that of the other half of the year.
     """
     stated = marks.fillna(texts.str.extract(_MARK, expand=False))
     kinds = pd.DataFrame({"name": stated, "has": stamps.dt.strftime("%Z"), "own": marks.notna()})
@@ -186,38 +186,38 @@ def _refuse_other_zones(
 def _localized(
     stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, notes: list[str]
 ) -> pd.Series[pd.Timestamp]:
-    """The dates with their zone. Of an hour that comes twice in autumn the first is summer time, unless marked."""
+    """Return the dates with their zone. The first of two equal hours in autumn is summer time, unless marked."""
     rising = bool(stamps.iloc[0] <= stamps.iloc[-1])
     summer = ~stamps.duplicated(keep="first" if rising else "last").to_numpy()
     summer = np.where(marks.notna(), marks.isin(_SUMMER), summer)
-    found = stamps.dt.tz_localize(zone, ambiguous=summer, nonexistent="NaT")
-    skipped = int(found.isna().sum())
+    localized = stamps.dt.tz_localize(zone, ambiguous=summer, nonexistent="NaT")
+    skipped = int(localized.isna().sum())
     if skipped:
         notes.append(f"{skipped} rows of hours that {zone} leaves out in spring ignored")
-    return found
+    return localized
 
 
 def _stamps(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Timestamp], bool]:
-    """The dates, and whether they have an offset from UTC. Raises InputError naming the row."""
+    """Return the dates, and True if they have an offset from UTC. Raises InputError with the row."""
     offsets = begins.str.contains(_OFFSET, regex=True, case=False)
     if offsets.any() and not offsets.all():
         row = int(begins.index[int(np.flatnonzero(~offsets)[0])]) + 1
         raise InputError(f"{file.path}: row {row}", "has no offset from UTC while others have one", "write it alike")
-    given = bool(offsets.any())
+    has_offset = bool(offsets.any())
     # pandas would take `now` as well
     like = begins.str.match(_YEAR)
     try:
-        stamps = pd.to_datetime(begins.where(like), format="ISO8601", utc=given, errors="coerce")
+        stamps = pd.to_datetime(begins.where(like), format="ISO8601", utc=has_offset, errors="coerce")
     except ValueError as error:
         raise InputError(file.path, f"{texts.name}: {error}", "write all dates alike") from None
     _refuse(stamps.isna() | ~like, texts, file)
-    return stamps, given
+    return stamps, has_offset
 
 
 def _stamps_of_parts(
     begins: pd.Series[str], texts: pd.Series[str], file: SignalFile, notes: list[str]
 ) -> pd.Series[pd.Timestamp]:
-    """The dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError naming the row."""
+    """Return the dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError with the row."""
     parts = begins.str.extract(f"^{_PARTS.pattern}$")
     _refuse(parts[0].isna(), texts, file)
     filled = parts.fillna("0").astype(int)
@@ -240,7 +240,7 @@ def _order(
     file: SignalFile,
     notes: list[str],
 ) -> Dates:
-    """Whether the day or the month comes first: what makes dates of all texts, else what leaves smaller gaps."""
+    """Return the order of day and month that makes dates of all texts, else the one with smaller gaps."""
     if "." in begins.iloc[0] or str(texts.name).lower().startswith("mtu"):
         return "day-first"
     day, month = either["day-first"], either["month-first"]
@@ -257,7 +257,7 @@ def _order(
 
 
 def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> None:
-    """InputError about the first row that is no date, if there is one."""
+    """Raise InputError for the first row that is not a date, if any."""
     rows = np.flatnonzero(wrong)
     if len(rows):
         place = f"{file.path}: row {int(texts.index[rows[0]]) + 1}"
@@ -266,7 +266,7 @@ def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> 
 
 
 def moment(text: str, dated: bool, file: SignalFile) -> float:
-    """A date in s since 1970, or a number of s of a file without dates. Raises InputError."""
+    """Parse a date to s since 1970, or a number of s of a file without dates. Raises InputError."""
     if dated and text.isdigit() and SINCE_1970_S <= float(text) < LATEST_S:
         return float(text)
     if not dated:

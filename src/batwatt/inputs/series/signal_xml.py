@@ -1,4 +1,4 @@
-"""Answers of ENTSO-E's API (XML) as tables of texts: prices, generation, load."""
+"""Reader of answers of ENTSO-E's API (XML) as tables of texts: prices, generation, load."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HINT = "ask the API for another document"
 
 
 def xml_table(text: str, path: Path) -> pd.DataFrame:
-    """A row for each position of each period: time, zone, sequence, resolution, a column whose name holds the unit.
+    """Return a row per position of each period: time, zone, sequence, resolution, a column with the unit in its name.
 
-    The zone is the domain of a series, or its type of production (`B16`) if it has one. Positions that are left out
-    repeat the one before (curve type A03). Raises InputError.
+    The zone is the domain of a series, or its type of production (`B16`) if it has one. A missing position repeats the
+    one before (curve type A03). Raises InputError.
     """
     root = _root(text, path)
     series = list(_within(root, "TimeSeries"))
@@ -41,7 +41,7 @@ def xml_table(text: str, path: Path) -> pd.DataFrame:
 
 
 def duration_s(text: str) -> float | None:
-    """The length in s of a resolution such as PT15M; None if it is none."""
+    """Return the length in s of a resolution such as PT15M, or None."""
     match = _DURATION.fullmatch(text)
     return None if match is None else int(match[1] or match[3]) * float(_SECONDS[match[2] or match[4]]) or None
 
@@ -95,10 +95,10 @@ def _rows(series: Element, period: Element, path: Path) -> Iterator[tuple[Any, .
 
 def _moment(text: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        date = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return None if found.tzinfo is None else found
+    return None if date.tzinfo is None else date
 
 
 def _column(series: Element) -> str:
@@ -118,10 +118,10 @@ def _within(element: Element, name: str) -> Iterator[Element]:
 
 
 def _text_of(element: Element, names: str) -> str:
-    """The text of the first element by these names, one within another; empty if there is none."""
+    """Return the text of the first element on a path of names; empty without such an element."""
     for name in names.split("/"):
-        found = next(_within(element, name), None)
-        if found is None:
+        child = next(_within(element, name), None)
+        if child is None:
             return ""
-        element = found
+        element = child
     return (element.text or "").strip()

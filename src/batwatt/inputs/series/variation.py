@@ -15,7 +15,7 @@ from batwatt.model.series import FRACTION, MAX_STEPS, Series
 from batwatt.units import HOUR_S
 
 HIGHEST = 10.0
-"""Fractions above this are taken for a typing error."""
+"""Greatest fraction; more are taken for a typing error."""
 
 Structure = Literal["walk", "uniform", "constant"]
 Bounds = Literal["reflect", "clamp"]
@@ -29,14 +29,14 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Variation(Parameters, where=_WHERE):
-    """How a capacity varies, in fractions of the largest one; between changes it is constant.
+    """Variation of a capacity in fractions of the largest one; between changes the capacity is constant.
 
     `range` is the distance from the least to the largest capacity, whose middle is `mean`; a change happens every
-    `period_s` s. `structure` is how far a change may go: `uniform` anywhere in the range, `walk` by at most `step`
-    (None: a quarter of the range), `constant` nowhere.
+    `period_s` s. `structure` limits a change: `uniform` to the range, `walk` to at most `step` (None: a quarter of the
+    range), `constant` to 0.
 
-    `move` says how a walk goes: by U(-step, step), or `fixed`: by step up or down with probability 1/2 each. `bounds`
-    says what happens at the ends of the range: `reflect` goes back by as much as it would pass, `clamp` stops there.
+    `move` is the change of a walk: U(-step, step), or `fixed`: step up or down with probability 1/2 each. `bounds` is
+    the rule at the ends of the range: `reflect` mirrors the excess, `clamp` stops at the end.
     With `level` the time mean over [0, `window_s`[ (None: the whole series) is `mean`. Raises InputError.
     """
 
@@ -82,12 +82,12 @@ class Variation(Parameters, where=_WHERE):
 
 
 def vary(variation: Variation, end_s: float) -> Series:
-    """The capacity over [0, `end_s`[ as fractions, a row each period; same seed, same series.
+    """Generate a capacity over [0, `end_s`[ as fractions, one row per period; same seed, same series.
 
     A walk begins at the mean; without `level`, or with a `window_s`, a longer series begins like a shorter one.
 
-    To level, the finished series is shifted as a whole and cut off at the ends of the range, by the one distance that
-    gives the wanted mean: no change becomes larger by that, and the range is kept. The first value shifts as well.
+    `level` shifts the finished series as a whole and cuts it off at the ends of the range, by the distance that gives
+    the mean: no change becomes larger, and the range stays. The first value shifts as well.
     Section 5.1.1 of the dissertation ("maintaining the average resource capacity constant in all cases").
     Raises InputError.
     """
@@ -129,9 +129,9 @@ def _walked(variation: Variation, draws: _Floats) -> list[float]:
 
 
 def _levelled(values: _Floats, lasting_s: _Floats, variation: Variation) -> _Floats:
-    """The values, shifted and cut off at the bounds, so that their mean, each as long as it lasts, is that wanted."""
+    """Return the values, shifted and cut off at the bounds, with the mean over time of the variation."""
     low, high = variation.low, variation.high
-    # the mean grows with the shift: from `low` to `high` over this distance, so that halving finds it
+    # the mean grows with the shift, from `low` to `high` over this distance: bisection
     below, above = low - high, high - low
     for _ in range(80):
         shift = (below + above) / 2

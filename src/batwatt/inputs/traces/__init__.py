@@ -1,1 +1,1 @@
-"""What was recorded elsewhere: SWF, CSV, Azure, Borg; and its conversion to workloads."""
+"""Recorded traces of jobs (SWF, CSV, Azure, Borg, job logs), and their conversion to workloads."""

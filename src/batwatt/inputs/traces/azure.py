@@ -4,10 +4,10 @@ A line is a VM: vmid, subscriptionid, deploymentid, vmcreated, vmdeleted (s sinc
 p95maxcpu (per cent), vmcategory, vmcorecountbucket, vmmemorybucket (GB); there is no header. The trace of 2019 has
 buckets: ">24" cores and ">64" GB are read as the next power of two, 32 and 128.
 
-A VM is a job from its creation to its deletion. Times are multiples of 5 min: one created and deleted at the same time
-ran for less, and counts as 5 min. One that was there when the trace began, created at 0, or when it ended, deleted at
-2,591,700 s or later, ran for longer than the trace shows: it is kept with the part that it shows, or dropped. Its
-`use` is the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
+A VM is a job from its creation to its deletion. Times are multiples of 5 min: a VM created and deleted at one time ran
+for less, and counts as 5 min. A VM that existed at the begin of the trace (created at 0) or at its end (deleted at
+2,591,700 s or later) ran for longer than in the trace: its part in the trace is a job, or it is dropped. Its `use` is
+the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ COLUMNS = (
     *("vmcategory", "vmcorecountbucket", "vmmemorybucket"),
 )
 STEP_S = 300
-"""Times of the trace are multiples of that."""
+"""Step of the times of the trace in s."""
 LAST_S = 30 * 86_400 - STEP_S
-"""The last time of the trace of 30 days."""
+"""The last time of the trace of 30 days in s."""
 
 _LEAST_USE = 1e-3
 _TYPES: dict[str, Type] = {
@@ -44,9 +44,9 @@ _TYPES: dict[str, Type] = {
 
 
 def azure_jobs(path: Path | str, *, censored: Censored = "keep", notes: Counter[str]) -> Iterator[pd.DataFrame]:
-    """The VMs of a `vmtable.csv` (`.gz` too) as parts of a job CSV: arrival_time, length (s), cpus, memory (GB), use.
+    """Yield VMs of a `vmtable.csv` (or `.gz`) in parts of a job CSV: arrival_time, length (s), cpus, memory (GB), use.
 
-    They come in the order of the file; `notes` counts what was done with how many. Raises InputError with the line.
+    VMs are in the order of the file; `notes` counts special cases. Raises InputError with the line.
     """
     for line, part in chunks(path, _TYPES, {}, COLUMNS):
         created, deleted = part["vmcreated"], part["vmdeleted"]
@@ -71,7 +71,7 @@ def azure_jobs(path: Path | str, *, censored: Censored = "keep", notes: Counter[
 
 
 def _sizes(texts: pd.Series, path: Path | str, line: int) -> pd.Series:
-    """The numbers in a column of sizes or buckets."""
+    """Return the numbers in a column of sizes or buckets. Raises InputError with the line."""
     sizes = {text: _size(text) for text in texts.unique()}
     numbers = texts.map(sizes)
     bad = numbers.isna()
@@ -83,7 +83,7 @@ def _sizes(texts: pd.Series, path: Path | str, line: int) -> pd.Series:
 
 
 def _size(text: object) -> float:
-    """The size that a text says, NaN if it says none."""
+    """Return the size in a text, or NaN."""
     above = str(text).strip().startswith(">")
     try:
         number = float(str(text).strip().removeprefix(">"))

@@ -1,17 +1,17 @@
 """Instances of Google's Borg as jobs: the tables `instance_events` and `collection_events` of the trace of 2019 (v3).
 
-An instance of a job runs from a SCHEDULE to the EVICT, FAIL, FINISH, KILL or LOST that follows for the same
-collection_id and instance_index; every such run is a job, released when it was submitted (SUBMIT), else when it
-started. Reservations (instances of alloc sets) are none. Times are in us and begin at 600 s, which becomes 0; a time of
-0 is "before the trace", 2^63 - 1 "after it". A run that began before or had not ended is kept with what the trace has
-of it, or dropped. Events must be in the order of their times, so that one pass will do (`ORDER BY time`).
+An instance of a job runs from a SCHEDULE to the next EVICT, FAIL, FINISH, KILL or LOST of the same collection_id and
+instance_index; each such run is a job, released at its submission (SUBMIT), else at its start. Reservations (instances
+of alloc sets) are no jobs. Times are in us and begin at 600 s, which becomes 0; a time of 0 is "before the trace",
+2^63 - 1 "after it". Of a run that began earlier or had not ended, the part in the trace is a job, or it is dropped.
+Events must be in order of time (`ORDER BY time`), as they are read in one pass.
 
-`resource_request.cpus` is normalised, 1 being the largest machine: cores are of `gcu_per_core`, by default 1/60,
-rounded and at least 1, so that a cell of 630 machines and 336 GCU has 32 cores each. Memory stays normalised.
+`resource_request.cpus` is normalised: 1 is the largest machine. A core has `gcu_per_core`, by default 1/60; cores are
+rounded and at least 1, so that machines of a cell of 630 and 336 GCU have 32 cores each. Memory stays normalised.
 
-Of `collection_events` come dependencies: of the collections that a job's may start after (start_after_collection_ids)
-or is a child of (parent_collection_id), the run that had ended last when the job started. What had not ended then was
-not waited for: "start after" is kept whenever the trace kept it, and a parent that still runs is no obstacle.
+`collection_events` has dependencies: a job depends on the run that had ended last at its start, of each collection
+after which its own may start (start_after_collection_ids) or whose child it is (parent_collection_id). Runs that had
+not ended by then are no dependencies.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from batwatt.model.series import LARGEST
 
 GCU_PER_CORE = 1 / 60
 BEGIN_US = 600_000_000
-"""When the trace begins."""
+"""Begin of the trace in us."""
 NEVER_US = 2**63 - 1
-"""The time of events after the trace."""
+"""Time of events after the trace."""
 EVENTS = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST")
-"""Names of the types of events 0, 1, ...; updates are more."""
+"""Names of the event types 0, 1, ...; updates have higher numbers."""
 _SUBMIT, _SCHEDULE, _EVICT, _LOST = 0, 3, 4, 8
 _CODES = {name: code for code, name in enumerate(EVENTS)}
 
@@ -62,7 +62,7 @@ _EXACT = 2.0**53
 
 
 class _Run(NamedTuple):
-    """A run that goes on; times in us, what is asked for normalised."""
+    """A current run; times in us, requests normalised."""
 
     submit_us: int
     start_us: int
@@ -79,11 +79,11 @@ def borg_jobs(
     censored: Censored = "keep",
     notes: Counter[str],
 ) -> Iterator[pd.DataFrame]:
-    """The runs in `instance_events` as parts of a job CSV: arrival_time, length (s), cpus, memory, depends_on.
+    """Yield the runs in `instance_events` as parts of a job CSV: arrival_time, length (s), cpus, memory, depends_on.
 
-    CSV with a header, or JSON lines; `.gz` too. Runs come in the order of their ends, and `depends_on` counts them from
-    1. Memory taken grows with the instances that wait or run and with the collections that are waited for, not with the
-    events. `notes` counts what was done with how many. Raises InputError with the line.
+    The file is CSV with a header, or JSON lines, or their `.gz`. Runs are in the order of their ends, with numbers from
+    1 in `depends_on`. The memory grows with the number of waiting and running instances and of awaited collections, not
+    of events. `notes` counts special cases. Raises InputError with the line.
     """
     Between(0.0, 1.0, "]]").check(events, "gcu_per_core", gcu_per_core)
     after = _collections(collections) if collections is not None else {}
@@ -115,7 +115,7 @@ def borg_jobs(
 
 @dataclass
 class _Pairing:
-    """Pairs starts with ends."""
+    """Runs as pairs of starts and ends of instances."""
 
     gcu_per_core: float
     keep: bool
@@ -125,12 +125,12 @@ class _Pairing:
     waiting: dict[tuple[int, int], tuple[int, float, float]] = field(default_factory=dict)
     running: dict[tuple[int, int], _Run] = field(default_factory=dict)
     last: dict[int, int] = field(default_factory=dict)
-    """By collection, the number of the run of it that ended last."""
-    done: list[tuple[float, float, int, float, str]] = field(default_factory=list)
+    """Collection -> number of its run that ended last."""
+    ended: list[tuple[float, float, int, float, str]] = field(default_factory=list)
     count: int = 0
 
     def take(self, part: pd.DataFrame) -> None:
-        """Go through events."""
+        """Read a part of the events."""
         columns = ("time", "code", "collection_id", "instance_index", _CPUS, _MEMORY)
         for time_us, code, collection, index, cpus, memory in zip(
             *(part[name].tolist() for name in columns), strict=True
@@ -142,9 +142,9 @@ class _Pairing:
                 if key in self.running:
                     self.notes["were started again without an end, and count as ended then"] += 1
                     self._end(key, self.running.pop(key), time_us)
-                submit_us, *asked = self.waiting.pop(key, (time_us, cpus, memory))
+                submit_us, *request = self.waiting.pop(key, (time_us, cpus, memory))
                 if cpus != cpus:
-                    cpus, memory = asked
+                    cpus, memory = request
                 self.running[key] = _Run(submit_us, time_us, cpus, memory, self._depends(collection))
             elif key in self.running:
                 self._end(key, self.running.pop(key), time_us)
@@ -152,7 +152,7 @@ class _Pairing:
                 self.waiting.pop(key, None)
 
     def close(self, end_us: int) -> None:
-        """The trace is over."""
+        """End the trace: the current runs end at `end_us`, or are dropped."""
         for key, run in self.running.items():
             self._note_cut()
             if self.keep:
@@ -160,10 +160,10 @@ class _Pairing:
         self.running.clear()
 
     def table(self) -> pd.DataFrame:
-        """What has ended since, as a part of a job CSV."""
+        """Return the runs that ended since the last call, as a part of a job CSV."""
         names = ["arrival_time", "length", "cpus", "memory", "depends_on"]
-        table = pd.DataFrame(self.done, columns=names)
-        self.done.clear()
+        table = pd.DataFrame(self.ended, columns=names)
+        self.ended.clear()
         return table if self.after else table.drop(columns="depends_on")
 
     def _end(self, key: tuple[int, int], run: _Run, end_us: int) -> None:
@@ -183,7 +183,7 @@ class _Pairing:
             return
         cores = max(1, round(run.cpus / self.gcu_per_core)) if run.cpus == run.cpus else 1
         length_s = (end_us - start_us) / 1e6
-        self.done.append(((min(submit_us, start_us) - BEGIN_US) / 1e6, length_s, cores, run.memory, run.depends))
+        self.ended.append(((min(submit_us, start_us) - BEGIN_US) / 1e6, length_s, cores, run.memory, run.depends))
         self.count += 1
         if key[0] in self.awaited:
             self.last[key[0]] = self.count
@@ -194,26 +194,26 @@ class _Pairing:
 
 
 def _relevant(part: pd.DataFrame) -> pd.DataFrame:
-    """The events of the trace that begin or end waiting or running of a job's instances, with their `code`."""
+    """Return the events that begin or end the waiting or running of a job's instances, with their `code`."""
     codes = {text: _code(text) for text in part["type"].unique()}
     part = part.assign(code=part["type"].map(codes))
-    kept = part["code"].isin([_SUBMIT, _SCHEDULE, *range(_EVICT, _LOST + 1)]) & (part["time"] < NEVER_US)
+    relevant = part["code"].isin([_SUBMIT, _SCHEDULE, *range(_EVICT, _LOST + 1)]) & (part["time"] < NEVER_US)
     if "collection_type" in part.columns:
-        kept &= ~part["collection_type"].astype(str).isin(["1", "1.0", "ALLOC_SET"])
+        relevant &= ~part["collection_type"].astype(str).isin(["1", "1.0", "ALLOC_SET"])
     for name in (_CPUS, _MEMORY):
         if name not in part.columns:
             part[name] = np.nan
-    return part[kept]
+    return part[relevant]
 
 
 def _code(text: object) -> int:
-    """The number of a type of event, -1 for one that does not matter."""
+    """Return the number of an event type, -1 for an irrelevant one."""
     name = str(text).strip().upper().removesuffix(".0")
     return int(name) if re.fullmatch("[0-9]{1,2}", name) else _CODES.get(name, -1)
 
 
 def _in_order(times_us: npt.NDArray[np.int64], latest_us: int, path: Path | str, line: int) -> int:
-    """The latest time within the trace; InputError if an event is older than one before it."""
+    """Return the latest time within the trace. Raises InputError if an event is older than one before it."""
     within = np.where(times_us < NEVER_US, times_us, 0)
     high = np.maximum.accumulate(np.concatenate(([latest_us], within)))
     old = (times_us < high[:-1]) & (times_us != 0)
@@ -228,7 +228,7 @@ def _in_order(times_us: npt.NDArray[np.int64], latest_us: int, path: Path | str,
 
 
 def _collections(path: Path | str) -> dict[int, tuple[int, ...]]:
-    """By collection, those that it starts after or is a child of."""
+    """Return collection -> collections after which it starts, or whose child it is. Raises InputError."""
     after: dict[int, tuple[int, ...]] = {}
     for line, part in chunks(path, _COLLECTION_TYPES, {}):
         if "collection_id" not in part.columns:

@@ -1,4 +1,4 @@
-"""Large tables a part at a time: CSV or one JSON object a line, `.gz` too, with the types of the columns checked."""
+"""Reader of large tables part by part: CSV or one JSON object per line, or their `.gz`, with checked types."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from batwatt.inputs.traces.trace import csv_rows, open_text
 
 Type = Literal["int", "float", "text"]
 Censored = Literal["keep", "drop"]
-"""What becomes of jobs of which a trace has only a part."""
+"""Treatment of jobs of which a trace has only a part."""
 ROWS = 200_000
-"""Rows of a part."""
+"""Number of rows of a part."""
 
 _DTYPES = {"int": "int64", "float": "float64", "text": "str"}
 _UNKNOWN = ["", "NULL", "null"]
@@ -28,11 +28,11 @@ _UNKNOWN = ["", "NULL", "null"]
 def chunks(
     path: Path | str, types: Mapping[str, Type], aliases: Mapping[str, str], names: Sequence[str] | None = None
 ) -> Iterator[tuple[int, pd.DataFrame]]:
-    """The parts of a table, each with the number of its first line, reduced to the columns of `types`.
+    """Yield the parts of a table with the columns of `types`, each with the number of its first line.
 
-    Another spelling of a column is in `aliases`; `names` are those of a CSV that has no header, or may have it. Columns
-    that are not there are left out, cells that are empty are NaN, but a column of type int has none. JSON (`.json`,
-    `.jsonl`, `.ndjson`) may nest: `{"a": {"b": 1}}` is column `a.b`. Raises InputError with the line number.
+    `aliases` are other names of columns; `names` are the columns of a CSV file with an optional header. Missing columns
+    are left out, empty cells are NaN, but not allowed in columns of type int. JSON (`.json`, `.jsonl`, `.ndjson`) may
+    nest: `{"a": {"b": 1}}` is column `a.b`. Raises InputError with the line number.
     """
     suffixes = Path(path).name.lower().removesuffix(".gz")
     if suffixes.endswith((".json", ".jsonl", ".ndjson")):
@@ -45,7 +45,7 @@ def chunks(
     read = {name: types[aliases.get(name, name)] for name in names or first if aliases.get(name, name) in types}
     options |= {
         "usecols": list(read),
-        # else the first cells of rows that are too long become an index
+        # without it the first cells of rows that are too long become an index
         "index_col": False,
         "keep_default_na": False,
         "na_values": _UNKNOWN,
@@ -57,7 +57,7 @@ def chunks(
         try:
             parts = pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
             while True:
-                # numpy warns of a number that no integer holds, before pandas refuses it
+                # numpy warns of a number too large for an integer, before pandas refuses it
                 with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
                     part = next(parts, None)
                 if part is None:
@@ -70,7 +70,7 @@ def chunks(
 
 
 def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
-    """Write parts of a table as one CSV as they come; returns the number of its rows."""
+    """Write parts of a table as one CSV, each when it arrives; return the number of rows."""
     rows, header = 0, True
     for part in parts:
         part.to_csv(out, index=False, header=header, lineterminator="\n")
@@ -78,9 +78,9 @@ def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
     return rows
 
 
-def cut_note(kept: bool) -> str:
-    """The note about jobs that ran before a trace began or after it ended."""
-    return f"ran before the trace or after it, {'kept with what it tells' if kept else 'dropped'}"
+def cut_note(keep: bool) -> str:
+    """Return the note on jobs that ran before the begin of a trace or after its end."""
+    return f"ran before the trace or after it, {'kept with what it tells' if keep else 'dropped'}"
 
 
 def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:
@@ -95,7 +95,7 @@ def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:
 
 
 def _blame(path: Path | str, read: Mapping[str, Type], options: Mapping[str, Any], first_line: int) -> None:
-    """Raise InputError for the first cell, from a line on, that is not of the type of its column."""
+    """Raise InputError for the first cell from a line on that contradicts the type of its column."""
     skipped = first_line - 1 if options.get("header", 0) is None else first_line - 2
     try:
         parts = pd.read_csv(path, dtype=str, **options)
@@ -106,7 +106,7 @@ def _blame(path: Path | str, read: Mapping[str, Type], options: Mapping[str, Any
 
 
 def _check_cells(part: pd.DataFrame, types: Mapping[str, Type], path: Path | str, line: int) -> None:
-    """InputError for the first cell that is not of the type of its column."""
+    """Raise InputError for the first cell that contradicts the type of its column."""
     for place, row in enumerate(part[[name for name in part.columns if name in types]].to_dict("records")):
         for name, cell in row.items():
             _checked(cell, types[str(name)], f"{path} line {line + place}", str(name))
@@ -140,7 +140,7 @@ def _json_chunks(
 
 
 def _flat(part: pd.DataFrame) -> pd.DataFrame:
-    """Columns of objects as a column for each of their fields."""
+    """Replace each column of objects by one column per field."""
     for name in list(part.columns):
         objects = part[name].map(lambda cell: isinstance(cell, dict))
         if objects.any():

@@ -1,4 +1,4 @@
-"""Turning job traces (SWF, CSV, the riskaware paper's text, logs of batch systems) into Batsim workloads."""
+"""Conversion of job traces (SWF, CSV, the riskaware paper's text, logs of batch systems) to Batsim workloads."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Format = Literal["swf", "csv", "txt", "sacct", "table", "pbs", "events"]
 
 SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt", ".sacct": "sacct", ".parquet": "table"}
 SUFFIXES |= {".pbs": "pbs", ".events": "events"}
-"""Formats by suffix; by its first line a `.csv` or `.txt` may be sacct's, a `.csv` a job table, a `.txt` of PBS."""
+"""Suffix -> format; by its first line a `.csv` or `.txt` may be of sacct, a `.csv` a job table, a `.txt` of PBS."""
 LOGS: dict[Format, Callable[[Path | str, LogOptions], TraceTable]] = {
     "sacct": read_sacct,
     "table": read_job_table,
     "pbs": read_pbs,
     "events": read_slurm_events,
 }
-"""Formats of batch systems' logs, for which LogOptions are, and their readers."""
+"""Formats of batch systems' logs, to which LogOptions apply, and their readers."""
 
 _log = logging.getLogger(__name__)
 _MAX_NUMBER = 1e22  # Batsim cannot echo a number of more than 30 characters
@@ -52,11 +52,11 @@ _MAX_HOSTS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Conversion:
-    """A converted trace: `workload` is Batsim's JSON data, the rest are numbers of jobs for a report to the user.
+    """A converted trace: `workload` is Batsim's JSON data, other fields are numbers of jobs for the user.
 
-    `skipped_run_time` and `skipped_cpus` were left out because their run time or width is unknown or not positive.
-    `cut_off` are kept though their walltime ends them: the trace says that they ran as long as they asked for, or
-    longer. `too_wide` are kept though they ask for more than `nb_res` servers; a scheduler has to reject them.
+    Jobs of `skipped_run_time` and `skipped_cpus` are left out: their run time or width is unknown or not positive. The
+    walltime ends the jobs of `cut_off`, whose run time in the trace is at least the requested one. A scheduler must
+    reject the jobs of `too_wide`, which request more than `nb_res` servers.
     """
 
     workload: dict[str, Any]
@@ -74,13 +74,13 @@ class Conversion:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadOptions(Parameters, where="workload of a trace"):
-    """How jobs of a trace become a Batsim workload.
+    """Options of the conversion of a trace to a Batsim workload.
 
-    Servers are ceil(cpus / `cores_per_server`). The walltime is the requested time if known, else run time x
-    `walltime_factor` rounded up to the second, or none if the factor is None. The factor must be > 1 for
+    A job has ceil(cpus / `cores_per_server`) servers. Its walltime is the requested time if known, else run time x
+    `walltime_factor` rounded up to the second, or none for a factor of None. The factor must be > 1 for
     `kind="delay"`, because a Batsim delay equal to its walltime times out, and >= 1 for `kind="flops"`.
-    `kind="flops"` makes run time x `reference_flops` (flop/s of one core) of work per server instead, so that slower
-    servers take longer. `nb_res` is the widest job unless given. Raises InputError.
+    `kind="flops"` converts to work of run time x `reference_flops` (flop/s of one core) per server, so that slower
+    servers take longer. `nb_res` None is the width of the widest job. Raises InputError.
     """
 
     cores_per_server: Annotated[int, Between(1, _MAX_HOSTS)] = 1
@@ -99,7 +99,7 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
             raise InputError(self.WHERE, problem, "a delay equal to its walltime times out in Batsim")
 
     def row(self, job: TraceJob, begin_s: float, profiles: dict[str, dict[str, Any]], place: str) -> dict[str, Any]:
-        """The job as Batsim's JSON has it; adds its profile."""
+        """Return the job as a row of Batsim's JSON, and add its profile. Raises InputError."""
         servers = -(-job.cpus // self.cores_per_server)
         if servers > _MAX_HOSTS:
             raise InputError(place, f"asks for more than {_MAX_HOSTS} servers", "Batsim counts servers in 32 bits")
@@ -123,7 +123,7 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         return row | extra
 
     def walltime_s(self, job: TraceJob) -> float | None:
-        """Walltime in s: what was requested, else a multiple of the run time in whole seconds, else none."""
+        """Return the walltime in s: the requested time, else a multiple of the run time in whole seconds, else None."""
         if job.requested_s is not None and round(job.requested_s, 6) > 0.0:
             return job.requested_s
         if self.walltime_factor is None:
@@ -131,12 +131,12 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         product = job.run_s * self.walltime_factor
         if not math.isfinite(product):
             return product
-        # a delay of the length of its walltime would time out
+        # a delay as long as its walltime would time out
         least = math.floor(round(job.run_s, 6)) + 1 if self.reference_flops is None else 0
         return max(math.ceil(product), least)
 
     def profile(self, run_s: float, profiles: dict[str, dict[str, Any]], place: str) -> str:
-        """Name of the profile of that run time, made if new."""
+        """Return the name of the profile of a run time, which is added if it is new. Raises InputError."""
         if self.reference_flops is None:
             name = f"delay{run_s!r}"
             profiles.setdefault(name, {"type": "delay", "delay": run_s})
@@ -150,62 +150,62 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
 def to_batsim(
     jobs: Iterable[TraceJob], *, where: object = "job trace", begin_s: float | None = None, **options: Any
 ) -> Conversion:
-    """A Batsim workload of the trace's jobs, in their order, with equal profiles shared.
+    """Convert the jobs of a trace, in their order, to a Batsim workload, in which equal jobs share a profile.
 
     Its 0 s is `begin_s` of the trace, by default the first submission. `options` are those of `WorkloadOptions`. Extra
-    fields of a trace job become fields of the Batsim job. Raises InputError; `where` names the trace in its messages.
+    fields of a trace job become fields of the Batsim job. Raises InputError, which names the trace `where`.
     """
-    chosen = WorkloadOptions(**options)
-    known, skipped_run_time, skipped_cpus = [], 0, 0
+    settings = WorkloadOptions(**options)
+    convertible, skipped_run_time, skipped_cpus = [], 0, 0
     for job in jobs:
         if not round(job.run_s, 6) > 0.0:
             skipped_run_time += 1
         elif not job.cpus > 0:
             skipped_cpus += 1
         else:
-            known.append(job)
-    if not known:
+            convertible.append(job)
+    if not convertible:
         hint = "every job lacks its run time or its processors" if skipped_run_time + skipped_cpus else "it is empty"
         raise InputError(where, "no job to convert", hint)
     if begin_s is None:
-        begin_s = min(job.submit_s for job in known)
+        begin_s = min(job.submit_s for job in convertible)
     seen: set[str] = set()
     profiles: dict[str, dict[str, Any]] = {}
     rows = []
-    for job in known:
+    for job in convertible:
         place = f"{where}: job {job.id!r}"
         if job.id in seen:
             raise InputError(place, "appears twice", "ids must differ: renumber the jobs")
         seen.add(job.id)
-        rows.append(chosen.row(job, begin_s, profiles, place))
+        rows.append(settings.row(job, begin_s, profiles, place))
     widest = max(row["res"] for row in rows)
-    size = chosen.nb_res if chosen.nb_res is not None else widest
+    size = settings.nb_res if settings.nb_res is not None else widest
     return Conversion(
         workload={"nb_res": size, "jobs": rows, "profiles": profiles},
         kept=len(rows),
         skipped_run_time=skipped_run_time,
         skipped_cpus=skipped_cpus,
-        cut_off=sum(_cut_off(row, job, chosen) for row, job in zip(rows, known, strict=True)),
+        cut_off=sum(_cut_off(row, job, settings) for row, job in zip(rows, convertible, strict=True)),
         too_wide=sum(row["res"] > size for row in rows),
     )
 
 
 def format_of(path: Path | str) -> Format:
-    """The trace format that a file's suffix says, also with `.gz`, or its first line (SUFFIXES). Raises InputError."""
+    """Return the trace format by the suffix of a file, before `.gz`, or by its first line. Raises InputError."""
     name = Path(path).name.lower().removesuffix(".gz")
-    found = next((format for suffix, format in SUFFIXES.items() if name.endswith(suffix)), None)
-    if found is None:
+    suffix_format = next((format for suffix, format in SUFFIXES.items() if name.endswith(suffix)), None)
+    if suffix_format is None:
         hint = f"end it in {', '.join(SUFFIXES)}, or say the format"
         raise InputError(path, "its name does not tell its format", hint)
-    if found not in ("csv", "txt") or not is_file(path):
-        return found
+    if suffix_format not in ("csv", "txt") or not is_file(path):
+        return suffix_format
     with open_text(path) as stream:
         line = next(stream, "").rstrip("\r\n")
     if is_sacct(line):
         return "sacct"
-    if found == "txt":
-        return "pbs" if is_pbs(line) else found
-    return "table" if is_job_table(line) else found
+    if suffix_format == "txt":
+        return "pbs" if is_pbs(line) else suffix_format
+    return "table" if is_job_table(line) else suffix_format
 
 
 def convert_file(
@@ -216,9 +216,9 @@ def convert_file(
     log: LogOptions = USUAL,
     **options: Any,
 ) -> Conversion:
-    """A Batsim workload of a trace; its name says the format unless given, `unit` is for CSV times.
+    """Convert the trace of a file to a Batsim workload; `format` None: by its name, `unit` is that of CSV times.
 
-    `log` says which time is 0 s (`zero_of`), `options` are those of `WorkloadOptions`. Raises InputError with the file
+    `log` has the time of 0 s (`zero_of`), `options` are those of `WorkloadOptions`. Raises InputError with the file
     and the line.
     """
     format = format or _format(path, log)
@@ -235,10 +235,10 @@ def convert_file(
 
 
 def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, *, window: bool = False) -> TraceTable:
-    """The jobs of a trace whose run time and width are known, with what a run needs of their extra fields.
+    """Read the jobs of a trace with known run time and width, with the extra fields that a run needs.
 
-    The others are skipped, with one warning of how many they are. `unit` and `log` as for `convert_file`; plain times
-    stay as they are if jobs of a `window` are wanted. Raises InputError.
+    Other jobs are skipped, with one warning of their number. `unit` and `log` as for `convert_file`; plain times do not
+    change for a `window`. Raises InputError.
     """
     format = _format(path, log)
     table = read_jobs_table(path, unit) if format == "csv" and not log.of_log else None
@@ -254,19 +254,19 @@ def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, 
 
 
 def _origin_of(path: Path | str, format: Format) -> float | None:
-    """The date of 0 s of a file's own times, in s since 1970, as far as its format says it."""
+    """Return the date of 0 s of a file's own times in s since 1970, None if its format does not state it."""
     return 0.0 if format in LOGS and format != "events" else swf_origin_s(path) if format == "swf" else None
 
 
 def _format(path: Path | str, log: LogOptions) -> Format:
-    """The format of a file: sacct's if the names of its fields are given."""
+    """Return the format of a file: that of sacct if `log` names its fields. Raises InputError."""
     return "sacct" if log.fields else format_of(path)
 
 
 def _jobs_of(
     path: Path | str, format: Format, unit: TimeUnit, log: LogOptions, *, fields: bool = True
 ) -> Iterable[TraceJob]:
-    """All jobs of a trace; without `fields`, of SWF's only those that a run needs."""
+    """Return all jobs of a trace; without `fields`, only the fields of SWF that a run needs. Raises InputError."""
     if format not in SUFFIXES.values():
         raise UnknownNameError(path, "trace format", format, SUFFIXES.values(), "Leave it out to go by the file name.")
     if format != "csv" and factor_of(unit, path) != 1.0:
@@ -283,7 +283,7 @@ def _jobs_of(
 
 
 def _cut_off(row: dict[str, Any], job: TraceJob, options: WorkloadOptions) -> bool:
-    """Whether the walltime ends the job: a delay that equals it does, work that equals it does not."""
+    """Return whether the walltime ends the job: a delay as long as it times out, work as long as it does not."""
     walltime_s = row.get("walltime")
     if walltime_s is None:
         return False
@@ -292,7 +292,7 @@ def _cut_off(row: dict[str, Any], job: TraceJob, options: WorkloadOptions) -> bo
 
 
 def _plain(place: str, name: str, value: float) -> float:
-    """The value to Batsim's 6 decimals, as an int if whole."""
+    """Return the value rounded to Batsim's 6 decimals, as an int if whole. Raises InputError."""
     if not abs(value) < _MAX_NUMBER:
         raise InputError(place, f"{name} is {value:g}", "Batsim cannot hold such a number")
     value = round(value, 6)

@@ -1,4 +1,4 @@
-"""Delays as work: what lasts so long at one speed, and longer or shorter at others."""
+"""Conversion of delays to work, which lasts as long at one speed, and longer or shorter at others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from batwatt.model.workload import Composed, Delay, Parallel, Profile, Workload
 
 
 def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
-    """The same workload, its delays as flops that last as long on cores of `speed_flops` flop/s."""
+    """Convert the delays of a workload to flops that last as long on cores of `speed_flops` flop/s."""
     profiles = {
         name: Parallel(per_host_flops=_work(profile.duration_s, speed_flops), return_code=profile.return_code)
         if isinstance(profile, Delay)
@@ -22,7 +22,7 @@ def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
 
 
 def json_with_flops(data: Mapping[str, Any], speed_flops: float) -> dict[str, Any]:
-    """The same for the JSON data of a workload."""
+    """Convert the delays in the JSON data of a workload to flops at `speed_flops` flop/s."""
     profiles = {name: _delays_to_flops(raw, speed_flops) for name, raw in data["profiles"].items()}
     return {**data, "profiles": profiles}
 
@@ -35,12 +35,12 @@ def _delays_to_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str,
 
 
 def has_delay(profile: Profile, profiles: Mapping[str, Profile]) -> bool:
-    """Whether a profile is a delay, or a part of it is; a composed one has no circle."""
+    """Return whether a profile is a delay, or a part of it is; a composed one has no circle."""
     if isinstance(profile, Composed):
         return any(name in profiles and has_delay(profiles[name], profiles) for name in set(profile.sequence))
     return isinstance(profile, Delay)
 
 
 def _work(duration_s: float, speed_flops: float) -> float:
-    """Flops as Batsim's JSON has them, so that those sent are those that run."""
+    """Return the flops rounded as in Batsim's JSON, so that the sent flops are those of the run."""
     return round(duration_s * speed_flops, 6)

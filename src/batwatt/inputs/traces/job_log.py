@@ -1,4 +1,4 @@
-"""What logs of batch systems have in common: dates, lengths, states, and which of their lines are jobs that ran."""
+"""Common parts of logs of batch systems: dates, lengths, states, and the choice of lines that are jobs that ran."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LogOptions(Parameters, where="job log"):
-    """How a trace of jobs is read, and which time of it is 0 s of a run.
+    """Options of reading a trace of jobs, with the time that is 0 s of a run.
 
-    Of a batch system's log (but SWF) a host of the platform is a CPU of a job or, with `width` "nodes",
-    one of its nodes; `fields` are the names of the columns of a sacct dump without a header, also as a text with
-    commas. Dates without an offset are in the time zone `tz`. `begin` is 0 s (None: the first submission), a date, or
-    a number of s where times are no dates; jobs submitted before it are left out.
+    In a batch system's log (but SWF) a host of the platform is a CPU of a job or, with `width` "nodes", one of its
+    nodes; `fields` are the names of the columns of a sacct dump without a header, also as a text with commas. Dates
+    without an offset are in the time zone `tz`. `begin` is 0 s (None: the first submission), a date, or a number of s
+    where times are not dates; jobs submitted earlier are left out.
 
     Raises InputError.
     """
@@ -52,7 +52,7 @@ class LogOptions(Parameters, where="job log"):
     accounting: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        # a date, a number of s or a time zone of Python's has the form of a text
+        # dates, numbers of s and time zones of Python become texts
         for name, value in (("tz", self.tz), ("begin", self.begin)):
             if isinstance(value, date | tzinfo) or (name == "begin" and type(value) in (int, float)):
                 object.__setattr__(self, name, str(value))
@@ -73,16 +73,16 @@ class LogOptions(Parameters, where="job log"):
 
     @property
     def of_log(self) -> bool:
-        """Whether it says what only a batch system's log has."""
+        """True if an option applies only to a batch system's log."""
         return bool(self.fields) or self.width != "cpus"
 
     def date(self, where: object) -> float | None:
-        """The date that `begin` says, in s since 1970. InputError if it says something else."""
+        """Return the date `begin` in s since 1970, or None. Raises InputError if `begin` is not a date."""
         if self.begin is None:
             return None
         date = date_s(self.begin, self.zone)
         if math.isnan(date):
-            raise InputError(where, f"begin {self.begin!r} is no date", "write 2024-07-01T13:00 or ...T13:00Z")
+            raise InputError(where, f"begin {self.begin!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
         return date
 
 
@@ -91,14 +91,14 @@ USUAL = LogOptions()
 
 @dataclass(frozen=True)
 class AccountingOptions(LogOptions, where="job log"):
-    """For an account: jobs that still run end with a batch system's log, and sacct's Account is the group."""
+    """Options of an account: running jobs end with the batch system's log, and Account of sacct is the group."""
 
     accounting: ClassVar[bool] = True
 
 
 @dataclass
 class LogColumns:
-    """Lines of a log by column: dates in s since 1970, lengths in s, energy in J, NaN or "" where they are unknown."""
+    """Lines of a log by column: dates in s since 1970, lengths in s, energy in J; NaN or "" if unknown."""
 
     ids: Texts
     submit_s: Column
@@ -110,11 +110,11 @@ class LogColumns:
     needs: Mapping[str, Column] = field(default_factory=dict)
     labels: Mapping[str, Texts] = field(default_factory=dict)
     repeats: bool = False
-    """Whether lines with one id and start are several jobs, such as those of an array."""
+    """True if lines with equal id and start are several jobs, such as those of an array."""
 
     @classmethod
     def joined(cls, parts: Sequence[LogColumns]) -> LogColumns:
-        """The lines of several parts."""
+        """Return the lines of several parts as one object."""
         names = ("ids", "submit_s", "start_s", "run_s", "cpus", "states", "energy_j")
         whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         needs = {name: np.concatenate([part.needs[name] for part in parts]) for name in parts[0].needs}
@@ -122,66 +122,66 @@ class LogColumns:
         return cls(**whole, needs=needs, labels=labels, repeats=parts[0].repeats)
 
 
-def jobs_of(found: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
-    """The jobs that ran, their times as dates; one warning says how many lines are left out and why.
+def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, path: Path | str) -> TraceTable:
+    """Return the jobs that ran, with times as dates; one warning has the numbers of other lines by reason.
 
-    `rejected` counts the lines that were left out before. A job that is there twice with one start is one job; with
-    several it was requeued, and its later runs, in the order of the log, are called `12-2`, `12-3`. A job that started
-    before its submission, by another clock, started at it. Raises InputError.
+    `rejected` counts lines left out earlier. Two lines of a job with one start are one job; with several starts the job
+    was requeued, and its later runs, in the order of the log, are called `12-2`, `12-3`. A start before the submission,
+    by another clock, becomes the submission. Raises InputError.
     """
-    known = found.ids != ""
-    pending, running = _in_states(found.states)
+    has_id = columns.ids != ""
+    pending, running = _in_states(columns.states)
     if options.accounting:
-        if count := int((running & (found.run_s > 0.0)).sum()):
+        if count := int((running & (columns.run_s > 0.0)).sum()):
             remark(_log, "%s: %d jobs still run: they count until the log was written", path, count)
         running = np.zeros_like(running)
     reasons = [
-        ("without an id", known),
+        ("without an id", has_id),
         ("pending", ~pending),
         ("running", ~running),
-        ("without a run time", ~np.isnan(found.run_s)),
-        ("never ran", found.run_s > 0.0),
-        ("without a width", found.cpus >= 1.0),
-        ("without a submission", np.isfinite(found.submit_s) & (found.submit_s >= _YEAR_1_S)),
+        ("without a run time", ~np.isnan(columns.run_s)),
+        ("never ran", columns.run_s > 0.0),
+        ("without a width", columns.cpus >= 1.0),
+        ("without a submission", np.isfinite(columns.submit_s) & (columns.submit_s >= _YEAR_1_S)),
     ]
-    kept = np.ones(len(known), dtype=np.bool_)
+    accepted = np.ones(len(has_id), dtype=np.bool_)
     for reason, good in reasons:
-        rejected[reason] += int((kept & ~good).sum())
-        kept &= good
-    rows = np.flatnonzero(kept)
-    # distinct starts keep all
-    starts_s = rows.astype(float) if found.repeats else found.start_s[rows]
-    ids, single = _renamed(found.ids[rows].tolist(), starts_s.tolist())
+        rejected[reason] += int((accepted & ~good).sum())
+        accepted &= good
+    rows = np.flatnonzero(accepted)
+    # distinct starts keep all rows
+    starts_s = rows.astype(float) if columns.repeats else columns.start_s[rows]
+    ids, single = _renamed(columns.ids[rows].tolist(), starts_s.tolist())
     rejected["listed twice"] += len(rows) - len(single)
     rows = rows[single]
     _report(len(rows), rejected, path)
     if not len(rows):
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
-    submit_s, run_s = found.submit_s[rows], found.run_s[rows]
+    submit_s, run_s = columns.submit_s[rows], columns.run_s[rows]
     hours = (submit_s // HOUR_S).tolist() if options.tz != "UTC" else ()
     twice = sum(_is_twice(hour, options.zone) for hour in hours)
     if twice:
         text = "%s: %d jobs are submitted in an hour that %s has twice; dates without an offset are of the first one"
         remark(_log, text, path, twice, options.tz)
     with np.errstate(invalid="ignore"):
-        start_s = np.maximum(found.start_s[rows], submit_s)
-        power_w = found.energy_j[rows] / run_s
-    needs = {name: column[rows] for name, column in found.needs.items()}
+        start_s = np.maximum(columns.start_s[rows], submit_s)
+        power_w = columns.energy_j[rows] / run_s
+    needs = {name: column[rows] for name, column in columns.needs.items()}
     needs |= {START_S: start_s, POWER_W: power_w}
     return TraceTable(
         np.array(ids, dtype=object),
         np.round(submit_s, 6),
         np.round(run_s, 6),
-        found.cpus[rows],
+        columns.cpus[rows],
         {name: np.round(column, 6) for name, column in needs.items() if not np.isnan(column).all()},
-        labels={name: column[rows] for name, column in found.labels.items() if (column[rows] != "").any()},
+        labels={name: column[rows] for name, column in columns.labels.items() if (column[rows] != "").any()},
         origin_s=0.0,
     )
 
 
 @lru_cache(maxsize=20_000)
 def _is_twice(hour: float, zone: tzinfo) -> bool:
-    """Whether clocks of a zone show an hour, counted since 1970, twice, as in autumn."""
+    """Return whether an hour, counted since 1970, occurs twice on clocks of a zone, as in autumn."""
     try:
         moment = datetime.fromtimestamp(hour * HOUR_S, zone)
     except (ValueError, OverflowError, OSError):
@@ -190,21 +190,21 @@ def _is_twice(hour: float, zone: tzinfo) -> bool:
 
 
 def _in_states(states: Texts) -> tuple[Mask, Mask]:
-    """Which states say that a job has not run yet, and that it still runs; others are ends or unknown."""
+    """Return the masks of states of jobs that have not run yet, and of running jobs; others are ends or unknown."""
     words = {state: state.partition(" ")[0].rstrip("+").upper() for state in set(states.tolist())}
-    found = [words[state] for state in states.tolist()]
-    return np.array([word in _PENDING for word in found]), np.array([word in _RUNNING for word in found])
+    first_words = [words[state] for state in states.tolist()]
+    return np.array([word in _PENDING for word in first_words]), np.array([word in _RUNNING for word in first_words])
 
 
 def _renamed(ids: list[str], starts_s: list[float]) -> tuple[list[str], list[int]]:
-    """The ids, all different, of those rows that are no copy of another one; and these rows."""
+    """Return the ids, made distinct, of rows without copies of other rows; and these rows."""
     if len(set(ids)) == len(ids):
         return ids, list(range(len(ids)))
     names, rows = [], []
     taken, seen = set(ids), set()
     runs: Counter[str] = Counter()
     for row, (id, start_s) in enumerate(zip(ids, starts_s, strict=True)):
-        # of like ids without a start the first counts
+        # of equal ids without a start the first counts
         key = (id, start_s if start_s == start_s else None)
         if key in seen:
             continue
@@ -230,33 +230,33 @@ def _report(jobs: int, rejected: Counter[str], path: Path | str) -> None:
 
 
 def each(texts: Sequence[str], read: Callable[[str], float]) -> Column:
-    """What `read` makes of each text, called once for equal ones."""
+    """Return `read` of each text, with one call for equal texts."""
     values = {text: read(text) for text in set(texts)}
     return np.fromiter(map(values.__getitem__, texts), dtype=np.float64, count=len(texts))
 
 
 def date_s(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
-    """A date (ISO 8601, or a number since 1970 in `unit_s`) in s since 1970, NaN if it is none, such as `Unknown`.
+    """Parse a date (ISO 8601, or a number since 1970 in `unit_s`) to s since 1970; NaN for others, such as `Unknown`.
 
-    Without an offset it is in the time zone `zone`: in autumn the first of two like hours, in spring an hour later if
-    no clock has shown it.
+    A date without an offset is in the time zone `zone`: in autumn in the first of two equal hours, in spring an hour
+    later if clocks skip it.
     """
     if text.isascii() and text.isdigit() and len(text) > 8:
         return float(text) * unit_s
     try:
         moment = datetime.fromisoformat(text)
         moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
-        # in UTC it may lie before the year 1
+        # in UTC the date may be before the year 1
         return moment.astimezone(UTC).timestamp()
     except (ValueError, OverflowError):
         return math.nan
 
 
 def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
-    """What `date_s` makes of each text; fast for dates in UTC as sacct writes them."""
+    """Return `date_s` of each text; fast for dates in UTC as sacct writes them."""
     if zone is UTC:
         plain = ["NaT" if text in _NO_DATES else text for text in texts]
-        # others, also with an offset, have other lengths; numpy would take `now`
+        # other texts, also with an offset, have other lengths; numpy would accept `now`
         if {len(text) for text in plain if text != "NaT"} <= {_PLAIN_DATE}:
             try:
                 dates = np.array(plain, dtype="datetime64[s]")
@@ -267,7 +267,7 @@ def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
 
 
 def duration_s(text: str) -> float:
-    """`D-HH:MM:SS`, `D-HH`, `HH:MM:SS`, `MM:SS` or minutes in s; NaN for others, such as `UNLIMITED`."""
+    """Parse `D-HH:MM:SS`, `D-HH`, `HH:MM:SS`, `MM:SS` or minutes to s; NaN for others, such as `UNLIMITED`."""
     days, dash, rest = text.rpartition("-")
     parts = [number(part) for part in rest.split(":")]
     day_s = number(days) * DAY_S if dash else 0.0
@@ -279,7 +279,7 @@ def duration_s(text: str) -> float:
 
 
 def number(text: str) -> float:
-    """A number >= 0, NaN if it is none."""
+    """Parse a number >= 0; NaN for other texts."""
     try:
         value = math.nan if "_" in text else float(text)
     except ValueError:
@@ -288,7 +288,7 @@ def number(text: str) -> float:
 
 
 def size(text: str, base: float) -> float:
-    """A number with a unit K, M, G, T, P or E, in powers of `base`; NaN if it is none."""
+    """Parse a number with a unit K, M, G, T, P or E, in powers of `base`; NaN for other texts."""
     power = "KMGTPE".find(text[-1:].upper()) + 1 if text else 0
     value = number(text[:-1]) * base**power if power else number(text)
     return value if value < math.inf else math.nan

@@ -1,23 +1,23 @@
-"""Reading published job tables: parquet, or CSV, whose columns a Layout names; and logs that are turned into one.
+"""Reader of published job tables: parquet, or CSV, whose columns a Layout names; and of logs in the form of one.
 
-Which of TABLES a table is its columns say: those of the id, the submission and a width. Rules of all: the width is what
-was allocated, else what was requested, in cores or nodes as `width` says; a run time is the table's, else end - start;
-dates without an offset are in UTC unless a time zone is given.
+The columns of the id, the submission and a width decide on the entry of TABLES. Rules of all: the width is the
+allocated one, else the requested one, in cores or nodes by `width`; a run time is the table's, else end - start;
+dates without an offset are in UTC by default.
 
-PM100 (Marconi100): `time_limit` is in minutes, `INFINITE` is none; power is the mean, the standard deviation and the
-maximum of the samples in `node_power_consumption` (`power_consumption` in an older release), a list for the whole job,
-in W; cores are called `num_cores_*` or `num_cpus_*`.
+PM100 (Marconi100): `time_limit` is in minutes, `INFINITE` is no limit; power is the mean, the standard deviation and
+the maximum of the samples in `node_power_consumption` (`power_consumption` in an older release), a list for the whole
+job, in W; cores are called `num_cores_*` or `num_cpus_*`.
 
 F-DATA (Fugaku): power is `avgpcon`, the mean of a node, times the nodes. The documentation states no unit of `elpl` and
-`avgpcon`: s and W are assumed.
+`avgpcon`; the assumption is s and W.
 
-Eagle (NREL): tasks of an array have one `job_id`: the second is called `17-2`. Nodes were allocated whole, and
-`processors_req` counts the processors that a job requests on them.
+Eagle (NREL): tasks of an array have one `job_id`: the second is called `17-2`. Allocated nodes were exclusive, and
+`processors_req` is the number of requested processors.
 
 OpenDC (`tasks.parquet`): times are in ms, submissions since 1970; no user, start or request.
 
-Memory is not read, as no documentation states its unit. What is left out is counted by reason, as `job_log.jobs_of`
-says. Parquet needs pyarrow.
+Memory is not read, as no documentation states its unit. `job_log.jobs_of` counts lines that are left out by reason.
+Parquet needs pyarrow.
 """
 
 from __future__ import annotations
@@ -44,40 +44,40 @@ if TYPE_CHECKING:
     import pyarrow
 
 ROWS = 50_000
-"""Rows of a part: lists of samples are long."""
+"""Number of rows of a part: lists of samples are long."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns of a kind of job log, empty where it has none; of several the first that says something counts."""
+    """Columns of a kind of job log, empty where it has none; of several the first with a value counts."""
 
     id: str
     submit: str
     start: str
     end: str
     run: str
-    """Run time; without one it is end - start."""
+    """Run time; default: end - start."""
     limit: str
     cpus: tuple[str, ...]
     nodes: tuple[str, ...] = ()
     state: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """By name of LABELS."""
+    """Name in LABELS -> column."""
     power: tuple[str, ...] = ()
     of_node: bool = False
-    """Whether `power` is that of a node."""
+    """True if `power` is that of a node."""
     time_s: float = 1.0
-    """Unit in s of run times and of dates that are numbers."""
+    """Unit in s of run times and of numeric dates."""
     limit_s: float = 1.0
-    """Unit in s of limits that are numbers."""
+    """Unit in s of numeric limits."""
     dated: bool = True
-    """Whether submissions are dates, not numbers of s."""
+    """True if submissions are dates, not numbers of s."""
     repeats: bool = False
-    """Whether lines with one id are several jobs, such as those of an array."""
+    """True if lines with equal id are several jobs, such as those of an array."""
 
     @property
     def columns(self) -> set[str]:
-        """All of them."""
+        """Names of all columns."""
         one = {self.id, self.submit, self.start, self.end, self.run, self.limit, self.state}
         return one | {*self.power, *self.cpus, *self.nodes, *self.labels.values()} - {""}
 
@@ -116,12 +116,12 @@ TABLES = {"PM100": PM100, "F-DATA": FDATA, "Eagle": EAGLE, "OpenDC": OPENDC}
 
 
 def is_job_table(line: str) -> bool:
-    """Whether the first line of a CSV file has the columns of one of the tables."""
+    """Return whether the first line of a CSV file has the columns of one of the tables."""
     return _layout_of(name.strip().strip('"') for name in line.split(",")) is not None
 
 
 def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
-    """The jobs of a table (parquet, else CSV, `.gz` too) that ran, in its order. Raises InputError."""
+    """Read the jobs of a table (parquet, else CSV or `.gz`) that ran, in its order. Raises InputError."""
     parts = [_columns(part, layout, options, path) for part, layout in _parts(path) if len(part)]
     if not parts:
         raise InputError(path, "has no rows", "give a table with jobs")
@@ -131,17 +131,17 @@ def read_job_table(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
 def jobs_of_rows(
     rows: Sequence[Mapping[str, str]], layout: Layout, rejected: Counter[str], options: LogOptions, path: Path | str
 ) -> TraceTable:
-    """The jobs that ran of lines that are names and texts. Raises InputError."""
+    """Return the jobs that ran of rows of names and texts. Raises InputError."""
     if not rows:
         raise InputError(path, "holds no job", "give the whole file, as the batch system or its simulator wrote it")
-    # other traces need no pandas
+    # imported here, as other traces need no pandas
     import pandas as pd
 
     return jobs_of(_columns(pd.DataFrame(rows), layout, options, path), rejected, options, path)
 
 
 def _layout_of(names: Iterable[str]) -> Layout | None:
-    """The layout of a table: its id, its submission and a width are there."""
+    """Return the layout whose id, submission and a width are among the names, or None."""
     names = set(names)
     return next(
         (one for one in TABLES.values() if {one.id, one.submit} <= names and names & {*one.cpus, *one.nodes}), None
@@ -149,7 +149,7 @@ def _layout_of(names: Iterable[str]) -> Layout | None:
 
 
 def _check_types(schema: pyarrow.Schema, layout: Layout, path: Path | str) -> None:
-    """InputError unless the columns that count hold numbers or texts, power also lists of numbers, dates also dates."""
+    """Raise InputError unless used columns are of numbers or texts, power also of lists, dates also of dates."""
     from pyarrow import types
 
     tests = (types.is_integer, types.is_floating, types.is_decimal, types.is_string, types.is_large_string)
@@ -182,8 +182,8 @@ def _checked_layout(names: Sequence[str], path: Path | str) -> Layout:
 
 
 def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
-    """The parts of a table, reduced to the columns that count, and its layout."""
-    # other traces need no pandas
+    """Yield the parts of a table with its used columns, and its layout. Raises InputError."""
+    # imported here, as other traces need no pandas
     import pandas as pd
 
     with readable(path):
@@ -206,7 +206,7 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
         try:
             # without index_col the first cells of rows that are too long become an index
             options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "chunksize": ROWS}
-            # .gz is read by its name
+            # pandas decompresses .gz by its name
             with (
                 warnings.catch_warnings(action="error", category=pd.errors.ParserWarning),
                 pd.read_csv(path, encoding_errors="replace", **options) as parts,
@@ -252,7 +252,7 @@ def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path
 
 
 def _lengths(part: pd.DataFrame, name: str, unit_s: float) -> Column:
-    """Lengths in s: numbers in `unit_s`, or texts such as 1-02:00:00."""
+    """Return lengths in s: numbers in `unit_s`, or texts such as 1-02:00:00."""
     values = _numbers(part, name) * unit_s
     rows = np.flatnonzero(np.isnan(values))
     if len(rows):
@@ -270,16 +270,16 @@ def _numbers(part: pd.DataFrame, name: str) -> Column:
 
 
 def _first(part: pd.DataFrame, names: Sequence[str]) -> Column:
-    """The first of some columns that has a number >= 1, for each row."""
-    found = np.full(len(part), np.nan)
+    """Return for each row the first number >= 1 of some columns, or NaN."""
+    first = np.full(len(part), np.nan)
     for name in names:
         values = _numbers(part, name)
-        found = np.where(np.isnan(found) & (values >= 1.0), values, found)
-    return found
+        first = np.where(np.isnan(first) & (values >= 1.0), values, first)
+    return first
 
 
 def _texts(part: pd.DataFrame, name: str) -> Texts:
-    """A column as texts, empty where there is none."""
+    """Return a column as texts, empty for missing cells."""
     if name not in part.columns:
         return np.full(len(part), "", dtype=object)
     column = part[name]
@@ -288,21 +288,21 @@ def _texts(part: pd.DataFrame, name: str) -> Texts:
 
 
 def _text(cell: object) -> str:
-    """A cell as text; whole numbers that became floats as whole numbers."""
+    """Return a cell as text; whole floats as whole numbers."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
 
 
 def _power_of(cell: Any, path: Path | str) -> tuple[float, float, float]:
-    """Mean, deviation and maximum of a list of samples, also one that is a text, or a number; NaN if there is none.
+    """Return mean, deviation and maximum in W of a number or a list of samples, also as a text; NaN without a sample.
 
-    Raises InputError for a sample that no job draws.
+    Raises InputError for a sample above `LARGEST`.
     """
     words = cell.strip().strip("[]").replace(",", " ").split() if isinstance(cell, str) else None
     samples = np.atleast_1d(np.asarray(cell if words is None else [number(word) for word in words], dtype=np.float64))
-    known = samples[(samples >= 0.0) & (samples < math.inf)].tolist()
-    if not known:
+    valid = samples[(samples >= 0.0) & (samples < math.inf)].tolist()
+    if not valid:
         return math.nan, math.nan, math.nan
-    if max(known) > LARGEST:
-        raise InputError(path, f"a power of {max(known):g} W is larger than {LARGEST:g} W", "correct it")
-    mean = math.fsum(known) / len(known)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known)), max(known)
+    if max(valid) > LARGEST:
+        raise InputError(path, f"a power of {max(valid):g} W is larger than {LARGEST:g} W", "correct it")
+    mean = math.fsum(valid) / len(valid)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in valid) / len(valid)), max(valid)

@@ -1,4 +1,4 @@
-"""Reading job traces as CSV: `arrival_time,length,cpus`, as GAIA and others keep them, and what jobs need besides."""
+"""Reader of job traces in CSV: `arrival_time,length,cpus`, as in GAIA and others, with optional columns."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
 TimeUnit = Literal["s", "h", "seconds", "hours"]
 SECONDS: dict[str, float] = {"s": 1.0, "h": 3600.0, "seconds": 1.0, "hours": 3600.0}
-"""Seconds in each unit that a job CSV may be in."""
+"""Seconds of each unit of time of a job CSV."""
 
 COLUMNS = ("arrival_time", "length", "cpus")
 FIELDS = {**{field: field for field in NEEDS if field not in TIMES.values()}, **TIMES}
-"""Columns of numbers that may be there too, and what they are of a job: memory of all of the job; mean share of its
-cores that it uses; how long its checkpoints and its recoveries take, in s; its mean power, in W; in the unit of the
-times, the user's estimate of the run time, and when it started. A column DEPENDS has ids of jobs to complete first;
-columns LABELS are texts. Empty cells are unknown.
+"""Optional numeric columns -> fields of a job: memory of the whole job; mean used share of its cores; the time in s
+of its checkpoints and recoveries; its mean power in W; in the unit of the times, the user's estimate of the run time,
+and the start. A column DEPENDS has ids of jobs to complete first; columns LABELS are texts. Empty cells are unknown.
 """
 
 _MOST_CPUS = 2.0**53
@@ -37,11 +36,11 @@ _ROWS = "write arrival_time,length,cpus lines"
 
 
 def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
-    """The jobs of a CSV file (`.gz` too), one at a time; ids are "1", "2", ... in the order of the lines.
+    """Yield the jobs of a CSV file (or `.gz`), one at a time; ids are "1", "2", ... in the order of the lines.
 
-    Fields are separated by `,`, or by `|` if the header has one. Times in s are rounded to the microsecond, the
-    resolution at which Batsim reports times, as is what is in the columns FIELDS. Further columns become extra fields,
-    as text. Raises InputError with the line number.
+    Fields are separated by `,`, or by `|` if the header has one. Times in s and the columns FIELDS are rounded to 6
+    decimals, the resolution of Batsim's times. Further columns become extra fields, as text. Raises InputError with the
+    line number.
     """
     factor = factor_of(unit, path)
     with open_text(path) as stream:
@@ -62,12 +61,12 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
             if not cpus.is_integer():
                 raise InputError(where, f"cpus must be a whole number, got {row[places[2]]}", "correct the line")
             extra: dict[str, object] = {name: row[i] for i, name in others}
-            known = {
+            values = {
                 FIELDS[name]: need(where, name, row[i].strip() or None, factor if name in TIMES else 1.0)
                 for i, name in needs
             }
-            estimate = known.pop(ESTIMATE, None)
-            extra |= {field: value for field, value in known.items() if value is not None}
+            estimate = values.pop(ESTIMATE, None)
+            extra |= {field: value for field, value in values.items() if value is not None}
             extra |= {name: text for i, name in labels if (text := row[i].strip())}
             if depends is not None and (names := ids_of(row[depends])):
                 extra[DEPENDS] = names
@@ -82,9 +81,9 @@ def iter_jobs_csv(path: Path | str, unit: TimeUnit = "s") -> Iterator[TraceJob]:
 
 
 def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None:
-    """The jobs of a CSV file as `iter_jobs_csv` gives them, but for further columns, much faster.
+    """Read the jobs of a CSV file like `iter_jobs_csv`, without further columns, but much faster.
 
-    None without pyarrow, or if something in the file is not plain: `iter_jobs_csv` takes it or says what is wrong.
+    Return None without pyarrow, or if a value needs a check: `iter_jobs_csv` then accepts or refuses it.
     """
     try:
         import pyarrow
@@ -131,14 +130,14 @@ def read_jobs_table(path: Path | str, unit: TimeUnit = "s") -> TraceTable | None
 
 
 def factor_of(unit: str, where: object) -> float:
-    """Seconds of a unit of time. Raises InputError."""
+    """Return the seconds of a unit of time. Raises InputError."""
     if unit not in SECONDS:
         raise UnknownNameError(where, "unit of time", unit, SECONDS, "Give the unit of arrival_time and length.")
     return SECONDS[unit]
 
 
 def _header(stream: Iterator[str], path: Path | str) -> tuple[list[str], str]:
-    """The names of the columns, and what is between them."""
+    """Return the names of the columns, and their separator. Raises InputError."""
     first = next(stream, "")
     separator = "|" if "|" in first else ","
     header = [name.strip() for name in next(csv_rows(csv.reader([first], delimiter=separator), path, _ROWS), [])]
@@ -150,20 +149,20 @@ def _header(stream: Iterator[str], path: Path | str) -> tuple[list[str], str]:
 
 
 def _plain(column: pyarrow.ChunkedArray, name: str) -> Column:
-    """A column as numbers, NaN for empty cells; ValueError if one is not what `iter_jobs_csv` takes as it is."""
+    """Return a column as numbers, NaN for empty cells. Raises ValueError if a value needs a check."""
     values: Column = column.to_numpy()
-    known = values[~np.isnan(values)]
+    present = values[~np.isnan(values)]
     if name in FIELDS:
-        good = len(known) == len(values) - column.null_count and bool(NEEDS[FIELDS[name]][0](known).all())
+        good = len(present) == len(values) - column.null_count and bool(NEEDS[FIELDS[name]][0](present).all())
     else:
-        good = len(known) == len(values) and bool(np.isfinite(known).all())
+        good = len(present) == len(values) and bool(np.isfinite(present).all())
     if name == "cpus":
-        good = good and bool((np.abs(known) < _MOST_CPUS).all() and (known == np.floor(known)).all())
+        good = good and bool((np.abs(present) < _MOST_CPUS).all() and (present == np.floor(present)).all())
     if not good:
         raise ValueError(name)
     return values
 
 
 def _labels(column: pyarrow.ChunkedArray) -> Texts:
-    """A column as texts without blanks around them."""
+    """Return a column as texts without surrounding blanks."""
     return labels_of(text.strip() for text in column.to_pylist())

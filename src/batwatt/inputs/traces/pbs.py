@@ -1,9 +1,9 @@
-"""Reading the accounting of PBS and Torque: a line is `date;kind;id;name=value name=value ...`.
+"""Reader of the accounting of PBS and Torque: a line is `date;kind;id;name=value name=value ...`.
 
-A record of kind E, the end of a job, is a job; others (queued, started, deleted, run again) are none. Dates in it are s
+A record of kind E, the end of a job, is a job; others (queued, started, deleted, run again) are not. Dates in it are s
 since 1970. The width is total_execution_slots, Resource_List.ncpus, or the slots in exec_host; in nodes
 unique_node_count or Resource_List.nodect. The run time is resources_used.walltime, which Torque samples, or end - start
-where that says 0 s. Resource_List.walltime is the limit; labels are user, group and queue.
+where it is 0 s. Resource_List.walltime is the limit; labels are user, group and queue.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _LAYOUT = Layout(
 
 
 def is_pbs(line: str) -> bool:
-    """Return whether the first line of a file is a record."""
+    """Return whether the first line of a file is a record of PBS."""
     return _RECORD.match(line) is not None
 
 
 def read_pbs(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
-    """Read the jobs of records (`.gz` too) that ran, in their order. Raises InputError."""
+    """Read the jobs of records (or `.gz`) that ran, in their order. Raises InputError."""
     columns, rejected = _LAYOUT.columns, Counter[str]()
     rows = []
     with open_text(path) as stream:
@@ -53,7 +53,7 @@ def read_pbs(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
 
 
 def _slots(exec_host: str) -> str:
-    """Count the slots in `c3/0-3,7+c4/2` (Torque) or `n1/0*16` (PBS)."""
+    """Return the number of slots in `c3/0-3,7+c4/2` (Torque) or `n1/0*16` (PBS)."""
     count = 0
     for host in exec_host.split("+"):
         for part in host.partition("/")[2].split(","):

@@ -1,4 +1,4 @@
-"""Reading the lengths of the jobs of a reference, from CSV or a trace."""
+"""Reader of the lengths of the jobs of a reference, from CSV or a trace."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ COLUMNS = ("length_s", "area_core_s")
 
 
 def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
-    """A reference from a CSV file `length_s,area_core_s`, or of the jobs of a trace in the riskaware paper's format.
+    """Read a reference from a CSV file `length_s,area_core_s`, or from a trace in the riskaware paper's format.
 
-    The last ones are cached, as a campaign has many runs with the same. Raises InputError.
+    A cache has the last references, for the runs of a campaign. Raises InputError.
     """
     try:
         state = Path(path).stat()
         version = state.st_mtime_ns, state.st_size
     except (OSError, ValueError):
-        version = None  # why is said when it is opened
+        version = None  # opening it raises InputError
     return _read(str(path), longest_s, version)
 
 

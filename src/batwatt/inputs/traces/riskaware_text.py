@@ -1,4 +1,4 @@
-"""Reading and writing job traces as the riskaware paper's data keep them: `id release length cores`, a job a line."""
+"""Reader and writer of job traces in the riskaware paper's format: `id release length cores`, one job per line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
 
 
 def read_riskaware(path: Path | str) -> list[TraceJob]:
-    """The jobs of a text file (`.gz` too), in its order, which need not be that of their release.
+    """Read the jobs of a text file (or `.gz`), in its order, which may differ from that of their release.
 
-    A line is `id release length cores [anything]`, release and length in s; they are rounded to the microsecond, the
-    resolution at which Batsim reports times. Empty lines are skipped. Raises InputError with the line number.
+    A line is `id release length cores [anything]`, with release and length in s, rounded to the microsecond, the
+    resolution of Batsim's times. Empty lines are skipped. Raises InputError with the line number.
     """
     jobs: list[TraceJob] = []
     lines: dict[str, int] = {}
@@ -42,13 +42,13 @@ def read_riskaware(path: Path | str) -> list[TraceJob]:
 
 
 def read_table(path: Path | str) -> TraceTable:
-    """The same jobs as a table. Raises InputError."""
+    """Read the jobs of a text file as a table. Raises InputError."""
     with open_text(path) as stream:
         lines = list(filter(None, map(str.split, stream)))
     if lines and min(map(len, lines)) >= len(_FIELDS):
         ids, *numbers = list(zip(*lines, strict=False))[: len(_FIELDS)]
         text = "".join(map("".join, numbers))
-        # whole numbers are in most files, and need no care; none is too long for a float
+        # most files have whole numbers, which need no check if they fit a float
         if text.isascii() and text.isdigit() and max(max(map(len, column)) for column in numbers) <= 15:
             release_s, length_s, cores = (np.array(list(map(float, column))) for column in numbers)
             if length_s.all() and cores.all() and len(set(ids)) == len(ids):
@@ -57,7 +57,7 @@ def read_table(path: Path | str) -> TraceTable:
 
 
 def to_riskaware(jobs: Iterable[TraceJob]) -> str:
-    """The jobs as such lines, in their order; `read_riskaware` gives back id, release, length and cores."""
+    """Return the jobs as lines `id release length cores`, in their order, which `read_riskaware` reads."""
     return "".join(f"{job.id} {number_text(job.submit_s)} {number_text(job.run_s)} {job.cpus}\n" for job in jobs)
 
 

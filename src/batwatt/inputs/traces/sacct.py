@@ -1,29 +1,29 @@
-"""Reading dumps of Slurm's accounting: `sacct -P` (or `-p`) with any subset of its fields.
+"""Reader of dumps of Slurm's accounting: `sacct -P` (or `-p`) with any subset of its fields.
 
-The first line names the fields, in any order and case; with commas between them the dump is CSV, as some publish it. A
-dump without that line (`--noheader`) needs the names. Only JobID (or JobIDRaw), a run time, a width and a submission
-must be there, each from the first of these fields that says something:
+The first line names the fields, in any order and case; with commas between them the dump is CSV, as in some published
+logs. A dump without that line (`--noheader`) needs the names. Required are JobID (or JobIDRaw), a run time, a width and
+a submission, each from the first of these fields with a value:
 
 - width: AllocCPUS, AllocTRES `cpu=`, NCPUS, ReqCPUS; in nodes AllocNodes, AllocTRES `node=`, NNodes, ReqNodes;
-- run time: ElapsedRaw (s), Elapsed, End - Start; a suspended job's time of suspension counts in none but the last;
+- run time: ElapsedRaw (s), Elapsed, End - Start; the suspension of a job counts only in the last one;
 - submission: Submit, Eligible, Start;
 - walltime: TimelimitRaw (min), Timelimit; `UNLIMITED` and `Partition_Limit` are unknown;
-- memory in GB (2^30 B) of the whole job: AllocTRES `mem=`, ReqMem, whose `c` is per CPU and `n` per node, as are
-  numbers of MB from 2^31 or 2^63 on per CPU: Slurm's flag, which is taken off. Units are powers of 1024; a number
-  without one is in MB, as Slurm keeps it, and refused from 2^27 on, which would be bytes. MaxRSS and AveRSS, what
-  single tasks used, are not read;
+- memory in GB (2^30 B) of the whole job: AllocTRES `mem=`, ReqMem, whose `c` is per CPU and `n` per node; numbers of
+  MB from 2^31 or 2^63 on are per CPU, with a flag of Slurm, which is subtracted. Units are powers of 1024; a number
+  without a unit is in MB, as in Slurm, and refused from 2^27 on, which would be bytes. MaxRSS and AveRSS, the use of
+  single tasks, are not read;
 - energy: ConsumedEnergyRaw (J), ConsumedEnergy (K is 1000 J), AllocTRES `energy=`; power is energy / run time;
 - labels: user of User, UID; group of Group, Account, GID; queue of Partition; qos of QOS.
 
-Dates without an offset are in UTC unless a time zone is given; sacct writes them in that of its host.
+Dates without an offset are in UTC by default; sacct writes them in the time zone of its host.
 
 A line is a job, also of an array (`12_3`) or a component of a heterogeneous job (`12+1`). Steps (`12.0`, `12.batch`,
-`12.extern`) are none: their energy counts for a job whose own line has none, that of the step with the most. The sum
-would count nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps run on the same nodes as
-`batch`, and at the same time. So it is exact where a step has all nodes all the time, as `extern` has, and too low
-where steps follow each other. An energy of 0, or of Slurm's "unknown" near 2^64, is none.
+`12.extern`) are no jobs: the greatest energy of a step is that of a job whose own line has none. The sum would count
+nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps run on the same nodes as `batch`, and at the
+same time. So the energy is exact if a step has all nodes all the time, as `extern` has, and too low if steps follow
+each other. An energy of 0, or of Slurm's "unknown" near 2^64, is no energy.
 
-Left out, counted by reason: lines with another number of fields than the header, and what `job_log.jobs_of` says.
+Lines with another number of fields than the header are left out; they and those of `job_log.jobs_of` are counted.
 """
 
 from __future__ import annotations
@@ -57,36 +57,36 @@ from batwatt.model.workload import ESTIMATE, LABELS, MEMORY
 
 Read = Callable[[Sequence[str]], Column]
 Sources = Sequence[tuple[str, Read]]
-"""Fields and how each is read, the best first."""
+"""Fields and their parsers, the best first."""
 ROWS = 20_000
-"""Lines of a part: what is read of them takes a fraction of the memory of their text."""
+"""Number of lines of a part: its columns take a fraction of the memory of its text."""
 
 _IDS = ("jobid", "jobidraw")
 _LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",), "qos": ("qos",)}
 _ACCOUNTS = ("account", "group", "gid")
 _PER_CPU_MB = (2**63, 2**31)
-"""Flags of Slurm, new and old."""
+"""Flags of Slurm on numbers of MB per CPU, new and old."""
 _WHOLE_MB = re.compile("([0-9]{1,20})(M?)")
 _MOST_MB = 2**27
-"""128 TB: no job asks for as much in MB, and none for as little in bytes."""
+"""128 TB: requests of memory in MB are smaller, and in bytes larger."""
 _UNKNOWN_J = 2.0**63
 _B_PER_GB = 2.0**30
 
 
 def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
-    """The jobs of a dump (`.gz` too) that ran, in its order. Raises InputError."""
+    """Read the jobs of a dump (or `.gz`) that ran, in its order. Raises InputError."""
     rejected: Counter[str] = Counter()
     dump = _Dump(path, options, rejected)
     parts = [dump.columns(rows) for rows in dump.parts()]
     if not parts:
         raise InputError(path, "holds no job", "give a dump made with sacct -P")
-    found = LogColumns.joined(parts)
-    dump.add_energy_of_steps(found)
-    return jobs_of(found, rejected, options, path)
+    columns = LogColumns.joined(parts)
+    dump.add_energy_of_steps(columns)
+    return jobs_of(columns, rejected, options, path)
 
 
 def is_sacct(line: str) -> bool:
-    """Whether the first line of a file is the header of a dump."""
+    """Return whether the first line of a file is the header of a dump."""
     names = {word.strip().lower() for word in _words(line, _separator(line))}
     return len(names) > 1 and not names.isdisjoint(_IDS) and ("|" in line or "submit" in names)
 
@@ -101,7 +101,7 @@ def _words(line: str, separator: str) -> list[str]:
 
 
 class _Dump:
-    """A dump that is read part by part; energies of steps are gathered on the way."""
+    """A dump that is read part by part, with the energies of its steps."""
 
     def __init__(self, path: Path | str, options: LogOptions, rejected: Counter[str]) -> None:
         self.path, self.options, self.rejected = path, options, rejected
@@ -118,7 +118,7 @@ class _Dump:
         sources = _sources(options, path)
         wanted = {field for fields in sources.values() for field, _ in fields}
         wanted |= {"state", "end", *(field for fields in _LABELS.values() for field in fields)}
-        # two at least, so that itemgetter gives a tuple
+        # at least two, so that itemgetter returns a tuple
         read = [id_field, id_field, *(name for name in self._names if name in wanted)]
         self._pick = itemgetter(*(self._names.index(name) for name in read))
         self._place = {name: place for place, name in enumerate(read)}
@@ -149,7 +149,7 @@ class _Dump:
                 raise InputError(self.path, f"has no field of the {words}", f"sacct has {fields}")
 
     def parts(self) -> Iterator[list[tuple[str, ...]]]:
-        """The cells that are wanted of the lines that are jobs, a part at a time; the others are counted."""
+        """Yield the used cells of the lines that are jobs, part by part; count the others."""
         count, id_place, pick, separator = len(self._names), self._id, self._pick, self._separator
         energies = self._sources["energy_j"]
         rows: list[tuple[str, ...]] = []
@@ -167,7 +167,7 @@ class _Dump:
                         self._step(id.partition(".")[0], row, pick(words))
                     continue
                 if id.lower() in _IDS:
-                    # dumps that were joined, each with its header
+                    # the header of a joined dump
                     continue
                 rows.append(pick(words))
                 last_id = id
@@ -179,7 +179,7 @@ class _Dump:
             yield rows
 
     def _step(self, id: str, row: int | None, cells: tuple[str, ...]) -> None:
-        """Note the energy of a step of the job of that row or, if it does not follow its job, of that id."""
+        """Note the energy of a step of the job of a row, or of an id if the step does not follow its job."""
         for place, read in self._sources["energy_j"]:
             energy_j = read(cells[place : place + 1]).item()
             if energy_j == energy_j:
@@ -190,27 +190,27 @@ class _Dump:
                 return
 
     def columns(self, rows: list[tuple[str, ...]]) -> LogColumns:
-        """The lines of a part as numbers."""
+        """Return the lines of a part as columns."""
         texts = list(zip(*rows, strict=True))
 
         def number_of(what: str) -> Column:
-            found = np.full(len(rows), np.nan)
+            merged = np.full(len(rows), np.nan)
             for place, read in self._sources[what]:
-                missing = np.isnan(found)
+                missing = np.isnan(merged)
                 if not missing.any():
                     break
-                found[missing] = read(texts[place])[missing]
-            return found
+                merged[missing] = read(texts[place])[missing]
+            return merged
 
         def text_of(*fields: str) -> Texts:
-            found = np.full(len(rows), "", dtype=object)
+            merged = np.full(len(rows), "", dtype=object)
             for column in [texts[self._place[field]] for field in fields if field in self._place]:
-                missing = found == ""
+                missing = merged == ""
                 if not missing.any():
                     break
                 stripped = {text: text.strip() for text in set(column)}
-                found[missing] = np.array([stripped[text] for text in column], dtype=object)[missing]
-            return found
+                merged[missing] = np.array([stripped[text] for text in column], dtype=object)[missing]
+            return merged
 
         start_s, run_s = number_of("start_s"), number_of("run_s")
         if np.isnan(run_s).any() and {"start", "end"} <= self._place.keys():
@@ -233,24 +233,24 @@ class _Dump:
             {name: text_of(*labels[name]) for name in LABELS},
         )
 
-    def add_energy_of_steps(self, found: LogColumns) -> None:
-        """Let jobs whose lines have no energy have that of their steps."""
+    def add_energy_of_steps(self, columns: LogColumns) -> None:
+        """Set the energy of jobs whose lines have none to that of their steps."""
         if self._by_id:
-            for row, id in enumerate(found.ids.tolist()):
+            for row, id in enumerate(columns.ids.tolist()):
                 if (energy_j := self._by_id.pop(id, None)) is not None:
                     self._by_row[row] = max(self._by_row.get(row, 0.0), energy_j)
         if self._by_row:
             rows = np.array(list(self._by_row))
             steps_j = np.array(list(self._by_row.values()))
-            own_j = found.energy_j[rows]
-            found.energy_j[rows] = np.where(np.isnan(own_j), steps_j, own_j)
+            own_j = columns.energy_j[rows]
+            columns.energy_j[rows] = np.where(np.isnan(own_j), steps_j, own_j)
 
 
 # fields ---------------------------------------------------------------------------------------------------------
 
 
 def _sources(options: LogOptions, path: object) -> dict[str, Sources]:
-    """By what is wanted of a job, the fields that say it."""
+    """Return quantity of a job -> fields that state it, with their parsers."""
     memory = partial(_memory_gb, path=path)
     date: Read = partial(dates_s, zone=options.zone)
     count, joules = _by_text(_count), _by_text(_joules)
@@ -282,7 +282,7 @@ def _by_text(read: Callable[[str], float]) -> Read:
 
 
 def _tres(name: str, read: Callable[[str], float]) -> Read:
-    """What is read of the value of `name` in texts such as `billing=8,cpu=8,mem=22400M`."""
+    """Return a parser of the value of `name` in texts such as `billing=8,cpu=8,mem=22400M`."""
     begin = f"{name}="
 
     def read_part(text: str) -> float:
@@ -311,20 +311,20 @@ def _joules(text: str) -> float:
 
 
 def _memory_gb(text: str, path: object, per: str = "") -> float:
-    """ReqMem in GB if it is per CPU (`c`), per node (`n`) or of the job (empty), as `per` has it; else NaN.
+    """Parse ReqMem to GB if it is per CPU (`c`), per node (`n`) or of the job (empty), as `per`; else return NaN.
 
-    Raises InputError for a number without a unit that can only be of bytes.
+    Raises InputError for a number without a unit that must be in bytes.
     """
-    given = text[-1:].lower() if text[-1:].lower() in ("c", "n") else ""
-    amount = text[: len(text) - len(given)]
+    suffix = text[-1:].lower() if text[-1:].lower() in ("c", "n") else ""
+    amount = text[: len(text) - len(suffix)]
     if match := _WHOLE_MB.fullmatch(amount):
         whole_mb = int(match[1])
         flag = next((flag for flag in _PER_CPU_MB if flag <= whole_mb < flag + _MOST_MB), 0)
         if not match[2] and whole_mb - flag >= _MOST_MB:
             problem = f"memory {text} without a unit is in MB for Slurm, which is {whole_mb / 2**20:.0f} TB"
             raise InputError(path, problem, f"write K, M, G or T after it: bytes / 1024 and K, as {whole_mb // 1024}K")
-        amount, given = f"{whole_mb - flag}M", "c" if flag else given
+        amount, suffix = f"{whole_mb - flag}M", "c" if flag else suffix
     elif amount[-1:].isdigit():
         amount += "M"
     value_gb = size(amount, 1024.0) / _B_PER_GB
-    return value_gb if given == per and value_gb > 0.0 else math.nan
+    return value_gb if suffix == per and value_gb > 0.0 else math.nan

@@ -1,4 +1,4 @@
-"""A slice of a job trace, pruned to what some machines can do (section 5.2 of the riskaware paper)."""
+"""A slice of a job trace, pruned to the capacity of some machines (section 5.2 of the riskaware paper)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def slice_of(
     seed: int = 0,
     source: object = "<memory>",
 ) -> list[TraceJob]:
-    """The jobs shorter than `shorter_s` with begin - length < release <= end, in their order, pruned to `core_s`.
+    """Return the jobs shorter than `shorter_s` with begin - length < release <= end, in order, pruned to `core_s`.
 
-    Pruned, the sum of length x cores of all that stay is at most `core_s` core seconds: the paper has 26 machines of 24
-    cores busy all the time from begin to end. It does not say which jobs go; here they are drawn at random, each as
-    likely as the others, until the rest fits. Raises InputError; `source` is named in it.
+    The sum of length x cores of the remaining jobs is at most `core_s` core seconds: the paper has 26 machines of 24
+    cores busy all the time from begin to end. The paper does not state the removed jobs; here they are drawn at random
+    with equal probability until the rest fits. Raises InputError, which names `source`.
     """
     if not 0.0 <= begin_s < end_s < math.inf:
         problem = f"a slice must satisfy 0 <= begin < end, got {begin_s!r} and {end_s!r}"
         raise InputError(source, problem, "correct the two times")
     rng = rng_of(seed, source)
-    kept = [job for job in jobs if begin_s - job.run_s < job.submit_s <= end_s and job.run_s < shorter_s]
-    area = np.array([job.run_s * job.cpus for job in kept])
-    order = rng.permutation(len(kept))
+    selected = [job for job in jobs if begin_s - job.run_s < job.submit_s <= end_s and job.run_s < shorter_s]
+    area = np.array([job.run_s * job.cpus for job in selected])
+    order = rng.permutation(len(selected))
     excess = float(area.sum()) - core_s
     gone = int(np.searchsorted(np.cumsum(area[order]), excess)) + 1 if excess > 0.0 else 0
-    if gone >= len(kept):
-        problem = f"no job of the slice [{begin_s:g}, {end_s:g}] s is left, of {len(kept)}"
+    if gone >= len(selected):
+        problem = f"no job of the slice [{begin_s:g}, {end_s:g}] s is left, of {len(selected)}"
         raise InputError(source, problem, "move the slice, allow longer jobs or more machines")
-    return [kept[row] for row in sorted(order[gone:].tolist())]
+    return [selected[row] for row in sorted(order[gone:].tolist())]

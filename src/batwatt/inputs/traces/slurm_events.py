@@ -1,9 +1,9 @@
-"""Reading the events of the Slurm simulator: a line submits a job with the options of sbatch.
+"""Reader of the events of the Slurm simulator: a line submits a job with the options of sbatch.
 
 `-dt 10.5 -e submit_batch_job | -sim-walltime 3600 --uid=ann -J 17 -N 1 -n 32 -t 1-00:00:00 -q normal -p long script`:
 `-dt` is the submission and `-sim-walltime` the run time, both in s; `-t` is the limit. The width is `-n`, else `-N`
-times `--ntasks-per-node`, times `-c`; in nodes `-N`. Labels are user of --uid, group of -A, queue of -p, qos of -q. No
-start and no memory are read. Lines with other events are left out, and counted.
+times `--ntasks-per-node`, times `-c`; in nodes `-N`. Labels are user of --uid, group of -A, queue of -p, qos of -q.
+Start and memory are not read. Lines with other events are left out and counted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LAYOUT = Layout(
 
 
 def read_slurm_events(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
-    """Read the jobs of events (`.gz` too) that have a length, in their order. Raises InputError with the line."""
+    """Read the jobs of events (or `.gz`) with a length, in their order. Raises InputError with the line."""
     rejected: Counter[str] = Counter()
     rows = []
     with open_text(path) as stream:
@@ -53,7 +53,7 @@ def read_slurm_events(path: Path | str, options: LogOptions = USUAL) -> TraceTab
             if not number(row.get("-dt", "")) >= 0.0 or "-e" not in row:
                 hint = "write -dt SECONDS -e submit_batch_job | -sim-walltime SECONDS and options of sbatch"
                 raise InputError(
-                    f"{path} line {count}", f"is no event at a time >= 0 s, got {shown(line.strip())}", hint
+                    f"{path} line {count}", f"is not an event at a time >= 0 s, got {shown(line.strip())}", hint
                 )
             if row["-e"] != "submit_batch_job":
                 rejected["not submitted"] += 1

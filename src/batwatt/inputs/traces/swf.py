@@ -1,4 +1,4 @@
-"""Reading the Standard Workload Format (SWF) of the Parallel Workloads Archive, version 2.2."""
+"""Reader of the Standard Workload Format (SWF) of the Parallel Workloads Archive, version 2.2."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SwfJob = namedtuple(
     "requested_processors requested_time requested_memory status user_id group_id executable_number queue_number "
     "partition_number preceding_job_number think_time",
 )
-"""The 18 fields of one SWF line, in their order; times in s, memory in KB per processor, -1 is unknown."""
+"""The 18 fields of one SWF line, in order; times in s, memory in KB per processor, -1 is unknown."""
 
 _WHOLE = frozenset({"job_number", "allocated_processors", "requested_processors"})
 
 
 def swf_origin_s(path: Path | str) -> float | None:
-    """The date of 0 s of an SWF file in s since 1970, as its header says it (UnixStartTime); None if it does not."""
+    """Return the date of 0 s of an SWF file in s since 1970 by its header (UnixStartTime), or None."""
     with open_text(path) as stream:
         for line in stream:
             if line.strip() and not line.lstrip().startswith(";"):
@@ -46,17 +46,17 @@ def swf_origin_s(path: Path | str) -> float | None:
             name, _, value = line.lstrip("; \t").partition(":")
             if name.strip().lower() == "unixstarttime":
                 try:
-                    return found if SINCE_1970_S <= (found := float(value)) <= LATEST_S else None
+                    return origin_s if SINCE_1970_S <= (origin_s := float(value)) <= LATEST_S else None
                 except ValueError:
                     return None
     return None
 
 
 def iter_swf(path: Path | str) -> Iterator[SwfJob]:
-    """The jobs of an SWF file (`.gz` too), one at a time, without its comments. Raises InputError with the line.
+    """Yield the jobs of an SWF file (or `.gz`), one at a time, without comments. Raises InputError with the line.
 
-    Jobs without a submission time (-1) are left out, and fields after the 18th, as MetaCentrum's logs have them, are
-    ignored; remarks say so.
+    Jobs without a submission time (-1) are left out, and fields after the 18th, as in MetaCentrum's logs, are ignored,
+    with remarks.
     """
     longer = most = unknown = count = 0
     with open_text(path) as stream:
@@ -80,15 +80,15 @@ def iter_swf(path: Path | str) -> Iterator[SwfJob]:
 def read_swf(path: Path | str) -> TraceTable:
     """Read the jobs of an SWF file as columns. Raises InputError with the line.
 
-    Processors are those allocated, else those requested. `memory` is in GB (2^20 KB) of all of a job: that requested,
-    else that used. `user` and `group` are the ids, `queue` is the queue's number, else the partition's. A job started
-    (`start_s`) when it had waited.
+    Processors are the allocated ones, else the requested ones. `memory` is in GB (2^20 KB) of the whole job: the
+    requested, else the used memory. `user` and `group` are the ids, `queue` is the number of the queue, else of the
+    partition. The start (`start_s`) is the submission plus the waiting time.
     """
     return _table(_numbers(path))
 
 
 def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
-    """Read the jobs of an SWF file one by one, with the 18 fields as extra fields, too. Raises InputError."""
+    """Yield the jobs of an SWF file, also with the 18 fields as extra fields. Raises InputError."""
     rows = _numbers(path)
     for job, row in zip(_table(rows), rows.tolist(), strict=True):
         fields = zip(SwfJob._fields, (int(value) if value.is_integer() else value for value in row), strict=True)
@@ -96,7 +96,7 @@ def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
 
 
 def _numbers(path: Path | str) -> npt.NDArray[np.float64]:
-    """Read the jobs as rows of 18 numbers: all at once if each line is plain, else line by line."""
+    """Return the jobs as rows of 18 numbers, read all at once if each line is plain, else line by line."""
     count = len(SwfJob._fields)
     with open_text(path) as stream, warnings.catch_warnings(action="error"):
         try:

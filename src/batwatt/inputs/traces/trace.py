@@ -1,4 +1,4 @@
-"""What every job trace boils down to, and opening the text files they come in."""
+"""Jobs of traces, and access to text files of traces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from batwatt.files import readable
 
 @dataclass(frozen=True, slots=True)
 class TraceJob:
-    """One job of a trace: times in s; `run_s` and `cpus` <= 0 mean unknown; `extra` goes into the job's JSON."""
+    """A job of a trace: times in s; `run_s` and `cpus` <= 0 are unknown; `extra` are fields of the job's JSON."""
 
     id: str
     submit_s: float
@@ -29,9 +29,9 @@ class TraceJob:
 
 @contextmanager
 def open_text(path: Path | str) -> Iterator[IO[str]]:
-    """Open a text file for reading line by line, through gzip if its name ends in `.gz`; InputError if unreadable.
+    """Open a text file for reading line by line, with gzip if its name ends in `.gz`. Raises InputError.
 
-    Bytes that are not UTF-8 become replacement characters: old traces have names in other encodings in comments.
+    Bytes that are not UTF-8 become replacement characters: comments of old traces have names in other encodings.
     """
     path = Path(path)
     opener = gzip.open if path.suffix == ".gz" else open
@@ -40,7 +40,7 @@ def open_text(path: Path | str) -> Iterator[IO[str]]:
 
 
 def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:
-    """The rows that hold something; the csv module's own complaints become InputError."""
+    """Yield the rows with a cell that is not empty. Raises InputError for errors of the csv module."""
     while True:
         try:
             row = next(rows)

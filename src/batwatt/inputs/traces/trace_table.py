@@ -1,4 +1,4 @@
-"""A trace of jobs as columns: a tenth of the memory of a list of jobs, and faster to read and to cut to a window."""
+"""A trace of jobs as columns, with a tenth of the memory of a list of jobs, and faster to read and to cut."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ NEEDS: dict[str, tuple[Test, str]] = {
     POWER_MAX_W: _NOT_NEGATIVE,
     START_S: _NOT_NEGATIVE,
 }
-"""What may be known of a job, by the field of the Batsim job that it becomes: which values are good, and in words. An
-estimate of 0 s or less is unknown."""
+"""Field of a Batsim job -> test of its valid values in a trace, and the text of the test. An estimate of 0 s or less is
+unknown."""
 TIMES = {"estimate": ESTIMATE, "start": START_S}
-"""Columns of a CSV trace that are in the unit of its times, and which of NEEDS they are."""
+"""Columns of a CSV trace in the unit of its times -> name in NEEDS."""
 
 
 @dataclass(frozen=True, eq=False)
 class TraceTable(Sequence[TraceJob]):
-    """Jobs by row: their ids, times in s to the microsecond, and of NEEDS what is known, NaN where it is not.
+    """Jobs by row: ids, times in s to the microsecond, and columns of NEEDS, NaN for unknown values.
 
-    `labels` are those of LABELS that are known, empty texts where they are not; equal texts are one object.
+    `labels` are columns of LABELS, empty texts for unknown values; equal texts are one object.
 
-    Reading it as a sequence gives the jobs one by one.
+    As a sequence, the table contains the jobs.
     """
 
     ids: Texts
@@ -64,23 +64,23 @@ class TraceTable(Sequence[TraceJob]):
     cpus: Column
     needs: Mapping[str, Column] = field(default_factory=dict)
     depends: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By id, the ids of the jobs that must complete first."""
+    """Id -> ids of the jobs that must complete first."""
     labels: Mapping[str, Texts] = field(default_factory=dict)
     origin_s: float | None = None
-    """The date of 0 s of its times, in s since 1970, where they have one."""
+    """The date of 0 s of the times, in s since 1970, or None."""
 
     @classmethod
     def of(cls, jobs: Iterable[TraceJob], source: object) -> TraceTable:
-        """The table of some jobs; further extra fields are dropped. Raises InputError, `source` is named in it."""
+        """Build the table of some jobs, without further extra fields. Raises InputError, which names `source`."""
         if isinstance(jobs, TraceTable):
             return jobs
         jobs = list(jobs)
         needs = {}
         for name in NEEDS:
-            given = [job.requested_s if name == ESTIMATE else job.extra.get(name) for job in jobs]
-            if any(value is not None for value in given):
+            cells = [job.requested_s if name == ESTIMATE else job.extra.get(name) for job in jobs]
+            if any(value is not None for value in cells):
                 values = [
-                    need(f"{source}: job {job.id!r}", name, value) for job, value in zip(jobs, given, strict=True)
+                    need(f"{source}: job {job.id!r}", name, value) for job, value in zip(jobs, cells, strict=True)
                 ]
                 needs[name] = np.array(values, dtype=float)
         return cls(
@@ -105,23 +105,23 @@ class TraceTable(Sequence[TraceJob]):
     @overload
     def __getitem__(self, index: slice) -> list[TraceJob]: ...
     def __getitem__(self, index: int | slice) -> TraceJob | list[TraceJob]:
-        """The job of a row."""
+        """Return the job of a row."""
         if isinstance(index, slice):
             return [self[row] for row in range(*index.indices(len(self)))]
         id = self.ids[index]
         values = {name: float(column[index]) for name, column in self.needs.items()}
-        known = {name: value for name, value in values.items() if value == value}
-        requested_s = known.pop(ESTIMATE, None)
+        present = {name: value for name, value in values.items() if value == value}
+        requested_s = present.pop(ESTIMATE, None)
         depends: dict[str, object] = {DEPENDS: self.depends[id]} if id in self.depends else {}
         labels = {name: column[index] for name, column in self.labels.items() if column[index]}
         times = float(self.submit_s[index]), float(self.run_s[index])
-        return TraceJob(id, *times, int(self.cpus[index]), requested_s, {**known, **labels, **depends})
+        return TraceJob(id, *times, int(self.cpus[index]), requested_s, {**present, **labels, **depends})
 
     def __iter__(self) -> Iterator[TraceJob]:
         return (self[row] for row in range(len(self)))
 
     def rows(self, rows: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> TraceTable:
-        """The rows of these numbers, in their order, or those for which this is true."""
+        """Return the table of the rows of some numbers, in their order, or of a mask."""
         columns = {name: getattr(self, name)[rows] for name in ("ids", "submit_s", "run_s", "cpus")}
         needs = {name: column[rows] for name, column in self.needs.items()}
         labels = {name: column[rows] for name, column in self.labels.items()}
@@ -129,13 +129,13 @@ class TraceTable(Sequence[TraceJob]):
 
 
 def labels_of(texts: Iterable[str]) -> Texts:
-    """A column of texts of which many are equal: each is kept once."""
+    """Return a column of texts in which equal texts are one object."""
     once: dict[str, str] = {}
     return np.array([once.setdefault(text, text) for text in texts], dtype=object)
 
 
 def need(where: object, name: str, value: object, factor: float = 1.0) -> float | None:
-    """One of NEEDS to the microsecond (or its like) and in units of `factor`; None if unknown. Raises InputError."""
+    """Return a value of NEEDS times `factor`, to 6 decimals; None if unknown. Raises InputError."""
     if value is None:
         return None
     number = number_named(where, name, value, "write a finite number")
@@ -147,7 +147,7 @@ def need(where: object, name: str, value: object, factor: float = 1.0) -> float 
 
 
 def rounded(values: Column) -> Column:
-    """The values to 6 decimals, each as `round` has it."""
+    """Return the values rounded to 6 decimals by `round`."""
     values = np.array(values, dtype=float)
     (odd,) = np.nonzero((values != np.floor(values)) & ~np.isnan(values))
     values[odd] = [round(value, 6) for value in values[odd].tolist()]

@@ -20,7 +20,7 @@ from batwatt.protocol.workload4 import full_id
 from batwatt.units import number_text
 
 MAX_S = 1e15
-"""Longest time in s whose microseconds a float still resolves, roughly."""
+"""Greatest time in s at which a float roughly resolves microseconds."""
 
 
 def window_workload(
@@ -31,31 +31,31 @@ def window_workload(
     name: str = "w0",
     source: object = "<memory>",
 ) -> Workload:
-    """The jobs of the window [begin_s, end_s] (s; both None: all jobs) as a Batsim workload.
+    """Return the jobs of a window [begin_s, end_s] (s; both None: all jobs) as a Batsim workload.
 
-    Kept are the jobs with begin - length < release <= end. One released before the window is taken to have run since:
-    it is submitted at `begin_s` with what is left of it, length - (begin - release), and its fields `release_s` and
-    `length_s` say what it was; so it starts again whole if it is killed. Times stay those of the trace. Profiles are
-    delays named by their length, such as d300; there is no walltime: a requested time is kept as `estimate_s`. Of the
-    extra fields `memory`, `use`, `checkpoint_s`, `recovery_s`, `power_w`, `start_s` (also of the time of the trace),
-    `user`, `group`, `queue`, `qos` and `depends_on` are kept, of the latter what is in the window, too: what is not has
-    completed. A job wider than `nb_res` stays: the scheduler rejects it.
+    Jobs of the window have begin - length < release <= end. A job released earlier has run since its release: it is
+    submitted at `begin_s` with its remaining length, length - (begin - release), and fields `release_s` and `length_s`
+    of the whole job, by which it starts again if it is killed. Times are those of the trace. Profiles are delays named
+    by their length, such as d300; there is no walltime: a requested time becomes `estimate_s`. The extra fields
+    `memory`, `use`, `checkpoint_s`, `recovery_s`, `power_w`, `start_s` (in the time of the trace), `user`, `group`,
+    `queue`, `qos` stay, and `depends_on` with jobs of the window: others have completed. A job wider than `nb_res`
+    stays: the scheduler rejects it.
 
-    Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError; `source` is named in it.
+    Section 5.2 of the riskaware paper: r_i in [T_begin - w_i, T_end]. Raises InputError, which names `source`.
     """
     begin, end = _bounds(begin_s, end_s, source)
     table = TraceTable.of(jobs, source)
     _check(table, name, source)
     early = table.submit_s < begin
     left_s = table.run_s.copy()
-    # one by one, as `round` and numpy do not agree on the last digit
+    # one by one, as `round` and numpy differ in the last digit
     left_s[early] = [round(value, 6) for value in (table.run_s - (begin - table.submit_s))[early].tolist()]
     submits_s = np.maximum(table.submit_s, begin)
-    kept = np.flatnonzero((table.submit_s <= end) & (left_s > 0.0))
-    if not len(kept):
+    inside = np.flatnonzero((table.submit_s <= end) & (left_s > 0.0))
+    if not len(inside):
         where = "" if begin_s is None else f" in the window [{begin:g}, {end:g}] s"
         raise InputError(source, f"no job{where}, of {len(table)}", "move the window or take another trace")
-    by_id = np.array(sorted(kept.tolist(), key=table.ids.tolist().__getitem__))
+    by_id = np.array(sorted(inside.tolist(), key=table.ids.tolist().__getitem__))
     rows = by_id[np.argsort(submits_s[by_id], kind="stable")]
     table, early = table.rows(rows), early[rows]
     lengths, profile_of = np.unique(left_s[rows], return_inverse=True)
@@ -67,7 +67,7 @@ def window_workload(
     usual = all(ids) and "!" not in together and name not in together
     needs = [(field, column.tolist()) for field, column in table.needs.items()]
     labels = [(field, column.tolist()) for field, column in table.labels.items()]
-    found = []
+    window_jobs = []
     submits = submits_s[rows].tolist()
     plain = [int(time_s) if time_s.is_integer() else time_s for time_s in submits]
     columns = (table.cpus.astype(int).tolist(), profile_of.tolist(), early.tolist())
@@ -84,10 +84,10 @@ def window_workload(
             raw |= {field: text for field, texts in labels if (text := texts[row])}
         if id in depends:
             raw[DEPENDS] = depends[id]
-        found.append(Job(own, submit_s, cpus, names[profile], None, raw))
+        window_jobs.append(Job(own, submit_s, cpus, names[profile], None, raw))
     return Workload(
         name=name,
-        jobs=tuple(found),
+        jobs=tuple(window_jobs),
         profiles={profile: Delay(length_s) for profile, length_s in delays.items()},
         raw_profiles={profile: {"type": "delay", "delay": _plain(length_s)} for profile, length_s in delays.items()},
         nb_res=nb_res,
@@ -104,14 +104,14 @@ def window_json(
     nb_res: int,
     source: object = "<memory>",
 ) -> dict[str, Any]:
-    """The workload of `window_workload` as JSON data for Batsim. Raises InputError."""
+    """Return the workload of `window_workload` as JSON data for Batsim. Raises InputError."""
     workload = window_workload(jobs, begin_s, end_s, nb_res, source=source)
     rows = [{**job.raw, "id": job.name} for job in workload.jobs]
     return {"nb_res": nb_res, "jobs": rows, "profiles": dict(workload.raw_profiles)}
 
 
 def _plain(value: float) -> float:
-    """The same number, as an int if whole."""
+    """Return a number, as an int if whole."""
     return int(value) if value.is_integer() else value
 
 
@@ -130,7 +130,7 @@ def _bounds(begin_s: float | None, end_s: float | None, source: object) -> tuple
 
 
 def _check(table: TraceTable, workload: str, source: object) -> None:
-    """InputError for a job that cannot be run, and for an id that two jobs have."""
+    """Raise InputError for a job that cannot run, and for an id of two jobs."""
     times = (table.submit_s >= 0.0) & (table.submit_s <= MAX_S) & (table.run_s > 0.0) & (table.run_s <= MAX_S)
     good = times & (table.cpus >= 1) & (table.cpus <= MAX_INT)
     if not good.all():

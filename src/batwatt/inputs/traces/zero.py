@@ -1,4 +1,4 @@
-"""Which time of a trace of jobs is 0 s of a run, and its date, for all formats (docs/reference/workloads.md)."""
+"""Choice of the time of a trace of jobs that is 0 s of a run, and its date (docs/reference/workloads.md)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _HINT = "correct or leave out such jobs, or say another begin"
 def zero_of(
     submits_s: Column, origin_s: float | None, options: LogOptions, source: object, *, window: bool = False
 ) -> tuple[float, float | None]:
-    """The time of a trace that becomes 0 s of a run, and its date in s since 1970, None if that is not known.
+    """Return the time of a trace that becomes 0 s of a run, and its date in s since 1970, None if it is not known.
 
-    `origin_s` is the date of the trace's own 0 s, as far as it states one: 0 s where its times are dates. Plain times
-    of a trace that is cut to a `window` stay as they are. One line tells what is moved. Raises InputError.
+    `origin_s` is the date of the trace's own 0 s, or None: 0 s where its times are dates. Plain times of a trace with a
+    `window` do not change. One line in the log states 0 s. Raises InputError.
     """
     first_s, last_s = float(submits_s.min()), float(submits_s.max())
     if last_s > LATEST_S:
@@ -49,12 +49,12 @@ def zero_of(
             origin_s = date - zero_s
         else:
             zero_s = date - origin_s
-    last = _shown(last_s, origin_s)
+    last = _time_text(last_s, origin_s)
     if last_s < zero_s:
         raise InputError(source, f"no job is submitted at {begin} or later", f"the last one is submitted at {last}")
     if not last_s - zero_s < SINCE_1970_S:
         years = (last_s - zero_s) / YEAR_S
-        problem = f"a job is submitted at {last}, {years:.0f} years after 0 s ({_shown(zero_s, origin_s)})"
+        problem = f"a job is submitted at {last}, {years:.0f} years after 0 s ({_time_text(zero_s, origin_s)})"
         raise InputError(source, f"{problem}: times of two clocks", _HINT)
     if zero_s != 0.0 or origin_s is not None:
         names = [] if origin_s is None else [date_text(origin_s + zero_s)]
@@ -64,7 +64,7 @@ def zero_of(
 
 
 def from_zero(table: TraceTable, options: LogOptions, source: object, *, window: bool = False) -> TraceTable:
-    """The jobs with times from 0 s of a run, as `zero_of` has it; those submitted before are left out. InputError."""
+    """Return the jobs with times from 0 s of `zero_of`, without jobs submitted earlier. Raises InputError."""
     zero_s, date = zero_of(table.submit_s, table.origin_s, options, source, window=window)
     later = table.submit_s >= zero_s
     if options.begin is not None:
@@ -80,10 +80,10 @@ def from_zero(table: TraceTable, options: LogOptions, source: object, *, window:
 
 
 def remark_earlier(count: int, total: int, options: LogOptions, source: object) -> None:
-    """Warn of jobs that are left out because they are submitted before `begin`, if there are any."""
+    """Warn of jobs that are left out because they are submitted before `begin`, if any."""
     if count:
         remark(_log, "%s: %d of %d jobs are left out, submitted before %s", source, count, total, options.begin)
 
 
-def _shown(time_s: float, origin_s: float | None) -> str:
+def _time_text(time_s: float, origin_s: float | None) -> str:
     return f"{number_text(time_s)} s" if origin_s is None else date_text(origin_s + time_s)

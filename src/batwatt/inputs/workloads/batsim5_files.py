@@ -1,4 +1,4 @@
-"""Reading the files of Batsim 5: workloads, also as those of the other Batsim, and external events."""
+"""Reader of the files of Batsim 5: workloads, also converted between Batsim 4 and 5, and external events."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from batwatt.protocol.workload5 import GenericEvent, parse_events5, parse_worklo
 
 
 def read_workload5(path: Path | str, name: str) -> Workload:
-    """The workload in a JSON file of Batsim 5. Raises InputError."""
+    """Read the workload in a JSON file of Batsim 5. Raises InputError."""
     return parse_workload5(_loaded(path), name, path)
 
 
 def converted_file(path: Path | str, to: str) -> dict[str, Any]:
-    """The workload in a file, of either Batsim, as `batsim4` or `batsim5` has it. Raises InputError."""
+    """Convert the workload in a file of Batsim 4 or 5 to `batsim4` or `batsim5`. Raises InputError."""
     return converted(_loaded(path), path, to)
 
 
 def read_events5(path: Path | str, name: str) -> tuple[GenericEvent, ...]:
-    """The external events of a file of Batsim 5; see `parse_events5`. Raises InputError."""
+    """Read the external events of a file of Batsim 5; see `parse_events5`. Raises InputError."""
     return parse_events5(read_text(path), name, path)
 
 
 def _loaded(path: Path | str) -> Any:
-    """The JSON in a file, numbers as Batsim reads them. Raises InputError."""
+    """Return the JSON of a file, with numbers as Batsim reads them. Raises InputError."""
     return load_json(read_text(path), path, parse_float=batsim_float)

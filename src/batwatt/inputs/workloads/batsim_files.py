@@ -1,4 +1,4 @@
-"""Reading the files of Batsim 4: workloads and external events."""
+"""Reader of the files of Batsim 4: workloads and external events."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from batwatt.protocol.workload4 import parsed_workload
 
 
 def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) -> Workload:
-    """The workload in a Batsim JSON file; see `parsed_workload`. Raises InputError."""
+    """Read the workload in a Batsim JSON file; see `parsed_workload`. Raises InputError."""
     return parsed_workload(read_text(path), name, path, simulate)
 
 
 def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[ExternalEvent, ...]:
-    """The events of a file in the order in which they happen; see `parse_events`. Raises InputError."""
+    """Read the events of a file in order of time; see `parse_events`. Raises InputError."""
     return parse_events(read_text(path), path, forward_unknown, nb_hosts)

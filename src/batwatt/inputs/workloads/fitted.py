@@ -1,10 +1,10 @@
-"""Distributions of given moments: lognormals cut to bounds or to a list of values, solved for and not tuned.
+"""Distributions with prescribed moments: lognormals cut to bounds or to a list of values, by bisection.
 
 Tables of traces give a mean and a standard deviation. On the values v_k of a grid the probabilities are
 p_k ~ d_k exp(-(ln v_k - mu)^2 / (2 sigma^2)), a lognormal cut to the grid (d_k is the width of the cell of v_k in
-ln v, 1 for values of a list); mu and sigma are found such that mean and
-deviation *of the cut distribution* are those asked for. For a given sigma the mean rises with mu (an exponential
-family in mu), and along the mu of one mean the deviation rises with sigma: two bisections, one within the other.
+ln v, 1 for values of a list); mu and sigma are such that mean and deviation *of the cut distribution* are the
+prescribed ones. For a fixed sigma the mean rises with mu (an exponential family in mu), and along the mu of one mean
+the deviation rises with sigma: two nested bisections.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from batwatt.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 _CELLS = 2048
-"""Cells of the grid of a continuous distribution."""
+"""Number of cells of the grid of a continuous distribution."""
 _SIGMAS = (0.05, 12.0)
 _HALVINGS = 60
 _WHERE = "fitted distribution"
@@ -29,7 +29,7 @@ _WHERE = "fitted distribution"
 
 @dataclass(frozen=True)
 class FittedDistribution:
-    """Probabilities `weights` on ascending `values`; of a continuous one they are the middles of cells between `edges`.
+    """Probabilities `weights` of ascending `values`, in a continuous distribution the middles of cells between `edges`.
 
     `mu` and `sigma` are those of the lognormal before it was cut.
     """
@@ -42,20 +42,20 @@ class FittedDistribution:
 
     @property
     def mean(self) -> float:
-        """Mean, in the unit of the values."""
+        """Mean in the unit of the values."""
         return float(self.values @ self.weights)
 
     @property
     def sd(self) -> float:
-        """Standard deviation, in the unit of the values."""
+        """Standard deviation in the unit of the values."""
         return _sd(self.values, self.weights)
 
     def chance_below(self, bound: float) -> float:
-        """Probability of a value of at most `bound`."""
+        """Return the probability of a value of at most `bound`."""
         return float(self.weights[self.values <= bound].sum())
 
     def at(self, quantiles: Floats) -> Floats:
-        """The values at quantiles in [0, 1[."""
+        """Return the values at quantiles in [0, 1[."""
         steps = self._steps()
         if self.edges is None:
             places = np.searchsorted(steps[1:], quantiles, side="right")
@@ -69,22 +69,22 @@ class FittedDistribution:
 
 @lru_cache(maxsize=64)
 def fitted_values(values: tuple[float, ...], mean: float, sd: float) -> FittedDistribution:
-    """The distribution on a list of ascending values > 0 with this mean and deviation. Raises InputError."""
+    """Return the distribution on a list of ascending values > 0 with a mean and a deviation. Raises InputError."""
     return _fitted(np.array(values, dtype=float), None, mean, sd, _sd)
 
 
 @lru_cache(maxsize=64)
 def fitted_range(low: float, high: float, mean: float, sd: float) -> FittedDistribution:
-    """The continuous distribution on [low, high] with this mean and deviation. Raises InputError."""
+    """Return the continuous distribution on [low, high] with a mean and a deviation. Raises InputError."""
     edges = np.geomspace(low, high, _CELLS + 1)
     return _fitted(np.sqrt(edges[1:] * edges[:-1]), edges, mean, sd, _sd)
 
 
 @lru_cache(maxsize=64)
 def fitted_share(low: float, high: float, mean: float, bound: float, share: float) -> FittedDistribution:
-    """The continuous distribution on [low, high] with this mean, and `share` of the sum from draws above `bound`.
+    """Return the continuous distribution on [low, high] with a mean, and `share` of the sum above `bound`.
 
-    One edge of its grid is the bound. Raises InputError.
+    The bound is an edge of its grid. Raises InputError.
     """
     below = max(1, min(_CELLS - 1, round(_CELLS * math.log(bound / low) / math.log(high / low))))
     lower = np.geomspace(low, bound, below + 1)
@@ -94,9 +94,9 @@ def fitted_share(low: float, high: float, mean: float, bound: float, share: floa
 
 
 def strata(count: int, rng: np.random.Generator) -> Floats:
-    """Ascending quantiles, one drawn from each of `count` equal parts of [0, 1[.
+    """Return ascending quantiles, one drawn from each of `count` equal parts of [0, 1[.
 
-    So that the moments of a trace are those of its distribution, however heavy the tail.
+    With them, the moments of a trace are those of its distribution, also with a heavy tail.
     """
     return (np.arange(count) + rng.random(count)) / count
 

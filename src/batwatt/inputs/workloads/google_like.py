@@ -1,4 +1,4 @@
-"""A synthetic day of a Google-like cluster: many short narrow jobs, a few long or wide ones, steady arrivals."""
+"""Generator of a day of a Google-like cluster: many short narrow jobs, a few long or wide ones, steady arrivals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GoogleLike(Parameters, where=_WHERE):
     `width_weights[n - 1]` is the relative frequency of jobs on n servers, n = 1..`max_servers`; None takes
     n to the power of -0.55 (24 % of the jobs on one server, 16 % on two, ..., 8 % on eight; mean 3.7 servers).
     `mean_runtime_s` is the mean after truncation to [`min_runtime_s`, `max_runtime_s`], `sigma` the spread of the
-    logarithm before it. Raises InputError.
+    logarithm before truncation. Raises InputError.
     """
 
     jobs_per_hour: _Count = 12
@@ -84,7 +84,7 @@ class GoogleLike(Parameters, where=_WHERE):
         if weights is not None:
             good = isinstance(weights, tuple | list) and len(weights) == self.max_servers
             good = good and all(isinstance(weight, int | float) for weight in weights)
-            # each number is >= 0, and NaN makes the sum NaN
+            # with NaN the sum is NaN
             if not (good and min(weights) >= 0.0 and 0.0 < sum(weights) < math.inf):
                 problem = f"width_weights must be max_servers = {self.max_servers} numbers >= 0 with a positive sum"
                 hint = "give one weight per number of servers, or leave it out for frequencies that fall with the width"
@@ -92,25 +92,25 @@ class GoogleLike(Parameters, where=_WHERE):
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """Relative frequency of each number of servers, from 1 on."""
+        """Relative frequency of each number of servers from 1 on."""
         return self.width_weights or tuple(n**WIDTH_EXPONENT for n in range(1, self.max_servers + 1))
 
 
 def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, Any]:
-    """A Batsim workload as JSON data: `jobs_per_hour` x `hours` jobs (288 by default) of one day.
+    """Generate a Batsim workload as JSON data: `jobs_per_hour` x `hours` jobs (288 by default) of one day.
 
-    Arrivals (s, to the ms): exactly `jobs_per_hour` in each hour, uniform within it. Run time on one reference server
+    Arrivals (s, to the ms): exactly `jobs_per_hour` in each hour, uniform in the hour. Run time on one reference server
     (18.4 Gflop/s): lognormal, truncated to 1 min..6 h, mean 25 min. Servers: 1..8, each width half as frequent as the
     one before. Work: `parallel_homogeneous`, run time x reference speed flops per server, no communication. Walltime:
-    run time x uniform(1.2, 4) rounded up to the second, so that it suffices on reference servers at full speed and is
-    what slowed-down servers may exceed. All draws are independent and come from PCG64(seed): same seed, same bytes.
+    run time x uniform(1.2, 4) rounded up to the second, so that it suffices on reference servers at full speed, but not
+    always on slower ones. All draws are independent and come from PCG64(seed): same seed, same bytes.
 
     The powercap paper (section VI.C) takes its jobs from the Google traces (Reiss, Wilkes, Hellerstein: Google
     cluster-usage traces: format + schema, 2011) through the generator of Da Costa, Grange and De Courchelle (Modeling,
     classifying and generating large-scale Google-like workload, SUSCOM 19, 2018), and states only their number,
     their rate, and that sizes and arrivals vary. This generator is calibrated, not fitted: it has that number and
-    rate and the traces' general look (most jobs short and narrow, a heavy tail), but no parameter of it was estimated
-    from the traces, and it has no day/night rhythm and no link between width and run time.
+    rate and the general shape of the traces (most jobs short and narrow, a heavy tail), but no parameter is an estimate
+    from the traces; there is no day/night rhythm and no correlation between width and run time.
 
     Raises InputError for a seed that is not a whole number >= 0.
     """
@@ -130,7 +130,7 @@ def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, An
         name = str(len(jobs) + 1)
         walltime_s = math.ceil(runtime_s * stretch)
         jobs.append({"id": name, "subtime": submit_s, "res": servers, "walltime": walltime_s, "profile": name})
-        # rounded, but never up past the walltime
+        # rounded, but never above the walltime
         flops = min(round(runtime_s * params.reference_flops), math.floor(walltime_s * params.reference_flops))
         profiles[name] = {"type": "parallel_homogeneous", "cpu": flops, "com": 0}
     return {
@@ -142,7 +142,7 @@ def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, An
 
 
 def to_text(workload: Mapping[str, Any]) -> str:
-    """The workload as JSON with one job and one profile a line: short, and `git diff` shows which job changed.
+    """Return the workload as JSON with one job and one profile per line, for short files and readable diffs.
 
     Raises InputError for values that JSON cannot hold (NaN, infinities, foreign types).
     """
@@ -168,7 +168,7 @@ def _json(value: object) -> str:
 
 
 def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:
-    """Ascending submission times in s, rounded down to the ms so that each stays in its hour."""
+    """Return ascending submission times in s, rounded down to the ms so that each stays in its hour."""
     arrivals: list[float] = []
     for hour in range(params.hours):
         in_hour_ms = sorted(math.floor(x * 3_600_000) for x in rng.random(params.jobs_per_hour))
@@ -177,14 +177,14 @@ def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:
 
 
 def _bounds(params: GoogleLike, median_s: float, spreads: float = 0.0) -> tuple[float, float]:
-    """The truncation bounds, shifted down by some spreads, as quantiles of the untruncated distribution."""
+    """Return the truncation bounds, shifted down by some spreads, as quantiles of the untruncated distribution."""
     low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma - spreads)
     high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma - spreads)
     return low, high
 
 
 def _truncated_mean_s(params: GoogleLike, median_s: float) -> float:
-    """Mean of the truncated lognormal: E[X | a < X < b], by shifting both bounds by one spread."""
+    """Return the mean of the truncated lognormal, E[X | a < X < b], by a shift of both bounds by one spread."""
     low, high = _bounds(params, median_s)
     shifted_low, shifted_high = _bounds(params, median_s, params.sigma)
     whole = median_s * math.exp(params.sigma**2 / 2.0)
@@ -192,7 +192,7 @@ def _truncated_mean_s(params: GoogleLike, median_s: float) -> float:
 
 
 def _median_s(params: GoogleLike) -> float:
-    """Median of the untruncated lognormal whose truncated mean is `mean_runtime_s`, by bisection."""
+    """Return the median of the untruncated lognormal whose truncated mean is `mean_runtime_s`. Raises InputError."""
     try:
         low = math.log(params.min_runtime_s) - _REACH * params.sigma
         high = math.log(params.max_runtime_s) + _REACH * params.sigma
@@ -216,7 +216,7 @@ def _median_s(params: GoogleLike) -> float:
 
 
 def _runtime_s(params: GoogleLike, median_s: float, uniform: float) -> float:
-    """Run time in s, to the ms, of a uniform draw: the inverse of the truncated distribution."""
+    """Return the run time in s, to the ms, of a uniform draw by the inverse of the truncated distribution."""
     low, high = _bounds(params, median_s)
     quantile = low + uniform * (high - low)
     spreads = _NORMAL.inv_cdf(quantile) if 0.0 < quantile < 1.0 else math.copysign(40.0, quantile - 0.5)

@@ -1,4 +1,4 @@
-"""Reading jobs in phases: CSV traces with a column of models, and models as JSON; data, never evaluated."""
+"""Reader of jobs in phases: CSV traces with a column of models, and models as JSON, which are never evaluated."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from batwatt.protocol.phases import ARGS, TYPE, model_of, model_of_type
 from batwatt.units import SINCE_1970_S, YEAR_S, number_text
 
 LENGTH_SHARE = 0.005
-"""A job whose phases last this share longer or shorter than its length is reported."""
+"""Relative difference between the phases and the length of a job above which it is reported."""
 
 _log = logging.getLogger(__name__)
 
 
 def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) -> list[ShiftJob]:
-    """The jobs of a CSV trace, each with its model; `unit` is that of the columns of times, durations in args are s.
+    """Read the jobs of a CSV trace with their models; `unit` is that of the columns of times, args are in s.
 
-    Columns: arrival_time, length, cpus, and if there are others `name` (the type of the model: one of TYPES, empty:
-    constant) and `args` (what the type needs, as JSON or as a Python literal). Without them each cpu draws `watts`.
-    Phases rule: where they do not last as long as `length` says, one warning counts such jobs. Jobs whose length or
-    width is 0 or unknown are left out with a warning. Raises InputError naming the job.
+    Columns: arrival_time, length, cpus, and optionally `name` (the type of the model: one of TYPES, empty: constant)
+    and `args` (the arguments of the type, as JSON or as a Python literal). Without them each cpu draws `watts`.
+    Phases precede `length`: one warning counts jobs where they differ. Jobs whose length or width is 0 or unknown are
+    left out with a warning. Raises InputError with the job.
     """
     jobs, left_out, differing = [], 0, []
     for row in iter_jobs_csv(path, unit):
@@ -60,12 +60,12 @@ def read_phase_jobs(path: Path | str, unit: TimeUnit = "s", watts: float = 1.0) 
 
 
 def _kind(row: TraceJob) -> str:
-    """The type of its model: a column `name` says it only together with one of args."""
+    """Return the type of the model of a job, from a column `name` if there is also a column `args`."""
     return (str(row.extra.get(TYPE, "")).strip() if ARGS in row.extra else "") or "constant"
 
 
 def _literal(text: str, where: str) -> Any:
-    """The value of a JSON text, or of a Python literal, which is read but never evaluated. Raises InputError."""
+    """Parse a JSON text, or a Python literal, which is never evaluated. Raises InputError."""
     try:
         return load_strict(text, where)
     except InputError as error:
@@ -82,8 +82,8 @@ def _literal(text: str, where: str) -> Any:
 
 
 def read_model(path: Path | str, watts: float = 1.0) -> PhaseModel:
-    """The model in a JSON file: {"startup": [...], "work": [...]}, or a type with what it needs. Raises InputError.
+    """Read the model in a JSON file: {"startup": [...], "work": [...]}, or a type with arguments. Raises InputError.
 
-    A type comes as {"type": "ml", ...}, or as in a trace, {"name": "ml", "args": {...}}; `length` in s with both.
+    A type is {"type": "ml", ...}, or as in a trace, {"name": "ml", "args": {...}}; both may have `length` in s.
     """
     return model_of(load_strict(read_text(path), path), path, watts)

@@ -1,9 +1,9 @@
-"""Jobs in phases as a Batsim workload whose energies are true: what each phase draws comes out of the simulation.
+"""Generator of Batsim workloads of jobs in phases, in which the energy of each phase is exact in the simulation.
 
-A cpu is a machine of a few hosts of one core that draw nothing when they are idle and `core_w` W at full rate, in
-proportion below it. A phase of P W for d s is one parallel task: floor(P / core_w) executors have d s of work, one has
-the fraction of it that is missing, the others none. One is at full rate, so that the task lasts d s. This takes a
-`core_w` of at most the least power above 0 W. See docs/explanation/carbon-engine.md.
+A cpu is a machine of a few hosts of one core that draw 0 W when idle and `core_w` W at full rate, in proportion below
+it. A phase of P W for d s is one parallel task: floor(P / core_w) executors have d s of work, one has the missing
+fraction, the others none. At least one is at full rate, so that the task lasts d s. This requires a `core_w` of at most
+the least power above 0 W. See docs/explanation/carbon-engine.md.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from batwatt.protocol.workload4 import parse_job
 from batwatt.units import number_text
 
 MAX_UNITS = 64
-"""Most hosts of a machine."""
+"""Greatest number of hosts of a machine."""
 MAX_CELLS = 20_000_000
-"""Most numbers in all matrices of a workload: a task on n hosts whose executors differ has n x n of them."""
+"""Greatest number of cells of all matrices of a workload: a task on n hosts whose executors differ has n x n."""
 LOOK = "look"
 """Name of the task without work that follows a phase of 0 W."""
 
@@ -31,7 +31,7 @@ _WHERE = "phases"
 
 
 def phase_machines(jobs: Iterable[ShiftJob], machines: int) -> PhaseMachines:
-    """So many machines for these jobs, each of as few hosts as can be. Raises InputError."""
+    """Return `machines` machines for some jobs, each with the least possible number of hosts. Raises InputError."""
     models = {id(job.model): job.model for job in jobs}.values()
     powers = {phase.power_w for model in models for phase in (*model.startup, *model.work) if phase.power_w > 0.0}
     least, most = min(powers, default=1.0), max(powers, default=1.0)
@@ -42,10 +42,10 @@ def phase_machines(jobs: Iterable[ShiftJob], machines: int) -> PhaseMachines:
 
 
 def phase_workload(jobs: Sequence[ShiftJob], machines: int) -> tuple[PhaseMachines, dict[str, Any]]:
-    """The machines of a run (`machines_xml`, `machines_platform`) and the JSON of its workload.
+    """Return the machines of a run (`machines_xml`, `machines_platform`) and the JSON of its workload.
 
-    Each job runs through all of its phases without a break, under any scheduler, and takes `hosts(cpus)` hosts. Its
-    fields PHASES, ARRIVAL and CPUS are for schedulers that know of phases. Raises InputError.
+    Each job runs all of its phases without interruption, under any scheduler, on `hosts(cpus)` hosts. Its fields
+    PHASES, ARRIVAL and CPUS are for schedulers that use phases. Raises InputError.
     """
     if not jobs:
         raise InputError(_WHERE, "there is no job", "give at least one")
@@ -65,43 +65,43 @@ def phase_workload(jobs: Sequence[ShiftJob], machines: int) -> tuple[PhaseMachin
             CPUS: job.cpus,
             PHASES: phases_json(job.model),
         }
-        # an id that Batsim misreads
+        # raises InputError for an id that Batsim misreads
         parse_job(row, _NAME, f"job {job.id}")
         rows.append(row)
-    return owner, {"nb_res": owner.hosts(machines), "jobs": rows, "profiles": profiles.known}
+    return owner, {"nb_res": owner.hosts(machines), "jobs": rows, "profiles": profiles.profiles}
 
 
 class _PhaseProfiles:
-    """The profiles of a workload; what is alike is there once."""
+    """The profiles of a workload, each once."""
 
     def __init__(self, machines: PhaseMachines) -> None:
-        self.known: dict[str, dict[str, Any]] = {}
+        self.profiles: dict[str, dict[str, Any]] = {}
         self._machines = machines
         self._wholes: dict[tuple[tuple[str, ...], int], str] = {}
         self._cells = 0
 
     def of(self, job: ShiftJob) -> str:
-        """The name of a job's profile, which is among the known ones from now on. Raises InputError."""
+        """Return the name of a job's profile, which is added to `profiles`. Raises InputError."""
         names: list[str] = []
         for power_w, phases in groupby((*job.model.startup, *job.model.work), key=lambda phase: phase.power_w):
-            if names and self.known[names[-1]]["type"] == "delay" and self._machines.hosts(job.cpus) > 1:
-                self.known.setdefault(LOOK, {"type": "parallel_homogeneous", "cpu": 0, "com": 0})
+            if names and self.profiles[names[-1]]["type"] == "delay" and self._machines.hosts(job.cpus) > 1:
+                self.profiles.setdefault(LOOK, {"type": "parallel_homogeneous", "cpu": 0, "com": 0})
                 names.append(LOOK)
             names.append(self._leaf(sum(phase.duration_s for phase in phases), power_w, job))
         if len(names) == 1:
             return names[0]
         whole = self._wholes.setdefault((tuple(names), job.cpus), f"job-{job.id}")
-        self.known.setdefault(whole, {"type": "composed", "seq": names})
+        self.profiles.setdefault(whole, {"type": "composed", "seq": names})
         return whole
 
     def _leaf(self, duration_s: float, power_w: float, job: ShiftJob) -> str:
         name = f"{number_text(duration_s)}s-{number_text(power_w)}W-x{job.cpus}"
-        if name not in self.known:
+        if name not in self.profiles:
             loads = self._machines.loads(power_w)
             if loads[0] > loads[-1]:
                 self._cells += self._machines.hosts(job.cpus) ** 2
             if not self._cells <= MAX_CELLS:
                 problem = f"its profiles on {job.cpus} cpus and those before have more than {MAX_CELLS} numbers"
                 raise InputError(f"job {job.id}", problem, "take jobs of fewer cpus, or fewer kinds of phases")
-            self.known[name] = self._machines.profile(duration_s, power_w, job.cpus)
+            self.profiles[name] = self._machines.profile(duration_s, power_w, job.cpus)
         return name

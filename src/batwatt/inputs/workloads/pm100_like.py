@@ -1,6 +1,6 @@
-"""A synthetic workload whose jobs draw different power, shaped like the published statistics of PM100 and Marconi100.
+"""Generator of a workload with power per job, by the published statistics of PM100 and Marconi100.
 
-What was published, and where:
+Published statistics and their sources:
 
 - PM100 (Antici and others, *PM100: A Job Power Consumption Dataset of a Large-scale Production HPC System*, SC-W 2023,
   doi:10.5281/zenodo.8129257), the plots of its repository: the box plot of the power of jobs on one node has, for jobs
@@ -13,8 +13,8 @@ What was published, and where:
 - A table of Marconi100 jobs in the notebooks of the repository exadata-process: deviations over time of 1 to 42 % of a
   job's mean power, 9 % in the middle (ten jobs).
 
-How many users there were and how much the jobs of one user differ were not found: 40 users, and spreads of 15 % between
-the applications of a user and 5 % between runs of one, are assumptions; so are run times, walltimes and arrivals.
+No source states the number of users and the spread between jobs of a user: 40 users, spreads of 15 % between the
+applications of a user and of 5 % between runs of one are assumptions, as are run times, walltimes and arrivals.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 _WHERE = "PM100-like workload"
 IDLE_W, LEAST_W, MOST_W = 240.0, 260.0, 2100.0
-"""Published: what a node draws when idle; least (a step of its meter above that) and most with a job."""
+"""Published: power of a node when idle; least (a step of its meter above that) and greatest power with a job."""
 QUARTILES_W = (640.0, 830.0, 1005.0)
 """Published: quartiles of the power of a node with a job."""
 WIDTHS = {1: 165_000, 2: 20_000, 3: 3_000, 4: 10_500, 5: 750, 9: 1_700, 13: 180}
-"""Published: jobs by nodes."""
+"""Published: nodes of a job -> number of jobs."""
 TIME_SPREAD, TIME_SPREADS = 0.09, (0.01, 0.42)
 """Published: deviation over time of a job's power as a share of its mean: the middle one, and the range."""
 TYPICAL_W = (719_880.0 + 980 * IDLE_W) / 980
-"""Published: most of the whole machine, for each node."""
+"""Published: greatest power of the whole machine per node."""
 USERS, APPLICATION_SPREAD, RUN_SPREAD = 40, 0.15, 0.05
 """Assumed: users; spreads (of logarithms) between the applications of a user, and between runs of one."""
 QUEUES = ("normal", "long", "debug")
@@ -57,8 +57,8 @@ _Positive = Annotated[float, Between(0.0, ends="][")]
 class Pm100Like(Parameters, where=_WHERE):
     """Parameters of `pm100_like`.
 
-    `load` is the share of node-seconds that jobs need while they arrive; `mean_runtime_s` and `runtime_sigma` are the
-    mean and the spread of the logarithm of run times, `applications` how many each user has, at most.
+    `load` is the used share of node-seconds during the arrivals; `mean_runtime_s` and `runtime_sigma` are the mean and
+    the spread of the logarithm of run times, `applications` is the greatest number of applications of a user.
     """
 
     jobs: Annotated[int, Between(1, 1_000_000)] = 500
@@ -79,7 +79,7 @@ class Pm100Like(Parameters, where=_WHERE):
 
     @property
     def user_variances(self) -> tuple[float, float]:
-        """What is left of the published spread of all jobs, below and above the median, for that between users."""
+        """Variance between users, below and above the median: the published one of all jobs minus all others."""
         low, middle, high = map(math.log, QUARTILES_W)
         within = TIME_SPREAD**2 + self.application_spread**2 + self.run_spread**2
         return ((middle - low) / _QUARTILE) ** 2 - within, ((high - middle) / _QUARTILE) ** 2 - within
@@ -87,37 +87,37 @@ class Pm100Like(Parameters, where=_WHERE):
 
 @dataclass(frozen=True, slots=True)
 class _Application:
-    """What a user runs again and again."""
+    """An application that a user runs repeatedly."""
 
     user: int
     queue: str
     nodes: int
     node_w: float
-    """Mean power of a node."""
+    """Mean power of a node in W."""
     runtime_s: float
     time_spread: float
 
 
 def pm100_like(params: Pm100Like | None = None, seed: int = 0) -> dict[str, Any]:
-    """A Batsim workload as JSON data: delays with `user`, `queue`, `power_w`, its deviation, maximum and phases.
+    """Generate a Batsim workload as JSON data: delays with `user`, `queue`, `power_w`, its deviation, maximum, phases.
 
-    A user has a power, an application of a user one near it, a run one near that; logarithms of the powers of nodes are
-    normal, with other spreads below and above the median, and cut to what a node draws. A run has two to five phases of
-    random length and power, on all its nodes alike. Users are of unequal activity (1/sqrt(rank)), arrivals uniform over
-    the time that the load gives, walltimes 1.2 to 4 times the run time. All draws come from PCG64(seed): same seed,
-    same bytes. Raises InputError.
+    The power of an application is near that of its user, and the power of a run near that of its application;
+    logarithms of powers of nodes are normal, with different spreads below and above the median, and cut to the range of
+    a node. A run has two to five phases of random length and power, equal on all its nodes. Users are of unequal
+    activity (1/sqrt(rank)), arrivals uniform over the time of the load, walltimes 1.2 to 4 times the run time. All
+    draws come from PCG64(seed): same seed, same bytes. Raises InputError.
     """
     params = params or Pm100Like()
     rng = rng_of(seed, _WHERE)
     applications, activity = _applications(params, rng)
-    chosen = rng.choice(len(applications), params.jobs, p=activity)
-    runtimes_s = [_runtime_s(params, applications[index], rng) for index in chosen]
-    busy_s = math.fsum(applications[i].nodes * length_s for i, length_s in zip(chosen, runtimes_s, strict=True))
+    indices = rng.choice(len(applications), params.jobs, p=activity)
+    runtimes_s = [_runtime_s(params, applications[index], rng) for index in indices]
+    busy_s = math.fsum(applications[i].nodes * length_s for i, length_s in zip(indices, runtimes_s, strict=True))
     end_s = busy_s / (params.nodes * params.load)
     submits_s = sorted(math.floor(1000.0 * end_s * share) / 1000.0 for share in rng.random(params.jobs).tolist())
     jobs: list[dict[str, Any]] = []
     profiles: dict[str, dict[str, Any]] = {}
-    for number, (index, submit_s, runtime_s) in enumerate(zip(chosen, submits_s, runtimes_s, strict=True), 1):
+    for number, (index, submit_s, runtime_s) in enumerate(zip(indices, submits_s, runtimes_s, strict=True), 1):
         application = applications[index]
         phases = _phases(params, application, runtime_s, rng)
         power = JobPower.of_phases(phases)
@@ -138,12 +138,12 @@ def pm100_like(params: Pm100Like | None = None, seed: int = 0) -> dict[str, Any]
 
 
 def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Application], list[float]]:
-    """The applications of all users, and how often each is run."""
+    """Return the applications of all users, and their frequencies."""
     import numpy as np
 
     widths = {nodes: count for nodes, count in WIDTHS.items() if nodes <= params.nodes}
     shares = np.array(list(widths.values())) / sum(widths.values())
-    found, activity = [], []
+    applications, activity = [], []
     for user in range(1, params.users + 1):
         away = float(rng.normal())
         user_w = math.log(QUARTILES_W[1]) + math.sqrt(params.user_variances[away > 0.0]) * away
@@ -151,7 +151,7 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
         for _ in range(count):
             node_w = math.exp(user_w + params.application_spread * rng.normal())
             low, high = TIME_SPREADS
-            found.append(
+            applications.append(
                 _Application(
                     user,
                     QUEUES[int(rng.integers(len(QUEUES)))],
@@ -162,11 +162,11 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
                 )
             )
             activity.append(1.0 / math.sqrt(user) / count)
-    return found, (np.array(activity) / math.fsum(activity)).tolist()
+    return applications, (np.array(activity) / math.fsum(activity)).tolist()
 
 
 def _runtime_s(params: Pm100Like, application: _Application, rng: np.random.Generator) -> float:
-    """A run time in s, to the ms; of both spreads the mean is that of the parameters."""
+    """Draw a run time in s, to the ms; the mean over both spreads is that of the parameters."""
     sigma = params.runtime_sigma
     drawn_s = application.runtime_s * math.exp(0.6 * sigma * rng.normal() - 0.5 * sigma**2)
     return round(min(max(drawn_s, 60.0), 20.0 * params.mean_runtime_s), 3)
@@ -175,7 +175,7 @@ def _runtime_s(params: Pm100Like, application: _Application, rng: np.random.Gene
 def _phases(
     params: Pm100Like, application: _Application, runtime_s: float, rng: np.random.Generator
 ) -> list[tuple[float, float]]:
-    """(duration in s, W of all nodes): the deviation over time is about that of the application."""
+    """Draw phases (duration in s, W of all nodes), whose deviation over time is about that of the application."""
     count = int(rng.integers(2, 6))
     node_w = application.node_w * math.exp(params.run_spread * rng.normal())
     shares = rng.dirichlet([2.0] * count)

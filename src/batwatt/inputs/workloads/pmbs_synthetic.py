@@ -1,14 +1,14 @@
-"""The synthetic job traces of the riskaware paper (PMBS 2023, section 5.3).
+"""Generator of the synthetic job traces of the riskaware paper (PMBS 2023, section 5.3).
 
 The paper gives the mean length as T_avg = 209,664 / n hours, "so that the total number of machines required to process
 all jobs if there were no resource variations and if all machines were always used at maximum capacity is around 26".
 209,664 core hours are 26 machines x 24 cores x 336 h, the two-week window. But n jobs are released over all of the
 three weeks [0, T_end], one each T_end / n, and a job has 3.5 cores on average
-(1/6 x 1 + 1/3 x 2 + 1/3 x 4 + 1/6 x 8). Taken by the letter, n jobs of 209,664 / n hours are 733,824 core hours in
-504 h, a load of 60.7 machines of 24 cores, which the paper's figures exclude: with 28 machines on average nearly
-all jobs complete. If these 209,664 core hours were those of the three weeks, the load would be 17.3 machines.
+(1/6 x 1 + 1/3 x 2 + 1/3 x 4 + 1/6 x 8). Literally, n jobs of 209,664 / n hours are 733,824 core hours in 504 h, a load
+of 60.7 machines of 24 cores, which the paper's figures exclude: with 28 machines on average nearly all jobs complete.
+If these 209,664 core hours were those of the three weeks, the load would be 17.3 machines.
 
-What the paper says of the load decides: 26 machines of 24 cores, fully used for the three weeks, are
+The paper's statement of the load decides: 26 machines of 24 cores, fully used for the three weeks, are
 26 x 24 x 504 = 314,496 core hours, so the mean length is T_avg = 314,496 / (3.5 n) hours: 4.4928 h = 16,174.08 s for
 n = 20,000. The two weeks of the window then hold 2/3 of the jobs and 209,664 core hours, as the paper says.
 """
@@ -32,7 +32,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 
 CORES = (1, 2, 4, 8)
 CORE_SHARES = (1 / 6, 1 / 3, 1 / 3, 1 / 6)
-"""How frequent each number of cores is."""
+"""Probability of each number of cores."""
 MEAN_CORES = 3.5
 
 _LOG_SHARES = {"log-scale": (4 / 7, 1 / 7, 1 / 7, 1 / 7), "log-scale-u": (1 / 4, 1 / 4, 1 / 4, 1 / 4)}
@@ -43,10 +43,10 @@ _MAX_JOBS = 10_000_000
 
 @dataclass(frozen=True)
 class Synthetic(Parameters, where="synthetic trace"):
-    """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s) that keep `machines` x `cores` cores busy.
+    """Parameters of `synthetic`: n `jobs` in [0, `end_s`[ (T_end, s), a load of `machines` x `cores` cores.
 
     `blur`: each length is multiplied by a factor uniform in [1 - blur, 1 + blur]. The paper has none; the authors' own
-    traces of the kind 3types have 0.05, without which many jobs have the very same length. Raises InputError.
+    traces of the kind 3types have 0.05, without which many jobs have equal lengths. Raises InputError.
     """
 
     kind: Kind = "uniform"
@@ -69,16 +69,16 @@ class Synthetic(Parameters, where="synthetic trace"):
 
 
 def synthetic(params: Synthetic, seed: int) -> list[TraceJob]:
-    """The jobs of a synthetic trace in the order of their release; ids "0", "1", ...; whole seconds.
+    """Generate the jobs of a synthetic trace in the order of their release; ids "0", "1", ...; whole seconds.
 
     Release: i / n x T_end. Cores: 1, 2, 4, 8 with probability 1/6, 1/3, 1/3, 1/6. Lengths (>= 1 s), of mean T_avg:
 
     - `uniform`: in [0, 2 T_avg];
     - `log-scale`: in [5^(c-1) K, 5^c K], c in 1..4 with P(1) = 4 P(2) = 4 P(3) = 4 P(4), so K = 7/477 T_avg;
-    - `log-scale-u`: the same with c uniform, so K = T_avg / 117;
-    - `3types`: 13/27, 39/27 and 117/27 T_avg with probability 9/13, 3/13 and 1/13, so that each type is as much work.
+    - `log-scale-u`: as `log-scale` with c uniform, so K = T_avg / 117;
+    - `3types`: 13/27, 39/27 and 117/27 T_avg with probability 9/13, 3/13 and 1/13, so that the types have equal work.
 
-    Section 5.3 of the riskaware paper; the module says how T_avg is meant. Same seed, same jobs. Raises InputError.
+    Section 5.3 of the riskaware paper; see the module for T_avg. Same seed, same jobs. Raises InputError.
     """
     import numpy as np
 

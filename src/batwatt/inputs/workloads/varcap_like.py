@@ -1,6 +1,6 @@
 """Parameters of job traces like those of the varcap dissertation: its systems and Table 5.2.
 
-What is drawn from them, and why so, is said in `varcap_synthetic`.
+The generator is `varcap_synthetic`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 WHERE = "varcap trace"
 MEAN_CAPACITY = 0.7
-"""Mean capacity as a fraction of the machines (5.1.1), which loads refer to."""
+"""Mean capacity as a fraction of the machines (5.1.1), the reference of loads."""
 MIRA_UNIT = 96
-"""The partitions of a Mira are of 1/96 of the machine."""
+"""Number of units of the machine of a Mira, of which its partitions consist."""
 _MAX_JOBS = 20_000_000
 
 
 @dataclass(frozen=True)
 class System:
-    """A modelled system (5.1.5): its machines, their cores and memory, in `unit`."""
+    """A modelled system (5.1.5): its machines, and their cores and memory in `unit`."""
 
     machines: int
     cores: int
@@ -64,18 +64,18 @@ TABLE: dict[str, Moments] = {
 TNG_JOBS, TNG_DAYS, TNG_LOAD, TNG_LONG = 300_000, 1.0, 0.9, 0.8
 
 BOUNDS_H = {"mira": (1 / 60, 24.0), "azure": (1 / 12, 168.0), "borg": (5 / 3600, 168.0), "tng": (5 / 3600, 24.0)}
-"""Bounds of the run times, h."""
+"""Bounds of the run times in h."""
 
 
 @dataclass(frozen=True)
 class VarcapLike(Parameters, where=WHERE):
-    """Parameters of a trace `like` mira, azure, borg or tng; None is the dissertation's, with the same load.
+    """Parameters of a trace `like` mira, azure, borg or tng; None is the value of the dissertation, with its load.
 
-    `jobs` and `machines` scale it: `days`, if not given, are as many as give the load; on a smaller Mira (a multiple of
-    96 nodes) jobs are narrower by as much. `load`: core-hours / (0.7 x machines x cores x hours of the release); with
-    `days` too, for tng only, the mean run time gives way. `long_fraction` (tng): share of the core-hours in jobs of
-    more than `long_s`; `jobs` are those at 0.8, others have more or fewer. `dependencies`: share of jobs that depend on
-    one released in the hour before. `cycle`: releases are that much more frequent at 14 h, and less at 2 h.
+    `jobs` and `machines` scale the trace: `days` None is the time that gives the load; on a smaller Mira (a multiple of
+    96 nodes) jobs are narrower in proportion. `load`: core-hours / (0.7 x machines x cores x hours of the release);
+    with `days`, for tng only, the mean run time follows. `long_fraction` (tng): share of the core-hours in jobs of more
+    than `long_s`; `jobs` is the number at 0.8, other fractions have more or fewer. `dependencies`: share of jobs that
+    depend on one released in the hour before. `cycle`: relative increase of releases at 14 h, and decrease at 2 h.
 
     Raises InputError.
     """
@@ -108,27 +108,27 @@ class VarcapLike(Parameters, where=WHERE):
 
     @property
     def system(self) -> System:
-        """The system of the dissertation."""
+        """System of the dissertation."""
         return SYSTEMS[self.like]
 
     @property
     def nodes(self) -> int:
-        """Machines that the trace is for."""
+        """Number of machines of the trace."""
         return self.machines if self.machines is not None else self.system.machines
 
     @property
     def count(self) -> int:
-        """Jobs asked for, else those of the dissertation."""
+        """Requested number of jobs, else that of the dissertation."""
         return self.jobs or (TNG_JOBS if self.like == "tng" else TABLE[self.like].jobs)
 
     @property
     def core_hours(self) -> float:
-        """Core-hours expected of the trace."""
+        """Expected core-hours of the trace."""
         return self.count * self.mean_run_h * self.mean_cores
 
     @property
     def mean_cores(self) -> float:
-        """Mean cores of a job."""
+        """Mean number of cores of a job."""
         scale = self.nodes / SYSTEMS["mira"].machines if self.like == "mira" else 1.0
         return TABLE["borg" if self.like == "tng" else self.like].cores[0] * scale
 
@@ -144,7 +144,7 @@ class VarcapLike(Parameters, where=WHERE):
 
     @property
     def released_days(self) -> float:
-        """Days over which the jobs are released."""
+        """Days of the releases."""
         if self.days is not None:
             return self.days
         daily = MEAN_CAPACITY * self.nodes * self.system.cores * 24.0
@@ -156,14 +156,14 @@ class VarcapLike(Parameters, where=WHERE):
         return float(sum(self.classes()) if self.like == "tng" else self.count)
 
     def classes(self) -> tuple[int, int]:
-        """Numbers of short and of long jobs of a trace like tng."""
+        """Return the numbers of short and of long jobs of a trace like tng."""
         share = TNG_LONG if self.long_fraction is None else self.long_fraction
         below = self.run_times().chance_below(self.long_s / HOUR_S)
         short = round(self.count * below * (1.0 - share) / (1.0 - TNG_LONG))
         return short, max(round(self.count * (1.0 - below) * share / TNG_LONG), 0 if short else 1)
 
     def run_times(self) -> FittedDistribution:
-        """The distribution of run times in h; for tng, at a long fraction of 0.8."""
+        """Return the distribution of run times in h; for tng, at a long fraction of 0.8."""
         from batwatt.inputs.workloads.fitted import fitted_range, fitted_share
 
         low, high = BOUNDS_H[self.like]
@@ -177,7 +177,7 @@ class VarcapLike(Parameters, where=WHERE):
 
 
 def _table_load(like: str) -> float:
-    """Load that the means of Table 5.2 multiply to, on 0.7 of the dissertation's system."""
+    """Return the load by the product of the means of Table 5.2, on 0.7 of the dissertation's system."""
     if like == "tng":
         return TNG_LOAD
     moments, system = TABLE[like], SYSTEMS[like]

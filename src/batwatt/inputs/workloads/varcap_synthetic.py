@@ -1,11 +1,11 @@
-"""Job traces like those of the varcap dissertation (chapter 5), by the moments of its Table 5.2.
+"""Generator of job traces like those of the varcap dissertation (chapter 5), by the moments of its Table 5.2.
 
-What the dissertation gives, and what is drawn:
+Statements of the dissertation, and the distributions:
 
 - Mira' (6,571 jobs, 30 days): run times of 1.8 & 2.9 h (mean & deviation) up to 24 h, widths of 1,705 & 2,890 nodes,
   drawn from the partitions 512 x 2^k and all 49,152; memory of 27 & 46 TB, which is 16 GB for each node of a job.
-- Azure' (442,784 jobs, 7 days): 3.6 & 8.8 h, from 5 min to the length of the trace, in steps of 5 min as the trace
-  measures; 1, 2, 4, 8 or 16 cores of 2.6 & 2.4; memory of 6 & 11 GB, from the sizes that the trace has.
+- Azure' (442,784 jobs, 7 days): 3.6 & 8.8 h, from 5 min to the length of the trace, in steps of 5 min as in the trace;
+  1, 2, 4, 8 or 16 cores of 2.6 & 2.4; memory of 6 & 11 GB, from the sizes in the trace.
 - Borg' (204,749 jobs, 1 day): 0.6 & 3 h, from 5 s to a week (a mean and deviation that no unimodal distribution up to
   24 h has, and it speaks of "much longer than 24 hours"); 0.03 & 0.02 GCU up to 0.5, in cores of 1/60 GCU, which
   gives the 630 nodes with 336 GCU 32 cores each; memory of 0.02 & 0.02 of the largest machine's.
@@ -14,14 +14,14 @@ What the dissertation gives, and what is drawn:
   90 % of 0.7 of their cores. Another `long_fraction` has other numbers of long and short jobs of the same lengths and
   the same core-hours (Fig. 5.11: "a decrease in the absolute number of total jobs").
 
-All are lognormals cut to their bounds or values whose mu and sigma are solved for (`fitted`). They are drawn
-stratified, so that a trace has these moments whatever its seed, and widths are spread evenly over the run times (a
-golden-ratio lattice), so that its core-hours are those of independent widths. Larger memory goes with more cores, with
-noise; nothing else is correlated, as it says nothing of that. The means of Azure' multiply to a load of 1.76 of 0.7
-of its cluster, those of Mira' to 0.81, of Borg' to 0.65.
+All are lognormals cut to their bounds or values, with mu and sigma by bisection (`fitted`). Draws are stratified, so
+that a trace has these moments for any seed, and widths are spread evenly over the run times (a golden-ratio lattice),
+so that its core-hours are those of independent widths. Memory increases with cores, with noise; the dissertation
+states no other correlation, and there is none. The product of the means is a load of 1.76 of 0.7 of its cluster for
+Azure', of 0.81 for Mira', of 0.65 for Borg'.
 
-Releases are a Poisson process with a daily cycle, given its number of jobs. Users' estimates (Mira' only) are uniform
-in [run time, 3 x run time], the f-model of Mu'alem and Feitelson (IEEE TPDS 12(6), 2001), rounded up as people do: to
+Releases are a Poisson process with a daily cycle and a fixed number of jobs. Users' estimates (Mira' only) are uniform
+in [run time, 3 x run time], the f-model of Mu'alem and Feitelson (IEEE TPDS 12(6), 2001), rounded up as by users: to
 5 min up to an hour, 15 min up to 6 h, else 30 min, and at most 24 h.
 """
 
@@ -39,7 +39,7 @@ from batwatt.inputs.workloads.varcap_like import BOUNDS_H, MIRA_UNIT, SYSTEMS, T
 from batwatt.units import DAY_S, HOUR_S
 
 BOUND_BY = 3600.0
-"""A job that depends on another does so on one released in the s before it."""
+"""Greatest time in s between the releases of a job and of its dependency."""
 _PEAK_S = 14 * HOUR_S
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _MEMORY_NOISE = 1.0
@@ -55,11 +55,11 @@ _BORG_MEMORY = (0.001, 0.45)
 
 
 def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
-    """The jobs of a trace by release: columns of the CSV form, times in whole s; same seed, same jobs.
+    """Generate the jobs of a trace by release: columns of the CSV form, times in whole s; same seed, same jobs.
 
-    `arrival_time,length,cpus,memory`, for mira `estimate` and with dependencies `depends_on`, the number (from 1 on) of
-    the job that must complete first, or nothing. Memory is that of all of the job, in the unit of the system. Raises
-    InputError.
+    Columns are `arrival_time,length,cpus,memory`, for mira `estimate`, and with dependencies `depends_on`, the number
+    (from 1 on) of the job that must complete first, or empty. Memory is that of the whole job in the unit of the
+    system. Raises InputError.
     """
     rng = rng_of(seed, WHERE)
     runs_s = _run_times_s(params, rng)
@@ -85,7 +85,7 @@ def varcap_table(params: VarcapLike, seed: int) -> pd.DataFrame:
 
 
 def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
-    """Run times in ascending order, in whole steps."""
+    """Draw ascending run times in s, in whole steps."""
     law, step_s = params.run_times(), _STEP_S.get(params.like, 1.0)
     if params.like != "tng":
         exact_s = law.at(strata(round(params.expected_jobs), rng)) * HOUR_S
@@ -101,7 +101,7 @@ def _run_times_s(params: VarcapLike, rng: np.random.Generator) -> Floats:
 
 
 def _releases_s(params: VarcapLike, count: int, rng: np.random.Generator) -> Floats:
-    """Ascending releases in whole s: `count` points of a Poisson process whose rate is 1 + cycle cos(...)."""
+    """Draw ascending releases in whole s: `count` points of a Poisson process with rate 1 + cycle cos(...)."""
     end_s = params.released_days * DAY_S
     times_s = np.linspace(0.0, end_s, max(2, math.ceil(end_s / 300.0) + 1))
     turn = 2.0 * math.pi / DAY_S
@@ -120,7 +120,7 @@ def _widths(like: str, machines: int) -> FittedDistribution:
 
 
 def _memory(like: str, cores: Floats, lattice: Floats, rng: np.random.Generator) -> Floats:
-    """Memory of each job, larger with more cores but for noise."""
+    """Draw the memory of each job, which increases with cores, with noise."""
     law = (
         fitted_values(_AZURE_GB, *TABLE[like].memory)
         if like == "azure"
@@ -132,7 +132,7 @@ def _memory(like: str, cores: Floats, lattice: Floats, rng: np.random.Generator)
 
 
 def _estimates_s(runs_s: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Users' estimates of run times, >= these."""
+    """Draw users' estimates of run times in s, which are not smaller."""
     exact_s = runs_s * rng.uniform(1.0, _ESTIMATE_FACTOR, len(runs_s))
     step_s = np.select([exact_s <= HOUR_S, exact_s <= 6 * HOUR_S], [300.0, 900.0], 1800.0)
     longest_s = BOUNDS_H["mira"][1] * HOUR_S
@@ -140,13 +140,13 @@ def _estimates_s(runs_s: Floats, rng: np.random.Generator) -> npt.NDArray[np.int
 
 
 def _dependencies(releases_s: Floats, fraction: float, rng: np.random.Generator) -> list[str]:
-    """For each job the number of an earlier one, or nothing."""
+    """Draw for each job the number of an earlier one, or an empty text."""
     numbers = np.arange(len(releases_s))
     first = np.searchsorted(releases_s, releases_s - BOUND_BY, side="left")
     able = numbers[first < numbers]
-    chosen = rng.choice(able, size=min(round(fraction * len(numbers)), len(able)), replace=False)
-    parents = first[chosen] + np.floor(rng.random(len(chosen)) * (chosen - first[chosen])).astype(np.int64)
+    dependent = rng.choice(able, size=min(round(fraction * len(numbers)), len(able)), replace=False)
+    parents = first[dependent] + np.floor(rng.random(len(dependent)) * (dependent - first[dependent])).astype(np.int64)
     texts = [""] * len(numbers)
-    for job, parent in zip(chosen.tolist(), parents.tolist(), strict=True):
+    for job, parent in zip(dependent.tolist(), parents.tolist(), strict=True):
         texts[job] = str(parent + 1)
     return texts
