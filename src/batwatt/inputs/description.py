@@ -96,7 +96,7 @@ class Inputs:
         default=None,
     )
     capacity: Path | CapacitySpec | Series | None = _input(
-        "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or made, as in "
+        "Machines alive: CSV with columns time_s,machines, or lines `count`, `time count`; or generated, as in "
         "walk:range=0.6,mean=0.7,seed=1, uniform:..., constant:..., carbon:FILE,budget=..., price:FILE,... "
         "(docs/reference/signals.md).",
         default=None,
@@ -104,11 +104,13 @@ class Inputs:
     carbon: SignalSpec | SignalIntegral | None = _input(
         "Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01,repeat=yes.", default=None
     )
-    price: SignalSpec | SignalIntegral | None = _input("Price of energy, per kWh (or EUR/MWh), likewise.", default=None)
+    price: SignalSpec | SignalIntegral | None = _input(
+        "Price of energy per kWh (or EUR/MWh), like carbon.", default=None
+    )
     events: Path | None = _input("Batsim external events, one JSON object per line.", default=None)
-    long_s: float = _input("Jobs of more s are long, for the scheduler and the figures by class.", default=LONG_S)
+    long_s: float = _input("Length in s above which jobs are long, also in figures by class.", default=LONG_S)
     delays_to_flops: bool | Literal["nominal"] | None = _input(
-        "Whether delays run as the work of their time at full speed, which slower hosts take longer for.", default=None
+        "Run delays as the work of their time at full speed, which takes longer on slower hosts.", default=None
     )
     """"nominal": at the initial speed of the first host. None: only delays of a trace, if the platform has several
     speeds or the run is under power."""
