@@ -128,7 +128,7 @@ REFUSED = {
     "ENGINE --protocol 5 --enable-compute-sharing": "--enable-compute-sharing: Batsim 5 has no such option; let the",
     "ENGINE --protocol 5 --sched-cfg x": "--sched-cfg: Batsim 5 has no such option",
     "ENGINE --protocol 5 -r n3 storage": "has no host of that name",
-    "ENGINE --protocol 5 --mmax 9": "--mmax asks for 9 hosts but the platform has 4",
+    "ENGINE --protocol 5 --mmax 9": "--mmax requires 9 hosts but the platform has 4",
     "serve -p SMALL --envelope envelope.csv --socket nonsense": "nonsense",
     "serve NONE --socket tcp://127.0.0.1:notaport": "notaport",
     "serve NONE --socket tcp://300.1.1.1:1": "300.1.1.1",

@@ -107,10 +107,10 @@ def test_what_a_budget_buys(folder):
 
 
 def test_more_machines_than_there_are(folder):
-    assert "price:p.csv,headroom=2: asks for 175 machines of 100; give more machines" in refusal(
+    assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in refusal(
         parsed("price:p.csv,headroom=2").series, 100, 1e6
     )
-    assert "asks for 1099 machines of 1000" in refusal(parsed("uniform:range=0.8,level=0,end=36e5").series, 1000, 1e6)
+    assert "requires 1099 machines of 1000" in refusal(parsed("uniform:range=0.8,level=0,end=36e5").series, 1000, 1e6)
 
 
 def test_files_are_found_from_a_folder(folder, monkeypatch, tmp_path):

@@ -153,7 +153,7 @@ def test_swf_errors_name_the_line(tmp_path: Path, line: str, problem: str) -> No
         pytest.param("arrival_time,length,cpus\n0,1," + "1" * 200_000 + "\n", "is not CSV", id="long"),
         ("arrival_time,length,cpus,id\n0,1,1,x\n", "'id' has the name of a Batsim field"),
         ("arrival_time,length,cpus\n0,1e300,1\n", "run time"),
-        ("arrival_time,length,cpus\n0,1,1e300\n", "asks for more than"),
+        ("arrival_time,length,cpus\n0,1,1e300\n", "requests more than"),
     ],
 )
 def test_csv_errors_name_the_place(tmp_path: Path, text: str, problem: str) -> None:

@@ -286,8 +286,8 @@ def test_the_first_hosts_in_the_order_of_their_names(write):
     assert len(kept(mmax_workload=True, nb_res=2)) == len(kept(mmax=2, mmax_workload=True, nb_res=5)) == 2
     # the least counts, as in Batsim, which does not look at the other
     assert len(kept(mmax=50, mmax_workload=True, nb_res=2)) == 2
-    assert "--mmax asks for 12 hosts but the platform has 11" in refusal(kept, mmax=12)
-    assert "--mmax-workload asks for 12 hosts" in refusal(kept, mmax_workload=True, nb_res=12)
+    assert "--mmax requires 12 hosts but the platform has 11" in refusal(kept, mmax=12)
+    assert "--mmax-workload requires 12 hosts" in refusal(kept, mmax_workload=True, nb_res=12)
     assert "--mmax: -1" in refusal(HostChoice, mmax=-1)
     args = HostChoice("boss", 2, True).batsim_args()
     assert args == ["--master-host=boss", "--mmax=2", "--mmax-workload"] and HostChoice().batsim_args() == []

@@ -216,7 +216,7 @@ def test_parts(read):
 )
 def test_parts_that_are_not_there(read, part):
     # the last ends after the last date that pandas can show to the ns
-    assert "is asked for, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z" in refusal(read, HOURS, **part)
+    assert "is requested, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z" in refusal(read, HOURS, **part)
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_the_master_and_the_first_hosts_of_a_file(risky, tmp_path):
     assert row[head.index("nb_computing_machines")] == "2"
     for platform, said in (
         ({"files": "boss.xml"}, "no host is called 'master_host'"),
-        (named[0] | {"mmax": 9}, "--mmax asks for 9 hosts but the platform has 3"),
+        (named[0] | {"mmax": 9}, "--mmax requires 9 hosts but the platform has 3"),
         ({"machines": 2, "cores": 1, "mmax": 1}, "`master_host` and `mmax` go with `files` only"),
     ):
         risky.declare_all({"only": study | {"platforms": [platform]}})
@@ -423,7 +423,7 @@ MISTAKES = [
     (VARIED, {"capacities": [{"spec": "walk:", "name": "a b"}]}, "the name 'a b' must be of letters"),
     (VARIED, {"capacities": [{"spec": "walk:", "files": "DE.csv"}]}, "with `seeds`, or `spec`"),
     (VARIED, {"capacities": [{"files": "DE.csv", "grid": {"a": [1]}}]}, "`grid` goes with `spec` only"),
-    (VARIED, {"capacities": [{"spec": "constant:mean=1.6"}]}, "asks for 3 machines of 2"),
+    (VARIED, {"capacities": [{"spec": "constant:mean=1.6"}]}, "requires 3 machines of 2"),
     (VARIED, {"workloads": [{"varcap": TNG, "grid": {"jobs": [1]}, "seeds": [1]}]}, "'jobs' is both a parameter"),
     (VARIED, {"workloads": [TRACE | {"length_unit": "days"}]}, "length_unit: input should be 's', 'h'"),
     (VARIED, {"workloads": [{"varcap": TNG, "seeds": [1], "length_unit": "h"}]}, "does not go with `varcap`"),

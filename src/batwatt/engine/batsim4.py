@@ -112,7 +112,7 @@ def check_answer(answer: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise ProtocolError(f"{where}: 'data' must be an object")
         if kind not in _FIELDS:
-            raise ProtocolError(f"{where}: not something a scheduler can ask for")
+            raise ProtocolError(f"{where}: not a decision of Batsim 4")
         for name, kinds in _FIELDS[kind].items():
             if name not in data or not isinstance(data[name], kinds) or isinstance(data[name], bool):
                 raise ProtocolError(f"{where}: {name!r} is missing or of the wrong type: {shown(data.get(name))}")

@@ -175,11 +175,11 @@ class Bs(Batsim):
 
     def notify_resources_added(self, resources: Any) -> None:
         """Raise ProtocolError: Batsim 4 has no such decision."""
-        raise ProtocolError("RESOURCES_ADDED is not something a scheduler can ask for")
+        raise ProtocolError("RESOURCES_ADDED is not a decision of Batsim 4")
 
     def notify_resources_removed(self, resources: Any) -> None:
         """Raise ProtocolError: Batsim 4 has no such decision."""
-        raise ProtocolError("RESOURCES_REMOVED is not something a scheduler can ask for")
+        raise ProtocolError("RESOURCES_REMOVED is not a decision of Batsim 4")
 
     # dynamic jobs -------------------------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ class Catalogue:
         self._raw.setdefault(workload, {})[name] = raw
 
     def check_first(self, decision: Decision) -> None:
-        """Raise IllegalDecisionError if the first decision registers a job before Batsim reads its workload's file."""
+        """Raise IllegalDecisionError if the first decision registers a job of a file, which Batsim reads later."""
         if isinstance(decision, RegisterJob):
             job_id = decision.job_id
             if job_id.partition("!")[0] in self._of_files:

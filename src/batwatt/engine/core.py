@@ -289,7 +289,7 @@ class Engine:
         elif isinstance(decision, ev.ChangeJobState):
             self._change_job_state(decision.job_id, decision.state)
         else:
-            raise ProtocolError(f"{type(decision).__name__} is not something a scheduler can ask for")
+            raise ProtocolError(f"{type(decision).__name__} is not a decision of Batsim 4")
 
     def _job(self, what: str, job_id: str, *, submitted: bool = False) -> Job:
         job = self.jobs.get(job_id)
@@ -340,7 +340,7 @@ class Engine:
 
     def _query(self, requests: Mapping[str, Any]) -> None:
         if list(requests) != ["consumed_energy"]:
-            raise IllegalDecisionError("QUERY", f"only consumed_energy can be asked for, got {requests!r}")
+            raise IllegalDecisionError("QUERY", f"only consumed_energy can be requested, got {requests!r}")
         if not self.recorder.energy:
             raise IllegalDecisionError("QUERY", "consumed_energy needs energy accounting")
         self.recorder.update(self.kernel.clock)

@@ -300,7 +300,7 @@ class Executor:
         if any(not 0 <= index < width for index in pairs.values()):
             raise self._illegal(job, f"mapping names a host outside its allocation of {width}")
         if len(pairs) != job.hosts and not _fits_any_width(profiles[job.profile], profiles):
-            raise self._illegal(job, f"mapping has {len(pairs)} executors but the job asks for {job.hosts}")
+            raise self._illegal(job, f"mapping has {len(pairs)} executors but the job requests {job.hosts}")
         return [pairs[executor] for executor in range(len(pairs))]
 
 

@@ -40,7 +40,7 @@ def split_profile(workload: str, name: str, profile: Mapping[str, Any]) -> dict[
     kind = profile.get("type")
     if kind not in FIELDS:
         raise ProtocolError(
-            f"the profile {name!r} to be registered is of the type {shown(kind)}, which Batsim 5 has not"
+            f"the profile {name!r} to be registered is of the type {shown(kind)}, which Batsim 5 does not have"
         )
     there, names, marks = FIELDS[kind]
     own = {other: profile[field] for field, other in names.items() if field in profile}
@@ -133,7 +133,7 @@ def _profile4(name: str, profile: Mapping[str, Any], where: object) -> dict[str,
         if there == profile["type"] and marks.get("generation_strategy", strategy) == strategy:
             fields = {field: value for field, value in profile.items() if field != "generation_strategy"}
             return {**_unfolded(fields, PROFILE_FIELDS), "type": kind}
-    problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 has not"
+    problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 does not have"
     raise InputError(where, problem, f"use {', '.join(FIELDS[kind][0] for kind in IN_FILES)}")
 
 

@@ -38,7 +38,7 @@ class HostChoice:
             return platform
         if min(limits) > len(platform):
             option = "--mmax" if min(limits) == self.mmax else "--mmax-workload"
-            problem = f"{option} asks for {min(limits)} hosts but the platform has {len(platform)}"
+            problem = f"{option} requires {min(limits)} hosts but the platform has {len(platform)}"
             raise InputError(platform.source, problem, "give fewer, or another platform")
         return replace(platform, hosts=platform.hosts[: min(limits)])
 

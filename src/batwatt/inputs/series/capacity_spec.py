@@ -127,7 +127,7 @@ class CapacitySpec(Parameters, where=_WHERE):
         fractions = self.fractions(end_s, machines)
         values = np.floor(np.asarray(fractions.values) * full + _ROUNDING)
         if not values.max() <= machines:
-            problem = f"asks for {values.max():g} machines of {machines}"
+            problem = f"requires {values.max():g} machines of {machines}"
             hint = (
                 "give more machines and full=N, the machines that fraction 1 stands for; or a smaller range or headroom"
             )

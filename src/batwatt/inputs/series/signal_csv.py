@@ -418,7 +418,7 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     # 1 s of tolerance, as clocks jitter
     if not first <= begin < end <= last + 1.0:
         wanted, there = (f"{rows.text_of(a)} to {rows.text_of(b)}" for a, b in ((begin, end), (first, last)))
-        raise InputError(file.path, f"{wanted} is asked for, the rows go from {there}", "take another part")
+        raise InputError(file.path, f"{wanted} is requested, the rows go from {there}", "take another part")
     return begin, end
 
 

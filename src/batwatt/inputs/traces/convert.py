@@ -102,7 +102,7 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         """Return the job as a row of Batsim's JSON, and add its profile. Raises InputError."""
         servers = -(-job.cpus // self.cores_per_server)
         if servers > _MAX_HOSTS:
-            raise InputError(place, f"asks for more than {_MAX_HOSTS} servers", "Batsim counts servers in 32 bits")
+            raise InputError(place, f"requests more than {_MAX_HOSTS} servers", "Batsim counts servers in 32 bits")
         if not job.id or "!" in job.id:
             raise InputError(place, "an id must be a text without '!'", "Batsim splits ids there: rename the job")
         clash = JOB_FIELDS.intersection(job.extra)
