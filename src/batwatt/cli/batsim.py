@@ -28,14 +28,14 @@ _feature = partial(_switch, rich_help_panel="Batsim 5: what the scheduler asks f
 
 @dataclass(frozen=True, kw_only=True)
 class FirstHosts:
-    """Which hosts of a platform run jobs, where no workload is read."""
+    """Hosts of a platform that run jobs, where no workload is read."""
 
     master: Annotated[str, _switch("-m --master-host", "The host that runs no job.")] = MASTER_HOST
     mmax: Annotated[int, _switch("--mmax", "Use only the first hosts.", show_default="0: all")] = 0
 
     @property
     def choice(self) -> HostChoice:
-        """Raises InputError."""
+        """Choice of hosts for the reader of the platform. Raises InputError."""
         from batwatt.inputs.platforms.host_choice import HostChoice
 
         return HostChoice(**vars(self))
@@ -43,14 +43,14 @@ class FirstHosts:
 
 @dataclass(frozen=True, kw_only=True)
 class HostOptions(FirstHosts):
-    """Which hosts of a platform run jobs."""
+    """Hosts of a platform that run jobs, at most those of the workload."""
 
     mmax_workload: Annotated[bool, _switch("--mmax-workload", "Use `nb_res` hosts.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Features:
-    """What the scheduler asks of a Batsim 5, whose command line has no options for it."""
+    """Features that the scheduler requests of Batsim 5, whose command line has no options for them."""
 
     dynamic_jobs: Annotated[
         bool, _feature("--enable-dynamic-jobs", "It adds jobs.", show_default="if batwatt knows that it does")
@@ -62,7 +62,7 @@ class Features:
     ] = False
 
     def dialect(self, scheduler: Any) -> Dialect:
-        """Batsim 5 for a scheduler that knows Batsim 4."""
+        """Return the dialect of Batsim 5 for a scheduler that knows Batsim 4."""
         from batwatt.engine.batsim5 import Dialect
         from batwatt.engine.config import EngineConfig
 
@@ -80,7 +80,7 @@ class Features:
 
 @dataclass(frozen=True, kw_only=True)
 class Batsim5Options:
-    """What Batsim 5 has and Batsim 4 has not."""
+    """Options that Batsim 5 has and Batsim 4 has not."""
 
     protocol: Annotated[int, _switch("--protocol", "Batsim's version, 4 or 5.", min=4, max=5)] = 4
     init: Annotated[str, _switch("--init", "Text for the scheduler. Batsim 5.")] = ""
@@ -90,21 +90,21 @@ class Batsim5Options:
     role: Annotated[tuple[str, str] | None, _switch("-r --add-role", "A host and its role. Batsim 5.")] = None
 
     def refuse(self, event_files: int) -> None:
-        """Raises InputError if something was given that Batsim 4 has not."""
-        given = {
+        """Raise InputError for an option that Batsim 4 has not."""
+        options = {
             "--init": bool(self.init),
             "--trace-pstate-changes": self.trace_pstate_changes,
             "--add-role": self.role is not None,
             "several --events": event_files > 1,
         }
-        for name, is_given in given.items():
-            if is_given:
+        for name, is_set in options.items():
+            if is_set:
                 raise InputError(name, "Batsim 4 has no such option", "add --protocol 5, or leave it out")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Switches:
-    """All of them."""
+    """Switches of Batsim, with the choice of hosts."""
 
     energy: Annotated[
         bool | None,
@@ -127,7 +127,7 @@ class Switches:
 
     @property
     def config(self) -> EngineConfig:
-        """The options of the engine. Raises InputError."""
+        """Options of the engine. Raises InputError."""
         from batwatt.engine.config import EngineConfig
         from batwatt.files import read_text
 
@@ -138,7 +138,7 @@ class Switches:
         return EngineConfig(**{name: getattr(self, name) for name in own}, sched_config=text)
 
     def refuse_batsim_4(self) -> None:
-        """Raises InputError if something was given that Batsim 5 has not: its scheduler asks for it in its hello."""
-        given = [word.partition("=")[0] for word in self.config.batsim_args() if word != "-E"]
-        if given:
-            raise InputError(given[0], "Batsim 5 has no such option", "let the scheduler ask for it in its hello")
+        """Raise InputError for an option that Batsim 5 has not: its scheduler requests it in its hello."""
+        names = [word.partition("=")[0] for word in self.config.batsim_args() if word != "-E"]
+        if names:
+            raise InputError(names[0], "Batsim 5 has no such option", "let the scheduler ask for it in its hello")

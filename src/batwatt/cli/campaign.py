@@ -35,7 +35,7 @@ campaign = typer.Typer(
     rich_markup_mode="rich",
 )
 Declared = Annotated[Path, typer.Argument(metavar="YAML", help="The declared campaign; docs/reference/campaigns.md.")]
-Known = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
+Source = Annotated[Path, typer.Argument(metavar="FOLDER|YAML", help="Folder of its results, or the declared campaign.")]
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="STUDY", help="Run just this one of its studies; repeatable.")
 ]
@@ -46,31 +46,31 @@ Jobs = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class ResultsOptions:
-    """Where results are."""
+    """Name and folder of the results of a campaign."""
 
     name: Annotated[
         str | None, typer.Option("-n", "--name", help="Another name, and so another folder of results.")
     ] = None
     results: Annotated[Path, typer.Option("--results", help="Where the folders of results are.")] = Path("results")
 
-    def campaign(self, known: Path) -> CampaignFolder:
-        """The campaign of a folder of results or of a YAML file. Raises InputError."""
+    def campaign(self, path: Path) -> CampaignFolder:
+        """Return the campaign of a folder of results or of a YAML file. Raises InputError."""
         from batwatt.study.campaign import campaign_in, campaign_of
 
         try:
-            is_folder = known.is_dir()
+            is_folder = path.is_dir()
         except OSError:
-            is_folder = False  # a name that is too long; who reads the file tells
+            is_folder = False  # a name that is too long; the reader of the file reports it
         if not is_folder:
-            return campaign_in(known, self.results, self.name)
+            return campaign_in(path, self.results, self.name)
         if self.name is not None:
             raise InputError("--name", "is for a YAML file", "the folder has its name")
-        return campaign_of(known)
+        return campaign_of(path)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """Who runs a campaign."""
+    """Workers of a campaign: processes of this machine, or a Dask cluster."""
 
     jobs: Jobs = None
     dask: Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")] = None
@@ -89,7 +89,7 @@ class WorkerOptions:
 
     @property
     def backend(self) -> Backend:
-        """Raises InputError."""
+        """Backend of a campaign. Raises InputError."""
         from batwatt.study.campaign import Backend
 
         remote, workerless_s = self.dask is not None or self.dask_jobqueue is not None, self.worker_timeout
@@ -109,7 +109,7 @@ class WorkerOptions:
 
 @contextmanager
 def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
-    """A bar with the remaining time on stderr, or a line now and then where that is no terminal."""
+    """Show a bar with the remaining time on stderr, or a line now and then where that is no terminal."""
     from rich.progress import TextColumn
 
     # a thread would keep processes from being forked
@@ -135,12 +135,12 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
         yield report
 
 
-def _carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str]) -> int:
-    """Run, tell the state, and return the exit code."""
+def _carry_out(declared: CampaignFolder, backend: Backend, only: Sequence[str]) -> int:
+    """Run a campaign, print its state, and return the exit code."""
     from batwatt.study.campaign import carry_out
 
     with progress() as report:
-        states = carry_out(declared, way, only, report)
+        states = carry_out(declared, backend, only, report)
     _print_states(states)
     folder = declared.store.folder
     below(f"table: {printable(folder / 'table.parquet')}")
@@ -181,7 +181,7 @@ def run_command(
 @campaign.command("resume")
 @tabular
 def resume_command(
-    known: Known,
+    path: Source,
     results: ResultsOptions,
     workers: WorkerOptions,
     only: Only = None,
@@ -195,46 +195,46 @@ def resume_command(
     """
     from batwatt.files import read_text
 
-    found = results.campaign(known)
-    if not found.store.folder.is_dir():
-        raise InputError(found.store.folder, "is not there", "begin with `batwatt campaign run`")
-    if known.is_dir() and found.origin.is_file() and read_text(found.origin) != found.text:
-        text = f"{found.origin} has changed since; this completes the campaign as it was run"
-        text = f"{text} (`batwatt campaign run {found.origin}` takes the changes)"
+    folder = results.campaign(path)
+    if not folder.store.folder.is_dir():
+        raise InputError(folder.store.folder, "is not there", "begin with `batwatt campaign run`")
+    if path.is_dir() and folder.origin.is_file() and read_text(folder.origin) != folder.text:
+        text = f"{folder.origin} has changed since; this completes the campaign as it was run"
+        text = f"{text} (`batwatt campaign run {folder.origin}` takes the changes)"
         print(f"batwatt: {message(text)}", file=sys.stderr)
-    return _carry_out(found, workers.backend, only or ())
+    return _carry_out(folder, workers.backend, only or ())
 
 
 @campaign.command("status")
 @tabular
-def status_command(known: Known, results: ResultsOptions, plugin: Plugins = None) -> None:
+def status_command(path: Source, results: ResultsOptions, plugin: Plugins = None) -> None:
     """Count the runs that are done, failed and missing.
 
     [bold]Example:[/]
     batwatt campaign run start/first.yaml
     batwatt campaign status results/first
     """
-    found = results.campaign(known)
-    _print_states(found.states())
-    stale = len(found.stale())
+    folder = results.campaign(path)
+    _print_states(folder.states())
+    stale = len(folder.stale())
     if stale:
-        text = f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {known}"
+        text = f"{stale} stale runs (no longer declared, or of other inputs or code): batwatt campaign clean {path}"
         note(printable(text))
 
 
 @campaign.command("clean")
 @options_of
-def clean_command(known: Known, results: ResultsOptions) -> None:
+def clean_command(path: Source, results: ResultsOptions) -> None:
     """Remove the runs that are no longer declared, or are of other inputs or code.
 
     [bold]Example:[/]
     batwatt campaign run start/first.yaml
     batwatt campaign clean results/first
     """
-    found = results.campaign(known)
-    if not found.store.folder.is_dir():
-        raise InputError(found.store.folder, "is not there", "nothing is to be cleaned")
-    with found.store.locked():
-        stale = found.stale()
-        found.store.remove(stale)
+    folder = results.campaign(path)
+    if not folder.store.folder.is_dir():
+        raise InputError(folder.store.folder, "is not there", "nothing is to be cleaned")
+    with folder.store.locked():
+        stale = folder.stale()
+        folder.store.remove(stale)
     tell(f"{len(stale)} stale runs removed")

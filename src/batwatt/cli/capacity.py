@@ -1,4 +1,4 @@
-"""The command `characterise`: what a capacity or a signal is like."""
+"""The command `characterise`: range, structure, step and frequency of a capacity or a signal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from batwatt.model.signal import Signal
 
 END_S = 30 * DAY_S
-"""How long a capacity that varies by chance is by default, in s."""
+"""Default length in s of a capacity that varies by chance."""
 
 KEYS = ("name", "value")
 CapacityEnd = Annotated[
@@ -49,29 +49,29 @@ def characterise_capacity(
 
     spec = parse_capacity(capacity)
     if spec is None:
-        found, paid = _of_file(Path(capacity), column, machines), None
+        signal, paid = _of_file(Path(capacity), column, machines), None
     else:
         if column is not None:
             raise InputError("--column", "is for a file", f"write column={column} into the text")
-        found, paid = spec.unrepeated(end, machines or 1), spec.signal(0.0)
-    character = characterise(found)
-    rows, content = _rows(character, found), _content(character, found)
+        signal, paid = spec.unrepeated(end, machines or 1), spec.signal(0.0)
+    character = characterise(signal)
+    rows, content = _rows(character, signal), _content(character, signal)
     if paid is not None:
-        cost = bill(found.series, paid, fixed)
+        cost = bill(signal.series, paid, fixed)
         rows += _bill_rows(cost, paid.series.name)
         content |= {"signal": paid.series.name, "saved": cost.saved, "gained": cost.gained} | asdict(cost)
     columns = [Column("", key, [row[key] for row in rows], key == "value") for key in KEYS]
     show_table(columns, rows, content)
 
 
-def _content(character: Character, found: Signal) -> dict[str, Any]:
-    """The same numbers for programs."""
+def _content(character: Character, signal: Signal) -> dict[str, Any]:
+    """Return the character of a signal as JSON."""
     more = {"range": character.range, "frequency_per_h": character.frequency_per_h, "synthetic": character.spec}
-    return {"unit": found.series.name, "begin": found.begin, "end_s": found.end_s} | asdict(character) | more
+    return {"unit": signal.series.name, "begin": signal.begin, "end_s": signal.end_s} | asdict(character) | more
 
 
 def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
-    """A file's series; machines as fractions if it is said of how many."""
+    """Return the signal of a file; a column of machines as fractions of `machines`, unless that is None."""
     from batwatt.inputs.series.capacity import read_capacity
     from batwatt.inputs.series.signal_csv import read_signal
     from batwatt.inputs.series.signal_file import SignalFile
@@ -80,19 +80,19 @@ def _of_file(path: Path, column: str | None, machines: int | None) -> Signal:
 
     if column is None and _is_text(path):
         series = read_capacity(path, None)
-        found = Signal(series, series.times_s[-1] + series.last_step_s)
+        signal = Signal(series, series.times_s[-1] + series.last_step_s)
     else:
-        found = read_signal(SignalFile(path, column=column))
+        signal = read_signal(SignalFile(path, column=column))
     if machines is None:
-        return found
-    if found.series.name != MACHINES:
-        raise InputError("--machines", f"is for a column {MACHINES!r}, not {found.series.name!r}", "leave it out")
-    values = tuple(value / machines for value in found.series.values)
-    return replace(found, series=Series(found.series.times_s, values, "fraction", found.series.source))
+        return signal
+    if signal.series.name != MACHINES:
+        raise InputError("--machines", f"is for a column {MACHINES!r}, not {signal.series.name!r}", "leave it out")
+    values = tuple(value / machines for value in signal.series.values)
+    return replace(signal, series=Series(signal.series.times_s, values, "fraction", signal.series.source))
 
 
 def _is_text(path: Path) -> bool:
-    """Whether a file is in the riskaware paper's format, which begins with a number and has no header."""
+    """Return whether a file is in the riskaware paper's format, which begins with a number and has no header."""
     from batwatt.files import read_text
 
     try:
@@ -102,11 +102,11 @@ def _is_text(path: Path) -> bool:
     return True
 
 
-def _rows(character: Character, found: Signal) -> list[dict[str, str]]:
-    unit = found.series.name
+def _rows(character: Character, signal: Signal) -> list[dict[str, str]]:
+    unit = signal.series.name
     rows = [
-        ("values", f"{unit}, {len(found.series)} rows over {found.end_s / DAY_S:.4g} days"),
-        ("begins", found.begin or "0 s"),
+        ("values", f"{unit}, {len(signal.series)} rows over {signal.end_s / DAY_S:.4g} days"),
+        ("begins", signal.begin or "0 s"),
         ("structure", f"{character.structure} (lag-1 correlation {character.correlation:.2f})"),
         ("range", f"{character.range:.4g} ({character.low:.4g} to {character.high:.4g})"),
         ("mean", f"{character.mean:.4g}"),
@@ -119,9 +119,9 @@ def _rows(character: Character, found: Signal) -> list[dict[str, str]]:
     return [dict(zip(KEYS, row, strict=True)) for row in rows]
 
 
-def _bill_rows(paid: Bill, name: str) -> list[dict[str, str]]:
-    rows = [(f"sum of {name} x h", f"{paid.amount:.6g} for a full data centre of 1; fixed: {paid.amount_fixed:.6g}")]
-    for label, share in (("saved", paid.saved), ("more capacity", paid.gained)):
+def _bill_rows(cost: Bill, name: str) -> list[dict[str, str]]:
+    rows = [(f"sum of {name} x h", f"{cost.amount:.6g} for a full data centre of 1; fixed: {cost.amount_fixed:.6g}")]
+    for label, share in (("saved", cost.saved), ("more capacity", cost.gained)):
         if share is not None:
-            rows.append((label, f"{share:.1%} relative to a fixed {paid.mean_fixed:g}"))
+            rows.append((label, f"{share:.1%} relative to a fixed {cost.mean_fixed:g}"))
     return [dict(zip(KEYS, row, strict=True)) for row in rows]

@@ -43,12 +43,12 @@ def workload_command(
     from batwatt.inputs.workloads.phase_workload import phase_workload
 
     read = read_jobs(jobs, length_unit, watts)
-    found, content = phase_workload(read, machines)
+    spec, content = phase_workload(read, machines)
     with whole_file(platform) as out:
-        out.write(machines_xml(found, "batwatt carbon workload"))
+        out.write(machines_xml(spec, "batwatt carbon workload"))
         # if this fails, the platform does not appear either
         write_json(output, content)
-    tell(f"{len(read)} jobs; {machines} machines of {found.cores} hosts of {found.core_w:g} W")
+    tell(f"{len(read)} jobs; {machines} machines of {spec.cores} hosts of {spec.core_w:g} W")
 
 
 def account_command(
@@ -84,8 +84,8 @@ def account_command(
     if begin_s is not None and file.begin is None:
         file = replace(file, run_clock=Clock(begin_s))
     integral = read_integral(file)
-    paid = price_integral(price, file, integral)
-    found = account(prefix, integral, None if workload is None else read_workload(workload), price=paid)
+    price_signal = price_integral(price, file, integral)
+    result = account(prefix, integral, None if workload is None else read_workload(workload), price=price_signal)
     if segments is not None:
-        write_output(found.per_segment().to_csv(index=False, lineterminator="\n"), segments)
-    write_output(json_text(found.metrics()), output)
+        write_output(result.per_segment().to_csv(index=False, lineterminator="\n"), segments)
+    write_output(json_text(result.metrics()), output)

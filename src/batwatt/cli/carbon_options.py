@@ -1,4 +1,4 @@
-"""The options that several commands of `carbon` share, and what they mean."""
+"""Options that several commands of `carbon` share, and their values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Constraint = Annotated[str | None, _waiting("--constraint", help="Instead: next-
 
 
 def signal_file(kind: SignalKind, text: str) -> SignalFile:
-    """The file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`. Raises InputError."""
+    """Return the file that a text names, with its keys, as in `p.csv,unit=EUR/MWh`. Raises InputError."""
     from batwatt.inputs.series.signal_spec import parse_signal
 
     spec = parse_signal(kind, text)
@@ -65,7 +65,7 @@ def signal_file(kind: SignalKind, text: str) -> SignalFile:
 def price_integral(
     text: str | None, carbon_file: SignalFile, carbon: SignalIntegral, until: float | str | None = None
 ) -> SignalIntegral | None:
-    """The price from the date of 0 s of the carbon signal, in its time zone unless it states one. Raises InputError."""
+    """Return the price from 0 s of the carbon signal, in its time zone unless the text has one. Raises InputError."""
     from batwatt.inputs.series.integrals import read_integral
 
     if text is None:
@@ -82,7 +82,7 @@ def price_integral(
 
 @dataclass(frozen=True, kw_only=True)
 class PriceOptions:
-    """The price of energy, and what it counts compared with carbon."""
+    """Price of energy, and the weights of carbon and price."""
 
     price: PriceFile = None
     carbon_weight: Annotated[
@@ -94,7 +94,7 @@ class PriceOptions:
 
     @property
     def weights(self) -> tuple[float, float]:
-        """The weights of carbon and price. Raises InputError."""
+        """Weights of carbon and price. Raises InputError."""
         for option, weight in (("--carbon-weight", self.carbon_weight), ("--price-weight", self.price_weight)):
             if weight is not None and self.price is None:
                 raise InputError(option, "is for a price", "give --price, too")
@@ -107,7 +107,7 @@ class PriceOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastOptions:
-    """How wrong policies see the signal."""
+    """Errors of the signal that policies see."""
 
     forecast_error: Annotated[
         float | None,
@@ -124,7 +124,7 @@ class ForecastOptions:
 
     @property
     def options(self) -> dict[str, float | int | None]:
-        """The same as `ShiftOptions` has it. Raises InputError."""
+        """Options of `ShiftOptions`. Raises InputError."""
         for option, value in (("--repetitions", self.repetitions), ("--seed", self.seed)):
             if value is not None and self.forecast_error is None:
                 raise InputError(option, "is for errors of forecasts", "give --forecast-error, too")
@@ -134,7 +134,7 @@ class ForecastOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReservedOptions:
-    """Reserved machines, and what machines cost."""
+    """Reserved machines, and prices of machines."""
 
     reserved: Annotated[int, _machines("--reserved", help="Reserved cpus.", min=0)] = 0
     machine_prices: Annotated[
@@ -148,7 +148,7 @@ class ReservedOptions:
 
     @property
     def prices(self) -> MachinePrices | None:
-        """The prices that are given. Raises InputError."""
+        """Prices of machines; None: the default. Raises InputError."""
         from batwatt.systems.carbon.costs import MachinePrices
 
         if self.machine_prices is None:
@@ -161,14 +161,14 @@ class ReservedOptions:
 
 
 def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJob]:
-    """The jobs of a file. Raises InputError."""
+    """Return the jobs of a file. Raises InputError."""
     from batwatt.inputs.workloads.phase_jobs import read_phase_jobs
 
     return read_phase_jobs(path, unit_of(length_unit), watts_of(watts))
 
 
 def wait_of(text: str) -> tuple[float, ...]:
-    """The hours of `6x24`, or of a single number. Raises InputError."""
+    """Return the hours of `6x24`, or of a single number. Raises InputError."""
     hours = numbers_of(text.lower(), "x")
     if not (len(hours) in (1, 2) and all(hour >= 0.0 for hour in hours)):
         raise InputError("--wait", f"{text!r} is not SHORTxLONG in hours", "write for instance 6x24, or 12 for all")
@@ -176,17 +176,17 @@ def wait_of(text: str) -> tuple[float, ...]:
 
 
 def watts_of(watts: float | None) -> float:
-    """The power of a cpu of jobs that say none, W. Raises InputError."""
+    """Return the power in W of a cpu of jobs without one. Raises InputError."""
     from batwatt.protocol.phases import MOST_W
 
-    found = 1.0 if watts is None else number_of("--watts", watts)
-    if not found <= MOST_W:
-        raise InputError("--watts", f"must be <= {MOST_W:g} W, got {found:g}", "correct it")
-    return found
+    power_w = 1.0 if watts is None else number_of("--watts", watts)
+    if not power_w <= MOST_W:
+        raise InputError("--watts", f"must be <= {MOST_W:g} W, got {power_w:g}", "correct it")
+    return power_w
 
 
 def number_of(option: str, value: object, *, above: bool = False) -> float:
-    """A finite number >= 0 (or > 0) that an option gives. Raises InputError."""
+    """Return the value of an option, a finite number >= 0 (or > 0). Raises InputError."""
     try:
         number = finite(value)
     except ValueError as error:

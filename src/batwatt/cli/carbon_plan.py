@@ -1,4 +1,4 @@
-"""The command `carbon plan`: the least that one job can emit."""
+"""The command `carbon plan`: the plan of one job with the least emissions."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def plan_command(
     start_s, deadline_s = (
         offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
     )
-    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
-    paid = price_integral(price.price, file, integral, until)
-    write_output(json_text(plan_job(job.stem, model, integral, paid, weights, asked)), output)
+    planning = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
+    price_signal = price_integral(price.price, file, integral, until)
+    write_output(json_text(plan_job(job.stem, model, integral, price_signal, weights, planning)), output)
 
 
 def _until(deadline: str) -> float | str:
-    """How far a signal matters: s from its first row, or a date."""
+    """Return the end of a signal for a deadline: s from its first row, or a date."""
     try:
         return float(deadline)
     except ValueError:

@@ -33,7 +33,7 @@ from batwatt.cli.carbon_options import (
 from batwatt.cli.inputs import write_output
 from batwatt.cli.options import PREFIX_HELP, Plugins
 from batwatt.cli.printing import below, show_table, tabular
-from batwatt.cli.shared import given_of
+from batwatt.cli.shared import without_none
 from batwatt.errors import InputError, printable
 from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 BASE = "immediate"
 """The policy that savings are measured against."""
 MARGIN_S = 8 * DAY_S
-"""How much longer than planned the signal is read: constraints reach a week, and jobs that start often take longer."""
+"""Time in s for which the signal is read beyond the plans: constraints reach a week, and each start costs time."""
 USERS = {
     "--carbon-policy": ("carbon", "carbon-cost"),
     "--slot-s": ("wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"),
@@ -59,7 +59,7 @@ Export = Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP,
 
 @dataclass(frozen=True, kw_only=True)
 class ShiftRequest:
-    """The options of `carbon run` that say what is simulated; None where one is not given."""
+    """Options of `carbon run` for the simulation; None: not set."""
 
     carbon: CarbonFile
     workload: Annotated[
@@ -82,7 +82,7 @@ class ShiftRequest:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The options that are given, as JSON."""
+        """Options that are set, as JSON."""
         values = {
             name: str(value) if isinstance(value, Path) else value
             for name, value in _flat(self).items()
@@ -91,7 +91,7 @@ class ShiftRequest:
         return {name: values.pop(name) for name in ("carbon", "workload", "length_unit")} | values
 
     def simulator(self, policies: Sequence[str]) -> Callable[[str], Outcome]:
-        """Read the jobs and the signals, check all options, and return what runs a policy by name.
+        """Read the jobs and the signals, check all options, and return a function that runs a policy by name.
 
         Raises InputError.
         """
@@ -115,10 +115,10 @@ class ShiftRequest:
         return run
 
     def _options(self, clock: str) -> ShiftOptions:
-        """All options but the price and its weight."""
+        """Return all options but the price and its weight."""
         from batwatt.systems.carbon.simulate import ShiftOptions
 
-        ways = given_of({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
+        ways = without_none({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
         if len(ways) > 1:
             raise InputError(", ".join(ways), "are two ways to say how long jobs may wait", "give one of them")
         options = {
@@ -135,10 +135,10 @@ class ShiftRequest:
             "checkpoints": self.checkpoints,
             "clock": clock,
         }
-        return ShiftOptions(**given_of(options))
+        return ShiftOptions(**without_none(options))
 
     def _refuse_unused(self, policies: Sequence[str], options: ShiftOptions) -> None:
-        """Raise InputError if all policies are ours and none of them uses an option that is given."""
+        """Raise InputError if all policies are ours and none of them uses an option that is set."""
         from batwatt.systems.carbon.simulate import rule_named
 
         rules = [rule_named(name, options.carbon_policy) for name in policies]
@@ -146,7 +146,7 @@ class ShiftRequest:
             return
         names = {name for rule in rules for name in (rule.name.replace("-spot", ""), rule.policy.name)}
         values = {"--carbon-policy": self.carbon_policy, "--slot-s": self.slot_s, "--max-starts": self.max_starts}
-        for option in given_of(values):
+        for option in without_none(values):
             if not names & set(USERS[option]):
                 raise InputError(option, f"is for {', '.join(USERS[option])}", "leave it out, or take one of these")
 
@@ -214,7 +214,7 @@ def _write(request: ShiftRequest, export: Path, outcome: Outcome, table: pd.Data
 
 
 def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:
-    """The figures of outcomes, a row each, and which share of the base's carbon each saves."""
+    """Return the figures of outcomes, a row each, with the share of the base's carbon that each saves."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = [{"policy": outcome.policy, **outcome.metrics()} for outcome in outcomes]
@@ -228,7 +228,7 @@ def _show(table: pd.DataFrame) -> None:
     from batwatt.results.tables import Column
 
     records: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[assignment]
-    shown: tuple[tuple[str, str, float, str], ...] = (
+    figures: tuple[tuple[str, str, float, str], ...] = (
         ("carbon\ng", "carbon_g", 1.0, ".6f"),
         ("saved", "saved_share", 1.0, ".2%"),
         ("energy\nkWh", "energy_j", 1.0 / J_PER_KWH, ".4f"),
@@ -238,6 +238,6 @@ def _show(table: pd.DataFrame) -> None:
         ("late\njobs", "late_jobs", 1.0, "g"),
     )
     columns = [Column("policy", "policy", [record["policy"] for record in records])]
-    for head, key, factor, form in shown:
+    for head, key, factor, form in figures:
         columns.append(Column(head, key, [f"{record[key] * factor:{form}}" for record in records]))
     show_table(columns, records)

@@ -64,12 +64,12 @@ def plan_command(
     from batwatt.systems.checkpoint.files import plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
 
-    chosen = _method(method, min_yield, refill)
-    given = read_instance(instance)
-    found = plan_instance(given, instance, chosen, min_yield, refill=refill)
+    algorithm = _method(method, min_yield, refill)
+    file = read_instance(instance)
+    plan = plan_instance(file, instance, algorithm, min_yield, refill=refill)
     if picture is not None:
-        plot_plan(found, picture)
-    write_output(json_text(plan_json(found, given.names)), output)
+        plot_plan(plan, picture)
+    write_output(json_text(plan_json(plan, file.names)), output)
 
 
 @checkpoint.command("prepare")
@@ -92,26 +92,26 @@ def prepare_command(
 
     wanted = one_of("--objective", "objective", objective, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
-    given = read_running(instance)
-    period = given.instance
+    file = read_running(instance)
+    period = file.instance
     with blaming(instance):
-        found = prepare(
-            given.running,
-            given.others,
+        choice = prepare(
+            file.running,
+            file.others,
             period.period_s,
             period.processors,
-            given.k or 0,
+            file.k or 0,
             objective=wanted,
-            platform=given.platform,
+            platform=file.platform,
             cover=covered,
         )
     content = {
-        "objective": found.objective,
-        "checkpoint": [name for text, name in given.names.items() if text in found.ids],
-        "cost_processor_s": found.cost_processor_s,
-        "value": found.value,
-        "exact": found.exact,
-        "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in found.outcomes],
+        "objective": choice.objective,
+        "checkpoint": [name for text, name in file.names.items() if text in choice.ids],
+        "cost_processor_s": choice.cost_processor_s,
+        "value": choice.value,
+        "exact": choice.exact,
+        "outcomes": [{"processors": processors, "goodput": goodput} for processors, goodput in choice.outcomes],
     }
     write_output(json_text(content), output)
 
@@ -140,16 +140,16 @@ def follow_command(
     from batwatt.systems.checkpoint.plans import blaming
     from batwatt.systems.checkpoint.sequence import follow
 
-    chosen = _method(method, min_yield, refill)
+    algorithm = _method(method, min_yield, refill)
     objective, covered = _preparing(prepare, cover)
-    given = read_sequence(sequence)
-    with blaming(sequence, chosen):
-        found = follow(
-            given.sequence, method=chosen, objective=objective, min_yield=min_yield, cover=covered, refill=refill
+    file = read_sequence(sequence)
+    with blaming(sequence, algorithm):
+        result = follow(
+            file.sequence, method=algorithm, objective=objective, min_yield=min_yield, cover=covered, refill=refill
         )
     if picture is not None:
-        plot_followed(found, picture)
-    write_output(json_text(followed_json(found, given.names)), output)
+        plot_followed(result, picture)
+    write_output(json_text(followed_json(result, file.names)), output)
 
 
 @checkpoint.command("front")
@@ -175,17 +175,17 @@ def front_command(
 
     objective, covered = _preparing(prepare, cover)
     targets = _targets(min_yields)
-    given = read_sequence(sequence)
+    file = read_sequence(sequence)
     with blaming(sequence):
-        found = [
-            (target, follow(given.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets
+        results = [
+            (target, follow(file.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets
         ]
     points = [
         {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
-        for target, each in found
+        for target, each in results
     ]
-    records = [{**point, "mean_yield": _mean(each.yields)} for point, (_, each) in zip(points, found, strict=True)]
-    columns = [Column("asked for", "asked", [f"{target:g}" for target, _ in found])]
+    records = [{**point, "mean_yield": _mean(each.yields)} for point, (_, each) in zip(points, results, strict=True)]
+    columns = [Column("asked for", "asked", [f"{target:g}" for target, _ in results])]
     for head, key in (("goodput", "goodput"), ("least\nyield", "min_yield"), ("mean\nyield", "mean_yield")):
         columns.append(Column(head, key, [f"{record[key]:.4f}" for record in records]))
     show_table(columns, records, {"front": points})
@@ -211,7 +211,7 @@ def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover
 
 
 def _method(name: str, min_yield: float, refill: bool) -> Method:
-    """The method, which must know the other two. Raises InputError."""
+    """Return the method, if it has the other two options. Raises InputError."""
     from batwatt.systems.checkpoint.plans import check_method
     from batwatt.systems.checkpoint.sequence import METHODS
 

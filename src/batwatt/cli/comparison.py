@@ -47,7 +47,7 @@ GROUPS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedMachines(MachineChoice):
-    """Machines whose jobs run to their ends."""
+    """Machines of a comparison, whose jobs run to their ends."""
 
     window: Annotated[
         str | None,
@@ -186,13 +186,13 @@ def compare_command(
     for label, why in result.errors.items():
         note(f"not run: {printable(label)}: {why}")
     wanted = {"_groups.csv": groupings, "_plot-*": kinds, "-LABEL_*": keep}
-    more = [end for end, asked in wanted.items() if asked]
+    more = [end for end, value in wanted.items() if value]
     ends = [".html", "_comparison.csv", "_jobs.csv", *more]
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 
 
 def cases_of(texts: Sequence[str], preset: str | None, scheduler: str | None) -> dict[str, Case]:
-    """The cases of a preset, of `LABEL=OPTIONS` of a scheduler and of `LABEL=SCHEDULER OPTIONS`. Raises InputError."""
+    """Return the cases of a preset, and of `LABEL=OPTIONS` and `LABEL=SCHEDULER OPTIONS`. Raises InputError."""
     from batwatt.api.comparison import PRESETS, Case
 
     if preset is not None and preset not in PRESETS:
@@ -216,7 +216,7 @@ def cases_of(texts: Sequence[str], preset: str | None, scheduler: str | None) ->
 
 
 def _hosts_of(platform: Any, hosts: HostOptions, load: Workload) -> MachineSpec | Platform:
-    """The hosts that run jobs, or the machines to be made. Raises InputError."""
+    """Return the hosts that run jobs, or the machines of a synthetic platform. Raises InputError."""
     from batwatt.api.inputs import Platform
 
     if isinstance(platform, Path):
@@ -230,19 +230,19 @@ def _hosts_of(platform: Any, hosts: HostOptions, load: Workload) -> MachineSpec 
 
 
 def _check_by(by: Sequence[str], workload: Workload) -> None:
-    """InputError for a grouping that is not known, or of which no job says anything."""
+    """Raise InputError for an unknown grouping, or one without a value in any job."""
     from batwatt.results.groups import BY, CLASSES
 
-    known = [name for name in BY if name in CLASSES or any(job.raw.get(name) for job in workload.jobs)]
+    groupings = [name for name in BY if name in CLASSES or any(job.raw.get(name) for job in workload.jobs)]
     for name in by:
         if name not in BY:
             raise InputError("--by", f"{name!r} is not known", f"use {', '.join(BY)}")
-        if name not in known:
-            raise InputError("--by", f"no job of the workload has a {name}", f"use {', '.join(known)}")
+        if name not in groupings:
+            raise InputError("--by", f"no job of the workload has a {name}", f"use {', '.join(groupings)}")
 
 
 def _show(result: Comparison, groups: pd.DataFrame | None) -> None:
-    """The table of cases and, below, a table for each grouping; --json gives one object of both."""
+    """Print the table of cases and, below, a table for each grouping; with --json one object of both."""
     from batwatt.results.compared import case_columns
     from batwatt.results.summary import records_of
 

@@ -1,4 +1,4 @@
-"""How a command ends: what goes wrong becomes one line on stderr and an exit code, signals end it in order."""
+"""End of a command: an error becomes one line on stderr and an exit code, a signal ends the command in order."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from typing import Any
 from batwatt.errors import BatwattError, message, printable
 
 TOGETHER_S = 0.5
-"""Signals that come within such a time of each other interrupt once."""
+"""Time in s within which several signals interrupt once."""
 AGAIN_S = 0.05
-"""How long until a signal that was lost is sent again."""
+"""Delay in s until a lost signal is sent again."""
 
 
 def exit_code_of(command: Callable[[], Any]) -> int:
@@ -39,21 +39,21 @@ def exit_code_of(command: Callable[[], Any]) -> int:
             _tell_warnings()
             signals.closed = True
         except KeyboardInterrupt:
-            # it came while an error was printed
+            # the interrupt came while an error was printed
             signals.closed = True
         if signals.caught:
-            # whatever another library made of the interrupt
+            # also if a library has turned the interrupt into another error
             number = signals.caught[-1]
             code = _complain(f"ended by {signal.Signals(number).name}", None, 128 + number)
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, Warnings)]:
-        # what is logged after the command is not its own
+        # later messages are not those of the command
         root.removeHandler(handler)
     return code
 
 
 def _open_streams() -> None:
-    """Keep the numbers of closed standard streams from files that are opened later; nobody reads a closed stderr."""
+    """Keep the numbers of closed standard streams from files that are opened later; discard output to such a stderr."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -65,7 +65,7 @@ def _open_streams() -> None:
 
 @contextmanager
 def _warnings() -> Iterator[None]:
-    """Within, what Python and libraries warn of is one line, too."""
+    """Print a warning of Python or of a library as one line while the block lasts."""
 
     def line_of(text: object, category: type[Warning], *_: object) -> str:
         return f"WARNING: {message(f'{category.__name__}: {text}')}\n"
@@ -78,11 +78,11 @@ def _warnings() -> Iterator[None]:
 
 
 class _Stopped(KeyboardInterrupt):
-    """A signal asked this process to end."""
+    """Interrupt by a signal that ends this process."""
 
 
 class _Signals:
-    """The signals that asked this process to end; each interrupts it until it is `closed`."""
+    """Signals that end this process; each interrupts it until `closed`."""
 
     def __init__(self) -> None:
         self.caught: list[int] = []
@@ -91,7 +91,7 @@ class _Signals:
         self._unraisable = sys.unraisablehook
 
     def stop(self, number: int, _: object) -> None:
-        """Interrupt what goes on, but not its cleaning up: several signals often come together."""
+        """Interrupt the command, but not its cleaning up: several signals often come together."""
         self.caught.append(number)
         now_s, before_s = time.monotonic(), self._last_s
         self._last_s = now_s
@@ -99,7 +99,7 @@ class _Signals:
             raise _Stopped
 
     def unraisable(self, lost: Any) -> None:
-        """Where an interrupt came in a destructor or a callback, which let no exception through: send it again."""
+        """Send an interrupt again that a destructor or a callback has lost, which let no exception through."""
         if not isinstance(lost.exc_value, _Stopped):
             self._unraisable(lost)
             return
@@ -108,10 +108,10 @@ class _Signals:
 
 
 class Warnings(logging.StreamHandler[Any]):
-    """One line a message, on what is stderr at that time (a progress bar may stand in front of it).
+    """Handler that writes one line a message, to stderr as it is then (a progress bar may replace it).
 
-    Warnings wait until inputs are read, then for the end of the command: there may be thousands of a kind, which make
-    one line with a count. The same message is written once.
+    Warnings wait until inputs are read, then for the end of the command: thousands of a kind become one line with a
+    count. A repeated message is written once.
     """
 
     def __init__(self) -> None:
@@ -122,7 +122,7 @@ class Warnings(logging.StreamHandler[Any]):
         self._seen: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a message, or keep it."""
+        """Write a message, or keep a warning for `tell`."""
         if record.levelno == logging.WARNING:
             text = record.getMessage()
             if text not in self._seen:
@@ -133,11 +133,11 @@ class Warnings(logging.StreamHandler[Any]):
         super().emit(record)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a message."""
+        """Return the line of a message."""
         return message(super().format(record))
 
     def tell(self) -> None:
-        """Write what was kept."""
+        """Write the warnings that `emit` has kept."""
         self.stream = sys.stderr
         for record, line in self._repeats.take():
             record.msg, record.args = line, ()
@@ -152,7 +152,7 @@ def _tell_warnings() -> None:
 
 @contextmanager
 def _signals() -> Iterator[_Signals]:
-    """Within, a signal that ends the process ends it in order: children stopped, temporary files removed."""
+    """Let a signal end the process in order while the block lasts: children stopped, temporary files removed."""
     signals = _Signals()
     wanted = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {}
@@ -162,7 +162,7 @@ def _signals() -> Iterator[_Signals]:
             if signal.getsignal(number) not in (signal.SIG_IGN, None):
                 before[number] = signal.signal(number, signals.stop)
     except ValueError:
-        pass  # not the main thread, which alone may do this
+        pass  # only the main thread may set handlers
     try:
         yield signals
     finally:
@@ -174,11 +174,11 @@ def _signals() -> Iterator[_Signals]:
 def _guarded(command: Callable[[], Any]) -> int:
     try:
         code = command()
-        # what is wrong with stdout is said now, not when Python ends
+        # report an error of stdout now, not when Python ends
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except SystemExit as end:
-        # so typer ends where nobody reads stdout any more
+        # typer ends so if stdout has lost its reader
         if isinstance(end.__context__, BrokenPipeError):
             return _closed_pipe()
         raise
@@ -194,7 +194,7 @@ def _guarded(command: Callable[[], Any]) -> int:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         return _complain(f"{what}; check the path and the disk", error, 1)
     except Exception as error:
-        # typer may carry a click of its own, so a usage error is known by what it can do
+        # typer may carry a click of its own, so the method identifies a usage error
         if hasattr(error, "format_message"):
             return _usage(error)
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -203,13 +203,13 @@ def _guarded(command: Callable[[], Any]) -> int:
 
 
 def _closed_pipe() -> int:
-    """Return the code of a reader that has seen enough, as `head` has."""
+    """Return the exit code for a pipe whose reader has ended, as `head` does."""
     _drop_stdout()
     return 128 + signal.SIGPIPE
 
 
 def _drop_stdout() -> None:
-    """Write nothing more to stdout, not even what Python holds back until it ends."""
+    """Discard all further output to stdout, also that in Python's buffer."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

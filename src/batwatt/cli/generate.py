@@ -10,7 +10,7 @@ import typer
 
 from batwatt.cli.capacity import END_S, CapacityEnd
 from batwatt.cli.inputs import Output, Seed, write_output
-from batwatt.cli.shared import given_of
+from batwatt.cli.shared import without_none
 from batwatt.errors import InputError
 from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.workloads.google_like import GoogleLike
@@ -225,11 +225,11 @@ def generate_trace(
             option = f"--{name.removesuffix('_s').replace('_', '-')}"
             raise InputError(option, f"is not for traces {'with' if like else 'without'} --like", "leave it out")
     if like is None:
-        write_output(to_riskaware(synthetic(Synthetic(**given_of(classic | shared)), seed)), output)
+        write_output(to_riskaware(synthetic(Synthetic(**without_none(classic | shared)), seed)), output)
         return
     if machines is not None and machines.is_integer():
         shared["machines"] = int(machines)
-    table = varcap_table(VarcapLike(like, **given_of(ours | shared)), seed)
+    table = varcap_table(VarcapLike(like, **without_none(ours | shared)), seed)
     write_output(table.to_csv(index=False, lineterminator="\n"), output)
 
 

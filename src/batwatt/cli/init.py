@@ -23,10 +23,10 @@ def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty 
     from batwatt.files import whole_set
 
     try:
-        # what a killed process left is completed or removed
+        # files that a killed process left are completed or removed
         others = [path for path in folder.iterdir() if not path.name.startswith(f".{SET}.")]
     except OSError:
-        others = []  # it is not there, or cannot be written, which is said then
+        others = []  # missing or not readable, which `whole_set` reports
     if others:
         raise InputError(folder, f"is not empty: {others[0].name} is there", "give a new or an empty folder")
     with whole_set(folder, SET, last=["README.md"], shown=folder) as part:

@@ -15,7 +15,7 @@ import typer
 from batwatt.cli.models import options_of
 from batwatt.cli.options import LogChoice
 from batwatt.cli.printing import note
-from batwatt.cli.shared import given_of
+from batwatt.cli.shared import without_none
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_text
 
@@ -29,7 +29,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=
 
 
 def read_options(text: str, where: str = "--options") -> dict[str, Any]:
-    """A JSON object from the command line, or from a file if it begins with @."""
+    """Return a JSON object of the command line, or of a file if the text begins with @. Raises InputError."""
     from batwatt.checks import load_json
     from batwatt.files import read_text
 
@@ -54,7 +54,7 @@ def write_output(text: str, output: Path | None) -> None:
     """Write a text to a file, whole or not at all, or to standard output."""
     if output is None:
         if sys.stdout.isatty():
-            # a file takes it as it is, a terminal might obey it
+            # a terminal would obey control characters
             text = re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
         sys.stdout.write(text)
         return
@@ -63,7 +63,7 @@ def write_output(text: str, output: Path | None) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ConvertOptions:
-    """How a trace becomes a workload, as `convert_file` has it. Raises InputError."""
+    """Options of `convert_file`, which turns a trace into a workload. Raises InputError."""
 
     unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s (seconds) or h (hours).")] = "s"
     cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1
@@ -85,7 +85,7 @@ class ConvertOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What is taken of a table of Azure or Borg."""
+    """Options of the readers of tables of Azure and Borg."""
 
     collections: Annotated[
         Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
@@ -140,9 +140,9 @@ def convert(
 
         write_output(to_text(converted_file(jobs, to)), output)
         return
-    known = (*SUFFIXES.values(), *TABLES)
-    if format is not None and format not in known:
-        raise InputError("--format", f"{format!r} is not a format", f"use {', '.join(known[:-1])} or {known[-1]}")
+    formats = (*SUFFIXES.values(), *TABLES)
+    if format is not None and format not in formats:
+        raise InputError("--format", f"{format!r} is not a format", f"use {', '.join(formats[:-1])} or {formats[-1]}")
     if format in TABLES:
         if (workload, log) != (ConvertOptions(), LogChoice()) or to != "batsim4":
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
@@ -152,15 +152,15 @@ def convert(
     if table != TableOptions():
         problem = "--collections, --censored and --gcu-per-core are for --format azure or borg"
         raise InputError("--format", problem, "leave them out")
-    chosen: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
-    done = convert_file(jobs, format=format, log=log.options, **chosen)  # type: ignore[arg-type]  # checked above
-    write_output(to_text(done.workload if to == "batsim4" else to_batsim5(done.workload, jobs)), output)
-    notes = [f"{done.kept} jobs"]
+    options: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
+    conversion = convert_file(jobs, format=format, log=log.options, **options)  # type: ignore[arg-type]  # checked above
+    write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)
+    notes = [f"{conversion.kept} jobs"]
     for count, what in (
-        (done.skipped_run_time, "skipped for want of a run time"),
-        (done.skipped_cpus, "skipped for want of a width"),
-        (done.cut_off, "ran at least as long as they asked for and will be cut off"),
-        (done.too_wide, "wider than the platform and will be rejected"),
+        (conversion.skipped_run_time, "skipped for want of a run time"),
+        (conversion.skipped_cpus, "skipped for want of a width"),
+        (conversion.cut_off, "ran at least as long as they asked for and will be cut off"),
+        (conversion.too_wide, "wider than the platform and will be rejected"),
     ):
         if count:
             notes.append(f"{count} {what}")
@@ -168,7 +168,7 @@ def convert(
 
 
 def _convert_table(path: Path, format: str, output: Path | None, table: TableOptions) -> None:
-    """Write a table of Azure or Borg as a CSV trace, and tell how many jobs it has."""
+    """Write a table of Azure or Borg as a CSV trace, and print its number of jobs."""
     from batwatt.inputs.traces.azure import azure_jobs
     from batwatt.inputs.traces.borg import borg_jobs
     from batwatt.inputs.traces.chunked_csv import write_chunks
@@ -182,7 +182,7 @@ def _convert_table(path: Path, format: str, output: Path | None, table: TableOpt
     parts = (
         azure_jobs(path, **shared)
         if format == "azure"
-        else borg_jobs(path, table.collections, **given_of({"gcu_per_core": table.gcu_per_core}), **shared)
+        else borg_jobs(path, table.collections, **without_none({"gcu_per_core": table.gcu_per_core}), **shared)
     )
     with nullcontext(sys.stdout) if output is None else whole_file(output) as out:
         count = write_chunks(parts, out)

@@ -1,4 +1,4 @@
-"""The command line: the door of the house."""
+"""The entry point `batwatt`: its commands, and the options of all of them."""
 
 from __future__ import annotations
 
@@ -52,23 +52,23 @@ COMMANDS = {
         "report": "results:report",
     },
 }
-"""Panel of the help -> command or group of commands -> the module of this package and the name that it has there."""
+"""Panel of the help -> command or group of commands -> module of this package, and name in it."""
 ALL = frozenset(name for commands in COMMANDS.values() for name in commands)
 HELP_OPTIONS = ["-h", "--help"]
 COMPLETE = "_BATWATT_COMPLETE"
-"""By this variable a shell asks for completions."""
+"""Variable by which a shell requests completions."""
 ANYWHERE = ("verbose", "quiet")
 """Options that may stand before and after the command."""
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Entry point: every error that is meant for the user becomes one line on stderr, and an exit code."""
+    """Run the command line and exit; an error becomes one line on stderr, and an exit code."""
     words = sys.argv[1:] if args is None else args
     sys.exit(exit_code_of(lambda: _carry_out(words)))
 
 
 def _carry_out(words: Sequence[str]) -> Any:
-    """Show the help, if only that is asked for: to parse options first takes as long as all of it. Else the command."""
+    """Print the help if the last word requests it, which spares the time to parse options; else run the command."""
     manners.begin(words)
     for number, word in enumerate(words, 1):
         if not word.isascii():
@@ -91,7 +91,7 @@ def _carry_out(words: Sequence[str]) -> Any:
 
 
 def commands_of(app: typer.Typer) -> Any:
-    """The commands as they parse; lines of examples that go on end as a shell wants it."""
+    """Return the commands for the parser; lines of examples that continue end with a backslash."""
     root = typer.main.get_command(app)
     anywhere = [copy(option) for option in root.params if option.name in ANYWHERE]
     for option in anywhere:
@@ -104,14 +104,14 @@ def commands_of(app: typer.Typer) -> Any:
 
 
 def walk(command: Any) -> Iterator[Any]:
-    """A command and all that are in it."""
+    """Yield a command and all commands in it."""
     yield command
     for one in getattr(command, "commands", {}).values():
         yield from walk(one)
 
 
 def _needed(words: Sequence[str]) -> Container[str]:
-    """The commands to be built: the one that is named, none for the version, all for the help and for errors."""
+    """Return the commands to build: the one that is named, none for the version, all for the help and for errors."""
     if COMPLETE in os.environ:
         # the line so far, as the shell gives it; the command may still be typed
         line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
@@ -124,7 +124,7 @@ def _needed(words: Sequence[str]) -> Container[str]:
 
 
 def application(needed: Container[str] = ALL) -> typer.Typer:
-    """The commands that are needed: to import and build all of them takes a while."""
+    """Return the application with the commands that are needed; to import and build all of them takes a while."""
     app = typer.Typer(
         no_args_is_help=True,
         add_completion=needed is ALL or COMPLETE in os.environ,
@@ -154,7 +154,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def _set_verbose(count: int) -> int:
-    """Of this place on the line; the messages of what has begun to log follow."""
+    """Raise the level of messages by the number of -v at this place of the command line."""
     manners.verbose += count
     logging.getLogger().setLevel(manners.level)
     return count

@@ -10,19 +10,19 @@ from typing import Annotated, Any, get_origin, get_type_hints
 
 
 def options_of(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command for typer, in which each parameter that is a dataclass stands for the options that its fields declare.
+    """Return a command for typer in which a parameter that is a dataclass stands for the options of its fields.
 
     Fields of the type Annotated[..., typer.Option(...)] (or Argument) are options; fields that are dataclasses stand
-    for theirs; others keep their defaults. The command receives instances made of what was given, so what they refuse
-    is refused before it begins.
+    for the options of their own fields; others keep their defaults. The command receives instances of the dataclasses,
+    whose errors come before the command begins.
     """
     signature = inspect.signature(command, eval_str=True)
     own = signature.parameters.values()
     options = [option for parameter in own for option in _options(parameter)]
 
     @wraps(command)
-    def called(**given: Any) -> Any:
-        return command(**{parameter.name: _value(parameter, given) for parameter in own})
+    def called(**values: Any) -> Any:
+        return command(**{parameter.name: _value(parameter, values) for parameter in own})
 
     # typer reads both
     called.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]
@@ -31,7 +31,7 @@ def options_of(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
-    """The parameter itself, or if it is a dataclass, the options of that."""
+    """Yield the parameter itself, or the options of its dataclass."""
     if is_dataclass(parameter.annotation):
         for field in _fields(parameter.annotation):
             yield from _options(field)
@@ -40,7 +40,7 @@ def _options(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
 
 
 def _fields(model: Any) -> Iterator[inspect.Parameter]:
-    """The fields that are options, or dataclasses that have some."""
+    """Yield the fields that are options, or dataclasses with options."""
     types = get_type_hints(model, include_extras=True)
     for field in fields(model):
         kind = types[field.name]
@@ -49,10 +49,10 @@ def _fields(model: Any) -> Iterator[inspect.Parameter]:
             yield inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _value(parameter: inspect.Parameter, given: Mapping[str, Any]) -> Any:
-    """What was given for the parameter: a value, or the dataclass of the values for its fields."""
+def _value(parameter: inspect.Parameter, values: Mapping[str, Any]) -> Any:
+    """Return the value of a parameter, or the dataclass of the values of its fields."""
     model = parameter.annotation
     if not is_dataclass(model):
-        return given[parameter.name]
+        return values[parameter.name]
     # a dataclass that is a parameter's type is a class
-    return model(**{field.name: _value(field, given) for field in _fields(model)})  # type: ignore[operator]
+    return model(**{field.name: _value(field, values) for field in _fields(model)})  # type: ignore[operator]

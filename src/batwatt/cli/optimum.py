@@ -12,7 +12,7 @@ import typer
 from batwatt.cli.options import PlatformFile
 from batwatt.cli.printing import below, progress_bar, tabular
 from batwatt.cli.results import print_summary
-from batwatt.cli.shared import given_of
+from batwatt.cli.shared import without_none
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def optimum(
     from batwatt.offline import run_optimum
     from batwatt.run.spec import RunSpec
 
-    options = given_of({"time_limit_s": time_limit, "effort": effort, "seed": seed})
+    options = without_none({"time_limit_s": time_limit, "effort": effort, "seed": seed})
     spec = RunSpec(Inputs(platform, (workload,), envelope=envelope), "optimum", options, export)
-    with _shown() as report:
+    with _progress() as report:
         result = run_optimum(spec, report)
     about = {
         "prefix": str(result.prefix),
@@ -76,8 +76,8 @@ def _bound_line(result: OptimumResult) -> str:
 
 
 @contextmanager
-def _shown() -> Iterator[Any]:
-    """A line on stderr with the best value, the bound and the time."""
+def _progress() -> Iterator[Any]:
+    """Show a line on stderr with the best value, the bound and the time."""
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     with progress_bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as bar:

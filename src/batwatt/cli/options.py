@@ -1,4 +1,4 @@
-"""The options that several commands share, and those of `run`, as typer sees them."""
+"""Options that several commands share, and those of `run`, for typer."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 ENGINE, MACHINES = "Engine", "Machines"
 UNITS: dict[str, TimeUnit] = {"seconds": "s", "s": "s", "hours": "h", "h": "h"}
-"""What `--length-unit` may be."""
+"""Values of `--length-unit`."""
 _log = partial(typer.Option, rich_help_panel="Traces of jobs")
 _machines = partial(typer.Option, rich_help_panel=MACHINES)
 
 
 def input_option(field: str, *names: str, **more: Any) -> Any:
-    """An option for a field of a run's inputs, which has its help."""
+    """Return an option for a field of a run's inputs, with the help of the field."""
     return typer.Option(*(names or (f"--{field}",)), help=Inputs.__dataclass_fields__[field].metadata["help"], **more)
 
 
@@ -57,7 +57,7 @@ EventsFiles = Annotated[list[Path] | None, _events]
 
 
 def complete_scheduler(incomplete: str) -> list[str]:
-    """The schedulers that begin so, of ours and pybatsim's, else folders and .py files."""
+    """Return the schedulers that begin with the text, of ours and pybatsim's, else folders and .py files."""
     from batwatt.run.find_scheduler import scheduler_names
 
     names = [name for name in scheduler_names() if name.startswith(incomplete)]
@@ -73,10 +73,10 @@ SchedulerName = Annotated[str, _scheduler()]
 SchedulerOfCases = Annotated[str | None, _scheduler(show_default="powercap")]
 
 
-def _load(given: list[Path] | None) -> None:
+def _load(paths: list[Path] | None) -> None:
     from batwatt.run.find_scheduler import load_plugins
 
-    load_plugins(given or ())
+    load_plugins(paths or ())
 
 
 Plugins = Annotated[
@@ -118,7 +118,7 @@ DelaysToFlops = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class LogChoice:
-    """How a trace of jobs is read, and which time is 0 s."""
+    """Options of the readers of traces of jobs, and the time of 0 s."""
 
     fields: Annotated[
         str | None,
@@ -134,7 +134,7 @@ class LogChoice:
 
     @property
     def options(self) -> LogOptions:
-        """Return the options of the readers. Raises InputError."""
+        """Options for the readers. Raises InputError."""
         from batwatt.files import read_text
         from batwatt.inputs.traces.job_log import LogOptions
 
@@ -149,7 +149,7 @@ class LogChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineChoice:
-    """Machines instead of a platform's file, how many there are when, and what counts of a trace."""
+    """Machines in place of a platform file, their capacity over time, and the window of a trace."""
 
     machines: Annotated[int | None, _machines("--machines", help="Make a platform of this many machines.")] = None
     cores: Annotated[int | None, _machines("--cores", help="Cores of each, a host each.", show_default="1")] = None
@@ -159,7 +159,7 @@ class MachineChoice:
     log: LogChoice = LogChoice()
 
     def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
-        """The inputs of a run on these machines, or on the platform's file. Raises InputError."""
+        """Return the inputs of a run on these machines, or on the platform file. Raises InputError."""
         capacity: Any = self.capacity
         return Inputs(
             self._platform(platform),
@@ -172,7 +172,7 @@ class MachineChoice:
         )
 
     def _platform(self, platform: Path | None) -> Path | MachineSpec:
-        """The platform's file, or the machines to be made."""
+        """Return the platform file, or the machines of a synthetic platform. Raises InputError."""
         from batwatt.model.machines import MachineSpec
 
         if (platform is None) == (self.machines is None):
@@ -185,7 +185,7 @@ class MachineChoice:
         return platform
 
     def _window(self) -> Window | None:
-        """The window that `BEGIN:END` stands for."""
+        """Return the window of a text `BEGIN:END`. Raises InputError."""
         from batwatt.model.window import Window
 
         if self.window is None:
@@ -200,14 +200,14 @@ class MachineChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class RunMachines(MachineChoice):
-    """Machines for one run, whose figures are by class of length, too."""
+    """Machines of one run, with the limit between classes of length of jobs."""
 
     long: Annotated[
         float | None, input_option("long_s", "--long", show_default=f"{LONG_S:g}", rich_help_panel=MACHINES)
     ] = None
 
     def inputs(self, platform: Path | None, workloads: Sequence[Path], **more: Any) -> Inputs:
-        """The inputs of a run on these machines, or on the platform's file. Raises InputError."""
+        """Return the inputs of a run on these machines, or on the platform file. Raises InputError."""
         long_s = LONG_S if self.long is None else self.long
         if not 0.0 < long_s < math.inf:
             raise InputError("--long", f"{long_s:g} is not a number of seconds > 0", "give s, as in 3600")
@@ -215,19 +215,19 @@ class RunMachines(MachineChoice):
 
 
 def unit_of(text: str) -> TimeUnit:
-    """The unit of a trace's times: `h` for hours, `s` for seconds."""
+    """Return the unit of a trace's times: `h` for hours, `s` for seconds. Raises InputError."""
     if text not in UNITS:
         raise UnknownNameError("--length-unit", "unit of time", text, ("seconds", "hours"), "Give one of these.")
     return UNITS[text]
 
 
 def patience_of(timeout_s: float) -> float | None:
-    """How long somebody is waited for, in s; None for ever. Raises InputError."""
+    """Return the longest wait for another process in s; None: no limit. Raises InputError."""
     if not 0.0 <= timeout_s < math.inf:
         raise InputError("--timeout", f"{timeout_s:g} is not a number of seconds >= 0", "0 waits for ever")
     return timeout_s or None
 
 
 def at_most(patience_s: float | None) -> str:
-    """How long somebody is waited for, in words."""
+    """Return the longest wait for another process, in words."""
     return f"for {patience_s:g} s at most" if patience_s else "for ever (--timeout)"

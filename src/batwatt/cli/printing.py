@@ -1,4 +1,4 @@
-"""What a command prints: its result on stdout as a table, lines with tabs or JSON; notes and progress on stderr."""
+"""Output of a command: its result on stdout as a table, lines with tabs or JSON; notes and progress on stderr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 @dataclass
 class Manners:
-    """How much the command of this process prints, and whether its tables are JSON; `words` are its command line."""
+    """Amount and format of the output of a command; `words` are its command line."""
 
     verbose: int = 0
     quiet: bool = False
@@ -37,21 +37,21 @@ class Manners:
     words: Sequence[str] = ()
 
     def begin(self, words: Sequence[str]) -> None:
-        """Go back to the defaults for a command with these words."""
+        """Reset to the defaults for a command with these words."""
         self.verbose, self.quiet, self.as_json, self.words = 0, False, False, words
 
     @property
     def level(self) -> int:
-        """The lowest level of messages that are logged."""
+        """Lowest level of messages that are logged."""
         return logging.ERROR if self.quiet else LEVELS[min(self.verbose, 2)]
 
 
 manners = Manners()
-"""Of this process, which carries out one command."""
+"""Manners of this process, which runs one command."""
 
 
 def tabular(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`options_of` a command that prints a table, with one option more: --json."""
+    """Return `options_of` of a command that prints a table, with the option --json."""
     ready = options_of(command)
     signature = inspect.signature(ready)
     option = inspect.Parameter(
@@ -62,9 +62,9 @@ def tabular(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
     @wraps(ready)
-    def called(*, as_json: bool = False, **given: Any) -> Any:
+    def called(*, as_json: bool = False, **values: Any) -> Any:
         manners.as_json = as_json
-        return ready(**given)
+        return ready(**values)
 
     # typer reads both
     called.__signature__ = signature.replace(parameters=[*signature.parameters.values(), option])  # type: ignore[attr-defined]
@@ -78,10 +78,10 @@ def show_table(
     content: Any = None,
     headings: Mapping[str, str] | None = None,
 ) -> None:
-    """Print a table: on a terminal as wide as that, else lines with tabs; with --json the records, or the `content`.
+    """Print a table: on a terminal in its width, else lines with tabs; with --json the records, or the `content`.
 
-    Lines with tabs have the keys of the columns as their head, and the values as they are: SI units, nothing rounded,
-    nothing where there is no value. With `headings` records have a `kind`: on a terminal each has a heading.
+    Lines with tabs have the keys of the columns as their head, and values in SI units, not rounded, empty where there
+    is no value. With `headings` records have a `kind`: on a terminal each kind has a heading.
     """
     if manners.as_json:
         sys.stdout.write(json_text(list(records) if content is None else content))
@@ -96,14 +96,14 @@ def show_table(
 
 
 def _plain(value: object) -> str:
-    """A value between tabs."""
+    """Return a value as text between tabs."""
     if value is None or isinstance(value, bool):
         return "" if value is None else str(value).lower()
     return printable(value)
 
 
 def show_described(records: Sequence[Mapping[str, str]], headings: Mapping[str, str] | None = None) -> None:
-    """Print names and what they are: records of `name` and `description`."""
+    """Print names and descriptions: records of `name` and `description`."""
     from batwatt.results.tables import Column
 
     names, lines = ([record[key] for record in records] for key in ("name", "description"))
@@ -135,33 +135,33 @@ def _console(stream: Any) -> Console:
 
 
 def below(text: str) -> None:
-    """A line below a table for people, such as where files are; programs find that in the records."""
+    """Print a line below a table on a terminal, such as the names of files; the records have the same facts."""
     if sys.stdout.isatty() and not (manners.quiet or manners.as_json):
         print(text)
 
 
 def note(text: str) -> None:
-    """A line on stderr about what is going on."""
+    """Print a line on stderr about the progress of a command."""
     if not manners.quiet:
         print(text, file=sys.stderr, flush=True)
 
 
 def tell(text: str) -> None:
-    """The line of a command that prints nothing else."""
+    """Print the result of a command that has no table."""
     if not manners.quiet:
         print(text)
 
 
 def shows_progress() -> bool:
-    """Whether somebody sees bars on stderr."""
+    """Return whether bars are drawn on stderr."""
     return sys.stderr.isatty() and not manners.quiet
 
 
 @contextmanager
 def progress_bar(*columns: ProgressColumn, alone: bool = True) -> Iterator[Progress]:
-    """Progress on stderr; silent where that is not a terminal.
+    """Show progress on stderr; silent where that is not a terminal.
 
-    One that is not to be drawn `alone`, by a thread, is drawn by `refresh`.
+    A thread draws it if `alone`, else calls of `refresh` do.
     """
     from rich.progress import Progress
 
@@ -171,7 +171,7 @@ def progress_bar(*columns: ProgressColumn, alone: bool = True) -> Iterator[Progr
 
 @contextmanager
 def counting_bar(unit: str, *more: ProgressColumn, alone: bool = True) -> Iterator[Progress]:
-    """A bar on stderr that counts, for instance runs, with more columns."""
+    """Show a bar on stderr that counts a unit, for instance runs, with more columns."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     columns = (

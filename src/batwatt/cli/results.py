@@ -1,4 +1,4 @@
-"""The commands that show: policies, metrics, job-power, gantt, report."""
+"""The commands that print or draw results: policies, metrics, job-power, gantt, report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def print_summary(
     rejections: Mapping[str, int] | None = None,
     currency: str = "",
 ) -> None:
-    """Print the table of a run, and why jobs were rejected; for programs what is `about` it, and all metrics."""
+    """Print the table of a run and the causes of rejections; for programs also `about` and all metrics."""
     from dataclasses import replace
 
     from batwatt.results.figures import rounded
@@ -94,7 +94,7 @@ def policies(
 
 
 def _show_sections(sections: Mapping[str, Sequence[tuple[str, str]]]) -> None:
-    """Names of each kind, and what they are."""
+    """Print the names of each kind, with their descriptions."""
     records = [
         {"kind": kind, "name": name, "description": line} for kind, rows in sections.items() for name, line in rows
     ]
@@ -113,7 +113,7 @@ def _list_figures(wanted: bool) -> None:
     for record in records:
         unit, better = record["unit"], record["better"]
         record["description"] += "".join([f" [{unit}]" if unit else "", f"; {better} is better" if better else ""])
-    # --json may come after it, and is not read yet
+    # --json may follow --list, and is not read yet
     manners.as_json = "--json" in manners.words
     show_described(records)
     raise typer.Exit()
@@ -152,7 +152,7 @@ def metrics(
 
     slow = "nominal" if slowed else None
     inputs = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
-    # a real Batsim runs profiles that ours does not
+    # a real Batsim runs profiles that the embedded engine does not
     figures = write_results(prefix, load(inputs, Needs(simulate=False)))
     print_summary(prefix.name, figures.metrics, {"prefix": str(prefix)}, figures.rejections)
 
@@ -223,8 +223,8 @@ def gantt(
     from batwatt.results.gantt import plot_gantt
 
     series = read_series(envelope) if envelope is not None else None
-    chosen = platform_of(platform, hosts.choice)
-    tell(printable(plot_gantt(prefix, chosen, series, output, title)))
+    servers = platform_of(platform, hosts.choice)
+    tell(printable(plot_gantt(prefix, servers, series, output, title)))
 
 
 FigureKinds = Annotated[
@@ -233,7 +233,7 @@ FigureKinds = Annotated[
 
 
 FORMATS = ("png", "svg", "pdf")
-"""Of charts as files."""
+"""Formats of charts as files."""
 
 
 def kinds_of(text: str) -> list[str]:

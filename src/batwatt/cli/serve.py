@@ -82,13 +82,13 @@ def serve_command(
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.run.find_scheduler import blaming, make_scheduler
 
-    chosen = read_options(options)
+    settings = read_options(options)
     if platform is not None:
-        chosen.setdefault("platform", platform_of(platform, hosts.choice))
+        settings.setdefault("platform", platform_of(platform, hosts.choice))
     if envelope is not None:
-        chosen.setdefault("envelope", str(envelope))
+        settings.setdefault("envelope", str(envelope))
     if capacity is not None:
-        chosen.setdefault("capacity", _served_capacity(capacity, platform, hosts.choice))
+        settings.setdefault("capacity", _served_capacity(capacity, platform, hosts.choice))
     patience_s = patience_of(timeout)
 
     with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
@@ -98,15 +98,15 @@ def serve_command(
             if make is not None:
                 make(endpoint)
 
-        # what is wrong is said before Batsim is waited for, unless it brings what is missing
-        made = None if protocol == 5 else make_scheduler(scheduler, chosen)
+        # errors come before the wait for Batsim, unless its text may bring a missing option
+        made = None if protocol == 5 else make_scheduler(scheduler, settings)
         with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
             ready(link.endpoint)
             init = link.begin()
             if made is None or (init and init.strip()):
                 brought = read_options(init, INIT) if init and init.strip() else {}
                 scheduler = _named(brought.pop("scheduler", scheduler), scheduler)
-                made = make_scheduler(scheduler, {**chosen, **brought})
+                made = make_scheduler(scheduler, {**settings, **brought})
             if init is not None:
                 link.greet(features.dialect(made))
             with blaming(scheduler, made):
@@ -114,7 +114,7 @@ def serve_command(
 
 
 def _named(theirs: object, ours: str) -> str:
-    """The scheduler that the other side names: it may have no file of this machine run but the one named here."""
+    """Return the scheduler that Batsim names: not a file, unless `ours` is that file. Raises InputError."""
     from batwatt.run.find_scheduler import is_file_name
 
     if theirs != ours and not (isinstance(theirs, str) and not is_file_name(theirs)):
@@ -124,17 +124,17 @@ def _named(theirs: object, ours: str) -> str:
 
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
-    """The capacity for a scheduler that does not know how long the workload is: a file, or what is made of a text."""
+    """Return the capacity for a workload of unknown length: a file, or the series of a text. Raises InputError."""
     from batwatt.inputs.description import capacity_of_text
     from batwatt.inputs.load import capacity_of, machines_of
     from batwatt.inputs.platforms.host_choice import platform_of
 
-    given = capacity_of_text(text)
-    if isinstance(given, Path):
+    spec = capacity_of_text(text)
+    if isinstance(spec, Path):
         return text
     if platform is None:
         raise InputError("--capacity", f"{text!r} is made for a number of machines", "give --platform, too, or a file")
-    return capacity_of(given, len(machines_of(platform_of(platform, hosts))))
+    return capacity_of(spec, len(machines_of(platform_of(platform, hosts))))
 
 
 @options_of

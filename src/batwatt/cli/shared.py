@@ -1,4 +1,4 @@
-"""What the commands of several applications share: choices, JSON, pictures."""
+"""Functions that the commands of several applications share: choices, JSON, pictures."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import typer
 from batwatt.checks import finite
 from batwatt.errors import UnknownNameError
 
-Chosen = TypeVar("Chosen", bound=str)
+Name = TypeVar("Name", bound=str)
 
 
-def one_of(option: str, kind: str, text: str, known: Sequence[Chosen]) -> Chosen:
-    """The known name that an option gives. Raises InputError."""
-    for name in known:
+def one_of(option: str, kind: str, text: str, names: Sequence[Name]) -> Name:
+    """Return the one of the names that an option has as its value. Raises InputError."""
+    for name in names:
         if name == text:
             return name
-    raise UnknownNameError(option, kind, text, known, "Give one of these.")
+    raise UnknownNameError(option, kind, text, names, "Give one of these.")
 
 
 def numbers_of(text: str, between: str) -> tuple[float, ...]:
-    """The finite numbers of a list; none if it has something else, too."""
+    """Return the finite numbers of a list; none if a part is not a number."""
     try:
         return tuple(finite(part) for part in text.split(between))
     except ValueError:
         return ()
 
 
-def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given: those that are not None."""
+def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def _drawable(picture: Path | None) -> Path | None:
-    """Refuse a picture of no known kind before anything is worked out."""
+    """Return the picture; raise InputError for an unknown format before any work."""
     if picture is not None:
         from batwatt.results.style import kind_of
 
@@ -51,8 +51,8 @@ Picture = Annotated[
 
 
 def json_text(content: Mapping[str, Any] | Sequence[Any]) -> str:
-    """An object or a list as JSON for people."""
+    """Return an object or a list as indented JSON."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    # JSON's own way to write what is not printable, beyond what it must not contain anyway
+    # escape characters that are not printable, beyond those that JSON must escape
     escaped = (char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
     return (text if text.isascii() and "\x7f" not in text else "".join(escaped)) + "\n"

@@ -114,7 +114,7 @@ def _label(spec: RunSpec) -> str:
 
 
 def _carry_out(label: str, spec: RunSpec) -> None:
-    """Carry out a run under a bar, and print its figures."""
+    """Run under a bar, and print the figures of the run."""
     from batwatt.run.run import run
 
     with counting_bar("jobs") as bar:
@@ -123,7 +123,7 @@ def _carry_out(label: str, spec: RunSpec) -> None:
             "progress": lambda now_s, ended: bar.update(task, completed=ended),
             "ready": lambda jobs: bar.update(task, total=jobs),
         }
-        # a run that nobody watches reports nothing
+        # without a terminal a run reports nothing
         result = run(spec, **(report if shows_progress() else {}))
     print_summary(label, result.metrics, {"prefix": str(result.prefix)}, result.rejections, result.currency)
     below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")

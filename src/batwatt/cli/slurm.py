@@ -47,8 +47,8 @@ _FIGURES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Handed:
-    """Which jobs are handed over, and which nodes."""
+class HandoverOptions:
+    """Jobs and nodes that are handed over."""
 
     platform: Annotated[
         Path,
@@ -63,7 +63,7 @@ class Handed:
 
     @property
     def handover(self) -> Handover:
-        """Raises InputError unless it is one of the three."""
+        """Mark of the jobs that are handed over. Raises InputError unless it is one of the three."""
         from batwatt.slurm.commands import Handover
 
         choices = {name: value for name in ("partition", "qos", "comment") if (value := getattr(self, name))}
@@ -75,7 +75,7 @@ class Handed:
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Series while they happen."""
+    """Sources of the signals of a session."""
 
     envelope: Annotated[
         str | None,
@@ -100,7 +100,7 @@ class Signals:
 
     @property
     def sources(self) -> dict[str, str]:
-        """The signals by the type of their events."""
+        """Sources of the signals by the type of their events."""
         from batwatt.slurm.feeds import KINDS
 
         pairs = zip(KINDS, (self.envelope, self.carbon, self.price), strict=True)
@@ -109,7 +109,7 @@ class Signals:
 
 @dataclass(frozen=True, kw_only=True)
 class Operating:
-    """How it is done."""
+    """Options of a session that operates Slurm, and of its clock."""
 
     operate: Annotated[bool, _operating("--operate", help="Act. Without it nothing is changed in Slurm.")] = False
     kill: Annotated[
@@ -137,7 +137,7 @@ class Operating:
 @tabular
 def run_command(
     *,
-    handed: Handed,
+    scope: HandoverOptions,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -174,8 +174,8 @@ def run_command(
     from batwatt.slurm.session import Session, SessionSpec
 
     spec = SessionSpec(
-        platform=handed.platform,
-        handover=handed.handover,
+        platform=scope.platform,
+        handover=scope.handover,
         prefix=export,
         operate=operating.operate,
         scheduler=scheduler,
@@ -189,7 +189,7 @@ def run_command(
         fallback_w=signals.fallback_w,
         meter=Meter(signals.watts_command),
         poll_s=operating.poll_s,
-        command_s=handed.command_s,
+        command_s=scope.command_s,
         launch_s=operating.launch_s,
         speed=operating.speed,
         fresh=operating.fresh,
@@ -217,14 +217,14 @@ def show_account(records: list[dict[str, Any]]) -> None:
 
 @slurm.command("release")
 @options_of
-def release_command(*, handed: Handed) -> None:
+def release_command(*, scope: HandoverOptions) -> None:
     """Give all jobs and nodes that were taken over back to Slurm's own scheduler, whatever has become of `run`.
 
     [bold]Example:[/] batwatt slurm release -p green.xml --partition green
     """
     from batwatt.slurm.session import release_cluster
 
-    jobs, nodes = release_cluster(handed.platform, handed.handover, handed.command_s)
+    jobs, nodes = release_cluster(scope.platform, scope.handover, scope.command_s)
     note(f"given back to Slurm: {jobs} jobs, {nodes} nodes")
 
 

@@ -1,4 +1,4 @@
-"""The files that `batwatt init` writes: of the repository, or what its build has put into the package."""
+"""The files that `batwatt init` writes: those of the repository, or their copies in the package of a wheel."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SOURCES = {
     "my_policy.py": "start/my_policy.py",
     **{name: name for name in _SAME.split()},
 }
-"""File of a start -> the file of the repository that it is."""
+"""File of a start -> its file in the repository."""
 PACKED = "start"
-"""Where a wheel has them, in the package."""
+"""Folder of a wheel's package with the files of a start."""
 
 
 def copy_start(repository: Path, folder: Path) -> None:
-    """Copy the files of the repository into a folder, which `setup.py` does for a wheel."""
+    """Copy the files of a start from the repository into a folder; `setup.py` does so for a wheel."""
     for name, source in SOURCES.items():
         _copy(repository / source, folder / name)
 
 
 def write_start(folder: Path) -> None:
-    """Copy them into a folder, from where this installation has them."""
+    """Copy the files of a start from this installation into a folder."""
     package = Path(__file__).parents[1]
     packed = package / PACKED
     if not packed.is_dir():
