@@ -1,4 +1,4 @@
 """Runs: one, or a declared grid of many."""
 
 WORKERLESS_S = 60.0
-"""How long a campaign waits by default for a Dask cluster that has no worker (any more)."""
+"""Default time in s for which a campaign waits for a Dask cluster without a worker."""

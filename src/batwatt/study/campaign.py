@@ -1,4 +1,4 @@
-"""A campaign: what is declared, what of it is done, and doing the rest."""
+"""A campaign: its declaration, the state of its runs, and the execution of those that are missing."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ from batwatt.study.yaml_model import parse_declared
 
 LOGGED = ("pyarrow", "pybatsim", "numpy", "pandas")
 Report = Callable[[int, int, int, float], None]
-"""Called with how many runs have ended, how many failed, and how many there are in all, and with the share of the work
-of those to do that is left (1 at the start), as they change."""
+"""Callback with the numbers of runs that have ended, that have failed and in all, and with the share of the work that
+remains (1 at the start)."""
 STATES = ("done", "failed", "missing")
 RUN_S = 0.1
-"""What a run costs relative to an optimum, whose effort is about a second each: to estimate the time left only."""
+"""Work of a run in units of the effort of an optimum, about 1 s each; only for the estimate of the remaining time."""
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Where the runs are carried out: `jobs` processes here, or on a Dask cluster."""
+    """Place of the runs: `jobs` processes of this machine, or a Dask cluster."""
 
-    # of the cores of the machine, those that this process may use
+    # the cores that this process may use
     jobs: int = cpu_count()
     dask: str | None = None
     job_queue: Path | None = None
-    # how long a cluster may be without any worker; None: for ever
+    # longest time in s without a worker; None: no limit
     workerless_s: float | None = WORKERLESS_S
 
     @property
     def remote(self) -> bool:
-        """Whether other processes than children of this one run the cells."""
+        """True if other processes than children of this one run the cells."""
         return self.dask is not None or self.job_queue is not None
 
     def outcomes(self, tasks: Sequence[CellTask], note: Callable[[str], None], resume: str) -> Iterator[CellOutcome]:
-        """Carry out cells; `note` gets lines for the log, `resume` is the command that goes on."""
+        """Run cells and yield their outcomes; `note` gets lines for the log, `resume` is the command to continue."""
         if not self.remote:
             yield from run_here(tasks, max(1, min(self.jobs, len(tasks))), note)
             return
@@ -92,7 +92,7 @@ class CampaignFolder:
         self.keeping = {cell.key for cell in self.cells if cell.keep}
 
     def need(self, only: Sequence[str] = ()) -> None:
-        """Raises InputError if an input of the study `only`, or of any, is not there."""
+        """Raise InputError if an input of the studies `only`, or of any, is missing."""
         for study, error in self.missing.items():
             if not only:
                 others = next((name for name in self.campaign.studies if name not in self.missing), None)
@@ -102,25 +102,25 @@ class CampaignFolder:
                 raise error
 
     def records(self) -> tuple[dict[str, CellRecord], list[str]]:
-        """The cells that need not run again, and lines about damaged files."""
+        """Return the cells that need not run again, and lines about damaged files."""
         records, damaged = self.store.load(dict.fromkeys(cell.key for cell in self.cells))
         lost = {key for key in records if key in self.keeping and records[key].status == "done"}
-        return {key: found for key, found in records.items() if key not in lost or self.store.kept(key)}, damaged
+        return {key: record for key, record in records.items() if key not in lost or self.store.kept(key)}, damaged
 
     def states(self) -> list[StudyProgress]:
-        """The state of each study. Raises InputError if an input is not there."""
+        """Return the state of each study. Raises InputError if an input is missing."""
         self.need()
         return self.states_of(self.records()[0])
 
     def states_of(self, records: Mapping[str, CellRecord]) -> list[StudyProgress]:
-        """The state of each study if these are the cells that need not run again."""
+        """Return the state of each study for these records of cells that need not run again."""
         counts = {study: Counter[str]() for study in self.campaign.studies if study not in self.missing}
         for cell in self.cells:
             counts[cell.study][_status(records.get(cell.key))] += 1
         return [StudyProgress(study, *(count[name] for name in STATES)) for study, count in counts.items()]
 
     def stale(self) -> list[str]:
-        """Keys of cells that are in the folder but no longer declared. Raises InputError if an input is not there."""
+        """Return keys of cells in the folder that are no longer declared. Raises InputError if an input is missing."""
         self.need()
         return self.store.stale(cell.key for cell in self.cells)
 
@@ -130,28 +130,28 @@ def _status(record: CellRecord | None) -> str:
 
 
 def campaign_in(path: Path, results: Path, name: str | None = None) -> CampaignFolder:
-    """The campaign of a YAML file. Raises InputError."""
+    """Return the campaign of a YAML file. Raises InputError."""
     return CampaignFolder(read_text(path), path, path, results, name)
 
 
 def campaign_of(folder: Path) -> CampaignFolder:
-    """The campaign of a folder of results, as it was last run. Raises InputError."""
+    """Return the campaign of a folder of results, as it was last run. Raises InputError."""
     folder = folder.resolve()
     origin = Store(folder).origin()
     copy = folder / COPY
     return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name)
 
 
-def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], report: Report) -> list[StudyProgress]:
-    """Run what is not done, or has failed, and write the table. Raises CampaignStopped with all that is finished kept.
+def carry_out(declared: CampaignFolder, backend: Backend, only: Sequence[str], report: Report) -> list[StudyProgress]:
+    """Run cells that are missing or have failed, and write the table. Raises CampaignStopped; finished runs are kept.
 
     `only` names the studies to run (none: all); the table has the finished rows of all studies.
     """
     check_studies(only, declared.campaign.studies)
     declared.need(only)
-    if way.remote:
-        # a cluster that cannot be is an error before it is looked for
-        check_dask(way.dask, way.job_queue)
+    if backend.remote:
+        # report a wrong address or file before the search for the cluster
+        check_dask(backend.dask, backend.job_queue)
     store = declared.store
     with store.locked():
         records, damaged = declared.records()
@@ -168,7 +168,7 @@ def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], repor
         all_s = left_s = sum(work_s.values())
         try:
             report(ended, failed, len(wanted), 1.0)
-            with closing(_outcomes(declared, left, way)) as outcomes:
+            with closing(_outcomes(declared, left, backend)) as outcomes:
                 for outcome in outcomes:
                     _save(store, wanted[outcome.key], outcome)
                     records.update(store.load([outcome.key])[0])
@@ -180,7 +180,7 @@ def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], repor
             # a signal may have come between the writing of a run and its place among the records
             records.update(store.load(key for key in wanted if key not in records)[0])
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else " ".join(str(error).split())
-            # if the disk still takes them; the reason for which the campaign ends is reported
+            # the disk may be full, too: report the first error
             with suppress(CampaignStopped):
                 store.write_table(lambda out: write_table(out, declared.cells, records))
                 store.log(f"stopped: {reason}")
@@ -193,34 +193,34 @@ def carry_out(declared: CampaignFolder, way: Backend, only: Sequence[str], repor
 def _work_s(cell: Cell) -> float:
     if cell.scheduler != OPTIMUM:
         return RUN_S
-    given = cell.run_options.get("effort", cell.run_options.get("time_limit_s", RUN_S))
-    return float(given) if isinstance(given, int | float) and given > 0 else RUN_S
+    effort = cell.run_options.get("effort", cell.run_options.get("time_limit_s", RUN_S))
+    return float(effort) if isinstance(effort, int | float) and effort > 0 else RUN_S
 
 
 @cache
 def _size(path: Path) -> int:
-    """Bytes of a file; 0 if it is not there, of which the run tells."""
+    """Return the bytes of a file; 0 if it is missing, which its run reports."""
     try:
         return path.stat().st_size
     except OSError:
         return 0
 
 
-def _outcomes(declared: CampaignFolder, left: Iterable[Cell], way: Backend) -> Generator[CellOutcome, None, None]:
-    # the long ones first, so that no process is left alone with one at the end
+def _outcomes(declared: CampaignFolder, left: Iterable[Cell], backend: Backend) -> Generator[CellOutcome, None, None]:
+    # longest first, so that no long run is alone at the end
     ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.files[0].path)), reverse=True)
-    scratch = None if way.remote else declared.store.scratch.resolve()
+    scratch = None if backend.remote else declared.store.scratch.resolve()
     if ordered:
         tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
-        yield from way.outcomes(tasks, declared.store.log, declared.store.resume)
+        yield from backend.outcomes(tasks, declared.store.log, declared.store.resume)
 
 
 def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
     """Keep an outcome, and log it. Raises CampaignStopped."""
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
-    given = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "rejections", "elapsed_s")}
-    store.save(CellRecord(run=cell.identity(), **given), outcome.files)
+    fields = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "rejections", "elapsed_s")}
+    store.save(CellRecord(run=cell.identity(), **fields), outcome.files)
     series = [file.name for file in (cell.envelope, cell.capacity) if file]
     axes = (cell.platform.name, cell.workload.name, *series, cell.engine)
     what = f"{cell.study}: {cell.label}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
@@ -230,7 +230,7 @@ def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
 
 
 def check_inputs(cells: Sequence[Cell]) -> None:
-    """What is wrong with inputs and options is said before the first run: InputError."""
+    """Raise InputError for inputs and options that are wrong, before the first run."""
     tried: set[object] = set()
 
     def new(thing: object) -> bool:
@@ -243,30 +243,30 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         inputs, [jobs], [path] = cell.inputs, cell.workload.files, cell.inputs.workloads
         place = (cell.platform.sha256, inputs.hosts)
         if place not in slots:
-            made = platform_of(inputs.platform, inputs.hosts)
+            hosts = platform_of(inputs.platform, inputs.hosts)
             if inputs.events:
-                read_events(inputs.events, cell.engine_options.forward_unknown_events, len(made))
-            slots[place] = len(machines_of(made))
+                read_events(inputs.events, cell.engine_options.forward_unknown_events, len(hosts))
+            slots[place] = len(machines_of(hosts))
         if new((jobs.sha256, inputs.window)):
             if is_trace(path):
-                # what is generated is as it should be, and long
+                # generated traces are valid, and long
                 if jobs.text is None:
                     windowed(jobs.path, inputs.window, 1, inputs.length_unit, inputs.log)
             else:
-                # kept for the runs
+                # cached for the runs
                 cached_workload(jobs.path, simulate=cell.engine != "batsim")
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):
             _check_capacity(inputs, slots[place])
-        options = {name: value for name, value in cell.run_options.items() if name not in cell.given}
+        options = {name: value for name, value in cell.run_options.items() if name not in cell.defaults}
         reference = cell.reference
         if reference is not None and reference.text is None and new(reference.sha256):
             read_reference(reference.path)
-        given = (sorted(options.items()), cell.envelope is None, cell.capacity is None, cell.events is None)
-        if new((cell.scheduler, repr(given))):
+        facts = (sorted(options.items()), cell.envelope is None, cell.capacity is None, cell.events is None)
+        if new((cell.scheduler, repr(facts))):
             spec = task_of(cell, False, None).spec
-            # what else a scheduler raises goes into the row of its run
+            # other errors of a scheduler go into the row of its run
             with suppress(SchedulerError), errors_of(f"{cell.study}: {cell.label!r}"):
                 if cell.scheduler == OPTIMUM:
                     # only such cells need the solver
@@ -279,7 +279,7 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
 
 def _check_capacity(inputs: Inputs, machines: int) -> None:
-    """Raises InputError for a capacity that does not fit the number of machines."""
+    """Raise InputError for a capacity that does not fit the number of machines."""
     capacity = inputs.capacity
     if isinstance(capacity, CapacitySpec):
         capacity.series(machines, inputs.window.end_s if inputs.window else BEYOND_S)

@@ -28,7 +28,7 @@ from batwatt.study.sources import MissingFileError, Sources
 from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 
 FORMAT = 1
-"""Version of what a key is made of and of the files of cells."""
+"""Version of the content of a key and of the files of cells."""
 _RESULTS = (
     *("classes", "columns", "csv_block", "figures", "goodput", "metrics", "origins", "run_data", "run_table"),
     *("parts", "power", "read", "slowdowns", "work", "writers", "yields"),
@@ -44,16 +44,16 @@ CODE = (
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
-"""What counts of these folders: the modules, and the data that come with them."""
+"""Suffixes of the files in these folders that count: modules and data."""
 CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "offline.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
-"""What a rule may name besides options."""
+"""Columns that a rule may name besides options."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of the table: one run, and where it stands in the grid."""
+    """One row of the table: one run, and its place in the grid."""
 
     study: str
     label: str
@@ -70,37 +70,37 @@ class Cell:
     depends: tuple[InputFile, ...] = ()
     capacity: Choice | None = None
     reference: InputFile | None = None
-    given: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     seed_option: str | None = None
     keep: bool = False
     key: str = ""
 
     @cached_property
     def inputs(self) -> Inputs:
-        """The inputs of its run."""
+        """Inputs of the run."""
         parts = (self.platform, self.workload, self.envelope, self.capacity, self.events)
         return Inputs(**{name: value for part in parts if part for name, value in part.inputs.items()})
 
     @property
     def files(self) -> tuple[InputFile, ...]:
-        """The files that its run reads."""
+        """Files that the run reads."""
         parts = (self.platform, self.workload, self.envelope, self.events, self.capacity)
         others = (self.scheduler_file, *self.depends, self.reference)
         return (*(file for part in parts if part for file in part.files), *filter(None, others))
 
     @property
     def run_options(self) -> dict[str, Any]:
-        """The options that the scheduler gets: what is known of a generated capacity, and the seed if it takes one."""
-        options = {**self.given, **self.options}
+        """Options of the scheduler, with those of a generated capacity, and with the seed if it takes one."""
+        options = {**self.defaults, **self.options}
         return {**options, self.seed_option: self.seed} if self.seed_option else options
 
     def column(self, name: str) -> Any:
-        """What a rule compares: a column by its text in the table, or an option."""
+        """Return the value that a rule compares: a column as in the table, or an option."""
         value = getattr(self, name) if name in AXES else self.options.get(name)
         return value.name if isinstance(value, Choice) else value
 
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the figures of the run, files by their content."""
+        """Return everything that determines the figures of the run, files by their content."""
         engine = self.engine_options.model_dump()
         if self.engine == "batsim":
             engine["batsim"] = _digest_of_executable(engine["batsim"])
@@ -128,7 +128,7 @@ class Cell:
 
 
 def code_digest(optimum: bool = False) -> str:
-    """SHA-256 of the version, of the sources that determine a run's figures and of the packages that do so, too."""
+    """Return the SHA-256 of the version, and of the sources and packages that determine a run's figures."""
     return _code_digest(optimum, loaded_plugins())
 
 
@@ -143,7 +143,7 @@ def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
 
 
 def sources_of(names: Iterable[str]) -> dict[str, Path]:
-    """The sources of batwatt, and the data that come with them, in some files and folders of the package."""
+    """Return the modules and data in some files and folders of the package, by relative path."""
     root = Path(batwatt.__file__).parent
     sources: dict[str, Path] = {}
     for name in names:
@@ -153,7 +153,7 @@ def sources_of(names: Iterable[str]) -> dict[str, Path]:
 
 
 def digest_of_sources(sources: Mapping[str, Path], packages: Iterable[str]) -> str:
-    """SHA-256 of the version, of sources and of the versions of packages."""
+    """Return the SHA-256 of the version, of sources and of the versions of packages."""
     parts = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sources.items()}
     versions = {name: version_of(name) for name in packages}
     return hashlib.sha256(canonical([__version__, parts, versions]).encode()).hexdigest()
@@ -170,7 +170,7 @@ def _digest_of_executable(name: str) -> str:
 def expand(
     campaign: Campaign, where: Path, base: Path, generated: Path
 ) -> tuple[list[Cell], dict[str, MissingFileError]]:
-    """All cells in the order of the declaration, and why studies have none: an input that is not there.
+    """Return all cells in the order of the declaration, and the error of each study that misses an input.
 
     The order is study, grid and then cases, platform, workload, envelope, ... `where` names the file in errors, `base`
     is the folder of its relative paths, `generated` that of generated inputs (which are not written here). Raises
@@ -202,12 +202,12 @@ def expand(
 
 
 def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
-    """The `id` of the cells that a rule picks: every name in it has the value, or one of the values."""
+    """Return the `id` of the cells that a rule picks: every name in it has the value, or one of the values."""
     names = {*AXES, *(option for cell in cells for option in cell.options)}
     for name in rule:
         if name not in names:
             raise UnknownNameError(place, "column or option", name, names, "Correct the rule.")
-    allowed = {name: wanted if isinstance(wanted, list) else [wanted] for name, wanted in rule.items()}
+    allowed = {name: value if isinstance(value, list) else [value] for name, value in rule.items()}
     picked = {id(cell) for cell in cells if all(cell.column(name) in values for name, values in allowed.items())}
     if not picked:
         raise InputError(place, f"no run is {canonical(rule)}", "correct or remove the rule")
@@ -216,7 +216,7 @@ def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
 
 @dataclass(frozen=True)
 class _Setting:
-    """A label and what it stands for: a point of the grid or a case."""
+    """A label with its point of the grid, or its case."""
 
     label: str
     scheduler: str
@@ -293,14 +293,14 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 depends=depends,
                 capacity=within(capacity, workload.inputs["window"]) if capacity else None,
                 reference=workload.reference if "reference" in takes else None,
-                given={name: value for name, value in (capacity.options if capacity else ()) if name in takes},
+                defaults={name: value for name, value in (capacity.options if capacity else ()) if name in takes},
                 seed_option=scheduler.seed_option if seed is not None else None,
                 keep=setting.keep,
             )
 
 
 def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
-    """Raises InputError for what the optimum cannot do."""
+    """Raise InputError for inputs and engines that the optimum cannot have."""
     if set(setting.engines) != {"embedded"}:
         hint = "declare it as a case with `engines: [embedded]`"
         raise InputError(place, "the optimum runs on the embedded engine only", hint)
@@ -312,7 +312,7 @@ def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
 
 @dataclass(frozen=True)
 class _Scheduler:
-    """A scheduler as declared, its file if it is not ours, the option by which it takes a seed, and ours' options."""
+    """A declared scheduler: its file if it is not ours, the option of its seed, and the options of one of ours."""
 
     name: str
     file: InputFile | None
@@ -321,7 +321,7 @@ class _Scheduler:
 
 
 def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Scheduler:
-    """The scheduler of a setting. Raises InputError."""
+    """Return the scheduler of a setting. Raises InputError."""
     name = setting.scheduler
     if name == OPTIMUM:
         return _Scheduler(name, None, "seed")
@@ -341,7 +341,7 @@ def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Scheduler:
 
 
 def _seed_option(scheduler: type[Any], options: Mapping[str, Any]) -> str | None:
-    """One of ours draws random numbers for a forecast with errors only; of others that is not known."""
+    """Return the option of the seed; None for a scheduler of ours that draws no random numbers."""
     if not issubclass(scheduler, Scheduler) or "seed" in scheduler.Options.model_fields:
         return "seed"
     return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None

@@ -36,12 +36,12 @@ LIMITS = ("envelope", "none", "mean")
 SERIES = ("envelope", "capacity", "signal", "price")
 """Options of a case that are series, from 0 s of its run on."""
 ANY = Series((0.0,), (1.0,), "machines")
-"""Capacity with which options are checked before the run makes one of the power."""
+"""Capacity for the check of options; the run makes the true one of the power."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One case: a scheduler and its options. `limit`: what of the envelope it follows, all, none, or its mean."""
+    """A case: a scheduler and its options. `limit`: the part of the envelope that it follows, one of `LIMITS`."""
 
     scheduler: Any
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -49,24 +49,24 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The scheduler's name, or that of its class."""
+        """Name of the scheduler, or of its class."""
         return self.scheduler if isinstance(self.scheduler, str) else str(self.scheduler.__name__)
 
     @property
     def draws(self) -> bool:
-        """Whether the scheduler has a seed, and the case leaves it open."""
+        """True if the scheduler has a seed that the case does not set."""
         kind = scheduler_class(self.scheduler)
         return issubclass(kind, Scheduler) and "seed" in kind.Options.model_fields.keys() - self.options.keys()
 
     @property
     def facts(self) -> CaseFacts:
-        """Return what pages show of the case."""
+        """Facts of the case for pages."""
         return CaseFacts(self.name, self.options, self.limit, self.draws)
 
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run: the label of its case, the number of its window from 1, and the seed of what it draws."""
+    """A run: the label of its case, the number of its window from 1, and the seed of its random numbers."""
 
     case: str
     window: int
@@ -75,7 +75,7 @@ class RunTask:
 
 @dataclass(frozen=True)
 class Measured:
-    """What of a run is compared; `notes` are the warnings of its process."""
+    """Results of a run for the comparison; `notes` are the warnings of its process."""
 
     task: RunTask
     outcomes: JobOutcomes
@@ -87,7 +87,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that could not be carried out, and why."""
+    """A run that failed, and its error."""
 
     task: RunTask
     error: BatwattError
@@ -95,7 +95,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class ComparedRuns:
-    """What all runs of a comparison share, read once; `keep` is the prefix of the files of each run.
+    """Inputs of all runs of a comparison, read once; `keep` is the prefix of the files of each run.
 
     `delays_to_flops` as in `Inputs`.
     """
@@ -110,12 +110,12 @@ class ComparedRuns:
 
     @cached_property
     def power(self) -> MachinePower:
-        """The machines and what they draw."""
+        """Machines and their power."""
         return MachinePower.of(self.hosts)
 
     @property
     def tasks(self) -> list[RunTask]:
-        """All runs: a case that draws nothing runs once in each window."""
+        """All runs; a case without random numbers runs once in each window."""
         windows = range(1, len(self.samples) + 1)
         return [
             RunTask(label, window, seed)
@@ -125,7 +125,7 @@ class ComparedRuns:
         ]
 
     def prefix_of(self, task: RunTask, keep: Path) -> Path:
-        """The prefix of the files of a run: window and seed are in it if there are several."""
+        """Return the prefix of the files of a run, with window and seed if there are several."""
         words = "".join(c if c.isalnum() else "-" for c in task.case.lower()).strip("-")
         window = f"-window{task.window}" if len(self.samples) > 1 else ""
         seed = f"-seed{task.seed}" if len(self.seeds) > 1 and self.cases[task.case].draws else ""
@@ -142,7 +142,7 @@ class ComparedRuns:
                     prefix.with_name(name).unlink(missing_ok=True)
 
     def check(self, lenient: Collection[str]) -> None:
-        """Raise InputError for what is wrong with a case before anything runs, but with options of `lenient` ones."""
+        """Raise InputError for a wrong case before any run, but not for wrong options of `lenient` cases."""
         self._check_prefixes()
         for label, case in self.cases.items():
             own = [name for name in (*SERIES, "plan") if name in case.options]
@@ -164,7 +164,7 @@ class ComparedRuns:
             taken.add(prefix)
 
     def _check_options(self, label: str, case: Case) -> None:
-        """Raise InputError for options of a scheduler of ours; series that texts describe are read when it runs."""
+        """Raise InputError for wrong options of a scheduler of ours; its run checks series that texts describe."""
         kind = scheduler_class(case.scheduler)
         if not issubclass(kind, Scheduler):
             return
@@ -174,19 +174,19 @@ class ComparedRuns:
         usual = {"capacity": ANY, **({"signal": signal} if signal else {}), **spec.scheduler_options(self.hosts)}
         follows = kind.Options.model_fields.keys()
         options = {name: value for name, value in usual.items() if name in follows or name in own}
-        # what else a scheduler raises is an error of its run
+        # other errors of a scheduler are errors of its run
         with suppress(SchedulerError), errors_of(f"case {label!r}"):
             make_scheduler(case.scheduler, options, kind)
 
     def all_measured(self, workers: int, report: Callable[[int, int], None]) -> list[Measured | Failed]:
-        """Carry out all runs, in the order of `tasks`; `report` gets how many have ended, and how many there are.
+        """Return the results of all runs, in the order of `tasks`; `report` gets the numbers of ended and of all runs.
 
         Warnings of runs are logged once they have ended, with the label of their case.
         """
         tasks = self.tasks
         ended: dict[RunTask, Measured | Failed] = {}
         if workers > 1 and len(tasks) > 1:
-            # children have what was read: nothing but figures goes from one process to another
+            # children are forked with the inputs: only figures pass between processes
             results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead, "fork")
         else:
             results = map(self.measured, tasks)
@@ -199,7 +199,7 @@ class ComparedRuns:
         return [ended[task] for task in tasks]
 
     def _spec_of(self, task: RunTask) -> RunSpec:
-        """What determines a run."""
+        """Return the specification of a run."""
         case, sample = self.cases[task.case], self.samples[task.window - 1]
         inputs = Inputs(
             self.platform,
@@ -217,7 +217,7 @@ class ComparedRuns:
         return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
 
     def measured(self, task: RunTask) -> Measured | Failed:
-        """Carry out a run, and write its files if they are kept."""
+        """Run a task, write its files if there is a prefix for them, and return its results or its error."""
         try:
             with noted() as repeats:
                 outcome = perform(prepare(self._spec_of(task)))
@@ -241,12 +241,12 @@ class ComparedRuns:
             return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
         if case.limit == "envelope":
             return cap
-        # a limit of as much energy
+        # a constant limit of the same energy
         energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, sample.length_s))
         return Series((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
 
     def figures_of(self, run: Measured) -> dict[str, float | int | None]:
-        """The figures of a run, rounded as those of its files; against the power of all, whatever its case follows."""
+        """Return the figures of a run, rounded as in its files, against the envelope, also if its case has no limit."""
         cap, power = self.samples[run.task.window - 1].cap, self.power
         figures = {name: run.metrics.get(name) for name in COMPARED}
         end_s = run.metrics["makespan_s"] or 0.0
@@ -271,7 +271,7 @@ def _dead(task: RunTask, text: str) -> Failed:
 
 
 def refuse_failures(runs: Sequence[Measured | Failed], lenient: Collection[str]) -> dict[str, str]:
-    """Label -> why a case is left out. Raises the error of the first one that is not `lenient`, or if none is left."""
+    """Return label -> error of failed cases. Raises the error of one that is not `lenient`, or if all have failed."""
     errors: dict[str, str] = {}
     for run in runs:
         if isinstance(run, Measured) or run.task.case in errors:

@@ -1,4 +1,4 @@
-"""Carrying out one cell where it is: in a worker process here, or on another machine."""
+"""Execution of one cell, in a worker process of this machine or of another one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from batwatt.errors import BatwattError, message
 
-# what a run loads late, before processes are forked: the code that they run is that of the key
+# modules that a run loads late: loaded before processes are forked, so that their code is that of the key
 from batwatt.results import classes as classes
 from batwatt.results import unfinished as unfinished
 from batwatt.results.figures import Values, rounded
@@ -30,20 +30,20 @@ from batwatt.study.files import digest_of
 from batwatt.study.spec import OPTIMUM
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")
-"""What a row of the optimum has besides the metrics."""
+"""Columns of a row of the optimum besides the metrics."""
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE)
-"""Errors that are the machine's, not the run's."""
+"""Errors of the machine, not of the run."""
 MAX_NOTES = 20
 
 
 @dataclass(frozen=True)
 class CellTask:
-    """One cell as a worker gets it; `shown` are the texts that stand for paths in errors."""
+    """One cell for a worker; `declared` maps paths to their texts in errors."""
 
     key: str
     spec: RunSpec
     digests: Mapping[str, str]
-    shown: Mapping[str, str]
+    declared: Mapping[str, str]
     code: str
     keep: bool
     scratch: str | None = None
@@ -51,7 +51,7 @@ class CellTask:
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """How a cell ended: `stop` means that the campaign cannot go on (the machine's fault, not the run's).
+    """Outcome of a cell: `stop` means that the campaign cannot go on (an error of the machine, not of the run).
 
     `rejections` counts rejected jobs by cause.
     """
@@ -67,7 +67,7 @@ class CellOutcome:
 
 
 def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
-    """What a worker needs to know."""
+    """Return the task of a cell for a worker."""
     engine = cell.engine_options
     options = cell.run_options
     if cell.reference is not None:
@@ -87,7 +87,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
         key=cell.key,
         spec=spec,
         digests={str(file.path): file.sha256 for file in files},
-        shown={str(file.path): file.shown for file in files},
+        declared={str(file.path): file.declared for file in files},
         code=code_digest(cell.scheduler == OPTIMUM),
         keep=keep,
         scratch=str(scratch) if scratch else None,
@@ -95,7 +95,7 @@ def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
 
 
 def execute(task: CellTask) -> CellOutcome:
-    """Run a cell in a temporary folder. Nothing that goes wrong is raised, so that it arrives from anywhere."""
+    """Run a cell in a temporary folder. An error becomes an outcome, which any machine can send."""
     load_plugins(task.spec.plugins)
     if code_digest(task.spec.scheduler == OPTIMUM) != task.code:
         hint = "give the workers the same batwatt (and ortools) and start again"
@@ -110,13 +110,13 @@ def execute(task: CellTask) -> CellOutcome:
         outcome = CellOutcome(task.key, "stop", f"no temporary folder on {python_platform.node()}: {error.strerror}")
     changed = next((path for path, digest in task.digests.items() if digest_of(Path(path)) != digest), None)
     if changed is not None:
-        problem = f"{task.shown[changed]} changed while the campaign ran, or a worker sees another one"
+        problem = f"{task.declared[changed]} changed while the campaign ran, or a worker sees another one"
         outcome = CellOutcome(task.key, "stop", f"{problem} ({changed} on {python_platform.node()})")
     return replace(outcome, elapsed_s=round(time.perf_counter() - began, 3))
 
 
 def execute_quietly(task: CellTask) -> CellOutcome:
-    """`execute` in a process of its own: what is logged there comes back as notes, and what is printed is dropped."""
+    """Execute a cell in a process of its own: warnings become notes of the outcome, printed text is dropped."""
     with noted() as repeats, redirect_stdout(StringIO()):
         outcome = execute(task)
     return replace(outcome, notes=tuple(message(line) for _, line in repeats.take()[:MAX_NOTES]))
@@ -127,21 +127,21 @@ def _attempt(task: CellTask, folder: Path) -> CellOutcome:
     spec = replace(task.spec, prefix=prefix)
     try:
         if spec.scheduler == OPTIMUM:
-            # it finishes every job
+            # the optimum rejects no job
             figures, rejections = _optimum(spec), {}
         else:
             result = run(spec, durable=False)
             figures, rejections = _figures(result.metrics), dict(result.rejections)
         files = {path.name: path.read_bytes() for path in sorted(folder.glob("run_*"))} if task.keep else {}
         return CellOutcome(task.key, "done", None, figures, rejections, files=files)
-    except Exception as error:  # whatever a scheduler raises is the run's own failure, and goes into its row
+    except Exception as error:  # any error of a scheduler fails its run, and goes into the row
         cause = _no_room(error)
         if cause is not None:
             problem = f"no run can be carried out on {python_platform.node()}: {cause.strerror}"
             return CellOutcome(task.key, "stop", problem)
         text = str(error) if isinstance(error, BatwattError) else _internal(error)
-        for path, shown in {**task.shown, str(folder): "."}.items():
-            text = text.replace(path, shown)
+        for path, name in {**task.declared, str(folder): "."}.items():
+            text = text.replace(path, name)
         return CellOutcome(task.key, "failed", message(text))
 
 
@@ -152,7 +152,7 @@ def _internal(error: Exception) -> str:
 
 
 def _no_room(error: BaseException | None) -> OSError | None:
-    """The full disk, or its like, that is behind an error."""
+    """Return the error of the machine that caused an error, such as a full disk; None if there is none."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in NO_ROOM:
             return error
@@ -171,7 +171,7 @@ def _optimum(spec: RunSpec) -> dict[str, Any]:
     optimum = run_optimum(spec)
     bounds = {name: getattr(optimum, name) for name in BOUNDS}
     return _figures(optimum.metrics) | {
-        # a bound that was not found may be infinite, for which JSON has no name
+        # a missing bound may be infinite, for which JSON has no name
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in bounds.items()
     }

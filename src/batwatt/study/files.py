@@ -13,35 +13,35 @@ from batwatt.files import refuse_device, write_text
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file: the name it has in the table (its stem), its absolute path, the path as declared, and its digest.
+    """A file: its name in the table (the stem), its absolute path, its path as declared, and its digest.
 
     `text` is the content of a generated file, which is written when it is needed.
     """
 
     name: str
     path: Path
-    shown: str
+    declared: str
     sha256: str
     text: str | None = None
 
     def provide(self) -> None:
-        """Write a generated file that is not there, or is another. Raises OSError and InputError."""
+        """Write a generated file that is missing or differs. Raises OSError and InputError."""
         if self.text is not None and digest_of(self.path) != self.sha256:
             write_text(self.path, self.text)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One value of an axis: the name that it has in the table, its digest, and its part of the inputs of a run.
+    """One value of an axis: its name in the table, its digest, and its part of the inputs of a run.
 
     `inputs` are fields of `batwatt.inputs.description.Inputs`, `files` those that a run needs for them. `options` are
-    for schedulers that have them, `platforms` the names of those that a capacity is for, None: of all. `reference` says
-    how long the jobs of a workload are. `shown` stands for it in errors.
+    for schedulers that have them, `platforms` the names of the platforms of a capacity, None: all. `reference` has the
+    lengths of the jobs of a workload. `declared` is its text in errors.
     """
 
     name: str
     sha256: str
-    shown: str
+    declared: str
     inputs: Mapping[str, Any]
     files: tuple[InputFile, ...] = ()
     options: tuple[tuple[str, int], ...] = ()
@@ -50,12 +50,12 @@ class Choice:
 
     @classmethod
     def of(cls, file: InputFile, inputs: Mapping[str, Any], **more: Any) -> Choice:
-        """What a file is used for."""
-        return cls(file.name, file.sha256, file.shown, inputs, (file,), **more)
+        """Return the value of an axis that is one file."""
+        return cls(file.name, file.sha256, file.declared, inputs, (file,), **more)
 
 
 def digest_of(path: Path) -> str | None:
-    """SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
+    """Return the SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
     refuse_device(path)
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Capacities of a campaign that texts such as `walk:range=0.6` describe, which runs make for their machines."""
+"""Capacities of a campaign that texts such as `walk:range=0.6` describe; a run makes them for its machines."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SEED = "seed"
 
 
 def _digest(spec: CapacitySpec, files: Sequence[InputFile]) -> str:
-    """SHA-256 of what a specification says, and of the content of its files."""
+    """Return the SHA-256 of a specification and of the content of its files."""
     digests = {file.path: file.sha256 for file in files}
     return hashlib.sha256(canonical(_facts(spec, digests)).encode()).hexdigest()
 
 
 def within(capacity: Choice, window: Window | None) -> Choice:
-    """The capacity, levelled until the end of what is measured unless it is a file or says itself over which time."""
+    """Return the capacity, levelled until the end of the window unless it is a file or has a time of its own."""
     spec = capacity.inputs["capacity"]
     if window is None or not isinstance(spec, CapacitySpec):
         return capacity
@@ -42,7 +42,7 @@ def within(capacity: Choice, window: Window | None) -> Choice:
 
 
 def traits(capacity: Choice | None) -> dict[str, str | float | int | None]:
-    """What figures are drawn against: columns of the table, None where a capacity has no such thing."""
+    """Return the columns of the table that describe a capacity; None where it has no such value."""
     spec = None if capacity is None else capacity.inputs["capacity"]
     if capacity is None or not isinstance(spec, CapacitySpec):
         return {}
@@ -64,7 +64,7 @@ def traits(capacity: Choice | None) -> dict[str, str | float | int | None]:
 
 
 def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | None]:
-    """By which share it costs or emits less than the fixed capacity of its budget, and is larger on average."""
+    """Return the shares by which it costs or emits less than the fixed capacity of its budget, and is larger."""
     try:
         signal = source.signal()
     except InputError:  # the file went away after the runs
@@ -78,7 +78,7 @@ def _bill_of(source: UnderBudget, budget: EnergyBudget) -> dict[str, float | Non
 def generated_capacities(
     entry: Capacities, where: str, base: Path, file: Callable[[str, str], InputFile]
 ) -> list[Choice]:
-    """What an entry describes, for each point of its grid and each seed; `file` finds a file. Raises InputError."""
+    """Return the capacities of an entry for each point of its grid and each seed. Raises InputError."""
     choices = []
     own = tuple(entry.platforms) if entry.platforms else None
     for point in points_of(entry.grid):
@@ -104,17 +104,17 @@ def generated_capacities(
 def _with_file(
     spec: CapacitySpec, where: str, base: Path, file: Callable[[str, str], InputFile]
 ) -> tuple[CapacitySpec, tuple[InputFile, ...]]:
-    """The spec with its file where it is, and the file."""
+    """Return the specification with the absolute path of its file, and the file."""
     source = spec.source
     if not isinstance(source, UnderBudget | Traced):
         return spec, ()
     path = source.file.path
-    there = file(str(path.relative_to(base) if path.is_relative_to(base) else path), where)
-    return replace(spec, source=replace(source, file=replace(source.file, path=there.path))), (there,)
+    input_file = file(str(path.relative_to(base) if path.is_relative_to(base) else path), where)
+    return replace(spec, source=replace(source, file=replace(source.file, path=input_file.path))), (input_file,)
 
 
 def _name(spec: CapacitySpec) -> str:
-    """As in `walk-0.6-0.15-3600` (range, step, period) or `carbon-DE-0.7-1.2`: the file and what is said of it."""
+    """Return a name as `walk-0.6-0.15-3600` (range, step, period) or `carbon-DE-0.7-1.2` (file and values)."""
     source = spec.source
     kind, _, words = spec.text.partition(":")
     pairs = [(key, value) for key, mark, value in (word.partition("=") for word in words.split(",")) if mark]
@@ -131,13 +131,13 @@ def _name(spec: CapacitySpec) -> str:
 
 
 def _facts(value: Any, digests: Mapping[Path, str]) -> Any:
-    """What determines a series as JSON, files by their content."""
+    """Return the parameters of a series as JSON, files by their content."""
     if isinstance(value, Path):
         return digests[value]
     if is_dataclass(value):
         named = {field.name: _facts(getattr(value, field.name), digests) for field in fields(value) if field.compare}
         if isinstance(value, Variation):
-            # said or not, it is the same
+            # the default step, written out, is the same
             named["step"] = value.step_fraction
         return {"kind": type(value).__name__, **named}
     return value

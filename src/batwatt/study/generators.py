@@ -1,4 +1,4 @@
-"""What a campaign generates for each seed: the parameters, the content and the name of every kind of file."""
+"""Generators of a campaign's files, one file for each seed: parameters, content and name of every kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batwatt.units import number_text
 
 
 class Generator(NamedTuple):
-    """A kind of generated file: the class of its parameters, its suffix, what is in it, and its usual name."""
+    """A kind of generated file: the class of its parameters, its suffix, its content, and its usual name."""
 
     parameters: type[Any]
     suffix: str

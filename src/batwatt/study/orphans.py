@@ -1,4 +1,4 @@
-"""Processes that do not outlive the one that started them, however that one ends."""
+"""End of a process together with its parent, however the parent ends."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import threading
 import time
 
 LOOK_S = 0.5
-"""How often a process looks whether its parent is still there, where the kernel does not report it."""
+"""Period in s in which a process checks its parent, where the kernel does not report the end."""
 _PR_SET_PDEATHSIG = 1
 
 
 def end_with(parent: int) -> None:
-    """End this process as soon as `parent`, which started it, is no more; for the beginning of this process.
+    """End this process as soon as `parent`, which started it, ends; to be called at the begin of this process.
 
-    On Linux the kernel does that, when the thread of the parent ends that started this process.
+    On Linux the kernel does so, when the thread of the parent ends that started this process.
     """
     if not _killed_by_kernel():
         threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     if os.getppid() != parent:
-        # it has ended already
+        # the parent has ended already
         os._exit(1)
 
 

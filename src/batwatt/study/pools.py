@@ -1,4 +1,4 @@
-"""Where cells run: in processes of this machine, or on a Dask cluster. Outcomes come as they are ready."""
+"""Pools for cells: processes of this machine, or a Dask cluster. Outcomes come as they are ready."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from batwatt.study.yaml_model import Declared, read_declared
 
 CONNECT_S = 20.0
 LOOK_S = 1.0
-"""How often it looks for workers while no run ends."""
+"""Period in s of the check for workers while no run ends."""
 ANSWER_S = 5.0
-"""How long the scheduler of a cluster may take to say which workers it has."""
+"""Longest time in s in which a cluster reports its workers."""
 SECURE = ("tls", "wss")
 """Schemes of addresses that need certificates."""
 
 
 def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) -> Iterator[CellOutcome]:
-    """Run cells in `jobs` processes; `note` receives those that die. One that dies again and again is a failed cell."""
+    """Run cells in `jobs` processes; `note` gets a line for each that dies. A cell whose processes die has failed."""
 
     def failed(task: CellTask, text: str) -> CellOutcome:
         return CellOutcome(task.key, "failed", text)
@@ -61,11 +61,11 @@ class JobQueue(Declared):
 def run_on_dask(
     tasks: Sequence[CellTask], client: Any, workerless_s: float | None, queued: bool, resume: str
 ) -> Iterator[CellOutcome]:
-    """Run cells on the workers of a Dask cluster; it restarts what a dead worker had.
+    """Run cells on the workers of a Dask cluster, which restarts the cells of a dead worker.
 
-    Raises CampaignStopped, which says how to `resume`, if its scheduler goes away, or if it has no worker or does not
-    answer for `workerless_s` (None: waits for ever). Workers that are `queued` in a batch system may take any time to
-    come, but not to come back.
+    Raises CampaignStopped, with the command to `resume`, if the scheduler of the cluster ends, or if for `workerless_s`
+    it has no worker or does not answer (None: no limit). Workers that are `queued` in a batch system may take any time
+    to come, but not to come back.
     """
     distributed = _dask("distributed")
     ready: SimpleQueue[Any] = SimpleQueue()
@@ -94,10 +94,10 @@ def run_on_dask(
 
 
 def _without_workers(client: Any) -> str | None:
-    """What is wrong with a cluster on which nothing can run at present."""
+    """Return why no worker is usable, or None."""
     try:
         workers = client.nthreads(callback_timeout=ANSWER_S)
-    except Exception as error:  # of sockets, of time, or whatever it is for a client that is being closed
+    except Exception as error:  # of sockets, of time, or any other of a client that closes
         return f"the Dask scheduler does not answer ({type(error).__name__})"
     return None if workers else "there has been no Dask worker"
 
@@ -119,12 +119,12 @@ def _arrived(distributed: Any, future: Any, key: str, resume: str) -> CellOutcom
 
 
 def check_dask(address: str | None, job_queue: Path | None) -> None:
-    """What can be said of a cluster before it is needed. Raises InputError."""
+    """Raise InputError for a wrong address or file of a cluster, before the cluster is needed."""
     distributed = _dask("distributed")
     if job_queue is not None:
         _cluster_class(read_declared(job_queue, JobQueue))
         return
-    # a client that does not begin well complains once more when it is thrown away
+    # a client that cannot connect prints errors again when it is deleted
     addressing, registry = _dask("distributed.comm.addressing"), _dask("distributed.comm.registry")
     try:
         scheme, place = addressing.parse_address(address)
@@ -138,9 +138,9 @@ def check_dask(address: str | None, job_queue: Path | None) -> None:
 
 @contextmanager
 def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
-    """A client of the cluster at an address, or of one that a batch system starts. Raises InputError."""
+    """Connect to the cluster at an address, or to one that a batch system starts. Raises InputError."""
     distributed = _dask("distributed")
-    for name in ("distributed", "distributed.client"):  # they log tracebacks of what is one line here
+    for name in ("distributed", "distributed.client"):  # they log tracebacks of errors that are one line here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if job_queue is None:
         try:
@@ -156,7 +156,7 @@ def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
 
 
 def job_queue_cluster(path: Path) -> Any:
-    """The cluster that a YAML file declares, with its jobs asked for. Raises InputError."""
+    """Return the cluster that a YAML file declares, with its jobs submitted. Raises InputError."""
     declared = read_declared(path, JobQueue)
     make = _cluster_class(declared)
     try:
@@ -169,13 +169,13 @@ def job_queue_cluster(path: Path) -> Any:
 
 
 def _cluster_class(declared: JobQueue) -> Any:
-    # its own module has the one that needs no batch system
+    # LocalCluster, which needs no batch system, is in a module of its own
     module = _dask("dask_jobqueue.local" if declared.cluster == "LocalCluster" else "dask_jobqueue")
     return getattr(module, declared.cluster)
 
 
 def _dask(module: str) -> Any:
-    """Import a module of Dask, which leaves Ctrl-C as it is: dask_jobqueue takes it for its own runner."""
+    """Import a module of Dask, and restore the handler of Ctrl-C, which dask_jobqueue replaces."""
     before = signal.getsignal(signal.SIGINT)
     try:
         with extra("dask"):

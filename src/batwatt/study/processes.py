@@ -1,7 +1,7 @@
-"""Processes of this machine that work through a list; each takes the next item when it has done one.
+"""Processes of this machine that work through a list; each takes the next item when it has finished one.
 
-They are forked from this process, with all that it has imported and read, where that is safe: on Linux, if there is no
-other thread that may hold a lock. Elsewhere they are forked from a process that imports what they need once.
+They are forked from this process, with its imports and inputs, where that is safe: on Linux, without another thread
+that may hold a lock. Elsewhere they are forked from a process that has imported the function's module.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from typing import Any, Generic, TypeVar
 from batwatt.study.orphans import end_with
 from batwatt.study.store import CampaignStopped
 
-Given = TypeVar("Given")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 COLLECT_S = 1.0
 """Time between two collections of garbage in a process, s: one takes some 50 ms."""
 DEATHS = 3
-"""How often in a row processes may die before they have begun with anything, and how often the one of an item."""
+"""Most deaths in a row of processes without an item, and most deaths of processes with the same item."""
 QUOTAS = (
     Path("/sys/fs/cgroup/cpu.max"),
     *(Path(f"/sys/fs/cgroup/cpu/cpu.cfs_{name}_us") for name in ("quota", "period")),
 )
-"""Where Linux tells how many cores a container may use: quota and period in one file, or in one each."""
+"""Files of Linux with the cores of a container: quota and period in one file, or in one each."""
 
 
 @dataclass(frozen=True)
-class Died(Generic[Given]):
-    """The process that had begun with this item died."""
+class Died(Generic[Item]):
+    """Result for an item whose process has died."""
 
-    item: Given
+    item: Item
 
 
 class _Worker:
-    """A process, and the number of the item that it has; it is `ready` once it has said so."""
+    """A process, and the number of its item; `ready` once it has reported its begin."""
 
     def __init__(self, function: Callable[[Any], Any], items: Sequence[Any], method: str | None) -> None:
         context = _context(function, method)
@@ -63,12 +63,12 @@ class _Worker:
 
     def give(self, number: int) -> None:
         self.number = number
-        # to one that has died, as its answer will show
+        # if the process has died, its answer shows it
         with suppress(OSError):
             self.pipe.send(number)
 
     def answer(self) -> Any:
-        """What it sent; None if it died."""
+        """Return the answer of the process; None if it died."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
@@ -82,13 +82,13 @@ class _Worker:
 
 
 def in_processes(
-    function: Callable[[Given], Result], items: Sequence[Given], jobs: int, method: str | None = None
-) -> Generator[Result | Died[Given], None, None]:
-    """Results of a function in `jobs` processes as they are ready; what it raises is raised here.
+    function: Callable[[Item], Result], items: Sequence[Item], jobs: int, method: str | None = None
+) -> Generator[Result | Died[Item], None, None]:
+    """Yield the results of a function in `jobs` processes as they are ready; raise the errors of the function.
 
-    A process that dies is replaced; the next item is given to it before a result is used. The processes end with this
-    one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. `method` starts
-    them, as `fork` does, which needs nothing that can be pickled; None: what is safe. Raises CampaignStopped if
+    A process that dies is replaced; a process gets its next item before its result is used. The processes end with
+    this one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. `method` is a
+    start method of multiprocessing, such as `fork`, which pickles nothing; None: a safe one. Raises CampaignStopped if
     processes cannot be started, or die before they begin.
     """
     waiting = deque(range(len(items)))
@@ -109,7 +109,7 @@ def in_processes(
     try:
         give()
         while any(worker.number is not None for worker in workers.values()):
-            ended: list[Result | Died[Given]] = []
+            ended: list[Result | Died[Item]] = []
             for pipe in wait([*workers]):
                 worker = workers[pipe]
                 answer, number = worker.answer(), worker.number
@@ -138,18 +138,18 @@ def in_processes(
 
 
 def run_safely(
-    function: Callable[[Given], Result],
-    items: Sequence[Given],
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
     jobs: int,
-    again: Callable[[Given], None],
-    failed: Callable[[Given, str], Result],
+    again: Callable[[Item], None],
+    failed: Callable[[Item, str], Result],
     method: str | None = None,
 ) -> Iterator[Result]:
-    """Results as of `in_processes`. Call `again` with an item whose process dies; it runs alone at the end.
+    """Yield results as `in_processes` does. Call `again` with an item whose process dies; it runs alone at the end.
 
-    An item whose process has died `DEATHS` times has the result that `failed` makes of a text.
+    The result of an item whose process has died `DEATHS` times is that of `failed`, with a text.
     """
-    died: list[Given] = []
+    died: list[Item] = []
     with closing(in_processes(function, items, jobs, method)) as results:
         for result in results:
             if isinstance(result, Died):
@@ -176,9 +176,9 @@ def _started(function: Callable[[Any], Any], items: Sequence[Any], method: str |
 
 
 def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | None, pipe: Any) -> None:
-    """What a process does: say that it is there, then answer each number with a result or an error.
+    """Work in a process: report the begin, then answer each number with a result or an error.
 
-    `starter` is the process from which it was forked with all that was there; None: from one that only forks.
+    `starter` is the process from which this one was forked with its state; None: a process that only forks.
     """
     end_with(starter or os.getppid())
     if starter is not None:
@@ -197,14 +197,14 @@ def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | N
             answer = None, error
         pipe.send(answer)
         if time.monotonic() - collected_s >= COLLECT_S:
-            # runs are circles of objects, which the seldom collections of a run leave to the next ones
+            # a run leaves circles of objects, which Python's own collections free too late
             del answer
             gc.collect()
             collected_s = time.monotonic()
 
 
 def _forget() -> None:
-    """Undo what the process from which this one was forked set up for itself."""
+    """Undo the settings of the process from which this one was forked."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
@@ -213,7 +213,7 @@ def _forget() -> None:
     if "numpy" in sys.modules:
         # draws without a generator differ from process to process, as those of `random` do
         sys.modules["numpy"].random.seed()
-    # what is there stays there: collections of garbage need not look at it
+    # exclude objects of the other process from collections of garbage
     gc.freeze()
 
 
@@ -222,7 +222,7 @@ def _context(function: Callable[[Any], Any], method: str | None) -> Any:
         return multiprocessing.get_context(method)
     if sys.platform == "linux" and threading.active_count() == 1:
         return multiprocessing.get_context("fork")
-    # which is started with the first process, and would let interrupts through
+    # the tracker would start with the first process, and let interrupts through
     multiprocessing.resource_tracker.ensure_running()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([function.__module__])
@@ -231,9 +231,9 @@ def _context(function: Callable[[Any], Any], method: str | None) -> Any:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Within, processes and threads are started that SIGINT does not reach, from their first instruction on.
+    """Let the block start processes and threads that SIGINT does not reach, from their first instruction on.
 
-    An interrupt that comes meanwhile is raised at the end, also one that another thread of this process receives.
+    An interrupt during the block is raised at its end, also one that another thread of this process receives.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     # Python runs handlers in the main thread, whichever thread has received the signal
@@ -253,7 +253,7 @@ def _interrupts_blocked() -> Iterator[None]:
 
 @contextmanager
 def _children_allowed() -> Iterator[None]:
-    """Within, also a process of a pool of multiprocessing starts others, which it may not, as they could outlive it."""
+    """Let a process of a pool of multiprocessing start others, which it may not, as they could outlive it."""
     config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before = config.pop("daemon", None)
     try:
@@ -264,7 +264,7 @@ def _children_allowed() -> Iterator[None]:
 
 
 def cpu_count() -> int:
-    """How many cores this process may use: by its affinity, and by the quota of its container."""
+    """Return the number of cores that this process may use, by its affinity and by the quota of its container."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         numbers = QUOTAS[0].read_text() if QUOTAS[0].exists() else " ".join(path.read_text() for path in QUOTAS[1:])

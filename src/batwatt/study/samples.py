@@ -18,7 +18,7 @@ from batwatt.units import DAY_S
 class Sample:
     """Jobs, the power in W that all cases are measured against, and the signals by the figure that uses them.
 
-    `length_s` is how long the window is, in s.
+    `length_s` is the length of the window in s.
     """
 
     workload: Workload
@@ -34,8 +34,8 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
     power and the signals.
 
     Args:
-        whole: All jobs, and what they run under.
-        window: Begin and end in s of what is cut. None: from 0 s to the last submission.
+        whole: All jobs, with their power and signals.
+        window: Begin and end in s of the part to cut. None: from 0 s to the last submission.
         count: Number of windows. 1: the whole, as it is.
 
     Raises:
@@ -63,7 +63,7 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
 
 
 def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
-    """The workload of some of its jobs, with a time of it as 0 s."""
+    """Return the workload with some of its jobs, and with `at_s` as 0 s."""
     names = {job.name for job in jobs}
     moved = []
     for job in jobs:
@@ -80,7 +80,7 @@ def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
 
 
 def _since(series: Series, at_s: float) -> Series:
-    """The series with a time of it as 0 s; its last value holds for ever."""
+    """Return the series with `at_s` as 0 s; its last value holds for ever."""
     end_s = max(series.times_s[-1] + series.last_step_s, at_s + DAY_S)
     first = replace(series, times_s=(0.0, *series.times_s[1:])) if series.times_s[0] > 0.0 else series
     later = Signal(first, end_s, series.begin).since(at_s)
@@ -88,6 +88,6 @@ def _since(series: Series, at_s: float) -> Series:
 
 
 def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
-    """The signal with a time of it as 0 s."""
+    """Return the signal with `at_s` as 0 s."""
     later = Signal(signal.series, signal.end_s, signal.begin).since(at_s)
     return replace(SignalIntegral.of(later, told=signal.told), source=signal.source)

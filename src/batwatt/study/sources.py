@@ -1,4 +1,4 @@
-"""The files that a campaign reads, each with the digest of its content, and what it generates."""
+"""The input files of a campaign, each with the digest of its content, also those that it generates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from batwatt.study.generators import GENERATORS, Generator
 from batwatt.study.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
 
 OWN_ZERO = LogOptions(begin="0")
-"""Traces that are generated begin at 0 s, whenever their first job is submitted."""
+"""Options of generated traces, which begin at 0 s, whenever their first job is submitted."""
 
 
 class MissingFileError(InputError):
-    """A declared file is not there, or none matches: studies without it can run nevertheless."""
+    """A declared file is missing, or no file matches a pattern; other studies can run."""
 
     def __init__(self, where: object, problem: str, hint: str) -> None:
         super().__init__(where, problem, hint)
@@ -37,7 +37,7 @@ class MissingFileError(InputError):
 
 
 class Sources:
-    """Finds files relative to the folder `base`; each is read once."""
+    """Input files relative to the folder `base`; each is read once."""
 
     def __init__(self, base: Path, generated: Path) -> None:
         self._base = base
@@ -47,7 +47,7 @@ class Sources:
         self._content: dict[str, str] = {}
 
     def file(self, name: str, where: str) -> InputFile:
-        """One file. Raises InputError."""
+        """Return one file. Raises InputError."""
         path = Path(self._base, name)
         path = path.resolve() if is_file(path) else Path(os.path.abspath(path))  # noqa: PTH100
         if path not in self._files:
@@ -61,7 +61,7 @@ class Sources:
         return self._files[path]
 
     def files(self, patterns: Sequence[str], where: str) -> list[InputFile]:
-        """The files of paths and globs (each sorted), in the order of the patterns. Raises InputError."""
+        """Return the files of paths and globs (each sorted), in the order of the patterns. Raises InputError."""
         files: list[InputFile] = []
         for pattern in patterns:
             if glob.has_magic(pattern):
@@ -77,7 +77,7 @@ class Sources:
         return files
 
     def platforms(self, declared: Sequence[Platforms], where: str) -> list[Choice]:
-        """Platform files and machines in their order. Raises InputError."""
+        """Return platform files and machines in their order. Raises InputError."""
         choices: list[Choice] = []
         for number, entry in enumerate(declared):
             if entry.files:
@@ -93,7 +93,7 @@ class Sources:
         return choices
 
     def workloads(self, declared: Sequence[Workloads], where: str) -> list[Choice]:
-        """Workload files, traces and generated workloads in their order. Raises InputError."""
+        """Return workload files, traces and generated workloads in their order. Raises InputError."""
         choices: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
@@ -103,7 +103,7 @@ class Sources:
         return choices
 
     def capacities(self, declared: Sequence[Capacities], where: str) -> list[Choice]:
-        """Files of capacities, generated walks and those that texts describe in their order. Raises InputError."""
+        """Return files of capacities, generated walks and capacities of texts in their order. Raises InputError."""
         choices: list[Choice] = []
         for number, entry in enumerate(declared):
             place = f"{where}[{number}]"
@@ -114,7 +114,7 @@ class Sources:
                 continue
             if entry.spec is not None:
                 for spec in generated_capacities(entry, place, self._base, self.file):
-                    # as where a step of 0.05 is a quarter of the range of 0.2
+                    # two may be equal, as with a step of 0.05, which is a quarter of the range of 0.2
                     if (spec.name, spec.sha256, own) not in ((one.name, one.sha256, one.platforms) for one in choices):
                         choices.append(spec)
                 continue
@@ -128,7 +128,7 @@ class Sources:
         files = self.files([entry.files or entry.trace or ""], where)
         for file in files:
             if is_trace(file.path) != (entry.trace is not None):
-                problem = f"the file {file.shown!r} is {'no' if entry.trace else 'a'} trace of jobs by its name"
+                problem = f"the file {file.declared!r} is {'no' if entry.trace else 'a'} trace of jobs by its name"
                 hint = "declare workloads as a path, traces (.txt, .csv, .swf) as `trace: PATH`"
                 raise InputError(where, problem, hint)
         reference = self.file(entry.reference, where) if entry.reference else None
@@ -159,7 +159,7 @@ class Sources:
         grid: Mapping[str, Sequence[Any]] | None = None,
         name: str | None = None,
     ) -> Iterator[tuple[Any, int, InputFile]]:
-        """Parameters, seed and file of what is generated for each point of a grid and each seed. Raises InputError."""
+        """Yield parameters, seed and generated file for each point of a grid and each seed. Raises InputError."""
         generator = GENERATORS[kind]
         for point in points_of(grid):
             params = _made(where, generator.parameters, **parameters, **point)
@@ -168,7 +168,7 @@ class Sources:
                 yield params, seed, self._generated_file(generator, params, seed, f"{stem}-{seed}", where)
 
     def _generated_file(self, generator: Generator, params: Any, seed: int, name: str, where: str) -> InputFile:
-        """The file of these parameters and this seed, which is generated once."""
+        """Return the file of these parameters and this seed, which is generated once."""
         input_file = self._made.get((params, seed))
         if input_file is None or input_file.name != name:
             with errors_of(where):
@@ -188,19 +188,19 @@ def _window(entry: Workloads) -> Window | None:
 
 
 def _made(where: str, kind: type[Any], /, **parameters: Any) -> Any:
-    """The checked parameters of what is generated. Raises InputError."""
+    """Return the checked parameters of a generated input. Raises InputError."""
     with errors_of(where):
         return kind(**parameters)
 
 
 def _distinct(files: Sequence[InputFile | Choice], where: str) -> None:
-    """InputError if two files have one name in the table."""
+    """Raise InputError if two files have one name in the table."""
     first: dict[str, InputFile | Choice] = {}
     for file in files:
         other = first.setdefault(file.name, file)
         if other != file:
-            shown = " and ".join(repr(one.shown) for one in (other, file))
-            problem = f"{shown} would both be called {file.name!r} in the table"
+            names = " and ".join(repr(one.declared) for one in (other, file))
+            problem = f"{names} would both be called {file.name!r} in the table"
             raise InputError(where, problem, "rename one or list it once")
     if len(first) < len(files):
         raise InputError(where, "a file appears twice", "list it once")

@@ -1,4 +1,4 @@
-"""What a campaign declares: studies, each a grid of platforms, workloads, envelopes, capacities, options, ..."""
+"""The declaration of a campaign: studies, each a grid of platforms, workloads, envelopes, capacities, options, ..."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ from batwatt.study.yaml_model import Declared, wrong
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 OPTIMUM = "optimum"
-"""The scheduler that is not one: the offline optimum, found by a solver and replayed on the embedded engine."""
+"""Name of the offline optimum, in place of a scheduler: a solver's plan, replayed on the embedded engine."""
 Rule = dict[str, JsonValue]
-"""Picks runs: what each named option or column must be (a value, or a list of values)."""
+"""Rule that picks runs: option or column -> its value, or a list of values."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-"""What the table's column holds, and generators of random numbers take."""
+"""Seed that fits the column of the table, and generators of random numbers."""
 WINDOW = Annotated[list[float], Field(min_length=2, max_length=2)]
 """Begin and end in s."""
 Grid = dict[str, Annotated[list[JsonValue], Field(min_length=1)]]
-"""Lists of values, all combinations of which are meant."""
+"""Lists of values, for all of their combinations."""
 EXAMPLES = {
     "label": ("options' names", "{backfilling} {order}"),
     "name": ("names of its grid", "long-{long_fraction}"),
     "spec": ("names of its grid", "walk:range={range}"),
 }
-"""What templates may name in braces, and how they look."""
+"""Names that templates may have in braces, and an example."""
 
 
 def canonical(value: object) -> str:
-    """JSON with one spelling for equal values. Raises ValueError for NaN and infinities."""
+    """Return JSON with one spelling for equal values. Raises ValueError for NaN and infinities."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def checked_name(name: str) -> str:
-    """A name of which files and folders are made."""
+    """Return the name if files and folders can have it. Raises ValueError."""
     if not NAME.fullmatch(name):
         raise wrong(f"the name {name!r} must be of letters, digits, '.', '_' and '-'")
     return name
 
 
-def folder_name(given: str | None, declared: str) -> str:
-    """The name of a campaign's folder: what `--name` says, else what is declared. Raises InputError."""
+def folder_name(name: str | None, declared: str) -> str:
+    """Return the name of a campaign's folder: that of `--name`, else the declared one. Raises InputError."""
     try:
-        return declared if given is None else checked_name(given)
+        return declared if name is None else checked_name(name)
     except ValueError as error:
         raise InputError("--name", str(error)) from None
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options of a scheduler: values of JSON, and no inputs, which have lists of their own."""
+    """Return options of a scheduler if they are values of JSON, and no inputs, which have lists of their own."""
     for name, place in (("platform", "platforms"), ("seed", "seeds"), ("capacity", "capacities")):
         if name in options:
             raise wrong(f"{name!r} is no option here: declare it under {place!r}")
-    given = options.get("envelope", "events")
-    if given != "events":
+    envelope = options.get("envelope", "events")
+    if envelope != "events":
         raise wrong("'envelope' is no option here (but for 'events'): declare it under 'envelopes'")
     try:
         canonical(options)
@@ -79,14 +79,14 @@ CampaignName = Annotated[str, AfterValidator(checked_name)]
 
 
 class _Files(Declared):
-    """Base of what may be a path or a glob only, without a key."""
+    """Base of declarations that may be a path or a glob only, without a key."""
 
     files: str | None = None
 
     @model_validator(mode="before")
     @classmethod
-    def _path(cls, given: Any) -> Any:
-        return {"files": given} if isinstance(given, str) else given
+    def _path(cls, content: Any) -> Any:
+        return {"files": content} if isinstance(content, str) else content
 
 
 class Platforms(_Files):
@@ -102,8 +102,8 @@ class Platforms(_Files):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Platforms:
-        given = [value is not None for value in (self.files, self.machines, self.cores)]
-        if given not in ([True, False, False], [False, True, True]):
+        present = [value is not None for value in (self.files, self.machines, self.cores)]
+        if present not in ([True, False, False], [False, True, True]):
             raise wrong("must be a path, or `machines` and `cores`")
         if self.files is None and (self.master_host is not None or self.mmax):
             raise wrong("`master_host` and `mmax` go with `files` only")
@@ -138,8 +138,8 @@ class Workloads(_Files):
         }
         kinds = [kind for kind in allowed if getattr(self, kind) is not None]
         if len(kinds) != 1:
-            given = "`google_like` (parameters, {} for the usual ones), `pmbs` or `varcap` with `seeds`, or `trace`"
-            raise wrong(f"must be a path, or {given}")
+            others = "`google_like` (parameters, {} for the usual ones), `pmbs` or `varcap` with `seeds`, or `trace`"
+            raise wrong(f"must be a path, or {others}")
         [kind] = kinds
         if kind in GENERATORS:
             if self.seeds is None:
@@ -163,8 +163,8 @@ class Workloads(_Files):
 class Capacities(_Files):
     """Files of capacities (a path or a glob), random walks that are generated, or texts such as `walk:range=0.6`.
 
-    One is meant for each seed, if there are any, and of a text for each point of the grid, whose names it has in
-    braces. `platforms` are the names of those that they are for; by default all of the study's.
+    There is one for each seed, if there are any, and of a text one for each point of the grid, whose names it has in
+    braces. `platforms` are the names of their platforms; by default all of the study's.
     """
 
     walk: dict[str, JsonValue] | None = None
@@ -198,17 +198,17 @@ class Capacities(_Files):
 
 
 def points_of(grid: Mapping[str, Sequence[Any]] | None) -> list[dict[str, Any]]:
-    """All combinations of the values of a grid, the last name varying fastest; one without names of none."""
+    """Return all combinations of the values of a grid, the last name varying fastest; without a grid an empty one."""
     return [dict(zip(grid or {}, values, strict=True)) for values in product(*(grid or {}).values())]
 
 
 def filled(template: str, point: Mapping[str, Any]) -> str:
-    """A text with the values of a point for the names in braces."""
+    """Return a text with the values of a point for the names in braces."""
     return template.format_map({name: plain(value) for name, value in point.items()})
 
 
 def _name_of_points(template: str, grid: Mapping[str, Sequence[Any]], what: str = "name") -> None:
-    """Whether a template names nothing but what is in the grid, and a name is one."""
+    """Raise ValueError if a template has a name that is not in the grid, or makes a wrong name of a file."""
     unknown = next((name for name in label_fields(template, what) if name not in grid), None)
     if unknown is not None:
         raise wrong(f"the {what} {template!r} names {unknown!r}, which is not in its grid: give a list of values there")
@@ -217,7 +217,7 @@ def _name_of_points(template: str, grid: Mapping[str, Sequence[Any]], what: str 
 
 
 def checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
-    """Whether the values of each list are finite, and differ."""
+    """Raise ValueError unless the values of each list are finite, and differ."""
     for name, values in grid.items():
         try:
             texts = [canonical(value) for value in values]
@@ -227,11 +227,11 @@ def checked_grid(grid: Mapping[str, Sequence[Any]]) -> None:
             raise wrong(f"{name!r} must be a list of different values, got {', '.join(texts) or 'none'}")
 
 
-def _parameters(kind: str, given: Mapping[str, Any]) -> None:
-    known = sorted(field.name for field in fields(GENERATORS[kind].parameters))
-    for name in given:
-        if name not in known:
-            raise wrong(f"{kind} has no parameter {name!r}, known: {', '.join(known)}")
+def _parameters(kind: str, parameters: Mapping[str, Any]) -> None:
+    names = sorted(field.name for field in fields(GENERATORS[kind].parameters))
+    for name in parameters:
+        if name not in names:
+            raise wrong(f"{kind} has no parameter {name!r}, known: {', '.join(names)}")
 
 
 class EngineOptions(Declared):
@@ -248,12 +248,12 @@ class EngineOptions(Declared):
     batsim_args: list[str] = Field(default=[])
 
     def config(self) -> EngineConfig:
-        """The part that both engines know."""
+        """Return the options that both engines have."""
         return EngineConfig(**self.model_dump(exclude={"batsim", "batsim_args"}))
 
 
 class Case(Declared):
-    """One setting outside the grid; what it leaves out is the study's, but options of another scheduler are not."""
+    """A setting outside the grid; the study's values are its defaults, but not the options of another scheduler."""
 
     label: str | None = None
     scheduler: str | None = None
@@ -308,7 +308,7 @@ class Study(Declared):
 
 
 class Campaign(Declared):
-    """A declared campaign: its name, its studies, and what they share."""
+    """A declared campaign: its name, its studies, and their defaults."""
 
     name: CampaignName
     defaults: Study = Study.model_construct()
@@ -323,7 +323,7 @@ class Campaign(Declared):
         return self
 
     def effective(self) -> dict[str, Study]:
-        """The studies with what `defaults` gives to all that do not say it themselves."""
+        """Return the studies, with `defaults` for the keys that they do not have."""
         shared = {name: getattr(self.defaults, name) for name in self.defaults.model_fields_set}
         return {
             name: study.model_copy(update={key: shared[key] for key in shared.keys() - study.model_fields_set})
@@ -332,7 +332,7 @@ class Campaign(Declared):
 
 
 def label_fields(template: str, what: str = "label") -> list[str]:
-    """The options that a label names in braces; or what a name or a spec (`what`) does."""
+    """Return the names in braces of a label, or of a name or a spec (`what`). Raises ValueError."""
     names, example = EXAMPLES[what]
     try:
         parts = list(Formatter().parse(template))
@@ -345,17 +345,17 @@ def label_fields(template: str, what: str = "label") -> list[str]:
 
 
 def label_of(template: str, options: Mapping[str, Any], names: Mapping[str, str], where: str) -> str:
-    """The label of a run with such options. Raises InputError."""
-    shown = {name: names.get(text, text) for name, text in ((name, plain(value)) for name, value in options.items())}
-    unknown = next((name for name in label_fields(template) if name not in shown), None)
+    """Return the label of a run with such options. Raises InputError."""
+    words = {name: names.get(text, text) for name, text in ((name, plain(value)) for name, value in options.items())}
+    unknown = next((name for name in label_fields(template) if name not in words), None)
     if unknown is not None:
-        hint = f"name one of the study's options: {', '.join(shown) or 'there are none'}"
+        hint = f"name one of the study's options: {', '.join(words) or 'there are none'}"
         raise InputError(where, f"the label {template!r} names {unknown!r}, which is no option of all its runs", hint)
-    return template.format_map(shown)
+    return template.format_map(words)
 
 
 def plain(value: Any) -> str:
-    """An option's value in a word: a part's name, a text as it is, anything else as JSON."""
+    """Return an option's value as a word: a part's name, a text as it is, anything else as JSON."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         value = value["name"]
     return value if isinstance(value, str) else canonical(value)

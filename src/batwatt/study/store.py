@@ -1,4 +1,4 @@
-"""The folder of a campaign: cells written whole, kept files, the table, the log; nothing in it is ever half a file."""
+"""The folder of a campaign: records of cells, kept files, the table, the log; no file in it is ever half written."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
 
 
 class CampaignStopped(BatwattError):
-    """The campaign cannot go on, for a reason outside its runs; what is finished is kept."""
+    """The campaign cannot go on, for a reason outside its runs; finished runs are kept."""
 
 
 class CellRecord(BaseModel):
-    """What the file of a finished cell holds."""
+    """Content of the file of a finished cell."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -52,15 +52,15 @@ class CellRecord(BaseModel):
         return self
 
 
-def check_studies(only: Iterable[str], known: Collection[str]) -> None:
-    """UnknownNameError unless the studies that `only` names are among those `known`."""
+def check_studies(only: Iterable[str], names: Collection[str]) -> None:
+    """Raise UnknownNameError for a study of `only` that is not among `names`."""
     for study in only:
-        if study not in known:
-            raise UnknownNameError("--only", "study", study, known, "Name one of its studies.")
+        if study not in names:
+            raise UnknownNameError("--only", "study", study, names, "Name one of its studies.")
 
 
 class Store:
-    """Reads and writes the folder of a campaign."""
+    """Reader and writer of the folder of a campaign."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +71,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Within, no other process works in the folder; leftovers of one that was killed are removed first."""
+        """Lock the folder for other processes during the block; remove leftovers of a killed process first."""
         with self._writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / ".lock").open("a+")
@@ -91,7 +91,7 @@ class Store:
                 shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _clean(self) -> None:
-        """Remove what a killed process left: hidden files that never became whole."""
+        """Remove hidden files that a killed process has left half written."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         for left in [
             path for place in (".", "cells", "runs", "inputs") for path in self.folder.glob(f"{place}/.*.part")
@@ -103,7 +103,7 @@ class Store:
 
     @contextmanager
     def _writing(self, what: Path) -> Iterator[None]:
-        """CampaignStopped for a disk that is full or cannot be written."""
+        """Raise CampaignStopped for a disk that is full or cannot be written."""
         try:
             yield
         except OSError as error:
@@ -122,18 +122,18 @@ class Store:
         return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
 
     def provide(self, inputs: Iterable[InputFile]) -> None:
-        """Write the generated ones among the files that runs read."""
+        """Write the generated files among the inputs of runs."""
         for file in inputs:
             with self._writing(file.path):
                 file.provide()
 
     def write(self, path: Path, text: str) -> None:
-        """A file of the folder, whole and on the disk (not only in memory) when this returns."""
+        """Write a file of the folder, whole, and on the disk (not only in memory) when this returns."""
         with self._writing(path), whole_file(path) as out:
             out.write(text)
 
     def write_table(self, write: Callable[[IO[bytes]], None]) -> None:
-        """The table, whole; `write` gets a stream."""
+        """Write the table, whole; `write` gets a stream."""
         with self._writing(self.folder / TABLE), whole_file(self.folder / TABLE, "wb") as out:
             write(out)
 
@@ -144,14 +144,14 @@ class Store:
             out.writelines(f"{now} {printable(line)}\n" for line in lines)
 
     def declare(self, text: str, origin: Path) -> None:
-        """Keep the declaration as it is run, and where its relative paths begin."""
+        """Keep the declaration as it is run, and the place of the original, where its relative paths begin."""
         # relative, so that a project that is moved as a whole still finds its inputs
         where = {"campaign": os.path.relpath(origin.resolve(), self.folder.resolve())}
         self.write(self.folder / COPY, text)
         self.write(self.folder / ORIGIN, json.dumps(where, indent=2) + "\n")
 
     def origin(self) -> Path:
-        """The declared file that was run. Raises InputError."""
+        """Return the path of the declaration that was run. Raises InputError."""
         path = self.folder / ORIGIN
         try:
             where = json.loads(path.read_text(encoding="utf-8"))["campaign"]
@@ -161,7 +161,7 @@ class Store:
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
 
     def save(self, record: CellRecord, files: Mapping[str, bytes] | None = None) -> None:
-        """A finished cell: first its files, if they are kept, then its record, each all at once."""
+        """Write a finished cell: first its files, if they are kept, then its record, each all at once."""
         if files:
             self._keep(record.key, files)
         text = json.dumps(record.model_dump(), indent=1, allow_nan=False)
@@ -189,11 +189,11 @@ class Store:
                 shutil.rmtree(old, ignore_errors=True)
 
     def kept(self, key: str) -> bool:
-        """Whether the files of a run are there; a folder of them appears all at once."""
+        """Return whether the folder of a run has its files, which appear all at once."""
         return (self.runs / key).is_dir()
 
     def load(self, keys: Iterable[str]) -> tuple[dict[str, CellRecord], list[str]]:
-        """The finished cells among `keys`, and a line for each file that is damaged and counts as not done."""
+        """Return the finished cells among `keys`, and a line for each damaged file, which counts as missing."""
         records: dict[str, CellRecord] = {}
         damaged: list[str] = []
         for key in keys:
@@ -211,12 +211,12 @@ class Store:
         return records, damaged
 
     def stale(self, keys: Iterable[str]) -> list[str]:
-        """Keys of cells, or of kept files, that are no longer declared."""
-        known = {path.stem for path in self.cells.glob("*.json")} | {path.name for path in self.runs.glob("[!.]*")}
-        return sorted(known - set(keys))
+        """Return the keys of cells, or of kept files, that are no longer declared."""
+        present = {path.stem for path in self.cells.glob("*.json")} | {path.name for path in self.runs.glob("[!.]*")}
+        return sorted(present - set(keys))
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Forget cells."""
+        """Remove cells with their files."""
         for key in keys:
             self._path(key).unlink(missing_ok=True)
             shutil.rmtree(self.runs / key, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The table of a campaign: one row a run, in the order of the declaration, the same bytes however it was completed."""
+"""The table of a campaign: one row a run, in the order of the declaration; interruptions do not change its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a YAML file into a pydantic model: every error is one line with file, line, place, value and the way out."""
+"""Reader of a YAML file as a pydantic model: every error is one line with file, line, place, value and a hint."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from batwatt.files import read_text
 
 HINT = "see docs/reference/campaigns.md"
 MAX_VALUES = 100_000
-"""So many values may be in a file: a few aliases of aliases would fill the memory."""
+"""Most values of a file: a few aliases of aliases would fill the memory."""
 
 
 class Declared(BaseModel):
-    """Base of everything declared in YAML: types are exact, and an unknown key is an error."""
+    """Base of all declarations in YAML: types are exact, and an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _known_keys(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            for name in given:
+    def _known_keys(cls, content: Any) -> Any:
+        if isinstance(content, dict):
+            for name in content:
                 if name not in cls.model_fields:
-                    known = ",".join(cls.model_fields)
-                    raise PydanticCustomError("unknown_key", "no key", {"name": str(name), "known": known})
-        return given
+                    names = ",".join(cls.model_fields)
+                    raise PydanticCustomError("unknown_key", "no key", {"name": str(name), "known": names})
+        return content
 
 
 Model = TypeVar("Model", bound=Declared)
 
 
 def wrong(problem: str) -> PydanticCustomError:
-    """What a validator raises: its text becomes the problem of the error's line."""
+    """Return the error for a validator to raise; its text becomes the problem of the error's line."""
     return PydanticCustomError("wrong", "{problem}", {"problem": problem})
 
 
 class _Loader(yaml.SafeLoader):
     """YAML as most people expect it (the core schema of YAML 1.2).
 
-    So `no` and `on` are texts, `12:00:00` is no number of seconds, `1e5` is a number, and dates stay texts. A key that
+    `no` and `on` are texts, `12:00:00` is not a number of seconds, `1e5` is a number, and dates stay texts. A key that
     appears twice is an error.
     """
 
@@ -76,12 +76,12 @@ for _tag, _pattern, _first in (
 
 
 def read_declared(path: Path, model: type[Model]) -> Model:
-    """The file as a model. Raises InputError."""
+    """Return the content of a file as a model. Raises InputError."""
     return parse_declared(read_text(path), path, model)
 
 
 def parse_declared(text: str, where: object, model: type[Model]) -> Model:
-    """The text of the file `where` as a model. Raises InputError."""
+    """Return the text of the file `where` as a model. Raises InputError."""
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
@@ -99,10 +99,10 @@ def parse_declared(text: str, where: object, model: type[Model]) -> Model:
 
 
 def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
-    """The number of values in a node once all aliases are written out; ConstructorError if it has too many or no end,
-    or a text that no file can hold.
+    """Return the number of values in a node once all aliases are written out.
 
-    `sizes` are those of the nodes counted so far, 0 while one is being counted.
+    `sizes` are those of the nodes counted so far, 0 while one is being counted. Raises ConstructorError for too many
+    values, for a node that contains itself, and for a text that no file can hold.
     """
     if not isinstance(node, yaml.CollectionNode):
         if node is not None and any("\ud800" <= character <= "\udfff" for character in node.value):
@@ -121,18 +121,18 @@ def _bounded(node: yaml.Node | None, sizes: dict[yaml.Node, int]) -> int:
 
 
 def _error_of(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
-    """A pydantic error with the line and the path of what it is about."""
+    """Return a pydantic error as an InputError with its line and path in the document."""
     line, path = node.start_mark.line + 1, ""
     for part in error["loc"]:
-        found = _child(node, part)
-        if found is None:
+        child = _child(node, part)
+        if child is None:
             continue
-        mark, node = found
+        mark, node = child
         line = mark.line + 1
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
     context = error.get("ctx", {})
-    if error["type"] == "unknown_key" and (found := _child(node, context["name"])) is not None:
-        line = found[0].line + 1
+    if error["type"] == "unknown_key" and (child := _child(node, context["name"])) is not None:
+        line = child[0].line + 1
     place = f"{where}: line {line}" + (f": {path.removeprefix('.')}" if path else "")
     if error["type"] == "unknown_key":
         return UnknownNameError(place, "key", context["name"], context["known"].split(","), f"See {HINT[4:]}.")
@@ -145,7 +145,7 @@ def _error_of(where: object, node: Any, error: Mapping[str, Any]) -> InputError:
 
 
 def _child(node: Any, part: str | int) -> tuple[yaml.Mark, Any] | None:
-    """Where the child begins, and itself; None if the document has no such part."""
+    """Return the mark and the node of a child; None if the document has no such part."""
     if isinstance(node, yaml.MappingNode):
         return next(((key.start_mark, value) for key, value in node.value if key.value == str(part)), None)
     if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
