@@ -1,1 +1,1 @@
-"""One run: what determines it, its inputs, and the files that it leaves."""
+"""One run: its specification, its inputs, and the files that it leaves."""

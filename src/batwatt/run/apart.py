@@ -40,7 +40,7 @@ Watch = Callable[[Link], Link]
 
 @dataclass(frozen=True)
 class Apart:
-    """A scheduler here and an engine apart, of which all inputs are files; what it writes comes under `prefix`."""
+    """A scheduler in this process and an engine in another, whose inputs are files; its files come under `prefix`."""
 
     spec: RunSpec
     scheduler: Any
@@ -55,7 +55,7 @@ class Apart:
     def of(
         cls, spec: RunSpec, read: RunInputs, scheduler: Any, config: EngineConfig, prefix: Path, watch: Watch
     ) -> Apart:
-        """Write the inputs that are in no file the engine can read; a generated capacity is the scheduler's only."""
+        """Write inputs that the engine cannot read as they are; a generated capacity is for the scheduler only."""
         inputs = spec.inputs
         platform = inputs.platform
         if isinstance(platform, Platform):
@@ -80,7 +80,7 @@ class Apart:
         return cls(spec, scheduler, config, read.platform, prefix, watch, platform, tuple(paths))
 
     def run(self) -> dict[str, Any]:
-        """Carry it out; what the metadata are to say about the engine. Raises BatwattError."""
+        """Run the engine with the scheduler, and return facts about it for the metadata. Raises BatwattError."""
         if self.spec.engine == "wire":
             self._drive(self._engine_command(), "the engine process")
             return {}
@@ -111,7 +111,7 @@ class Apart:
             raise PeerError(f"{name} ended well but wrote no {file_of(self.spec.prefix, 'jobs').name}")
 
     def _batsim5(self, binary: str) -> None:
-        """Run it on copies of the inputs that it can read, and map what it writes."""
+        """Run Batsim 5 on copies of the inputs that it can read, and map its files to those of Batsim 4."""
         spec, inputs = self.spec, self.spec.inputs
         with TemporaryDirectory(prefix="batwatt-") as name:
             folder = Path(name)
@@ -123,19 +123,19 @@ class Apart:
             if inputs.events is not None:
                 lines = batsim5_events(read_events(inputs.events, forward_unknown=True))
                 events = write_text(folder / "events.txt", "".join(f"{line}\n" for line in lines))
-            found = folder / "out"
-            found.mkdir()
+            out = folder / "out"
+            out.mkdir()
             energy = ["--energy-host"] if self.config.energy else []
             args = [*energy, "--trace-pstate-changes", *inputs.hosts.batsim_args(), *spec.batsim_args]
-            command = batsim_command(binary, self.platform_file, workloads, f"{found}{os.sep}", events, args, 5)
+            command = batsim_command(binary, self.platform_file, workloads, f"{out}{os.sep}", events, args, 5)
             dialect = Dialect(self.config)
             with blaming(spec.scheduler_name, self.scheduler):
                 drive(self.scheduler, command, "Batsim", spec.patience_s, self.watch, dialect)
-            self._check("Batsim", found / "jobs.csv")
-            map_files(found, self.prefix, self.platform, dialect.metadata)
+            self._check("Batsim", out / "jobs.csv")
+            map_files(out, self.prefix, self.platform, dialect.metadata)
 
     def _engine_command(self) -> Callable[[str], list[str]]:
-        """Command line of `batwatt engine` as a function of the scheduler's endpoint."""
+        """Return the command line of `batwatt engine` as a function of the scheduler's endpoint."""
         inputs, config = self.spec.inputs, self.config
 
         def command(endpoint: str) -> list[str]:

@@ -1,8 +1,8 @@
-"""The files of a Batsim 5 as those of Batsim 4: mapped where v5.0.0-rc2 is right, worked out where it is not.
+"""The files of Batsim 5 as those of Batsim 4: mapped where v5.0.0-rc2 is right, computed where it is wrong.
 
-- `jobs.csv`: the profile loses its workload's name, metadata are what the scheduler wrote.
+- `jobs.csv`: the profile loses its workload's name, metadata are those of the scheduler.
 - `consumed_energy.csv` and `pstate_changes.csv` are the same in both.
-- `machine_states.csv`, and the host-seconds per state in the schedule, are worked out from the jobs and the changes of
+- `machine_states.csv`, and the host-seconds per state in the schedule, are computed from the jobs and the changes of
   p-states: a host of rc2 that has computed never becomes idle again.
 - `schedule.csv`: numbers that rc2 cannot print as JSON (`-nan`) are NaN; wall-clock times are those of
   `real_exec_info.json`, 0 without.
@@ -33,39 +33,39 @@ WORKED_OUT = {
     "schedule.csv: time_computing, time_idle, ...": "likewise",
     "jobs.csv: metadata": "Batsim 5 has none",
 }
-"""What is not as Batsim 5 wrote it, and why."""
+"""Files and columns that are not as Batsim 5 wrote them -> the reason."""
 _ON, _OFF = -1, -2
 """P-states of requests in `pstate_changes.csv`."""
 _END, _ARRIVAL, _SWITCH, _START, _NULL_END = range(5)
-"""What happens first at one time; a job may end as it starts."""
+"""Order of events at one time; a job may end as it starts."""
 _NAN = re.compile(r"-?\bnan\b")
 _TABLES = ("jobs", "consumed_energy", "pstate_changes")
 
 _Happening = tuple[float, int, int, int]
-"""Time in s, what happens, hosts, their state from then on."""
+"""Time in s, event, mask of hosts, and the state of the hosts from then on."""
 
 
-def map_files(found: Path, prefix: Path, platform: Platform, metadata: Mapping[str, str]) -> None:
-    """Write the files in the folder `found` as those of a run under `prefix`; `metadata`: full job id -> text.
+def map_files(folder: Path, prefix: Path, platform: Platform, metadata: Mapping[str, str]) -> None:
+    """Write files of Batsim 5 in a folder as those of a run under `prefix`; `metadata`: full job id -> text.
 
     Raises PeerError if they are not as v5.0.0-rc2 writes them.
     """
     for name in _TABLES:
-        path = found / f"{name}.csv"
+        path = folder / f"{name}.csv"
         if not path.exists():
             continue
         names = [column.name for column in FILES[name]]
         if next(_rows(path), None) != names:
             raise PeerError(f"the columns of Batsim's {path.name} are not {','.join(names)}")
-    _write_jobs(found / "jobs.csv", file_of(prefix, "jobs"), metadata)
+    _write_jobs(folder / "jobs.csv", file_of(prefix, "jobs"), metadata)
     for name in _TABLES[1:]:
-        # without energy there is neither, as Batsim 4 does
-        if (found / f"{name}.csv").exists() and (found / "consumed_energy.csv").exists():
-            shutil.copyfile(found / f"{name}.csv", file_of(prefix, name))
-    rows, machines = _states(found, platform)
+        # without energy Batsim 4 writes neither
+        if (folder / f"{name}.csv").exists() and (folder / "consumed_energy.csv").exists():
+            shutil.copyfile(folder / f"{name}.csv", file_of(prefix, name))
+    rows, machines = _states(folder, platform)
     write_columns(file_of(prefix, "machine_states"), FILES["machine_states"], rows.columns())
-    schedule = _json(found / "schedule.json")
-    wall = _json(path) if (path := found / "real_exec_info.json").exists() else {}
+    schedule = _json(folder / "schedule.json")
+    wall = _json(path) if (path := folder / "real_exec_info.json").exists() else {}
     schedule["scheduling_time"] = wall.get("time_in_edc_seconds", 0.0)
     schedule["simulation_time"] = wall.get("time_in_simu_seconds", 0.0)
     schedule |= {f"time_{name}": seconds for name, seconds in machines.times_in_state().items()}
@@ -82,7 +82,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _named(path: Path) -> Iterator[dict[str, str]]:
-    """The rows of a file by its columns; none if there is no file."""
+    """Yield the rows of a file by column; none if there is no file."""
     if path.exists():
         rows = _rows(path)
         names = next(rows)
@@ -94,10 +94,10 @@ def _named(path: Path) -> Iterator[dict[str, str]]:
 
 def _json(path: Path) -> dict[str, float | int | str]:
     try:
-        found: dict[str, float | int | str] = json.loads(_NAN.sub("NaN", path.read_text(encoding="utf-8")))
+        content: dict[str, float | int | str] = json.loads(_NAN.sub("NaN", path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         raise PeerError(f"Batsim ended well but its {path.name} cannot be read") from None
-    return found
+    return content
 
 
 def _write_jobs(path: Path, to: Path, metadata: Mapping[str, str]) -> None:
@@ -111,11 +111,11 @@ def _write_jobs(path: Path, to: Path, metadata: Mapping[str, str]) -> None:
             out.write(",".join([*escaped([*row.values()]), f'"{about}"']) + "\n")
 
 
-def _states(found: Path, platform: Platform) -> tuple[StateRows, Machines]:
-    """How many hosts were in which state after each start, end and switch; the hosts at the end."""
+def _states(folder: Path, platform: Platform) -> tuple[StateRows, Machines]:
+    """Return the number of hosts in each state after each start, end and switch, and the hosts at the end."""
     machines, rows = Machines(platform), StateRows()
     running = [0] * len(platform)
-    happenings = itertools.chain(_jobs(found), _switches(found, platform))
+    happenings = itertools.chain(_jobs(folder), _switches(folder, platform))
     for time_s, kind, mask, state in sorted(happenings, key=lambda one: one[:2]):
         if kind == _START:
             for host in hostset.ids(mask):
@@ -132,8 +132,8 @@ def _states(found: Path, platform: Platform) -> tuple[StateRows, Machines]:
     return rows, machines
 
 
-def _jobs(found: Path) -> Iterator[_Happening]:
-    for job in _named(found / "jobs.csv"):
+def _jobs(folder: Path) -> Iterator[_Happening]:
+    for job in _named(folder / "jobs.csv"):
         if job["starting_time"]:
             mask = hostset.from_text(job["allocated_resources"])
             yield float(job["starting_time"]), _START, mask, COMPUTING
@@ -143,13 +143,13 @@ def _jobs(found: Path) -> Iterator[_Happening]:
                 yield float(job["finish_time"]), _END, mask, IDLE
 
 
-def _switches(found: Path, platform: Platform) -> Iterator[_Happening]:
-    """Requests and their ends, which come when the slowest host of a request is there, and arrivals of hosts."""
+def _switches(folder: Path, platform: Platform) -> Iterator[_Happening]:
+    """Yield requests, their ends, which are those of their slowest hosts, and arrivals of hosts in new states."""
     # the first rows are the p-states of the beginning
     first = len({host.initial_pstate for host in platform.hosts})
-    changes = list(_named(found / "pstate_changes.csv"))[first:]
+    changes = list(_named(folder / "pstate_changes.csv"))[first:]
     # these times have six digits in all, those of the energies six decimals
-    exact = [row["time"] for row in _named(found / "consumed_energy.csv") if row["event_type"] == "p"]
+    exact = [row["time"] for row in _named(folder / "consumed_energy.csv") if row["event_type"] == "p"]
     times_s = [float(time) for time in (exact if len(exact) == len(changes) else [row["time"] for row in changes])]
     states = [int(row["new_pstate"]) for row in changes]
     asleep = {host.id: host.sleep_of.get(host.initial_pstate) for host in platform.hosts}

@@ -1,4 +1,4 @@
-"""Playing Batsim 5 for an external decision component that listens on a socket."""
+"""The embedded engine as Batsim 5, for an external decision component that listens on a socket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTPUTS = ("jobs.csv", "consumed_energy.csv", "pstate_changes.csv", "schedule.js
 
 @dataclass(frozen=True)
 class Batsim5Spec:
-    """What Batsim 5's command line says; `prefix` stands before the names of the files as it is (`out/`)."""
+    """Options of Batsim 5's command line; `prefix` stands before the names of the files as it is (`out/`)."""
 
     platform: Path
     workloads: Sequence[Path] = ()
@@ -39,9 +39,9 @@ class Batsim5Spec:
 
 
 def run_engine5(spec: Batsim5Spec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
-    """Play Batsim 5 on the wire for the scheduler that listens on `endpoint`; writes Batsim 5's files.
+    """Play Batsim 5 on the wire for the scheduler that listens on `endpoint`, and write Batsim 5's files.
 
-    `ready` is called when all inputs are read. After a deadlock, which is raised, files tell what has finished.
+    `ready` is called when all inputs are read. After a deadlock, which is raised, the files have the finished jobs.
     """
     # zmq takes a while to be loaded
     from batwatt.engine.wire import EngineSocket5

@@ -1,4 +1,4 @@
-"""Finding a scheduler: one of ours by name, a file by path, or one of pybatsim's own by name."""
+"""Search of a scheduler: one of ours by name, a file by path, or one of pybatsim's own by name."""
 
 from __future__ import annotations
 
@@ -27,42 +27,42 @@ from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
 OURS = ("platform", "envelope", "capacity", "until_s", "switch")
-"""Options that a run gives to a scheduler of ours by itself."""
+"""Options that a run sets for a scheduler of ours."""
 _WIRE = "batwatt.engine.wire"
 SHIFT = "shift"
 """The option by which a run holds jobs (`batwatt.options.shift`)."""
 
 
 class SchedulerError(BatwattError):
-    """A scheduler raised something: its author's business, so the message says what and where."""
+    """Error of the code of a scheduler; the message has its type, text and place for the author."""
 
 
 def our_schedulers() -> Iterator[tuple[str, type[Scheduler]]]:
-    """(name, class) of every scheduler in `batwatt.schedulers`, sorted by name."""
+    """Yield (name, class) of every scheduler in `batwatt.schedulers`, sorted by name."""
     for name in our_names():
         yield name, _one_of_ours(name)
 
 
 def our_names() -> list[str]:
-    """The name of every scheduler in `batwatt.schedulers`, sorted; imports none of them."""
+    """Return the name of every scheduler in `batwatt.schedulers`, sorted; import none of them."""
     # the folder lies outside src/, where a type checker does not find it
     schedulers = importlib.import_module("batwatt.schedulers")
     return sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__))
 
 
 def _one_of_ours(name: str) -> type[Scheduler]:
-    found: type[Scheduler] = getattr(importlib.import_module(f"batwatt.schedulers.{name}"), class_name(name))
-    return found
+    scheduler: type[Scheduler] = getattr(importlib.import_module(f"batwatt.schedulers.{name}"), class_name(name))
+    return scheduler
 
 
 def describe_schedulers() -> Iterator[tuple[str, str]]:
-    """(name, first line of its docstring) of each of our schedulers."""
+    """Yield (name, first line of its docstring) of each of our schedulers."""
     for name, scheduler in our_schedulers():
         yield name, first_line(scheduler)
 
 
 def describe_options(name: str) -> Iterator[tuple[str, str]]:
-    """(name, what it is and its default) of each option of one of our schedulers. Raises InputError."""
+    """Yield (name, meaning and default) of each option of one of our schedulers. Raises InputError."""
     ours = our_names()
     if name not in ours:
         hint = "Give one of these, or the path of a .py file; see `batwatt policies`."
@@ -79,12 +79,12 @@ def _options_of(scheduler: type[Scheduler]) -> Iterator[tuple[str, str]]:
 
 
 def class_name(stem: str) -> str:
-    """pybatsim's rule: the file `fooBar.py` defines the class `FooBar`."""
+    """Return the name of a file's class by pybatsim's rule: `fooBar.py` defines `FooBar`."""
     return stem[:1].upper() + stem[1:]
 
 
 def _pybatsim_files() -> dict[str, Path]:
-    """The schedulers that come with pybatsim, by name."""
+    """Return the files of the schedulers that come with pybatsim, by name."""
     try:
         files = importlib.metadata.files("pybatsim") or ()
     except importlib.metadata.PackageNotFoundError:
@@ -97,12 +97,12 @@ def _pybatsim_files() -> dict[str, Path]:
 
 
 def scheduler_names() -> list[str]:
-    """The names of our schedulers, then of those that come with pybatsim; imports none of them."""
+    """Return the names of our schedulers, then of those that come with pybatsim; import none of them."""
     return [*our_names(), *_pybatsim_files()]
 
 
 def is_ours(scheduler: Any) -> bool:
-    """Whether a scheduler (a name, a class or an instance) is one that is shipped."""
+    """Return whether a scheduler (a name, a class or an instance) is one that is shipped."""
     if isinstance(scheduler, str):
         return scheduler in our_names()
     kind = scheduler if isinstance(scheduler, type) else type(scheduler)
@@ -110,12 +110,12 @@ def is_ours(scheduler: Any) -> bool:
 
 
 def scheduler_class(name: Any) -> type[Any]:
-    """The class that `name` (of ours, of pybatsim's, or the path of a .py file) stands for; of an instance its own.
+    """Return the class of a name (of ours, of pybatsim's, or the path of a .py file), or of an instance.
 
     Raises InputError.
     """
     if not isinstance(name, str):
-        # one of the high-level API is made of its class only
+        # a scheduler of the high-level API must be a class
         kind = _scheduler_of(name) or (type(name) if hasattr(type(name), "onNoMoreEvents") else None)
         if kind is None:
             problem = f"{(name if isinstance(name, type) else type(name)).__name__} is no scheduler"
@@ -134,7 +134,7 @@ def scheduler_class(name: Any) -> type[Any]:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a scheduler is named by its file."""
+    """Return whether the name of a scheduler is a file."""
     return "/" in name or name.endswith(".py")
 
 
@@ -142,19 +142,19 @@ _plugins: dict[Path, ModuleType] = {}
 
 
 def load_plugins(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Import files that register parts, each once in this process; returns their full paths. Raises InputError."""
-    given = tuple(path.resolve() if is_file(path) else path for path in paths)
-    for path in given:
+    """Import files that register parts, each once in this process; return their full paths. Raises InputError."""
+    files = tuple(path.resolve() if is_file(path) else path for path in paths)
+    for path in files:
         if path not in _plugins:
-            # the parts that are shipped have their names first
+            # parts that are shipped take their names first
             for _ in our_schedulers():
                 pass
             _plugins[path] = _module_of(path)
-    return given
+    return files
 
 
 def loaded_plugins() -> tuple[Path, ...]:
-    """The files that `load_plugins` has imported in this process."""
+    """Return the files that `load_plugins` has imported in this process."""
     return tuple(_plugins)
 
 
@@ -178,25 +178,25 @@ def _module_of(path: Path) -> ModuleType:
 
 
 def _from_file(path: Path) -> type[Any]:
-    module, wanted = _module_of(path), class_name(path.stem)
-    found = vars(module).get(wanted)
-    if not isinstance(found, type | FunctionType):
-        raise InputError(path, f"defines no class {wanted}", "pybatsim derives the class from the file's name")
+    module, expected = _module_of(path), class_name(path.stem)
+    thing = vars(module).get(expected)
+    if not isinstance(thing, type | FunctionType):
+        raise InputError(path, f"defines no class {expected}", "pybatsim derives the class from the file's name")
     try:
-        scheduler = _scheduler_of(found)
+        scheduler = _scheduler_of(thing)
     except Exception as error:
         raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "mend the file") from error
     if scheduler is None:
-        raise InputError(path, f"{wanted} is no scheduler", "derive it from batsim.batsim.BatsimScheduler")
+        raise InputError(path, f"{expected} is no scheduler", "derive it from batsim.batsim.BatsimScheduler")
     return scheduler
 
 
 def _scheduler_of(thing: Any) -> type[Any] | None:
-    """The scheduler that a class, or a function of pybatsim's high-level API, stands for; None if it is none."""
+    """Return the scheduler of a class, or of a function of pybatsim's high-level API; None if there is none."""
     if isinstance(thing, type) and callable(getattr(thing, "onNoMoreEvents", None)):
         return thing
     if isinstance(thing, FunctionType) or (isinstance(thing, type) and callable(getattr(thing, "schedule", None))):
-        # it takes a while to be loaded
+        # the high-level API takes a while to be loaded
         from batwatt.engine.high_level import low_level
 
         return low_level(thing)
@@ -204,68 +204,68 @@ def _scheduler_of(thing: Any) -> type[Any] | None:
 
 
 def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """What a .py file defines, by kind: schedulers, parts for `-o`, options; (name, first line of its docstring) each.
+    """Return (name, first line of docstring) of the schedulers, parts and options of a .py file, by kind.
 
     A part that is not registered has the name of its class. Raises InputError.
     """
     module = _module_of(path)
     try:
-        found = _described(module)
+        sections = _described(module)
     except Exception as error:
         raise InputError(path, f"cannot be described: {_line_of(error, str(path))}", "mend the file") from error
-    if not found:
+    if not sections:
         problem = "defines no scheduler, order, backfilling or response"
         raise InputError(path, problem, "see docs/howto/own-scheduler.md")
-    return found
+    return sections
 
 
 def _described(module: ModuleType) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
+    sections: dict[str, list[tuple[str, str]]] = {}
     registered = {id(part): (kind, name) for kind in KINDS for name, part in parts_of(kind)}
     for name, thing in vars(module).items():
-        kind, known = registered.get(id(thing), (None, name))
+        kind, label = registered.get(id(thing), (None, name))
         if getattr(thing, "__module__", None) != module.__name__ or not (kind or isinstance(thing, type)):
             continue
         kind = "scheduler" if isinstance(thing, type) and _scheduler_of(thing) else kind or kind_of(thing)
         if kind is not None:
-            found.setdefault(kind, []).append((known, first_line(thing)))
+            sections.setdefault(kind, []).append((label, first_line(thing)))
             if isinstance(thing, type) and issubclass(thing, Scheduler):
-                found.setdefault("option", []).extend(_options_of(thing))
-    return found
+                sections.setdefault("option", []).extend(_options_of(thing))
+    return sections
 
 
 def make_scheduler(
-    name: Any, options: Mapping[str, Any], found: type[Any] | None = None, clock: Clock | None = None
+    name: Any, options: Mapping[str, Any], kind: type[Any] | None = None, clock: Clock | None = None
 ) -> Any:
-    """A scheduler with its options; of ours, they are checked, and files read on the clock of the run.
+    """Return a scheduler with its options; those of ours are checked, and files read on the clock of the run.
 
-    `found`: its class, if that is known already. Raises InputError.
+    `kind`: the class of the scheduler; None: that of the name. Raises InputError.
     """
-    found = found or scheduler_class(name)
-    with blaming(name if isinstance(name, str) else found.__name__, found):
-        if issubclass(found, Scheduler):
-            return found(read_options(found.Options, options, clock))
-        not_its = OURS if has_own_shift(name, found) else (*OURS, SHIFT)
-        return found(options={key: value for key, value in options.items() if key not in not_its})
+    kind = kind or scheduler_class(name)
+    with blaming(name if isinstance(name, str) else kind.__name__, kind):
+        if issubclass(kind, Scheduler):
+            return kind(read_options(kind.Options, options, clock))
+        run_options = OURS if has_own_shift(name, kind) else (*OURS, SHIFT)
+        return kind(options={key: value for key, value in options.items() if key not in run_options})
 
 
-def has_own_shift(scheduler: Any, found: type[Any]) -> bool:
-    """Whether the option `shift` is the scheduler's, of the class `found`, and not for the run.
+def has_own_shift(scheduler: Any, kind: type[Any]) -> bool:
+    """Return whether the option `shift` is the scheduler's, of the class `kind`, and not for the run.
 
-    It is if options of its class declare one, or if a class from elsewhere has no declared options; those that come
-    with pybatsim have no such option.
+    True if the options of the class declare one, or if a class from elsewhere has no declared options; the schedulers
+    that come with pybatsim have no such option.
     """
-    if issubclass(found, Scheduler):
-        declaring = next(base for base in found.Options.__mro__ if SHIFT in get_annotations(base))
+    if issubclass(kind, Scheduler):
+        declaring = next(base for base in kind.Options.__mro__ if SHIFT in get_annotations(base))
         return declaring is not SchedulerOptions
     return not isinstance(scheduler, str) or is_file_name(scheduler)
 
 
 @contextmanager
 def blaming(name: str, scheduler: Any) -> Iterator[None]:
-    """SchedulerError, which says what, where and when, for what a scheduler raises that is not meant for the user.
+    """Turn an error of a scheduler's code into a SchedulerError with text, place and simulated time.
 
-    `scheduler`: the scheduler while it runs, or its class before. What our own code raises is not its author's fault.
+    `scheduler`: the scheduler while it runs, or its class before. Errors of our own code pass as they are.
     """
     kind = scheduler if isinstance(scheduler, type) else type(scheduler)
     try:
@@ -273,15 +273,15 @@ def blaming(name: str, scheduler: Any) -> Iterator[None]:
     except (BatwattError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        # an OSError of our own concerns an output; one of the scheduler's is among what it raised
-        known = isinstance(error, OSError) or (is_ours(kind) and not _others_parts(scheduler)) or _is_receiving(error)
-        if known and not (_culprit(error) or (not is_ours(kind) and _within(error, kind))):
+        # an OSError of our own concerns an output; the scheduler's code may raise others
+        ours = isinstance(error, OSError) or (is_ours(kind) and not _others_parts(scheduler)) or _is_receiving(error)
+        if ours and not (_culprit(error) or (not is_ours(kind) and _within(error, kind))):
             raise
         raise _blame(name, scheduler, error) from error
 
 
 def _others_parts(scheduler: Any) -> list[str]:
-    """The parts of a scheduler (of a class: all parts) that are not of this project: what they return may be wrong."""
+    """Return the parts of a scheduler (of a class: all parts) of other authors, whose results may be wrong."""
     if isinstance(scheduler, type):
         kinds = [part for kind in KINDS for _, part in parts_of(kind) if isinstance(part, type)]
     else:
@@ -290,41 +290,41 @@ def _others_parts(scheduler: Any) -> list[str]:
 
 
 def _is_receiving(error: BaseException) -> bool:
-    """Whether it happened in the reading of a message."""
+    """Return whether an error came from the reading of a message."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     return any(frame.f_code.co_name == "message" and frame.f_globals.get("__name__") == _WIRE for frame in frames)
 
 
 def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
     kind = scheduler if isinstance(scheduler, type) else type(scheduler)
-    who = f"the scheduler {Path(name).stem!r}"
+    subject = f"the scheduler {Path(name).stem!r}"
     frame = _culprit(error)
     owner = type(frame.f_locals["self"]) if frame is not None and "self" in frame.f_locals else None
     if owner is None and is_ours(kind) and (others := _others_parts(scheduler)):
-        who = f"{', '.join(others)} of {who}"
+        subject = f"{', '.join(others)} of {subject}"
     if owner is not None and not issubclass(kind, owner):
-        who = f"{kind_of(owner) or 'class'} {owner.__name__} of {who}"
+        subject = f"{kind_of(owner) or 'class'} {owner.__name__} of {subject}"
     place = frame.f_code.co_filename if frame is not None else _within(error, kind)
     bs = getattr(scheduler, "bs", None)
     when = f" at {bs.time():.6g} s of the simulation" if bs is not None else ""
-    return SchedulerError(f"{who} raised {_line_of(error, place)}{when}; `batwatt -v ...` shows the traceback")
+    return SchedulerError(f"{subject} raised {_line_of(error, place)}{when}; `batwatt -v ...` shows the traceback")
 
 
 def _culprit(error: BaseException) -> FrameType | None:
-    """The innermost frame of a file that belongs to the user: none of ours, of Python's or of an installed package."""
+    """Return the innermost frame of a file of the user: none of ours, of Python's or of an installed package."""
     paths = sysconfig.get_paths()
     others = (str(Path(batwatt.__file__).parent), *(paths[name] for name in ("stdlib", "purelib", "platlib")))
     others += tuple(importlib.import_module("batwatt.schedulers").__path__)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     # our compiled modules name files of the machine on which they were compiled
     frames = [frame for frame in frames if not frame.f_globals.get("__name__", "").startswith("batwatt.")]
-    # <frozen ...> and <string> are nobody's files
+    # <frozen ...> and <string> are not files
     files = ((frame, frame.f_code.co_filename) for frame in reversed(frames) if frame.f_code.co_filename[:1] != "<")
     return next((frame for frame, file in files if not file.startswith(others)), None)
 
 
 def _within(error: BaseException, scheduler: type[Any]) -> str | None:
-    """The file, of the scheduler's class or else of one that it derives from, in which the error happened."""
+    """Return the file, of the scheduler's class or else of a base class, in which the error happened."""
     frames = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
     modules = [sys.modules.get(base.__module__) for base in scheduler.__mro__ if base.__module__ != "batsim.batsim"]
     files = (getattr(module, "__file__", None) for module in modules)
@@ -332,7 +332,7 @@ def _within(error: BaseException, scheduler: type[Any]) -> str | None:
 
 
 def _line_of(error: BaseException, file: str | None) -> str:
-    """An exception in one line: type, text, and the innermost place in `file` (or anywhere) where it happened."""
+    """Return an exception in one line: type, text, and its innermost place in `file` (or anywhere)."""
     what = "SystemExit" if isinstance(error, SystemExit) else type(error).__name__
     try:
         text = " ".join(str(error).split())

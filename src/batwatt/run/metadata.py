@@ -1,4 +1,4 @@
-"""What made the files of a run: inputs by content, options, versions, and how long it took."""
+"""Metadata of the files of a run: inputs by content, options, versions, and elapsed time."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def write_metadata(
     elapsed_s: float,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """PREFIX_metadata.json: what made these files (inputs by content, options, versions) and how long it took.
+    """Write PREFIX_metadata.json: inputs by content, options, versions, and elapsed time in s.
 
-    `about`: what else there is to say about the engine.
+    `about`: further facts about the engine.
     """
     described = spec.inputs
     first, *more = described.workloads
@@ -54,7 +54,7 @@ def write_metadata(
     options = replace(spec, inputs=replace(described, hosts=HostChoice())).scheduler_options()
     for name in ("platform", "envelope", "reference"):
         option = options.get(name)
-        # a scheduler of somebody else may mean something else by it
+        # a foreign scheduler may have another meaning for the option
         if isinstance(option, str | Path) and option != EVENTS and is_file(option):
             inputs[name] = Path(option)
         elif isinstance(option, Series):
@@ -98,7 +98,7 @@ def write_metadata(
 
 
 def _option(value: Any) -> Any:
-    """A value of an option as JSON; of an object what it is."""
+    """Return the value of an option as JSON; of an object its name or text."""
     if isinstance(value, dict):
         return {str(key): _option(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -111,7 +111,7 @@ def _named(source: Any) -> str:
 
 
 def _input(source: Path | Platform | Workload | Series | SignalIntegral) -> dict[str, str]:
-    """An input by its content: a file, or an object that was built of one or in this process."""
+    """Return the digest of an input: a file, or an object that was built of one or in this process."""
     if isinstance(source, Path):
         return {"path": str(source), "sha256": hashlib.sha256(source.read_bytes()).hexdigest()}
     if isinstance(source, Workload):
@@ -124,7 +124,7 @@ def _input(source: Path | Platform | Workload | Series | SignalIntegral) -> dict
 
 
 def version_of(package: str) -> str | None:
-    """The version of an installed package, None if it is not installed."""
+    """Return the version of an installed package, None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Messages that repeat, gathered: one line for each kind, with how many more there were."""
+"""Repeated messages, gathered: one line for each kind, with the number of further ones."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _PLACEHOLDER = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z%]")
 class Repeats:
     """Log records by kind: those of one logger and one text before its values are filled in.
 
-    Of a kind the first message is logged; the very same message again is not counted.
+    The first message of a kind is logged; an equal message is not counted again.
     """
 
     def __init__(self) -> None:
         self._first: dict[object, tuple[logging.LogRecord, set[int]]] = {}
 
     def add(self, record: logging.LogRecord) -> None:
-        """Take a message."""
+        """Add a message."""
         text = str(record.msg)
         message = record.getMessage()
-        # of a text that is nothing but values each message is a kind of its own
+        # if a text has nothing but values, each message is a kind of its own
         worded = any(character.isalpha() for character in _PLACEHOLDER.sub("", text))
         kind = (record.name, record.levelno, text if worded else message)
         self._first.setdefault(kind, (record, set()))[1].add(hash(message))
 
     def take(self) -> list[tuple[logging.LogRecord, str]]:
-        """The first record of each kind, in order, with its line; forgets them."""
+        """Return the first record of each kind, in order, with its line; remove all."""
         taken = [(record, _line(record, len(messages) - 1)) for record, messages in self._first.values()]
         self._first.clear()
         return taken
@@ -41,7 +41,7 @@ def _line(record: logging.LogRecord, more: int) -> str:
 
 
 class _Gatherer(logging.Handler):
-    """Adds warnings to `repeats`."""
+    """Handler that adds warnings to `repeats`."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -53,7 +53,7 @@ class _Gatherer(logging.Handler):
 
 @contextmanager
 def noted() -> Iterator[Repeats]:
-    """Gather the warnings logged within, instead of writing them."""
+    """Gather the warnings that the block logs, in place of writing them."""
     logger, gatherer = logging.getLogger(), _Gatherer()
     before, logger.handlers = logger.handlers, [gatherer]
     try:

@@ -1,4 +1,4 @@
-"""The steps from a specification to a run that can begin: the needs of its scheduler, its inputs, the rest."""
+"""The steps from a specification to a run that can begin: needs of the scheduler, inputs, options of the engine."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ResolvedRun:
-    """A run to be carried out: its specification with the needs of the scheduler in it, and what came of that."""
+    """A run that can begin: specification with the needs of the scheduler, inputs, scheduler, and engine's options."""
 
     spec: RunSpec
     inputs: RunInputs
     scheduler: Any
     config: EngineConfig
     held: Mapping[str, float] = field(default_factory=dict)
-    """Until when jobs are held, by id: the option `shift`."""
+    """Job id -> time in s until which the job is held: the option `shift`."""
 
     def link(self, link: Any) -> Any:
-        """What the scheduler sees of a link to an engine."""
+        """Return the link to an engine that the scheduler sees."""
         return HeldArrivals(link, self.held) if self.held else link
 
 
 def prepare(spec: RunSpec) -> ResolvedRun:
-    """Load plugins, find the scheduler, read the inputs that it needs, and settle the rest. Raises InputError."""
+    """Load plugins, find the scheduler, read the inputs that it needs, and resolve the run. Raises InputError."""
     load_plugins(spec.plugins)
     scheduler = scheduler_class(spec.scheduler)
     needs = needs_of(spec, scheduler)
@@ -64,7 +64,7 @@ def prepare(spec: RunSpec) -> ResolvedRun:
 
 
 def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
-    """Return what the scheduler, of a class that was found, asks of the reading. InputError: it follows no capacity."""
+    """Return the needs of a class of schedulers for the reading. Raises InputError if it follows no capacity."""
     follows, options, inputs = _options_of(scheduler), spec.options, spec.inputs
     if inputs.capacity is not None and not {"capacity", "envelope"} & follows.keys():
         problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
@@ -96,9 +96,9 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
 
 
 def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
-    """Settle a run of a scheduler of the class `kind`: make it, and the options of the engine. Raises InputError.
+    """Resolve a run: make its scheduler, of the class `kind`, and the options of the engine. Raises InputError.
 
-    No file is read here but those that options of the scheduler name.
+    Only files that options of the scheduler name are read here.
     """
     follows = _options_of(kind)
     own_envelope = spec.inputs.envelope is not None and "envelope" in spec.options
@@ -124,7 +124,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     else:
         scheduler = make_scheduler(spec.scheduler, options, kind, inputs.clock)
     with blaming(spec.scheduler_name, scheduler):
-        # it says what it needs
+        # code of the scheduler states its needs
         config = _config_for(spec, scheduler, platform)
     shift = options.get(SHIFT, getattr(getattr(scheduler, "settings", None), SHIFT, None))
     run_times = getattr(scheduler, "run_times", None)
@@ -137,14 +137,14 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
         if spec.options.get("envelope") == EVENTS and reported is None:
             raise InputError(path, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
-    # after all that may be refused: a refusal is one line
+    # after all checks: an error is one line
     with blaming(spec.scheduler_name, scheduler):
         _remark_delays(inputs, scheduler)
     return ResolvedRun(spec, inputs, scheduler, config, held)
 
 
 def _held(inputs: RunInputs, shift: Any, run_times: Any) -> Mapping[str, float]:
-    """Until when jobs are held for the sake of carbon or price. Raises InputError."""
+    """Return the time in s until which each job is held for less carbon or cost. Raises InputError."""
     if shift is None:
         return {}
     signal = inputs.carbon or inputs.price
@@ -156,9 +156,9 @@ def _held(inputs: RunInputs, shift: Any, run_times: Any) -> Mapping[str, float]:
 
 
 def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options: dict[str, Any]) -> RunInputs:
-    """The inputs with what the scheduler follows, watts or machines, where the other is given; `options` likewise.
+    """Return inputs with the series that a scheduler follows, in W or machines, made of the other; set the option, too.
 
-    Both given are both kept: the lesser counts at any time. Raises InputError.
+    Of two series the lesser counts at any time. Raises InputError.
     """
     follows = _options_of(scheduler)
     envelope, capacity = inputs.envelope, inputs.capacity
@@ -186,7 +186,7 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
 
 
 def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
-    """InputError for an instance that has run, or is given what it cannot take any more."""
+    """Raise InputError for an instance that has run, or for options that it cannot take any more."""
     follows, inputs = _options_of(scheduler), spec.inputs
     names = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(inputs, name))]
     settings = getattr(spec.scheduler, "settings", None)
@@ -201,12 +201,12 @@ def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
 
 
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
-    """Return the options of a scheduler of this project; of one from elsewhere none are known."""
+    """Return the options of a scheduler of this project; none for one from elsewhere."""
     return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
 
 
 def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
-    """Warn of delays that a scheduler cannot slow down though it changes speeds, and take them for told."""
+    """Warn of delays that do not slow down under a scheduler that changes speeds, and mark the warning as given."""
     if not isinstance(scheduler, Scheduler) or not scheduler.changes_speeds or inputs.platform.one_speed:
         return
     delays = total = 0
@@ -224,7 +224,7 @@ def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
 
 
 def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:
-    """The engine's options, with what the scheduler cannot do without."""
+    """Return the engine's options, with those that the scheduler needs."""
     config = spec.config
     if config.energy is None:
         config = replace(config, energy=platform.has_power)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger(__name__)
 Progress = Callable[[float, int], None]
-"""Called with the time in s and the number of jobs that have ended so far, not oftener than every `PROGRESS_S` s."""
+"""Callback with the simulated time in s and the number of ended jobs, at most once every `PROGRESS_S` s."""
 PROGRESS_S = 0.1
 OUTPUTS = (
     *((stem, ".csv") for stem in FILES),
@@ -50,13 +50,13 @@ OUTPUTS = (
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gave: its metrics, and the files under its prefix."""
+    """Results of a run: its metrics, and the files under its prefix."""
 
     metrics: Values
     prefix: Path
     rejections: Mapping[str, int]
     currency: str = ""
-    """Of the cost, as the price has it; empty if it does not say."""
+    """Currency of the cost, that of the price; empty if the price has none."""
 
 
 class _Watched:
@@ -85,12 +85,12 @@ class _Watched:
 
 
 def _watch(resolved: ResolvedRun, progress: Progress | None) -> Callable[[Any], Any]:
-    """What becomes of the link between engine and scheduler."""
+    """Return a function that adds reports of progress, and holds of jobs, to a link."""
     return lambda link: resolved.link(_Watched(link, progress) if progress else link)
 
 
 class Outcome:
-    """A run that was carried out in this process: what it wrote down, and what figures are worked out from that."""
+    """A run that has ended in this process: its record, and the figures of the record."""
 
     def __init__(self, resolved: ResolvedRun, record: Record, deadlock: DeadlockError | None, elapsed_s: float) -> None:
         self.resolved = resolved
@@ -100,7 +100,7 @@ class Outcome:
 
     @cached_property
     def figures(self) -> Figures:
-        """Worked out from the record, as they would be from its files. Raises InputError."""
+        """Figures of the record, equal to those of its files. Raises InputError."""
         return Figures(RunData(self.resolved.spec.prefix, self.record), self.resolved.inputs)
 
     def write(self, prefix: Path) -> None:
@@ -115,7 +115,7 @@ class Outcome:
 
 @seldom_collected()
 def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
-    """Carry out a run on an engine in this process; nothing is written. Raises BatwattError, but no deadlock."""
+    """Run on an engine in this process, without files. Raises BatwattError, but not for a deadlock."""
     began = time.perf_counter()
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
     deadlock: DeadlockError | None = None
@@ -136,7 +136,7 @@ def run(
     durable: bool = True,
     ready: Callable[[int], None] = lambda jobs: None,
 ) -> RunResult:
-    """Carry out a run and write its files under `spec.prefix`: all of them, or none if it fails.
+    """Run, and write the files of the run under `spec.prefix`: all of them, or none if it fails.
 
     `ready` is called with the number of jobs when all inputs are read.
 
@@ -158,15 +158,15 @@ def run(
             figures = _run_apart(resolved, inner, progress, began)
         price = resolved.inputs.price
         currency = price.currency if price is not None else ""
-        found = RunResult(figures.metrics, spec.prefix, figures.rejections, currency)
+        result = RunResult(figures.metrics, spec.prefix, figures.rejections, currency)
     if deadlock is not None:
         raise deadlock
-    warn_if_none_finished(found.metrics, resolved.inputs)
-    return found
+    warn_if_none_finished(result.metrics, resolved.inputs)
+    return result
 
 
 def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
-    """Log why no job of a run has finished, if none has."""
+    """Log the reason if no job of a run has finished."""
     from batwatt.results.unfinished import why_none_finished
 
     why = why_none_finished(metrics, inputs.run[0], inputs.platform)
@@ -175,7 +175,7 @@ def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
 
 
 def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, began: float) -> Figures:
-    """The figures of a run on an engine that is another process, whose files come under `inner`."""
+    """Return the figures of a run on an engine in another process, whose files come under `inner`."""
     # zmq takes a while to be loaded
     from batwatt.run.apart import Apart
 
@@ -190,9 +190,9 @@ def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, be
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
-    """Play Batsim on the wire for a scheduler that listens on `endpoint`; writes Batsim's files.
+    """Play Batsim on the wire for a scheduler that listens on `endpoint`, and write Batsim's files.
 
-    `ready` is called when all inputs are read, before the scheduler is waited for.
+    `ready` is called when all inputs are read, before the wait for the scheduler.
     """
     inputs = load(spec.inputs, Needs(unknown_events=spec.config.forward_unknown_events))
     engine = Engine(inputs.platform, inputs.run, spec.config, inputs.events)
@@ -209,24 +209,24 @@ def outputs_of(prefix: Path) -> list[str]:
 
 @contextmanager
 def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
-    """A prefix in a hidden folder; what was written there appears under `prefix`, as a set, if the block ends well.
+    """Yield a prefix in a hidden folder, whose files appear under `prefix`, as a set, if the block succeeds.
 
     Otherwise nothing is left, not even folders made for it. Files of an earlier run under the same prefix that this
-    one did not write are removed. InputError if the place cannot be written.
+    one did not write are removed. Raises InputError if the place cannot be written.
     """
-    shown = f"--export {prefix}"
+    option = f"--export {prefix}"
     try:
         refuse_folder(prefix, "--export")
         last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
         old = outputs_of(prefix)
-        with whole_set(prefix.parent, prefix.name, last=last, old=old, durable=durable, shown=shown) as part:
+        with whole_set(prefix.parent, prefix.name, last=last, old=old, durable=durable, shown=option) as part:
             yield part / prefix.name
     except OSError as error:
-        raise InputError(shown, f"cannot be written ({error.strerror})", "choose another place") from None
+        raise InputError(option, f"cannot be written ({error.strerror})", "choose another place") from None
 
 
 def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
-    """Write the series that are in no file: generated, given as an object, or a view of another (watts, machines)."""
+    """Write the series that are in no file: generated, an object, or a view of another series (watts, machines)."""
     inputs, declared = resolved.inputs, resolved.spec.inputs
     capacity, envelope = inputs.capacity, inputs.envelope
     if capacity is not None and not (isinstance(declared.capacity, Path) and capacity.source == str(declared.capacity)):
@@ -236,14 +236,14 @@ def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
 
 
 def write_results(prefix: Path, inputs: RunInputs) -> Figures:
-    """Work out what Batsim's files under a prefix tell; write PREFIX_metrics.json, _power.csv and _classes.csv."""
+    """Compute the figures of Batsim's files under a prefix; write PREFIX_metrics.json, _power.csv and _classes.csv."""
     figures = Figures(RunData(prefix), inputs)
     figures.write(prefix)
     return figures
 
 
 class Figures:
-    """What a run's columns tell: metrics, the power over time, the jobs of each class of length."""
+    """Figures of a run's columns: metrics, the power over time, the jobs of each class of length."""
 
     def __init__(self, data: RunData, inputs: RunInputs) -> None:
         self.data = data
@@ -269,12 +269,12 @@ class Figures:
 
     @property
     def metrics(self) -> Values:
-        """Raises InputError."""
+        """Metrics of the run. Raises InputError."""
         return self._measured[0]
 
     @cached_property
     def power(self) -> PowerTrace | None:
-        """The power over time; None without energy accounting, or if nothing ran. Raises InputError."""
+        """Power over time; None without energy accounting, or if no job ran. Raises InputError."""
         from batwatt.results.power import power_series
 
         end_s = self.metrics["makespan_s"]
@@ -287,12 +287,12 @@ class Figures:
         from batwatt.results.run_table import job_rows_of
 
         inputs = self._inputs
-        found = job_rows_of(self.data, inputs.measured, inputs.described.window)
-        return rejections(found, inputs.measured, len(inputs.platform))
+        rows = job_rows_of(self.data, inputs.measured, inputs.described.window)
+        return rejections(rows, inputs.measured, len(inputs.platform))
 
     @cached_property
     def outcomes(self) -> JobOutcomes:
-        """What became of each job. Raises InputError."""
+        """Outcome of each job. Raises InputError."""
         from batwatt.results.outcomes import job_outcomes
 
         return job_outcomes(self.data, self._inputs.measured, self._inputs.platform)

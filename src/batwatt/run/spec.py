@@ -1,4 +1,4 @@
-"""What determines a run, before anything is read."""
+"""The specification of a run, before anything is read."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class RunSpec:
 
     @property
     def scheduler_name(self) -> str:
-        """The scheduler's name, or that of its class."""
+        """Name of the scheduler, or of its class."""
         if isinstance(self.scheduler, str):
             return self.scheduler
         named = self.scheduler if hasattr(self.scheduler, "__name__") else type(self.scheduler)
         return str(named.__name__)
 
     def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
-        """The scheduler's options with the run's own platform, envelope, capacity and end, unless they name others.
+        """Return the scheduler's options with the run's platform, envelope, capacity and end, unless they name others.
 
-        The platform is the one given, if it has been read; else its file's name, or what is read of it if hosts are
-        chosen. A capacity that is to be made is not among them.
+        The platform is `platform`, if it has been read; else the name of its file, or the content of the file for a
+        choice of hosts. A capacity that is to be generated is not among them.
         """
         inputs, options = self.inputs, dict(self.options)
         own: dict[str, object] = {"platform": platform, "envelope": inputs.envelope, "capacity": inputs.capacity}
