@@ -72,7 +72,7 @@ def test_the_reference_may_be_the_best(tmp_path):
 def test_who_lacks_an_instance_is_left_out(tmp_path):
     data = compared(tmp_path, {"b": (2.0, 3.0), "a": (1.0, None), "c": (1.5, 2.0)})
     # differences -0.5, -1: 12.71 standard errors of 0.25 are more
-    assert data.chosen == "c" and "1.75 (−0.75 ± 0.25 compared with “b”, no more than chance)" in sentences(data)[1]
+    assert data.winner == "c" and "1.75 (−0.75 ± 0.25 compared with “b”, no more than chance)" in sentences(data)[1]
     assert data.left_out == {"a": "has no result on some of the workloads of the reference"}
     assert findings(data)[-1] == "Left out: “a” (reasons below)."
 

@@ -23,9 +23,9 @@ from batwatt.results.writers import file_of
 TABLE = "table.parquet"
 DONE = "done"
 OPTIMUM, UNRESPONSIVE = "optimum", "none"
-"""The scheduler whose cases are a bound, and the response of cases that ignore the envelope: those are references."""
+"""The scheduler whose cases are a bound, and the response of cases that ignore the envelope, which are references."""
 INSTANCE = ("platform", "workload", "envelope", "capacity")
-"""What makes two runs comparable: they had the same task."""
+"""Columns of the task of a run; runs with the same task are comparable."""
 BY_NUMBER = ("cap_range", "cap_period_s", "cap_step", "cap_headroom")
 """Properties of capacities that figures are drawn over."""
 TEXTS = ("study", "label", *INSTANCE, "scheduler", "options", "engine", "backfilling", "order", "response", "strategy",
@@ -34,7 +34,7 @@ SAVED = (*(figure.name for figure in METRICS), *BY_NUMBER, "lower_bound", "gap")
 NUMBERS = (*SAVED, "kills")
 """Columns of numbers: those of the table, and the sums of such."""
 COLUMNS = (*TEXTS, "seed", *SAVED, "proven_optimal")
-"""What the report reads of the table; other columns are ignored, and those that an older version lacks are empty."""
+"""Columns of the table that the report reads; others are ignored, and those that an older version lacks are empty."""
 REQUIRED = ("study", "label", "scheduler", "status")
 """Columns of every version."""
 
@@ -66,27 +66,27 @@ class SavedCampaign:
 
     @cached_property
     def done(self) -> pd.DataFrame:
-        """The rows of runs that ended well."""
+        """Rows of runs that have not failed."""
         return self.frame[self.frame["status"] == DONE]
 
     @cached_property
     def failed(self) -> pd.DataFrame:
-        """The rows of all others."""
+        """Rows of runs that have failed."""
         return self.frame[self.frame["status"] != DONE]
 
     @cached_property
     def with_goodput(self) -> pd.DataFrame:
-        """The rows of runs that ended well on machines that come and go: without core seconds there is no goodput."""
+        """Rows of runs on machines that come and go that have not failed; without core seconds there is no goodput."""
         return self.done[self.done["capacity_core_s"] > 0.0]
 
     @property
     def measured(self) -> pd.DataFrame:
-        """The rows that the page is about: those with a goodput, if there are any."""
+        """Rows of the page: those with a goodput, if there are any."""
         return self.with_goodput if len(self.with_goodput) else self.done
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        """How each case looks, in all studies alike."""
+        """Look of each case, the same in all studies."""
         return {str(label): Look(number) for number, label in enumerate(self.frame["label"].unique())}
 
     @cached_property
@@ -96,17 +96,17 @@ class SavedCampaign:
 
     @cached_property
     def main(self) -> ComparedCases | None:
-        """The study with the most instances of those with several cases on them, without the cases that lack some."""
+        """Study with several cases on the most instances, without the cases that lack some of them."""
         candidates = {study: data.comparable() for study, data in self.studies.items()}
         if not candidates:
             return None
         study, data = max(candidates.items(), key=lambda item: (len(item[1].labels) > 1, item[1].samples))
-        kept = data.table.rename(columns={"case": "label"})[["label", *INSTANCE]]
-        rows = self.measured[self.measured["study"] == study].merge(kept, on=["label", *INSTANCE])
+        pairs = data.table.rename(columns={"case": "label"})[["label", *INSTANCE]]
+        rows = self.measured[self.measured["study"] == study].merge(pairs, on=["label", *INSTANCE])
         return self._with_power(replace(self._cases(study, rows), left_out=data.left_out))
 
     def _cases(self, study: str, rows: pd.DataFrame) -> ComparedCases:
-        """The cases of a study; runs that differ in the seed of the algorithm only are one."""
+        """Return the cases of a study; runs that differ in the seed of the algorithm only are one."""
         by = ["label", *INSTANCE, "cap_structure"]
         table = rows.groupby(by, sort=False)[[*NUMBERS]].mean().reset_index().rename(columns={"label": "case"})
         table["cap_range"] = table["cap_range"].where(table["cap_structure"] != FIXED, 0.0)
@@ -130,12 +130,12 @@ class SavedCampaign:
         )
 
     def prefix(self, key: str) -> Path:
-        """The prefix of the files of a run, if they were kept."""
+        """Return the prefix of the files of a run, if they were kept."""
         return self.folder / "runs" / key / "run"
 
     @cached_property
     def saved(self) -> pd.DataFrame:
-        """The rows of the runs whose files are there, with their energy; one per label and instance."""
+        """Rows of the runs with kept files, with their energy; one per label and instance."""
         there = [
             all(file_of(self.prefix(key), stem).is_file() for stem in ("jobs", "power", "consumed_energy"))
             for key in self.done["key"].tolist()
@@ -143,9 +143,9 @@ class SavedCampaign:
         return self.done[np.array(there, dtype=bool)].drop_duplicates(["label", *INSTANCE])
 
     def _with_power(self, data: ComparedCases) -> ComparedCases:
-        """The cases with their power on one instance under an envelope: one on which the best case was saved, if any.
+        """Return the cases with their power on one instance under an envelope, if possible one of the best case.
 
-        They are the best case, the reference and others, up to `MOST_TRACES`.
+        These cases are the best one, the reference and others, up to `MOST_TRACES`.
         """
         rows = self.saved[(self.saved["envelope"] != "") & self.saved["label"].isin(data.labels)]
         if rows.empty:
@@ -155,12 +155,12 @@ class SavedCampaign:
         part = max(
             groups,
             key=lambda part: (
-                data.chosen in part.index,
+                data.winner in part.index,
                 data.reference in part.index,
                 part["envelope"].iloc[0] in envelopes,
             ),
         )
-        first = [label for label in (data.chosen, data.reference) if label in part.index]
+        first = [label for label in (data.winner, data.reference) if label in part.index]
         labels = list(dict.fromkeys([*first, *part.index]))[:MOST_TRACES]
         rows = part.loc[labels].reset_index()
         # the file of a run has the envelope until its end
@@ -176,7 +176,7 @@ class SavedCampaign:
 
 
 def _rejections(rows: pd.DataFrame) -> dict[str, float]:
-    """The mean number of rejected jobs of some runs by cause, the most frequent first."""
+    """Return the mean number of rejected jobs of some runs by cause, the most frequent first."""
     counts: Counter[str] = Counter()
     for text, rejected in zip(rows["rejected_because"], rows["jobs_rejected"], strict=True):
         counts.update(json.loads(text) if text else {UNRECORDED: int(rejected)} if rejected > 0 else {})
@@ -214,7 +214,7 @@ def summary(campaign: SavedCampaign) -> pd.DataFrame:
 
 
 def read_campaign(folder: Path | str) -> SavedCampaign:
-    """The campaign whose results are in a folder. Raises InputError if it is none, not run yet, or of another form."""
+    """Return the campaign whose results are in a folder. Raises InputError if the folder has none, or no table yet."""
     with extra("campaign"):
         import pyarrow
     folder = Path(folder)
@@ -240,7 +240,7 @@ def read_campaign(folder: Path | str) -> SavedCampaign:
 
 
 def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Texts as texts (empty where null), figures as floats (NaN where null), and the figures that follow."""
+    """Return texts as texts (empty where null), figures as floats (NaN where null), and sums of figures."""
     frame = frame.reset_index(drop=True)
     for name in TEXTS:
         column = frame[name].astype(object)

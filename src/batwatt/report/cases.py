@@ -1,4 +1,4 @@
-"""Cases on the same samples with a figure for each, and what follows: a comparison, or a study of a campaign."""
+"""Cases on the same samples with their figures, of a comparison or of a study of a campaign: means, ratings, fronts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WITHIN = 1e-3
 ENOUGH = 0.95
 """Cases are rated that finish at least this share of the jobs that the best of those within the envelope finishes."""
 ROUNDING = 1e-9
-"""Relative: a smaller standard error is none."""
+"""Relative standard error below which it counts as 0."""
 TOTAL, FINISHED, REJECTED = figures_of(("jobs_total", "jobs_finished", "jobs_rejected"))
 SLOWDOWN, WAIT, WORK, LARGEST = figures_of(
     ("mean_bounded_slowdown", "mean_wait_s", "finished_work_fraction", "max_full_speed_slowdown")
@@ -39,9 +39,9 @@ class ComparedCases:
 
     `table` has a row for each case and sample: columns `case`, those of `SAMPLE`, and figures. Cases are rated by the
     figure `first`; `bound` is a case that no scheduler can surpass, and is not rated. `about` names the study.
-    What is not known is empty: `jobs` of each case on the first sample (without them the table has `jobs_total`),
-    `traces` of power on one sample, which `where` names if it is not the first, and `rejections`, the number of jobs
-    by case and cause. `left_out` says why a case has no row.
+    Optional are `jobs` of each case on the first sample (without them the table has `jobs_total`), `traces` of power on
+    one sample, which `where` names if it is not the first, and `rejections`, the number of jobs by case and cause.
+    `left_out` has the reason for each case without a row.
     """
 
     table: pd.DataFrame
@@ -68,18 +68,18 @@ class ComparedCases:
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """Mean of each figure over the samples, a row for each case; NaN if it is not known of each sample."""
+        """Mean of each figure over the samples, a row for each case; NaN if a sample has no value."""
         numbers = self.table.select_dtypes("number").columns.difference(sample_of(self.table), sort=False)
         return self.table.groupby("case", sort=False)[list(numbers)].agg(known_mean)
 
     @cached_property
     def labels(self) -> list[str]:
-        """The cases that ran."""
+        """Labels of the cases with results."""
         return [str(label) for label in self.means.index]
 
     @cached_property
     def total(self) -> float:
-        """Jobs of a sample, on average."""
+        """Mean number of jobs of a sample."""
         if self.jobs is None:
             return self.value(TOTAL, self.reference)
         jobs = self.jobs[self.jobs["case"] == self.reference]
@@ -92,7 +92,7 @@ class ComparedCases:
 
     @cached_property
     def unit(self) -> str:
-        """What distinguishes the samples: the column that differs, or "instance" if several do."""
+        """Column that distinguishes the samples, or "instance" if several do."""
         names = sample_of(self.table)
         varying = [name for name in names if self.table[name].nunique() > 1]
         if not varying and "seed" in names:
@@ -101,69 +101,69 @@ class ComparedCases:
 
     @property
     def units(self) -> str:
-        """The plural of `unit`, but for one sample."""
+        """Plural of `unit`, singular for one sample."""
         return self.unit if self.samples == 1 else plural(self.unit)
 
     @cached_property
     def groupings(self) -> list[str]:
-        """What the jobs can be grouped by."""
+        """Groupings of the jobs."""
         return [] if self.jobs is None else known_groupings(self.jobs)
 
     @cached_property
     def groups(self) -> pd.DataFrame:
-        """The jobs by each of these."""
+        """Jobs by each of the `groupings`."""
         return pd.DataFrame() if self.jobs is None else union_of(self.jobs, self.groupings)
 
     @cached_property
     def _by_sample(self) -> pd.DataFrame:
-        """A row per sample; columns are those of the table, each by case."""
+        """Table with a row per sample and its columns by case."""
         return self.table.pivot(index=sample_of(self.table), columns="case")
 
     @property
     def up(self) -> Figure:
-        """The figure of the front of which more is better."""
+        """Figure of the front of which more is better."""
         return self.first if self.first.better == "higher" else WORK
 
     @property
     def across(self) -> tuple[Figure, Figure]:
-        """The figures of the fronts of which less is better."""
+        """Figures of the fronts of which less is better."""
         return (self.first, WAIT) if self.first.better == "lower" else (WAIT, LARGEST)
 
     def value(self, measure: Figure, label: str) -> float:
-        """Return the mean over the samples; NaN if it is not known."""
+        """Return the mean over the samples; NaN if a sample has no value."""
         there = measure.name in self.means and label in self.means.index
         return float(self.means[measure.name][label]) if there else math.nan
 
     def above_share(self, label: str) -> float:
-        """Return the share of the energy of a case that is above the envelope; 0 if energies are not known."""
+        """Return the share of the energy of a case that is above the envelope; 0 without energies."""
         energy_j, above_j = self.value(ENERGY, label), self.value(ABOVE, label)
         return above_j / energy_j if energy_j > 0.0 and above_j > 0.0 else 0.0
 
     @property
     def capped(self) -> bool:
-        """Whether there is an envelope."""
+        """True if there is an envelope."""
         return ABOVE.name in self.means and bool(self.means[ABOVE.name].notna().any())
 
     @cached_property
     def above(self) -> list[str]:
-        """The cases that do not keep to the envelope."""
+        """Cases that do not keep to the envelope."""
         return [label for label in self.labels if self.above_share(label) > WITHIN]
 
     @cached_property
     def within(self) -> list[str]:
-        """The cases that keep to the envelope and ran on every sample of the reference."""
+        """Cases that keep to the envelope and have results on every sample of the reference."""
         ran = self._ran()
         return [label for label in self.labels
                 if label not in self.above and label != self.bound and ran[label].notna().all()]  # fmt: skip
 
     def _ran(self) -> pd.DataFrame:
-        """The samples of the reference, or all if it has none; a column per case is 1 where it ran, else NaN."""
+        """Return the samples of the reference, or all if it has none; a column per case, 1 with a result, else NaN."""
         ran = self.table.assign(ran=1).pivot(index=sample_of(self.table), columns="case", values="ran")
         return ran[ran[self.reference].notna()] if self.reference in ran else ran
 
     @cached_property
     def rated(self) -> list[str]:
-        """Those of them that finish enough jobs for a mean over these to say something."""
+        """Cases of `within` that finish enough jobs for a meaningful mean over finished jobs."""
         if self.first.better == "higher":
             return self.within
         most = max((self.value(FINISHED, label) for label in self.within), default=0.0)
@@ -172,40 +172,40 @@ class ComparedCases:
     def best(self, measure: Figure) -> list[str]:
         """Return the rated cases with the best value, several if they are equal to six digits."""
         sign = -1.0 if measure.better == "higher" else 1.0
-        # energies of 1e-6 J are those of none
+        # an energy of 1e-6 J counts as 0
         decimals = 3 if measure.unit == "J" else 9
         costs = {label: float(f"{sign * round(self.value(measure, label), decimals):.6g}") for label in self.rated}
         costs = {label: cost for label, cost in costs.items() if cost == cost}
         return [label for label, cost in costs.items() if cost == min(costs.values())]
 
     @property
-    def chosen(self) -> str | None:
-        """The rated case with the best value of the first figure, the first of equals."""
+    def winner(self) -> str | None:
+        """Rated case with the best value of the first figure, the first of equals; None without rated cases."""
         return next(iter(self.best(self.first)), None)
 
     def difference(self, measure: Figure, label: str, other: str | None = None) -> Difference:
-        """Return by how much a case has more than another, by default the reference, paired by sample."""
+        """Return the difference of a case to another, by default the reference, paired by sample."""
         wide = pd.DataFrame(self._by_sample[measure.name])
         wide = wide.reindex(columns=[label, other or self.reference]).astype(float)
         difference = Difference(*mean_of((wide.iloc[:, 0] - wide.iloc[:, 1]).dropna()))
-        # rounding is no chance
+        # rounding is not chance
         small = not difference.error > ROUNDING * abs(difference.mean)
         return replace(difference, error=0.0 * difference.error) if small else difference
 
     def costs(self, second: Figure) -> dict[str, tuple[float, float]]:
-        """Return what the front compares of the cases within the envelope with both values; less is better."""
+        """Return the pair of values that the front compares, of each case within the envelope; less is better."""
         pairs = {label: (self.value(second, label), -self.value(self.up, label)) for label in self.within}
         return {label: pair for label, pair in pairs.items() if pair[0] == pair[0] and pair[1] == pair[1]}
 
     def dominating(self, second: Figure | None = None) -> dict[str, list[str]]:
-        """Return those that dominate each case in `up` and a second figure; none: it is on the front."""
+        """Return the cases that dominate each case in `up` and a second figure; none for a case on the front."""
         costs = self.costs(second or self.across[0])
         return {label: [other for other in costs if dominates(costs[other], costs[label])] for label in costs}
 
     def comparable(self) -> ComparedCases:
-        """Return the samples of the reference, with the cases that ran on all of them; the others are left out.
+        """Return the samples of the reference, with the cases that have results on all of them.
 
-        If no other case did, they are the samples that all cases have, unless there is none.
+        Without another such case, return the samples that all cases have, unless there is none.
         """
         ran = self._ran()
         complete, common = ran.dropna(axis=1), ran.dropna()
@@ -223,7 +223,7 @@ def plural(unit: str) -> str:
 
 
 def measures_of(table: pd.DataFrame, currency: str = "") -> list[Figure]:
-    """Return the compared figures that are known of some case, without counts of `IF_ANY` that are all 0."""
+    """Return the compared figures with a value for some case, without counts of `IF_ANY` that are all 0."""
     measures = figures_of((name for name in COMPARED if name in table), currency)
     return [
         one for one in measures
@@ -232,5 +232,5 @@ def measures_of(table: pd.DataFrame, currency: str = "") -> list[Figure]:
 
 
 def dominates(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    """Whether the first costs no more than the second in anything, and less in something."""
+    """Return whether the first costs no more than the second in any value, and less in one."""
     return first != second and all(a <= b for a, b in zip(first, second, strict=True))

@@ -59,7 +59,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart with its description for readers who cannot see it; with `rows` each series has a row of its own.
+    """A chart with a text description; with `rows` each series has a row of its own.
 
     A chart with a `draw` has no series: that function draws it.
     """
@@ -75,7 +75,7 @@ class Chart:
     draw: Callable[[Axes], None] | None = None
 
     def svg(self) -> str:
-        """The chart as an element of a page: texts stay texts, and each mark has its tip as <title>."""
+        """Return the chart as an element of a page: texts stay texts, and each mark has its tip as <title>."""
         out = io.StringIO()
         with style.drawing(), rc_context({"svg.fonttype": "none", "svg.hashsalt": self.id}):
             style.write(figure_of(self), out, "svg", transparent=True)
@@ -90,7 +90,7 @@ class Chart:
         return re.sub(r"\s*\n\s*", "\n", text)
 
     def write(self, path: Path) -> Path:
-        """Write the chart in the format of the suffix; returns the path. Raises InputError."""
+        """Write the chart in the format of the suffix; return the path. Raises InputError."""
         return style.draw(path, lambda: figure_of(self))
 
 
@@ -100,7 +100,7 @@ def _tenths(attribute: re.Match[str]) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name that fits an axis."""
+    """Return a name that fits an axis."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
@@ -175,7 +175,7 @@ def _dots(axes: Axes, marks: Marks, xs: Sequence[float] | Floats, ys: Sequence[f
 
 
 def _bars(axes: Axes, marks: Marks, all_bars: Sequence[Marks]) -> None:
-    """Draw the bars of a series beside those of other series at the same place, each with its error and its tip."""
+    """Draw the bars of a series next to those of other series at the same place, with errors and tips."""
     there = {x: [other for other in all_bars if x in other.x] for other in all_bars for x in other.x}
     width = 0.84 / max(map(len, there.values()))
     for n, (x, y) in enumerate(zip(marks.x, marks.y, strict=True)):
@@ -196,7 +196,7 @@ def _tip(artist: Any, marks: Marks, n: int) -> None:
 
 
 def _finish(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
-    """Title, scale and ticks of an axis."""
+    """Set the title, the scale and the ticks of an axis."""
     one = axes.xaxis if which == "x" else axes.yaxis
     one.set_label_text(axis.title)
     if axis.log:

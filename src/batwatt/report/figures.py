@@ -1,4 +1,4 @@
-"""The figures of a page: the Pareto front, power over time, and means by what varies in a study."""
+"""The figures of a page: the Pareto front, power over time, and means by the varied part of a study."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from batwatt.results.style import HOUR_S, Look
 from batwatt.units import DAY_S
 
 FRONT = Look(6)
-"""Grey, of a Pareto front."""
+"""Look of a Pareto front: grey."""
 DECADES = 30.0
 """Values that span more than this factor have a logarithmic axis."""
 LONG_S = 4.0 * DAY_S
-"""Longer times are in days."""
+"""Time in s above which an axis is in days."""
 MOST_BINS = 500
 """Intervals of a power over time, at most."""
 MOST = 8
-"""Up to this many cases can be distinguished at a glance in a chart of means."""
+"""Most cases of a chart of means."""
 
 
 def front_figure(data: ComparedCases) -> Section:
@@ -93,7 +93,7 @@ def _front_chart(data: ComparedCases, measure: Figure, n: int) -> Chart | None:
 
 
 def _axis(name: str, values: Floats) -> tuple[Axis, Callable[[Floats], Floats]]:
-    """The axis of values >= 0, and where they are on it: logarithmic if they span decades, with 0 left of the least."""
+    """Return the axis of values >= 0, and their places: logarithmic if they span decades, with 0 left of the least."""
     positive = values[values > 0.0]
     low, high = (float(positive.min()), float(positive.max())) if len(positive) else (0.0, 0.0)
     zero = low / 3.0 if len(positive) < len(values) else low
@@ -105,7 +105,7 @@ def _axis(name: str, values: Floats) -> tuple[Axis, Callable[[Floats], Floats]]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return 1, 2, 5, 10, ... between two values; none if these are so near that a plain axis shows them well."""
+    """Return 1, 2, 5, 10, ... between two values; none for a span of less than `DECADES`."""
     if not (low > 0.0 and high > DECADES * low):
         return []
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -115,12 +115,12 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def power_figure(data: ComparedCases) -> Section:
-    """Return the power of the case that the reader chooses, with the envelope, over the time of the longest."""
+    """Return charts of power over time, one at a time, with the envelope, on the time axis of the longest case."""
     title = "Power over time"
     traces = {label: trace for label, trace in data.traces.items() if trace.end_s > 0.0 and label in data.looks}
     if not traces:
         return Section("power", title, caption="No case has a power over time.")
-    first = data.chosen if data.chosen in traces else next(iter(traces))
+    first = data.winner if data.winner in traces else next(iter(traces))
     edges_s = bin_edges(list(traces.values()), data.envelope, MOST_BINS)
     unit_s, unit = (DAY_S, "days") if edges_s[-1] > LONG_S else (HOUR_S, "h")
     axes = Axis(f"time ({unit})"), Axis("power (kW)", zero=True)
@@ -145,7 +145,7 @@ def power_figure(data: ComparedCases) -> Section:
 
 
 def means_figure(name: str, data: ComparedCases, by: pd.Series, title: str) -> Section:
-    """Return a panel per measure with means over what varies in a study, of up to `MOST` cases.
+    """Return a panel per measure with means by the varied part of a study, of up to `MOST` cases.
 
     `by` has a value for each row, `title` names them; "" if nothing varies. The cases are the reference, the bound and
     the best by the first figure.
@@ -173,7 +173,7 @@ def means_figure(name: str, data: ComparedCases, by: pd.Series, title: str) -> S
 def _means_chart(
     name: str, data: ComparedCases, labels: Sequence[str], measure: Figure, by: pd.Series, title: str
 ) -> tuple[Chart, set[int]] | None:
-    """The means with one standard error by what varies, a series per case, and the numbers of samples of the means.
+    """Return means with one standard error by the varied part, a series per case, and the numbers of their samples.
 
     Numbers are points of lines in order of size, names are groups of bars in order of appearance; without a title each
     case has a row. Rows without a value, or without `by`, are left out; None if all are.

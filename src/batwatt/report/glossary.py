@@ -1,4 +1,4 @@
-"""Words of a page whose meaning is shown where they stand: measures, and terms."""
+"""Words of a page that have their meaning as a tip: measures, and terms."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TERM = Markup('<abbr class="term" tabindex="0" data-tip="{}">{}</abbr>')
 
 
 class Glossary:
-    """Marks terms within texts, with their meanings by term."""
+    """Marker of terms within texts, with their meanings by term."""
 
     def __init__(self, meanings: Mapping[str, str]) -> None:
         words = sorted(meanings, key=len, reverse=True)
@@ -46,7 +46,7 @@ class Glossary:
         self._by_lower = {word.lower(): meaning for word, meaning in meanings.items()}
 
     def marked(self, text: str) -> Markup:
-        """A text as HTML in which each term, where it first stands, has its meaning as a tip."""
+        """Return a text as HTML in which the first occurrence of each term has its meaning as a tip."""
         parts, end, seen = [], 0, set()
         for match in self._pattern.finditer(text):
             term = match[1].lower()

@@ -1,4 +1,4 @@
-"""The page of every report: what it holds as plain data, and its one template."""
+"""The page of every report: its content as plain data, and its one template."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batwatt.report.glossary import Glossary
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its text, smaller lines below it, what it is sorted by, a tip; and how it stands out.
+    """A cell: its text, smaller lines below it, its key for sorting, a tip, and its marks.
 
     `shade` is from -1 (less than in the reference) to 1 (more).
     """
@@ -41,7 +41,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class PageTable:
-    """Rows by label below the headings of their cells; of numbers, which can be sorted, unless `plain`."""
+    """A table: rows by label below headings; a table of numbers, which can be sorted, unless `plain`."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class PageTable:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """The groups of columns from the left, and how many columns each spans; empty without groups."""
+        """Groups of columns from the left, with their numbers of columns; empty without groups."""
         names = dict.fromkeys(head.group for head in self.headings)
         return [(name, sum(head.group == name for head in self.headings)) for name in names if any(names)]
 

@@ -1,4 +1,4 @@
-"""The page of a comparison, and the report of a campaign: tables, and one page that needs nothing but a browser."""
+"""The page of a comparison, and the report of a campaign: tables, and one page that needs only a browser."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), 
 
     Args:
         data: The cases.
-        facts: Pairs of a name and a text: what was run.
-        reading: What readers left out of the inputs or filled in.
+        facts: Pairs of a name and a text about the runs.
+        reading: Remarks of readers on parts of the inputs that were left out or filled in.
     """
     count = len(data.labels)
     tables = [cases_table("all-cases", "All cases", data)]
@@ -119,7 +119,7 @@ def _html(title: str, data: ComparedCases | None, sections: Sequence[Section], a
 
 
 def _meanings(data: ComparedCases) -> list[tuple[str, str]]:
-    """The measures and terms of a page with their meanings."""
+    """Return the measures and terms of a page with their meanings."""
     measures = {measure.title: measure.meaning for measure in (*data.measures, data.up, *data.across)}
     return [*measures.items(), *TERMS.items(), *(CAMPAIGN_TERMS.items() if data.about else ())]
 
@@ -130,7 +130,7 @@ def _words(data: ComparedCases, links: Sequence[str] = ()) -> Section:
 
 
 def _reading_notes(data: ComparedCases) -> list[str]:
-    """How to read the table of cases."""
+    """Return notes on the table of cases."""
     notes = []
     if len(data.labels) > 1:
         over = "" if data.about else f" over {data.samples} {data.units}"
@@ -143,7 +143,7 @@ def _reading_notes(data: ComparedCases) -> list[str]:
 
 
 def _wait_notes(data: ComparedCases) -> list[str]:
-    """How to read the tables of groups."""
+    """Return notes on the tables of groups."""
     return [
         f"In the row of “{data.reference}”: mean wait and slowdown at full speed of its finished jobs. In the other "
         "rows: what is added to these, on average over the jobs that finish in both; and the share of jobs that do not "
@@ -152,7 +152,7 @@ def _wait_notes(data: ComparedCases) -> list[str]:
 
 
 def _means(data: ComparedCases) -> pd.DataFrame:
-    """The means of a study: a row per case, a column per measure and value of the part that varies."""
+    """Return the means of a study: a row per case, a column per measure and value of the part that varies."""
     by, title = varied(data)
     columns = {
         " ".join(filter(None, (measure.name, value))): part.means[measure.name]
@@ -163,14 +163,14 @@ def _means(data: ComparedCases) -> pd.DataFrame:
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
-    """Write a frame as CSV, floats with the 6 decimals of all our files; returns the path."""
+    """Write a frame as CSV, floats with 6 decimals as in all our files; return the path."""
     with whole_file(path) as out:
         frame.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
     return path
 
 
 def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
-    """What the campaign consists of."""
+    """Return facts about the campaign: pairs of a name and a text."""
     facts = [
         ("runs", f"{len(campaign.frame)} ({len(campaign.failed)} failed)"),
         ("cases", str(campaign.frame["label"].nunique())),
@@ -186,7 +186,7 @@ def _facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
 
 
 def _study_facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
-    """What each study consists of."""
+    """Return facts about each study: pairs of a name and a text."""
     facts = []
     for study, rows in campaign.frame.groupby("study", sort=False):
         instances = rows[list(INSTANCE)].drop_duplicates()
@@ -202,7 +202,7 @@ def _study_facts(campaign: SavedCampaign) -> list[tuple[str, str]]:
 
 
 def _failed(campaign: SavedCampaign) -> list[tuple[str, ...]]:
-    """Study, case, instance and error of the runs that failed."""
+    """Return study, case, instance and error of the runs that failed."""
     rows = campaign.failed[["study", "label", "error", "status", *INSTANCE[1:]]].itertuples(index=False)
     return [(study, label, " ".join(filter(None, instance)), error or status)
             for study, label, error, status, *instance in rows]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The files of saved runs: their date of 0 s, and the envelope they were under."""
+"""The files of saved runs: the date of 0 s, and the envelope of the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batwatt.results.writers import file_of
 
 
 def begin_of(prefix: Path) -> float | None:
-    """The date of 0 s of a run, in s since 1970; None if its metadata do not say or cannot be read."""
+    """Return the date of 0 s of a run, in s since 1970; None if its metadata lack it or cannot be read."""
     try:
         metadata = json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8"))
         return date_s_of(metadata["begin"])
@@ -24,7 +24,7 @@ def begin_of(prefix: Path) -> float | None:
 
 
 def envelope_of(prefix: Path) -> Series | None:
-    """The envelope in W of a saved run until its end, as `PREFIX_power.csv` has it; None if it had none."""
+    """Return the envelope in W of a saved run until its end, of `PREFIX_power.csv`; None for a run without one."""
     rows = read.table(prefix, "power")
     rows = rows[rows["cap_w"].notna()]
     if rows.empty:

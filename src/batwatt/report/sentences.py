@@ -1,4 +1,4 @@
-"""The sentences of every page: the numbers that decide between cases, and what they do not say."""
+"""The sentences of every page: the numbers that decide between cases, and the limits of these numbers."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ BEST_BY = (
     "jobs_finished", "finished_work_fraction", "fed_host_use", "mean_full_speed_slowdown", "mean_bounded_slowdown",
     "mean_wait_s", "p95_wait_s", "energy_j", "carbon_g", "cost", "kills", "aborted_volume", "max_full_speed_slowdown",
 )  # fmt: skip
-"""Measures of which the best case is named, besides the one by which cases are rated."""
+"""Measures whose best case is named, besides the measure that rates the cases."""
 MOST_WORDS = 20
-"""Words of a headline; if they are more, it does not name the reference."""
+"""Most words of a headline that names the reference."""
 LEAST_JOBS = 5
-"""A group of fewer jobs, or of less than 1 % of all, is not named as the one that suffers most."""
+"""Least jobs of a group that is named for the most added wait; it also has at least 1 % of all jobs."""
 TIMES = {0.5: "half", 1.0: "about", 2.0: "twice", 3.0: "three times"}
 """Ratios with a name of their own."""
 
 
 def headline(data: ComparedCases) -> str:
-    """Return the answer in at most 20 words: the best case within the envelope, and what it costs."""
-    label, first = data.chosen, data.first
+    """Return the answer in at most 20 words: the best case within the envelope, compared with the reference."""
+    label, first = data.winner, data.first
     reference = quoted(shortened(data.reference))
     if len(data.labels) < 2:
         return f"{reference}: {finished_text(data, data.reference)}"
@@ -66,23 +66,23 @@ def headline(data: ComparedCases) -> str:
 
 def sentences(data: ComparedCases) -> list[str]:
     """Return three sentences: the reference, the best case, and which jobs wait longer or which cases are no worse."""
-    return [text for text in (_reference(data), _chosen(data), _suffer(data) or _near(data)) if text]
+    return [text for text in (_reference(data), _winner(data), _suffer(data) or _near(data)) if text]
 
 
 def findings(data: ComparedCases) -> list[str]:
-    """Return what ran, the best by each measure, dominated cases, chance, and what the numbers do not say."""
+    """Return sentences on the runs, the best case by each measure, dominated cases, chance, and limits of numbers."""
     texts = (_scope(data), _alike(data), _best(data), _front(data), _bound(data), _differences(data), _above(data),
              *_survivors(data), _left_out(data))  # fmt: skip
     return [text for text in texts if text]
 
 
-def who(by: str, group: str) -> str:
-    """Return the jobs of a group."""
+def jobs_of(by: str, group: str) -> str:
+    """Return a name for the jobs of a group."""
     return f"jobs of {group}" if by in CLASSES else f"jobs of {by} {group}"
 
 
 def finished_text(data: ComparedCases, label: str) -> str:
-    """Return how many jobs a case finishes."""
+    """Return the number of jobs that a case finishes, in words."""
     return f"{_of_all(data, data.value(FINISHED, label))} finished"
 
 
@@ -101,13 +101,13 @@ def _against(data: ComparedCases, measure: Figure, label: str) -> str:
 
 
 def _chance(data: ComparedCases, measure: Figure, label: str, other: str | None = None) -> bool | None:
-    """Whether a difference is more than chance; None of one sample, or if it is the same on each."""
+    """Return whether a difference is more than chance; None of one sample, or if it is the same on each."""
     difference = data.difference(measure, label, other)
     return difference.counts if difference.instances > 1 and difference.error > 0.0 else None
 
 
 def _rated(data: ComparedCases) -> str:
-    """What the best is chosen from."""
+    """Return the cases that are rated, in words."""
     which = " that keep to the envelope" if data.capped else ""
     if data.rated != data.within:
         which += f"{' and' if which else ' that'} finish at least {percent(ENOUGH)} of what the best of them does"
@@ -145,8 +145,8 @@ def _reference(data: ComparedCases) -> str:
     return f"{text}."
 
 
-def _chosen(data: ComparedCases) -> str:
-    label, first = data.chosen, data.first
+def _winner(data: ComparedCases) -> str:
+    label, first = data.winner, data.first
     if len(data.labels) < 2:
         return ""
     if not data.within:
@@ -171,8 +171,8 @@ def _chosen(data: ComparedCases) -> str:
 
 
 def _alike(data: ComparedCases) -> str:
-    """Whether the best case differs from a reference without a limit in more than the response to the envelope."""
-    label = data.chosen
+    """Return a warning if the best case and a reference without a limit differ in more than the response, or ""."""
+    label = data.winner
     if label is None or label == data.reference or data.cases[data.reference].limit != "none":
         return ""
     schedules = [
@@ -186,7 +186,7 @@ def _alike(data: ComparedCases) -> str:
 
 
 def _suffer(data: ComparedCases) -> str:
-    label = data.chosen
+    label = data.winner
     if label is None or label == data.reference:
         return ""
     texts = [text for by in (*CLASSES, "user") if by in data.groupings and (text := _worst(data, label, by))]
@@ -194,7 +194,7 @@ def _suffer(data: ComparedCases) -> str:
 
 
 def _worst(data: ComparedCases, label: str, by: str) -> str:
-    """The group of one kind whose wait grows most, and the one of which most jobs are not finished."""
+    """Return the group of one kind whose wait grows most, and the group with the largest unfinished share."""
     frame = data.groups[(data.groups["by"] == by) & (data.groups["case"] == label)]
     least = max(LEAST_JOBS, 0.01 * data.total)
     rows = [row for row in frame.to_dict("records") if row["jobs"] >= least and row["group"] != UNKNOWN]
@@ -204,24 +204,24 @@ def _worst(data: ComparedCases, label: str, by: str) -> str:
     worst = max(paired, key=lambda row: float(row["wait_more_s"]))
     grows = "grows most" if worst["wait_more_s"] > 0.0 else "grows for none, and shrinks least"
     more = f"{duration(worst['wait_more_s'], sign=True)} ({jobs(worst['paired_jobs'])})"
-    text = f"by {by}, the mean wait {grows} for {who(by, worst['group'])}, {more}"
+    text = f"by {by}, the mean wait {grows} for {jobs_of(by, worst['group'])}, {more}"
     lost = min(rows, key=lambda row: float(row["finished_share"]))
     if lost["finished_share"] < 1.0:
         share = percent(1.0 - lost["finished_share"])
-        text += f", and {share} of {'them' if lost is worst else who(by, lost['group'])} do not finish"
+        text += f", and {share} of {'them' if lost is worst else jobs_of(by, lost['group'])} do not finish"
     return text
 
 
 def _near(data: ComparedCases) -> str:
-    """The cases that are not distinguishable from the best one."""
-    label = data.chosen
+    """Return the cases that are not distinguishable from the best one."""
+    label = data.winner
     near = [other for other in data.rated
             if label is not None and other != label and _chance(data, data.first, other, label) is False]  # fmt: skip
     return f"Not distinguishable from {quoted(str(label))} by {data.first.title}: {cases(near)}." if near else ""
 
 
 def _best(data: ComparedCases) -> str:
-    """The best of the rated cases by each measure that tells them apart."""
+    """Return the best of the rated cases by each measure that distinguishes them."""
     if len(data.rated) < 2:
         return ""
     texts = []
@@ -235,7 +235,7 @@ def _best(data: ComparedCases) -> str:
 
 
 def _front(data: ComparedCases) -> str:
-    """The cases on the Pareto front, and those that dominate the others."""
+    """Return the cases on the Pareto front, and those that dominate the others."""
     dominating = data.dominating()
     if len(dominating) < 2:
         return ""
@@ -250,7 +250,7 @@ def _front(data: ComparedCases) -> str:
 
 
 def _on_front(data: ComparedCases, label: str) -> str:
-    """A case on the front, with the number of jobs that it finishes if that is small."""
+    """Return a case on the front, with the number of jobs that it finishes if that is small."""
     few = "" if label in data.rated else f" (which finishes only {_of_all(data, data.value(FINISHED, label))})"
     return f"{quoted(label)}{few}"
 
@@ -263,7 +263,7 @@ def _bound(data: ComparedCases) -> str:
 
 
 def _differences(data: ComparedCases) -> str:
-    """Whether differences are larger than their errors."""
+    """Return a text on the differences to the reference and their errors."""
     random = [label for label in data.labels if data.cases[label].random]
     count, unit = data.samples, data.unit
     if count < 2:
@@ -290,7 +290,7 @@ def _differences(data: ComparedCases) -> str:
         texts.append(f"{'the other differences are' if texts else 'all differences are'} the same for each {unit}")
     text = f"{count} {data.units}, paired, {data.first.title}: {'; '.join(texts)}."
     if _suffer(data):
-        # else it is one of the three sentences
+        # otherwise `sentences` has it
         text = " ".join(filter(None, (text, _near(data))))
     if unit == "seed":
         return f"{text} Seeds are those of the schedulers: they say nothing about other jobs or other weather."
@@ -311,7 +311,7 @@ def _above(data: ComparedCases) -> str:
 
 
 def _survivors(data: ComparedCases) -> Iterator[str]:
-    """The caveats of means over finished jobs."""
+    """Yield the caveats of means over finished jobs."""
     rejecting = _counts(data, REJECTED)
     if rejecting:
         parts = [f"{quoted(label)} {_of_all(data, count)}{_because(data, label, count)}" for label, count in rejecting]
@@ -331,12 +331,12 @@ def _survivors(data: ComparedCases) -> Iterator[str]:
 
 
 def _counts(data: ComparedCases, measure: Figure) -> Sequence[tuple[str, float]]:
-    """The cases with some of what a measure counts, and the counts."""
+    """Return the cases with a count above 0 of a measure, and the counts."""
     return [(label, count) for label in data.labels if (count := data.value(measure, label)) > 0.0]
 
 
 def _because(data: ComparedCases, label: str, count: float) -> str:
-    """The causes of a case's rejections; if they are not those of all samples, of the first one."""
+    """Return the causes of a case's rejections, of all samples or else of the first one."""
     counts = data.rejections.get(label, {})
     if not counts:
         return ""
@@ -345,7 +345,7 @@ def _because(data: ComparedCases, label: str, count: float) -> str:
 
 
 def _same_jobs(data: ComparedCases, label: str) -> str:
-    """The difference to the reference on the jobs that finish in both."""
+    """Return the difference to the reference on the jobs that finish in both."""
     if data.jobs is None or label == data.reference:
         return ""
     mine = data.jobs[data.jobs["case"] == label]

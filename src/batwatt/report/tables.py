@@ -1,4 +1,4 @@
-"""The tables of a page: all cases by all measures, who waits longer, and what the cases are."""
+"""The tables of a page: all cases by all measures, added waits of groups of jobs, and the options of the cases."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from batwatt.report.cases import ABOVE, ComparedCases, plural
 from batwatt.report.html import Cell, Heading, PageTable, text_table
-from batwatt.report.sentences import who
+from batwatt.report.sentences import jobs_of
 from batwatt.report.texts import (
     duration,
     extent,
@@ -38,7 +38,7 @@ TITLES = {
 }
 """Grouping -> its title."""
 FOLLOWS = {"envelope": "the envelope", "mean": "its mean", "none": "nothing"}
-"""What of the envelope a case follows -> its name."""
+"""Part of the envelope that a case follows -> its name."""
 
 
 def parts_of(data: ComparedCases, by: pd.Series | None) -> Mapping[str, ComparedCases]:
@@ -102,11 +102,11 @@ def _groups_table(data: ComparedCases, by: str) -> PageTable:
 
 
 def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> Cell:
-    """Of the reference its own wait and slowdown, of the others what they add."""
+    """Return the cell of a group: wait and slowdown of the reference, for other cases the added ones."""
     label, lost = str(row["case"]), 1.0 - row["finished_share"]
     wait, slowdown = duration(row["mean_wait_s"]), plain(row["mean_full_speed_slowdown"])
     tip = [
-        f"{quoted(label)}, {who(by, str(row['group']))}: {jobs(row['jobs'])}",
+        f"{quoted(label)}, {jobs_of(by, str(row['group']))}: {jobs(row['jobs'])}",
         f"finished: {percent(row['finished_share'])}",
         f"wait: {wait}, slowdown at full speed {slowdown}",
     ]
@@ -124,7 +124,7 @@ def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> Cel
 
 
 def about_cases(data: ComparedCases) -> list[PageTable]:
-    """Return the scheduler and the options of each case and what of the envelope it follows, and why cases lack."""
+    """Return the scheduler, the options and the limit of each case, and the reasons of cases without results."""
     rows = [
         (label, facts.scheduler, json.dumps(dict(facts.options), ensure_ascii=False, default=str) if facts.options
          else "", FOLLOWS.get(facts.limit, facts.limit))

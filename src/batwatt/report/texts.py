@@ -14,13 +14,13 @@ from batwatt.units import DAY_S, HOUR_S
 
 NOTHING = "–"
 MOST_NAMES = 12
-"""Of more names, a list has the first, and how many more there are."""
+"""Most names of a list; of more it has the first ones, and the number of the others."""
 TIMES = ((2.0 * DAY_S, DAY_S, "days"), (HOUR_S, HOUR_S, "h"), (120.0, 60.0, "min"), (0.0, 1.0, "s"))
-"""Units of times: from how many s on, how many s, name."""
+"""Units of times: least time in s, length in s, name."""
 
 
 def digits(value: float, whole: bool = False) -> int:
-    """Decimals of a number that show three digits; none of a whole number of things."""
+    """Return the decimals of a number with three digits; 0 for a whole number of things."""
     size = abs(value)
     if whole and float(size).is_integer():
         return 0
@@ -28,7 +28,7 @@ def digits(value: float, whole: bool = False) -> int:
 
 
 def plain(value: float, decimals: int | None = None, *, sign: bool = False) -> str:
-    """Return a number with three digits, or with some decimals; a dash for none."""
+    """Return a number with three digits, or with some decimals; a dash for NaN and infinities."""
     if not math.isfinite(value):
         return NOTHING
     text = f"{value:{'+' if sign else ''},.{digits(value) if decimals is None else decimals}f}"
@@ -57,8 +57,8 @@ def percent(share: float) -> str:
 
 def number(measure: Figure, value: float) -> str:
     """Return a value of a measure without its unit."""
-    shown = value * measure.factor
-    return plain(shown, digits(shown, measure.whole))
+    scaled = value * measure.factor
+    return plain(scaled, digits(scaled, measure.whole))
 
 
 def amount(measure: Figure, value: float) -> str:
@@ -111,7 +111,7 @@ def sentence(text: str) -> str:
 
 
 def listed(names: Sequence[str], most: int | None = None) -> str:
-    """Return names within a sentence; of more than `most` the first, and how many more."""
+    """Return names within a sentence; of more than `most` the first, and the number of the others."""
     if most is not None and len(names) > most:
         return f"{', '.join(names[: most - 1])} and {len(names) - most + 1} others"
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
@@ -134,7 +134,7 @@ def extent(counts: Collection[int]) -> str:
 
 
 def stems_of(names: Iterable[str]) -> dict[str, str]:
-    """Return a part of file names for each name: they may differ in what no file name holds."""
+    """Return a part of a file name for each name; the parts differ, also where characters are left out."""
     stems: dict[str, str] = {}
     for name in names:
         stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "run"
