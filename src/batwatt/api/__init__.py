@@ -1,1 +1,1 @@
-"""What `import batwatt` offers: runs, comparisons, campaigns and planners as functions, files as objects."""
+"""The API of `import batwatt`: runs, comparisons, campaigns and planners as functions, files as objects."""

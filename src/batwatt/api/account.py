@@ -14,7 +14,7 @@ import pandas as pd
 from batwatt.api.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.api.series import signal_or
-from batwatt.api.simulation import PlatformLike, SignalLike, platform_given
+from batwatt.api.simulation import PlatformLike, SignalLike, platform_arg
 from batwatt.checks import time_zone
 from batwatt.errors import InputError
 from batwatt.files import whole_file, write_text
@@ -40,18 +40,18 @@ _LABELS = {"user": "user", "account": "group", "partition": "queue"}
 
 @dataclass(frozen=True)
 class JobAccount:
-    """An account: `table` as of `batwatt.results.usage`, with the columns `by`; `facts` name what was accounted."""
+    """An account: `table` as of `batwatt.results.usage`, with the columns `by`; `facts` describe its inputs."""
 
     table: pd.DataFrame
     by: Sequence[str]
     facts: Sequence[tuple[str, str]]
     remarks: Sequence[str]
-    """What is left out, cut or assumed."""
+    """Parts of the log that are left out or cut, and assumptions."""
     currency: str
 
     @property
     def columns(self) -> list[Column]:
-        """The columns of the table as texts."""
+        """Columns of the table as texts."""
         rows: Any = self.table.to_dict("records")
         first, *others = self.by
         names = [" ".join(filter(None, (row[first], "" if row["part"] == JOBS else row["part"]))) for row in rows]
@@ -92,18 +92,18 @@ def account(
     """Account the energy, carbon and cost of recorded jobs, at the signals of the hours in which they ran.
 
     Args:
-        workload: A log that says when jobs started: sacct, SWF, PBS, a job table, or a CSV trace with a column `start`.
+        workload: A log with the starts of jobs: sacct, SWF, PBS, a job table, or a CSV trace with a column `start`.
         by: Columns, of user, account, partition and month; by default all that the log has.
         carbon: Carbon intensity, g/kWh, as for `simulate`.
-        price: Price of energy, likewise.
-        platform: The site; hosts that differ count as their mean. The next four count in place of what it says.
+        price: Price of energy, as for `simulate`.
+        platform: The site; hosts that differ count as their mean. The next four replace its values.
         machines: Nodes of the site; without them idle nodes are not counted.
         cores: CPUs of a node, if the log is read in CPUs.
         busy_w: Power of a node in use, W, for jobs without measured energy; a share of it for a share of its CPUs.
         idle_w: Power of an idle node, W.
         pue: Energy of the site / energy of its nodes.
         since: Begin of the account, a date; by default the first start of a job.
-        until: Its end; by default the last end of a job.
+        until: End of the account, a date; by default the last end of a job.
         zone: Time zone of months, `since` and `until`; by default `tz`, that of the log.
         **log: As for `Workload.read`: tz, begin, width, fields.
 
@@ -183,7 +183,7 @@ def _date(name: str, value: str, zone: Any) -> float:
 
 def _site(platform: PlatformLike, options: AccountingOptions) -> tuple[int, float, float, float]:
     """Return the nodes of a platform, the hosts of a node, and its power in use and idle in W. Raises InputError."""
-    hosts = platform_of(platform_given(platform), HostChoice())
+    hosts = platform_of(platform_arg(platform), HostChoice())
     if not hosts.has_power:
         raise InputError(hosts.source, hosts.power_problem, "give wattage_per_state to all hosts")
     names = [host.name if options.width == "nodes" else machine_of(host.properties, host.name) for host in hosts.hosts]

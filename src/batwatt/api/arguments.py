@@ -1,4 +1,4 @@
-"""Checks of what callers give, at the door of each public function: anything wrong is an InputError with its name."""
+"""Checks of the arguments of public functions: a wrong argument is an InputError with its name."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from batwatt.model.platform import MAX_HOSTS
 from batwatt.model.window import Window
 
 Check = Callable[[str, Any], Any]
-"""Argument and value -> the value as a function needs it. Raises InputError that names the argument."""
+"""Function of name and value of an argument -> the value for the function. Raises InputError with the name."""
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 MOST_WORKERS = 4096
-"""More processes than this are refused: a mistake."""
+"""Most processes; a larger number is a mistake."""
 _OPTION = re.compile(r"--([a-z][a-z-]*)( (?=[A-Z]{3,}|'|embedded))?")
 _ARGUMENTS = {"export": "prefix", "length_unit": "unit", "no_energy": "energy", "master_host": "master"}
 """Option of the command line -> the argument, where they differ in more than the dashes."""
 
 
 def checked(**checks: Check) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """Pass arguments through a check each before a function runs, and let errors speak of arguments.
+    """Check each argument before a function runs, and name arguments in errors in place of options.
 
     A default is not checked. Arguments that do not fit the signature are an InputError as well.
     """
@@ -43,8 +43,8 @@ def checked(**checks: Check) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
             try:
                 bound = signature.bind(*args, **kwargs)
             except TypeError as error:
-                known = [name for name in signature.parameters if name not in ("self", "cls")]
-                hint = f"the arguments are {', '.join(known)}"
+                names = [name for name in signature.parameters if name not in ("self", "cls")]
+                hint = f"the arguments are {', '.join(names)}"
                 raise InputError(function.__qualname__, str(error), hint) from None
             for name in checks.keys() & bound.arguments.keys():
                 bound.arguments[name] = checks[name](name, bound.arguments[name])
@@ -60,7 +60,7 @@ def checked(**checks: Check) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
 
 
 def _in_arguments(text: str, parameters: Collection[str]) -> str:
-    """A message that speaks of options of the command line, in arguments where there are such."""
+    """Return a message with arguments in place of options of the command line, where there are such."""
 
     def argument(option: re.Match[str]) -> str:
         name = option[1].replace("-", "_")
@@ -74,12 +74,12 @@ def _in_arguments(text: str, parameters: Collection[str]) -> str:
 
 
 def wrong(name: str, wanted: str, value: Any, hint: str = "correct it") -> InputError:
-    """The error for a value of a wrong kind."""
+    """Return the error for a value of a wrong kind."""
     return InputError(name, f"must be {wanted}, got {shown(value)}", hint)
 
 
 def path_or(name: str, value: Any, *kinds: type) -> Any:
-    """`value` if it is of one of the kinds, or the path that it names."""
+    """Return `value` if it is of one of the kinds, else the path that it names. Raises InputError."""
     if isinstance(value, kinds):
         return value
     if isinstance(value, str | Path):
@@ -90,7 +90,7 @@ def path_or(name: str, value: Any, *kinds: type) -> Any:
 
 
 def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """`value` as an int in low..high; numpy's integers, too."""
+    """Return `value`, also an integer of numpy, as an int in low..high. Raises InputError."""
     if not isinstance(value, bool):
         try:
             value = operator.index(value)
@@ -103,7 +103,7 @@ def whole(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def real(name: str, value: Any, low: float = 0.0, *, above: bool = False) -> float:
-    """`value` as a finite number >= low, or > low; a text is none."""
+    """Return `value` as a finite number >= low, or > low; a text is an error. Raises InputError."""
     try:
         number = finite(None if isinstance(value, str | bytes) or not hasattr(value, "__float__") else value)
     except (ValueError, ArithmeticError):
@@ -114,7 +114,7 @@ def real(name: str, value: Any, low: float = 0.0, *, above: bool = False) -> flo
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False; numpy's, too."""
+    """Return True or False, also of numpy, as a bool. Raises InputError."""
     value = plain(value)
     if isinstance(value, bool):
         return value
@@ -122,14 +122,14 @@ def flag(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """A text."""
+    """Return a text that can be encoded. Raises InputError."""
     if isinstance(value, str) and _is_text(value, "strict"):
         return str(value)
     raise wrong(name, "a text", value)
 
 
 def _is_text(value: str, errors: str = "surrogateescape") -> bool:
-    """Whether a text can be written: halves of surrogate pairs cannot, but for bytes of a name of a file."""
+    """Return whether a text can be written: halves of surrogate pairs cannot, but for bytes of a file's name."""
     try:
         value.encode("utf-8", errors)
     except UnicodeEncodeError:
@@ -138,19 +138,19 @@ def _is_text(value: str, errors: str = "surrogateescape") -> bool:
 
 
 def function_or_none(name: str, value: Any) -> Any:
-    """Something that can be called, or None."""
+    """Return a function or None. Raises InputError."""
     if value is None or callable(value):
         return value
     raise wrong(name, "a function or None", value)
 
 
 def plain(value: Any) -> Any:
-    """An integer or a number of numpy's as Python's."""
+    """Return an integer or a number of numpy as one of Python, anything else as it is."""
     return value.item() if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0 else value
 
 
 def window_of(name: str, window: Any) -> Window | None:
-    """A window of (begin, end) in s."""
+    """Return the window of (begin, end) in s. Raises InputError."""
     if window is None:
         return None
     try:
@@ -161,7 +161,7 @@ def window_of(name: str, window: Any) -> Window | None:
 
 
 def path_or_json(name: str, value: Any) -> Any:
-    """A path, or a dict as JSON has it, with numbers of numpy as Python's."""
+    """Return a path, or a dict as JSON has it, with numbers of numpy as Python's. Raises InputError."""
     if not isinstance(value, Mapping):
         return path_or(name, value, dict)
     try:
@@ -176,7 +176,7 @@ def path_or_json(name: str, value: Any) -> Any:
 
 
 def options_of(name: str, value: Any) -> dict[str, Any]:
-    """A copy of a mapping with names as keys; None is none."""
+    """Return a copy of a mapping with names as keys; empty for None. Raises InputError."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -185,7 +185,7 @@ def options_of(name: str, value: Any) -> dict[str, Any]:
 
 
 def several(name: str, value: Any, one: Check, what: str = "a list of texts", most: int = 100_000) -> list[Any]:
-    """A list, each value through a check; a generator will do, a text will not."""
+    """Return the checked values of an iterable, but not of a text, as a list. Raises InputError."""
     try:
         items = iter(0 if isinstance(value, str | bytes | Mapping) else value)  # type: ignore[arg-type]
     except TypeError:
@@ -202,23 +202,23 @@ def several(name: str, value: Any, one: Check, what: str = "a list of texts", mo
 
 
 def optional(check: Check) -> Check:
-    """None, or what a check wants."""
+    """Return a check for None or a value for another check."""
     return lambda name, value: None if value is None else check(name, value)
 
 
-def one_of(known: Iterable[str]) -> Check:
-    """One of some texts."""
+def one_of(names: Iterable[str]) -> Check:
+    """Return a check for one of some texts."""
 
     def check(name: str, value: Any) -> str:
-        if isinstance(value, str) and value in known:
+        if isinstance(value, str) and value in names:
             return value
-        raise InputError(name, f"{shown(value)} is not known", f"use {', '.join(known)}")
+        raise InputError(name, f"{shown(value)} is not known", f"use {', '.join(names)}")
 
     return check
 
 
 def options_for(function: str, kind: type, *but: str) -> Check:
-    """Keyword arguments that are fields of a dataclass."""
+    """Return a check for keyword arguments that are fields of a dataclass."""
     names = [field.name for field in fields(kind) if field.name not in but]
 
     def check(name: str, value: dict[str, Any]) -> dict[str, Any]:

@@ -43,7 +43,7 @@ LEAST_S = 60.0
 
 @dataclass(frozen=True)
 class Entry:
-    """What a scheduler has reached: the figures of each window of each cell, and what reproduces them.
+    """Result of a scheduler: the figures of each window of each cell, and the inputs that reproduce them.
 
     Without a `scheduler`, the one that the file `policy` defines; `sha256` is that of the file. An entry that is
     written has the name of the file only.
@@ -87,12 +87,12 @@ class Entry:
 
     @property
     def most_above(self) -> tuple[float, str]:
-        """The largest share of energy above the limit, and its cell; more than `Benchmark.above` is not ranked."""
+        """Largest share of energy above the limit, and its cell; more than `Benchmark.above` is not ranked."""
         return max((row["energy_above_cap_j"] / (row["energy_j"] or 1.0), row["cell"]) for row in self.records()[:-1])
 
     @property
     def ranked(self) -> bool:
-        """Whether in no cell more energy is above the limit than is allowed."""
+        """True if in no cell more energy is above the limit than is allowed."""
         return self.most_above[0] <= benchmark().above
 
     def records(self) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ def run_entries(
     """
     cases = {_REFERENCE: references()[0].case(), **{entry.label: entry.case() for entry in entries}}
     results: dict[str, dict[str, list[Row]]] = {entry.label: {} for entry in entries}
-    # of inputs that are declared, and of what figures have
+    # warnings concern declared inputs, and facts that figures have
     logging.disable(logging.WARNING)
     try:
         for number, cell in enumerate(cells, 1):

@@ -1,8 +1,8 @@
 """Cases on the same jobs and the same power, measured alike: finished jobs, waits, energy.
 
-Every case is measured against the same envelope, whatever it follows itself: `violations`, `energy_above_cap_j` and
-`unused_j`, too. Columns are figures by their names (`batwatt.results.figures`). Hosts that power feeds are those of a
-machine x the machines that it feeds (`batwatt.model.site`). Cases do not depend on each other.
+Every case is measured against the same envelope, also if it follows another limit: `violations`, `energy_above_cap_j`
+and `unused_j`, too. Columns are figures by their names (`batwatt.results.figures`). Hosts that power feeds are those
+of a machine x the machines that it feeds (`batwatt.model.site`). Cases do not depend on each other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from batwatt.api.simulation import (
     WorkloadLike,
     platform_and_spec,
     plugins_of,
-    workload_given,
+    workload_arg,
 )
 from batwatt.checks import shown
 from batwatt.errors import InputError
@@ -87,7 +87,7 @@ PRESETS: Mapping[str, Mapping[str, Case]] = {"systems": SYSTEMS}
 
 
 def _cases_of(name: str, value: Any) -> Mapping[str, Case] | str:
-    """The name of a preset, or cases by label. Raises InputError."""
+    """Return the name of a preset, or cases by label. Raises InputError."""
     if isinstance(value, str):
         if value not in PRESETS:
             raise InputError("preset", f"{shown(value)} is not known", f"use {', '.join(PRESETS)}")
@@ -100,7 +100,7 @@ def _cases_of(name: str, value: Any) -> Mapping[str, Case] | str:
 
 
 def _check_case(label: Any, case: Any) -> None:
-    """InputError for what is no case; an instance of a scheduler cannot run several times."""
+    """Raise InputError for a wrong case; an instance of a scheduler cannot run several times."""
     where = f"case {shown(label)}"
     if not (isinstance(label, str) and label and label.isprintable()):
         raise InputError("cases", f"a label must be a text in one line, got {shown(label)}", "write another name")
@@ -165,10 +165,10 @@ def compare(
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
         envelope: Power in W over time, as for `simulate`.
         cases: Label -> `Case`, or the name of a preset. The first case is the reference of differences.
-        capacity: Machines alive over time, as for `simulate`: what they may draw is an envelope, too.
+        capacity: Machines alive over time, as for `simulate`: their power is an envelope, too.
         carbon: Carbon intensity in g/kWh, as for `simulate`; the scheduler `carbon` is left out of presets without it
             and a price.
-        price: Price per kWh, likewise.
+        price: Price per kWh, as for `simulate`.
         window: Begin and end in s of the jobs that are taken of a trace. They run to their ends.
         samples: Number of windows of equal length that the jobs are cut into. Each is a run of its own, which begins
             with empty hosts; figures are means over them, and differences have paired standard errors.
@@ -180,7 +180,7 @@ def compare(
         lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
         plugins: Files that register parts.
         keep: Prefix of the files of `batwatt run`, which each run writes under KEEP-LABEL. Default: none are written.
-        progress: Called with how many runs have ended, and how many there are.
+        progress: Function of the numbers of ended and of all runs.
 
     Returns:
         A `Comparison`.
@@ -194,7 +194,7 @@ def compare(
     if not cases or not seeds:
         raise InputError("compare", "has no cases" if not cases else "has no seeds", "give at least one")
     load_plugins(cast(Any, plugins))
-    given, hosts = platform_and_spec(platform)
+    source, hosts = platform_and_spec(platform)
     cut = cast(Window | None, window)
     with collected_remarks() as remarks:
         jobs = _jobs_of(workload, cut, begin, unit, samples > 1)
@@ -203,21 +203,21 @@ def compare(
         whole_sample = sample_read(hosts, jobs, log, **limits, carbon=carbon, price=price)
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
     parts = samples_of(whole_sample, bounds, samples)
-    runs = ComparedRuns(given, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops)
+    runs = ComparedRuns(source, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops)
     runs.check(lenient or ())
     tell_before_work()
-    with _kept(runs) as placed:
+    with _files_in_set(runs) as placed:
         processes = cpu_count() if workers is None else workers
         measured = placed.all_measured(processes, progress or (lambda ended, total: None))
         errors = refuse_failures(measured, lenient or ())
         placed.remove(errors)
-    done = {run.task: run for run in measured if isinstance(run, Measured) and run.task.case not in errors}
-    return _comparison(runs, done, errors, (*whole_sample.workload.remarks, *remarks))
+    results = {run.task: run for run in measured if isinstance(run, Measured) and run.task.case not in errors}
+    return _comparison(runs, results, errors, (*whole_sample.workload.remarks, *remarks))
 
 
 @contextmanager
-def _kept(runs: ComparedRuns) -> Iterator[ComparedRuns]:
-    """Yield the runs with their files in a set: all appear if the block ends well, or none."""
+def _files_in_set(runs: ComparedRuns) -> Iterator[ComparedRuns]:
+    """Yield the runs with their files in a set: all files appear if the block succeeds, or none."""
     if runs.keep is None:
         yield runs
         return
@@ -228,10 +228,10 @@ def _kept(runs: ComparedRuns) -> Iterator[ComparedRuns]:
 
 
 def _jobs_of(
-    given: WorkloadLike, window: Window | None, begin: str | None, unit: TimeUnit, cut: bool
+    value: WorkloadLike, window: Window | None, begin: str | None, unit: TimeUnit, cut: bool
 ) -> workloads.Workload:
-    """The jobs of the window; of a workload that was read those of it that are to be `cut`. Raises InputError."""
-    workload = workload_given(given, window)
+    """Return the jobs of the window; of a workload in memory all, if samples `cut` it later. Raises InputError."""
+    workload = workload_arg(value, window)
     bounds = None if window is None else (window.begin_s, window.end_s)
     if not isinstance(workload, workloads.Workload):
         return Workload.read(workload, unit=unit, window=bounds, begin=begin)
@@ -245,12 +245,12 @@ def _jobs_of(
 
 
 def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
-    """All jobs with the power and the signals, on one clock. Raises InputError."""
+    """Return all jobs with the power and the signals, on one clock. Raises InputError."""
     power = MachinePower.of(hosts)
     inputs = Inputs(hosts, (workload,), log=log, delays_to_flops=False, **series)
     if inputs.envelope is None and inputs.capacity is None:
         raise InputError("envelope, capacity", "are missing", "give one of them")
-    # each run says what the engine ignores
+    # each run reports the inputs that the engine ignores
     read = load(inputs, Needs(simulate=False))
     caps = [] if read.envelope is None else [read.envelope]
     if read.capacity is not None:
@@ -264,20 +264,20 @@ def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, 
 
 
 def _comparison(
-    runs: ComparedRuns, done: Mapping[RunTask, Measured], errors: Mapping[str, str], remarks: Sequence[str]
+    runs: ComparedRuns, results: Mapping[RunTask, Measured], errors: Mapping[str, str], remarks: Sequence[str]
 ) -> Comparison:
-    """What the runs that could be carried out say."""
+    """Return the comparison of the runs that have not failed."""
     import pandas as pd
 
     first_seed, sample = runs.seeds[0], runs.samples[0]
     rows, notes = [], []
     for label, case in runs.cases.items():
         for window, seed in product(range(1, len(runs.samples) + 1), runs.seeds):
-            run = done.get(RunTask(label, window, seed if case.draws else first_seed))
+            run = results.get(RunTask(label, window, seed if case.draws else first_seed))
             if run is not None:
                 about = {"case": label, "scheduler": case.name, "window": window, "seed": seed}
                 rows.append(about | runs.figures_of(run))
-    of_first_seed = [run for task, run in done.items() if task.seed == first_seed]
+    of_first_seed = [run for task, run in results.items() if task.seed == first_seed]
     rejections: dict[str, dict[str, int]] = {}
     for run in of_first_seed:
         counts = rejections.setdefault(run.task.case, {})
@@ -301,7 +301,7 @@ def _comparison(
 
 
 def _job_table(runs: ComparedRuns, measured: Sequence[Measured]) -> pd.DataFrame:
-    """A row for each case, window and job, with its differences to the first case."""
+    """Return a row for each case, window and job, with its differences to the first case."""
     import pandas as pd
 
     parts = []

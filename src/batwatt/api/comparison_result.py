@@ -1,4 +1,4 @@
-"""What a comparison gives: tables, groups of jobs, and files."""
+"""The result of a comparison: tables, groups of jobs, and files."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ _formats: Check = partial(several, one=one_of(("png", "svg", "pdf")))
 
 @dataclass(frozen=True)
 class Comparison:
-    """The cases, side by side. `errors`: label -> why a case of a preset could not run."""
+    """Cases, side by side. `errors`: label -> the error of a case of a preset that could not run."""
 
     table: pd.DataFrame
-    """A row for each case, window and seed; columns as in `batwatt.api.comparison`."""
+    """Row for each case, window and seed; columns as in `batwatt.api.comparison`."""
     jobs: pd.DataFrame
-    """A row for each job of each case and window; the first seed."""
+    """Row for each job of each case and window; the first seed."""
     errors: Mapping[str, str]
     cases: Mapping[str, CaseFacts]
     traces: Mapping[str, PowerTrace]
-    """The power of each case; the first window and seed."""
+    """Power of each case; the first window and seed."""
     envelope: Series
-    """Of the first window."""
+    """Envelope of the first window."""
     machines: MachinePower
     workload: str
-    """Where the jobs are from."""
+    """Source of the jobs."""
     remarks: Sequence[str] = ()
-    """What readers left out of the inputs or filled in."""
+    """Parts of the inputs that readers left out or filled in."""
     rejections: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Label -> cause -> rejected jobs of all windows; the first seed."""
     currency: str = ""
-    """Of `cost`, as the price has it; empty if it does not say."""
+    """Currency of `cost`, that of the price; empty if the price has none."""
 
     def __repr__(self) -> str:
         return f"{self._title}\n{table_text(self._columns)}{''.join(f'{line}{chr(10)}' for line in self._lines)}"
@@ -82,7 +82,7 @@ class Comparison:
 
     @property
     def _lines(self) -> list[str]:
-        """What is below the table: causes of rejections, and what could not run."""
+        """Lines below the table: causes of rejections, and cases that could not run."""
         rejected = [f"rejected in {label}: {rejections_text(counts)}" for label, counts in self.rejections.items()]
         return [*rejected, *(f"not run: {label}: {why}" for label, why in self.errors.items())]
 
@@ -91,10 +91,10 @@ class Comparison:
         """Write PREFIX_comparison.csv, PREFIX_jobs.csv and the page PREFIX.html, all or none.
 
         Args:
-            prefix: Of the files.
+            prefix: Prefix of the files.
             by: Groupings of PREFIX_groups.csv.
             figures: Formats in which each chart of the page is also written as a file, PREFIX_plot-*: png, svg, pdf.
-            command: That the page names.
+            command: Command line for the page.
 
         Returns:
             The prefix.
@@ -131,7 +131,7 @@ class Comparison:
         return prefix
 
     def _facts(self, command: str) -> list[tuple[str, str]]:
-        """What was run."""
+        """Return facts about the runs: pairs of a name and a text."""
         return [
             *([("command", command)] if command else []),
             ("jobs", self.workload),
@@ -143,13 +143,13 @@ class Comparison:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """A row a case: means over windows and seeds; of several, standard errors of differences to the first case.
+        """Row a case: means over windows and seeds; of several, standard errors of differences to the first case.
 
-        These have the column's name with `_se`.
+        Standard errors have the column's name with `_se`.
         """
         return summary_of(self.table)
 
     @checked(by=_groupings)
     def groups(self, *by: str) -> pd.DataFrame:
-        """The jobs by a label, size or length, compared with the first case: `batwatt.results.groups`."""
+        """Return the jobs by a label, size or length, compared with the first case: `batwatt.results.groups`."""
         return union_of(self.jobs, by)

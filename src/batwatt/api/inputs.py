@@ -24,8 +24,8 @@ from batwatt.api.arguments import (
     text,
     window_of,
 )
+from batwatt.api.described import Described
 from batwatt.api.job_frame import frame_of, workload_of
-from batwatt.api.shown import Shown
 from batwatt.errors import InputError
 from batwatt.inputs.load import is_trace, windowed
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
@@ -58,49 +58,49 @@ def _speed(name: str, value: Any) -> float | str:
     return value if isinstance(value, str) else positive(name, value)
 
 
-def _of(kind: type[Any], found: Any) -> Any:
-    """A model's object as one of the API's."""
-    return kind(**{field.name: getattr(found, field.name) for field in fields(found)})
+def _of(kind: type[Any], model: Any) -> Any:
+    """Return an object of the model as one of the API."""
+    return kind(**{field.name: getattr(model, field.name) for field in fields(model)})
 
 
 @dataclass(frozen=True, repr=False)
-class Platform(Shown, platforms.Platform):
+class Platform(Described, platforms.Platform):
     """The hosts that run jobs, in Batsim's order. Attributes as in `batwatt.model.platform.Platform`."""
 
     spec: MachineSpec | None = None
-    """What machines it was built of, if it was."""
+    """Machines of which the platform was built; None for a file."""
 
     @classmethod
     @checked(path=path_or, master=text, mmax=count_or_0)
     def read(cls, path: PathLike, *, master: str = MASTER_HOST, mmax: int = 0) -> Self:
         """Read a SimGrid platform file (XML); `mmax` > 0: the first hosts only. Raises InputError."""
-        found: Self = _of(cls, platform_of(Path(path), HostChoice(master, mmax)))
-        return found
+        platform: Self = _of(cls, platform_of(Path(path), HostChoice(master, mmax)))
+        return platform
 
     @classmethod
     @checked(count=hosts_of, cores=hosts_of, watts=optional(real), speed=_speed)
     def machines(
         cls, count: int, cores: int = 1, watts: float | None = None, *, speed: float | str = REFERENCE_SPEED
     ) -> Self:
-        """`count` like machines of `cores` cores, each core a host, which draw `watts` W each whenever they are on.
+        """Build `count` like machines of `cores` cores, each core a host, which draw `watts` W each while they are on.
 
-        Off they draw nothing; switching takes 1 µs (docs: `MachineSpec`). Default of `watts`: 10 W a core. `speed` of a
+        Off they draw 0 W; switching takes 1 µs (docs: `MachineSpec`). Default of `watts`: 10 W a core. `speed` of a
         core: flop/s, or as SimGrid writes it. Raises InputError.
         """
         own = {} if watts is None else {"core_w": watts / cores}
         spec = MachineSpec(count, cores, core_flops=speed, **own)
-        found = platform_of(spec, HostChoice())
-        return cls(found.hosts, found.source, found.not_simulated, spec)
+        model = platform_of(spec, HostChoice())
+        return cls(model.hosts, model.source, model.not_simulated, spec)
 
     def facts(self) -> Mapping[str, object]:
-        """See `Shown`."""
+        """Return the facts of `Described`."""
         idle_w = sum(host.pstates[host.initial_pstate].idle_w for host in self.hosts)
         power = {"idle": f"{idle_w:g} W", "full": f"{self.full_w:g} W"} if self.has_power else {"power": "not known"}
         return {"source": self.source, "hosts": len(self), "kinds of host": len(set(self.kinds)), **power}
 
 
 @dataclass(frozen=True, repr=False)
-class Workload(Shown, workloads.Workload):
+class Workload(Described, workloads.Workload):
     """Jobs and their profiles. Attributes as in `batwatt.model.workload.Workload`."""
 
     @classmethod
@@ -131,17 +131,17 @@ class Workload(Shown, workloads.Workload):
         file, options = Path(path), LogOptions(**log)
         if is_trace(file):
             with collected_remarks() as remarks:
-                found = windowed(file, cast(Any, window), hosts or 1, unit, options)
-            widest = max(job.hosts for job in found.jobs)
-            found = replace(found, nb_res=hosts or widest, remarks=tuple(remarks))
+                workload = windowed(file, cast(Any, window), hosts or 1, unit, options)
+            widest = max(job.hosts for job in workload.jobs)
+            workload = replace(workload, nb_res=hosts or widest, remarks=tuple(remarks))
         elif window is not None or SECONDS[unit] != 1.0 or options.of_log:
             raise InputError(file, "is a Batsim workload, in s", "leave out window, unit, width, fields")
         else:
-            found = read_workload(file)
+            workload = read_workload(file)
             date_s = options.date(file)
-            found = found if date_s is None else replace(found, begin=date_text(date_s))
-        read: Self = _of(cls, found)
-        return read
+            workload = workload if date_s is None else replace(workload, begin=date_text(date_s))
+        result: Self = _of(cls, workload)
+        return result
 
     @classmethod
     @checked(window=window_of, hosts=optional(hosts_of), source=optional(text))
@@ -156,20 +156,20 @@ class Workload(Shown, workloads.Workload):
         """Build a workload of a pandas DataFrame, a row a job.
 
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
-        (what its user asked for), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of
-        a job log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean while it ran), `start_s` (recorded). Others
-        are left out. Instead of `length_s` there may be `profile` and `definition` (that profile in Batsim's JSON), as
-        in the table of a Batsim workload; then there may be `walltime_s`, and all other columns are fields of the jobs.
-        Missing values are NaN. What `frame` returns makes the same workload. `window` and `hosts` as for `read`.
+        (request of the user), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of a job
+        log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean of the run), `start_s` (recorded). Others are left
+        out. Instead of `length_s` there may be `profile` and `definition` (that profile in Batsim's JSON), as in the
+        table of a Batsim workload; then there may be `walltime_s`, and all other columns are fields of the jobs.
+        Missing values are NaN. The table of `frame` makes the same workload. `window` and `hosts` as for `read`.
         Raises InputError with the row.
         """
-        found: Self = _of(cls, workload_of(frame, cast(Any, window), hosts, source))
-        return found
+        workload: Self = _of(cls, workload_of(frame, cast(Any, window), hosts, source))
+        return workload
 
     @classmethod
     @checked(seed=seed_of)
     def synthetic(cls, *, seed: int = 0, **parameters: Any) -> Self:
-        """A Google-like workload as of the powercap paper: 12 jobs an hour for a day, on up to 8 of 20 servers.
+        """Generate a Google-like workload as of the powercap paper: 12 jobs an hour, a day, on up to 8 of 20 servers.
 
         `parameters`: jobs_per_hour, hours, mean_runtime_s, sigma, max_servers, nb_res and the others of
         `batwatt.inputs.workloads.google_like.GoogleLike`. Same seed, same jobs. Raises InputError.
@@ -177,20 +177,20 @@ class Workload(Shown, workloads.Workload):
         from batwatt.inputs.workloads.google_like import GoogleLike, google_like
 
         data = google_like(GoogleLike(**options_for("Workload.synthetic", GoogleLike)("", parameters)), seed)
-        found: Self = _of(cls, parse_workload(data, "w0", f"synthetic workload, seed {seed}"))
-        return found
+        workload: Self = _of(cls, parse_workload(data, "w0", f"synthetic workload, seed {seed}"))
+        return workload
 
     def frame(self) -> pd.DataFrame:
-        """The jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
+        """Return the jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
 
         Of a trace length_s (run time at full speed), of a Batsim workload definition (its profile in Batsim's JSON).
-        And all further fields that any job has (NaN where it has none; labels ""). `from_frame` makes the
-        same workload of it.
+        All further fields of any job are columns, too (NaN where a job has none; labels ""). `from_frame` makes the
+        same workload of the table.
         """
         return frame_of(self)
 
     def facts(self) -> Mapping[str, object]:
-        """See `Shown`."""
+        """Return the facts of `Described`."""
         widest = max((job.hosts for job in self.jobs), default=0)
         return {
             "source": self.source,
@@ -203,7 +203,7 @@ class Workload(Shown, workloads.Workload):
 
 
 @dataclass(frozen=True, repr=False)
-class Series(Shown, model_series.Series):
+class Series(Described, model_series.Series):
     """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W.
 
     Times and values are any sequences of numbers. Raises InputError.
@@ -221,7 +221,7 @@ class Series(Shown, model_series.Series):
             raise InputError("Series", str(error), "give times in s and as many values") from None
 
     def facts(self) -> Mapping[str, object]:
-        """See `Shown`."""
+        """Return the facts of `Described`."""
         mean = sum(self.values) / len(self)
         return {
             "name": self.name,
@@ -236,13 +236,13 @@ class Series(Shown, model_series.Series):
 @checked(path=path_or)
 def read_series(path: PathLike) -> Series:
     """Read an envelope or a capacity: CSV with `time_s` and one more column. Raises InputError with the line."""
-    found: Series = _of(Series, read_series_csv(path))
-    return found
+    series: Series = _of(Series, read_series_csv(path))
+    return series
 
 
 @checked(path=path_or, repeat=optional(flag))
 def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -> SignalIntegral:
-    """Read a signal (carbon, price, power) from all that `--carbon`, `--price` and `--envelope` take.
+    """Read a signal (carbon, price, power) from a text or a file, as of `--carbon`, `--price` and `--envelope`.
 
     Values become g/kWh, money per kWh or W by the unit that the file states, or `unit`, and the signal has that `unit`
     (`?` if none is stated). 0 s is the first row, or `begin`. A run takes it as its text (docs: workloads).
@@ -250,7 +250,7 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
     Args:
         path: A file (CSV, JSON, XML; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
             an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
-        repeat: Begin it again and again until a run ends.
+        repeat: Repeat the signal until a run ends.
         options: unit, wanted (carbon, price, power), column, time_column, kind, zone, sequence, resolution, tz, dates,
             begin (in a text `from`), end (`to`), days, period_s (`period`), gaps, max_gap_s (`max_gap_h`), as in
             `batwatt.inputs.series.signal_file.SignalFile`.
@@ -265,7 +265,7 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
     from batwatt.model.signal import Signal
     from batwatt.model.signal_integral import SignalIntegral
 
-    given = options_for("read_signal", SignalFile, "path", "ratios", "run_clock", "repeats")("", options)
+    values = options_for("read_signal", SignalFile, "path", "ratios", "run_clock", "repeats")("", options)
     described = str(path)
     envelope = parse_envelope(described)
     if envelope is not None:
@@ -278,5 +278,5 @@ def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -
         begin = "" if date is None else date_text(date[0])
         return SignalIntegral.of(Signal(envelope.series(end_s), end_s, begin), told="text")
     spec = parse_signal(None, described)
-    spec = replace(spec, file=replace(spec.file, **given), repeat=spec.repeat if repeat is None else repeat)
+    spec = replace(spec, file=replace(spec.file, **values), repeat=spec.repeat if repeat is None else repeat)
     return spec.read()

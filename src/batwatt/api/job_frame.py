@@ -49,7 +49,7 @@ UNNAMED = "a table"
 
 
 def frame_of(workload: Workload) -> pd.DataFrame:
-    """The jobs as a table of which `workload_of` makes the same workload."""
+    """Return the jobs as a table of which `workload_of` makes the same workload."""
     import pandas as pd
 
     nan = float("nan")
@@ -75,13 +75,13 @@ def frame_of(workload: Workload) -> pd.DataFrame:
 
 
 def _length_s(profile: Profile) -> float:
-    """Of a job of a trace, which is a delay."""
+    """Return the length in s of a job of a trace, which is a delay."""
     assert isinstance(profile, Delay)
     return profile.duration_s
 
 
 def _definition(workload: Workload, name: str) -> dict[str, Any]:
-    """The profile in Batsim's JSON, with its numbers as they were read; of a composed one its parts as well."""
+    """Return a profile in Batsim's JSON, with its numbers as they were read; with the parts of a composed one."""
     raw, profile = dict(workload.raw_profiles[name]), workload.profiles.get(name)
     if isinstance(profile, Delay):
         raw["delay"] = profile.duration_s
@@ -97,7 +97,7 @@ def _definition(workload: Workload, name: str) -> dict[str, Any]:
 
 
 def workload_of(frame: Any, window: Window | None, hosts: int | None, source: str | None) -> Workload:
-    """The workload of a table; see `batwatt.Workload.from_frame`. Raises InputError with the row."""
+    """Return the workload of a table; see `batwatt.Workload.from_frame`. Raises InputError with the row."""
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
@@ -130,7 +130,7 @@ def _of_lengths(rows: list[tuple[str, dict[Any, Any]]], window: Window | None, n
     begin_s, end_s = (None, None) if window is None else (window.begin_s, window.end_s)
     jobs = [_trace_job(where, number, row) for number, (where, row) in enumerate(rows, 1)]
     workload = window_workload(jobs, begin_s, end_s, nb_res, source=source)
-    # what another window has cut off before
+    # the parts of jobs that another window has cut off before
     cut = {
         job.id: {name: _number(where, column, row.get(column)) for name, column in _CUT.items()}
         for job, (where, row) in zip(jobs, rows, strict=True)
@@ -178,7 +178,7 @@ def _trace_job(where: str, number: int, row: Mapping[str, Any]) -> TraceJob:
 
 
 def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source: str) -> Workload:
-    """Batsim's jobs, whose profiles are defined in their rows."""
+    """Return the workload of Batsim's jobs, whose profiles are defined in their rows."""
     texts: dict[str, str] = {}
     profiles: dict[str, Any] = {}
     jobs = []
@@ -207,7 +207,7 @@ def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source:
 
 
 def _define(profiles: dict[str, Any], name: str, definition: Any, where: str) -> None:
-    """Take in a definition, and those of its parts."""
+    """Add a definition, and those of its parts."""
     if isinstance(definition, dict) and isinstance(parts := definition.pop("parts", {}), dict):
         for part, inner in parts.items():
             _define(profiles, part, inner, where)
@@ -223,14 +223,14 @@ def _redefined(where: str, profile: str) -> InputError:
 
 
 def _lacks(value: Any) -> bool:
-    """Whether a cell is empty: None, NaN, NaT or NA."""
+    """Return whether a cell is empty: None, NaN, NaT or NA."""
     import pandas as pd
 
     return value is None or value is pd.NA or value is pd.NaT or (isinstance(plain(value), float) and value != value)
 
 
 def _number(where: str, column: str, value: Any) -> float:
-    """A finite number of a cell."""
+    """Return the finite number of a cell. Raises InputError."""
     try:
         number = float("nan") if _lacks(value) else float(plain(value))
     except OverflowError:
@@ -259,7 +259,7 @@ def _whole_or(value: Any, usual: int) -> int:
 
 
 def _text(where: str, column: str, value: Any) -> str:
-    """A text in one line, or a whole number as one."""
+    """Return a text in one line, or a whole number as a text. Raises InputError."""
     value = plain(value)
     if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**300):
         text = str(value)
@@ -269,5 +269,5 @@ def _text(where: str, column: str, value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same number, as an int if whole."""
+    """Return a whole number as an int, anything else as it is."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value

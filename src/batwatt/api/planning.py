@@ -24,7 +24,7 @@ from batwatt.api.arguments import (
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
 from batwatt.api.series import envelope_or, signal_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, platform_given, workload_given
+from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, platform_arg, workload_arg
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 def plan_checkpoints(
     instance: PathLike | Mapping[str, Any], *, method: Method = "dp", min_yield: float = 0.0, refill: bool = False
 ) -> dict[str, Any]:
-    """Plan one period before the number of processors changes: who runs, stops, checkpoints and recovers, and when.
+    """Plan one period before the number of processors changes: starts, stops, checkpoints and recoveries of jobs.
 
     Args:
-        instance: A JSON file, or the same as a dict: `period_s`, `processors`, `jobs`.
-        method: `dp`: the most goodput; `subset-sum`: the most processors, whatever it costs.
+        instance: A JSON file, or its content as a dict: `period_s`, `processors`, `jobs`.
+        method: `dp`: the most goodput; `subset-sum`: the most processors at any cost.
         min_yield: Least yield of every job at the end of the period, 0 to 1.
         refill: Jobs may work until others are checkpointed, and again.
 
     Returns:
-        What `batwatt checkpoint plan` prints: goodput, and the assignments of each job with times in s.
+        Output of `batwatt checkpoint plan`: goodput, and the assignments of each job with times in s.
     """
     from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
 
     where = "instance" if isinstance(instance, Mapping) else Path(instance)
-    given = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(where))
-    return plan_json(plan_instance(given, where, method, min_yield, refill=refill), given.names)
+    period = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(where))
+    return plan_json(plan_instance(period, where, method, min_yield, refill=refill), period.names)
 
 
 @checked(
@@ -86,11 +86,11 @@ def plan_carbon(
     """Plan when one job runs and is suspended so that it emits least, each start-up paid.
 
     Args:
-        job: Its start-up and its work in phases: a JSON file, the same as a dict, or a `PhaseModel`.
+        job: Start-up and work of the job in phases: a JSON file, its content as a dict, or a `PhaseModel`.
         signal: Carbon intensity in g/kWh, as `carbon` of `simulate`. Times are s from its first row.
-        deadline_s: When it must have finished.
-        start_s: When it may start.
-        price: Price per kWh, likewise; if both have dates, from the date at which the signal begins.
+        deadline_s: Latest end of the job.
+        start_s: Earliest start of the job.
+        price: Price per kWh, as for `simulate`; if both have dates, from the date at which the signal begins.
         carbon_weight: Weight of a g of carbon.
         price_weight: Weight of a unit of money.
         slot_s: Times are multiples of this, in s. Default: chosen by the planner.
@@ -99,7 +99,7 @@ def plan_carbon(
         cpus: Cpus of the job.
 
     Returns:
-        What `batwatt carbon plan` prints: emissions, energy, cost, and segments with times in s.
+        Output of `batwatt carbon plan`: emissions, energy, cost, and segments with times in s.
     """
     from batwatt.inputs.series.on_clock import on_clock
     from batwatt.inputs.workloads.phase_jobs import read_model
@@ -126,8 +126,8 @@ def plan_carbon(
     cost = None if price is None else _integral("price", "price", price, deadline_s)
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
-    asked = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
-    return plan_job(name, model, carbon, cost, weights, asked)
+    planning = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
+    return plan_job(name, model, carbon, cost, weights, planning)
 
 
 @checked(
@@ -149,10 +149,10 @@ def optimum(
         platform: As for `simulate`.
         workload: As for `simulate`.
         envelope: As for `simulate`.
-        time_limit_s: How long to search, s. Default: 600.
-        effort: Instead: as much work (about 1 s each), the same result always.
-        seed: Of the search.
-        progress: Called with what is found as it improves.
+        time_limit_s: Time of the search, s. Default: 600.
+        effort: Work of the search in place of its time (about 1 s each), with the same result always.
+        seed: Seed of the search.
+        progress: Function of the state of the search, called as it improves.
 
     Returns:
         A `Result` of the plan, replayed on the embedded engine, whose metrics have `lower_bound`, `gap` and
@@ -160,18 +160,18 @@ def optimum(
     """
     from batwatt.offline import plan_and_replay
 
-    given = {"time_limit_s": time_limit_s, "effort": effort}
-    inputs = Inputs(platform_given(platform), (workload_given(workload),), envelope=envelope_or(envelope))
-    options = {name: value for name, value in given.items() if value is not None} | {"seed": seed}
+    limits = {"time_limit_s": time_limit_s, "effort": effort}
+    inputs = Inputs(platform_arg(platform), (workload_arg(workload),), envelope=envelope_or(envelope))
+    options = {name: value for name, value in limits.items() if value is not None} | {"seed": seed}
     spec = RunSpec(inputs, "optimum", options)
-    found = plan_and_replay(spec, progress or (lambda state: None))
-    result = Result(found)
-    result.bounds = found.bounds
+    outcome = plan_and_replay(spec, progress or (lambda state: None))
+    result = Result(outcome)
+    result.bounds = outcome.bounds
     return result
 
 
-def _integral(kind: SignalKind, name: str, given: SignalLike, end_s: float) -> SignalIntegral:
-    signal = signal_or(kind, given, name)
+def _integral(kind: SignalKind, name: str, value: SignalLike, end_s: float) -> SignalIntegral:
+    signal = signal_or(kind, value, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
     integral: SignalIntegral = (

@@ -1,4 +1,4 @@
-"""What a run gave: metrics, tables with units, figures, and the files of `batwatt run`."""
+"""The result of a run: metrics, tables with units, figures, and the files of `batwatt run`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from batwatt.api.arguments import checked, optional, path_or, text
-from batwatt.api.shown import Shown
+from batwatt.api.described import Described
 from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.results.columns import FILES, SUCCESSFUL
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
     from batwatt.model.record import Rows
 
 _SUFFIXES = {"s": "_s", "J": "_j", "W": "_w"}
-"""Unit -> how the name of a column of it ends."""
+"""Unit -> end of the names of columns in this unit."""
 
 
-class Result(Shown):
-    """A run on an engine in this process. Nothing is on the disk until `save`."""
+class Result(Described):
+    """Result of a run on an engine in this process. Nothing is on the disk until `save`."""
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
         self._inputs = outcome.resolved.inputs
         self.scheduler = outcome.resolved.spec.scheduler_name
-        """Its name."""
+        """Name of the scheduler."""
         self.bounds: Mapping[str, Any] = {}
-        """Of an optimum: lower_bound, gap, proven_optimal."""
+        """Bounds of an optimum: lower_bound, gap, proven_optimal."""
 
     @property
     def figures(self) -> Figures:
-        """What metrics and figures are worked out from."""
+        """Source of metrics and figures."""
         return self._outcome.figures
 
     @property
     def platform(self) -> Platform:
-        """The hosts that it ran on."""
+        """Hosts of the run."""
         return self._inputs.platform
 
     @cached_property
     def metrics(self) -> dict[str, float | int | None]:
-        """Name -> value, as in PREFIX_metrics.json; None where one has no meaning. docs: every metric and its unit."""
+        """Name -> value, as in PREFIX_metrics.json; None for one without a meaning. docs: every metric and its unit."""
         return rounded(self._outcome.figures.metrics) | dict(self.bounds)
 
     @property
@@ -63,19 +63,19 @@ class Result(Shown):
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """A row for each run of a job, and each rejected job, whose times are NaN; in the order of their ends."""
+        """Row for each run of a job, and each rejected job, whose times are NaN; in the order of their ends."""
         return _frame("jobs", self._outcome.record.jobs)
 
     @cached_property
     def machines(self) -> pd.DataFrame:
-        """How many hosts were in which state: a row for each start and end of a job and each switch."""
+        """Number of hosts in each state: a row for each start and end of a job and each switch."""
         return _frame("machine_states", self._outcome.record.machine_states)
 
     @cached_property
     def power(self) -> pd.DataFrame:
         """Power of all hosts and cap in W (NaN without), a row where either changes and one at the end.
 
-        InputError without energy accounting.
+        Raises InputError without energy accounting.
         """
         import pandas as pd
 
@@ -88,10 +88,10 @@ class Result(Shown):
 
     @cached_property
     def job_power(self) -> Values:
-        """Of a run under an envelope whose jobs say what they draw (`power_w`): what `batwatt job-power` works out.
+        """Figures of `batwatt job-power` for a run under an envelope whose jobs have a power (`power_w`).
 
-        The share of time above the cap, energy above it in J, mean and maximum in W, mean turnaround in s, kills.
-        Raises InputError.
+        These are the share of time above the cap, energy above it in J, mean and maximum in W, mean turnaround in s,
+        and kills. Raises InputError.
         """
         from batwatt.results.job_power import job_power_figures
 
@@ -105,7 +105,7 @@ class Result(Shown):
     def save(self, prefix: str | Path) -> Path:
         """Write the files of `batwatt run` under a prefix (`out/x` gives `out/x_jobs.csv`, ...): all, or none.
 
-        Returns the prefix. Raises InputError.
+        Return the prefix. Raises InputError.
         """
         with staging(Path(prefix)) as inner:
             self._outcome.write(inner)
@@ -113,7 +113,7 @@ class Result(Shown):
 
     @checked(title=optional(text))
     def plot_power(self, title: str | None = None) -> Figure:
-        """The power drawn over time against the envelope (matplotlib). InputError without energy accounting."""
+        """Draw the power over time against the envelope (matplotlib). Raises InputError without energy accounting."""
         from batwatt.results import style
         from batwatt.results.plots import power_figure
 
@@ -125,7 +125,7 @@ class Result(Shown):
 
     @checked(title=optional(text))
     def gantt(self, title: str | None = None) -> Figure:
-        """Which host ran which job in which p-state, over the power (matplotlib). Raises InputError."""
+        """Draw the jobs and p-states of each host over time, above the power (matplotlib). Raises InputError."""
         from batwatt.results.gantt import run_figure
 
         with TemporaryDirectory(prefix="batwatt-") as folder:
@@ -134,19 +134,19 @@ class Result(Shown):
             return _displayed(run_figure(prefix, self._inputs.platform, self._inputs.envelope, title or self.scheduler))
 
     def facts(self) -> Mapping[str, object]:
-        """The metrics that are known."""
-        known = {name: f"{value:.6g}" for name, value in self.metrics.items() if isinstance(value, int | float)}
+        """Return the scheduler, the metrics with a value, and the causes of rejections."""
+        values = {name: f"{value:.6g}" for name, value in self.metrics.items() if isinstance(value, int | float)}
         rejected = {"rejected because": rejections_text(self.rejections)} if self.rejections else {}
-        return {"scheduler": self.scheduler, **known, **rejected}
+        return {"scheduler": self.scheduler, **values, **rejected}
 
     def warn(self) -> None:
-        """Log why no job has finished, if none has."""
+        """Log the reason if no job has finished."""
         if SUCCESSFUL not in self._outcome.record.jobs.states:
             warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
 
 
 def _displayed(figure: Figure) -> Figure:
-    """The figure, which a notebook shows without a setting of its own."""
+    """Return the figure, which a notebook then shows without a setting."""
 
     def png() -> bytes:
         out = io.BytesIO()
@@ -158,14 +158,14 @@ def _displayed(figure: Figure) -> Figure:
 
 
 def _frame(stem: str, rows: Rows) -> pd.DataFrame:
-    """Columns as declared for a file, with units in their names and numbers as the file has them."""
+    """Return columns as declared for a file, with units in their names and numbers as in the file."""
     import pandas as pd
 
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     cells = rows.columns()
     for column in FILES[stem]:
         suffix = _SUFFIXES.get(column.unit, "")
         name = column.name if column.name.endswith(suffix) else column.name + suffix
         values = cells[column.name]
-        found[name] = values if isinstance(values, list) or values.dtype.kind != "f" else as_read(values)
-    return pd.DataFrame(found)
+        columns[name] = values if isinstance(values, list) or values.dtype.kind != "f" else as_read(values)
+    return pd.DataFrame(columns)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def signal_or(kind: Any, value: Any, name: str = "") -> Any:
-    """A carbon or price signal in g/kWh or money per kWh, or the text of a file with keys, as in `nl.csv,days=30`.
+    """Return a signal in g/kWh or money per kWh, or the text of a file with keys, as in `nl.csv,days=30`.
 
     `name` is that of the argument, if it is not the kind. Raises InputError, also for a series of another kind.
     """
@@ -37,7 +37,7 @@ def signal_or(kind: Any, value: Any, name: str = "") -> Any:
 
 
 def envelope_or(value: Any) -> Any:
-    """An envelope in W: a text, a file, or a series. Raises InputError."""
+    """Return an envelope in W: a text, a file, or a series. Raises InputError."""
     series = _series_or("envelope", value)
     if not isinstance(series, Series):
         return series
@@ -49,7 +49,7 @@ def envelope_or(value: Any) -> Any:
 
 
 def capacity_or(value: Any) -> Any:
-    """A capacity in machines: a text, a file, or a series. Raises InputError."""
+    """Return a capacity in machines: a text, a file, or a series. Raises InputError."""
     series = _series_or("capacity", value)
     if isinstance(series, Series) and series.unit not in ("", UNSTATED, MACHINES):
         raise InputError("capacity", f"is a series in {series.unit}, not in machines", "give numbers of machines")
@@ -65,10 +65,10 @@ def _series_or(name: str, value: Any) -> str | Path | Series | None:
 
 
 def _signal_of(name: str, value: Any) -> SignalIntegral | None:
-    """A series of ours or of pandas (times are dates, or s) as a signal; None for anything else. Raises InputError.
+    """Return a series of ours or of pandas (times are dates, or s) as a signal, else None. Raises InputError.
 
-    It ends after its last row, which holds as long as the one before. The first value holds before its time, unless
-    that is a date. The name of a series of pandas may have a unit.
+    The signal ends after its last row, which holds as long as the one before. The first value holds before its time,
+    unless that is a date. The name of a series of pandas may have a unit.
     """
     if isinstance(value, Series):
         times, values = np.array(value.times_s), np.array(value.values)
@@ -91,7 +91,7 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
 
 
 def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, str]:
-    """Times in s (from the first, if they are dates), values, the first date in UTC if any. Raises InputError."""
+    """Return times in s (from the first, if they are dates), values, and the first date in UTC. Raises InputError."""
     import pandas as pd
 
     index, begin = series.index, ""
@@ -106,7 +106,7 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
         times = index.to_numpy(dtype=np.float64)
     if not len(series):
         raise InputError(name, "is a series of pandas without rows", "give at least one")
-    # also of types that have NA, whose sums and tests leave it out
+    # also for types with NA, whose sums and tests leave NA out
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.complex128, na_value=np.nan)
     wrong = ~np.isfinite(numbers)
     if wrong.any() or not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_complex_dtype(series):

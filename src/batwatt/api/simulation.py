@@ -1,4 +1,4 @@
-"""Running: one simulation, a declared campaign."""
+"""Runs: one simulation, or a declared campaign."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ProgressLike = Progress | bool | None
 
 
 def _scheduler(name: str, value: Any) -> Any:
-    """A name, a class or an instance; a path becomes a name."""
+    """Return a name, a class or an instance; a path becomes a name."""
     return str(value) if isinstance(value, str | Path) else value
 
 
@@ -71,7 +71,7 @@ def _progress(name: str, value: Any) -> Any:
 
 
 def plugins_of(name: str, value: Any) -> tuple[Path, ...]:
-    """The paths of one file or of several. Raises InputError."""
+    """Return the paths of one file or of several. Raises InputError."""
     return tuple(several(name, [value] if isinstance(value, str | Path) else value, path_or, "a list of files"))
 
 
@@ -109,7 +109,7 @@ def simulate(
     plugins: Sequence[PathLike] = (),
     progress: ProgressLike = None,
 ) -> Result:
-    """Run a scheduler on a workload in this process; nothing is written.
+    """Run a scheduler on a workload in this process, without files.
 
     Args:
         platform: A SimGrid platform file, a `Platform`, or a `MachineSpec`.
@@ -117,46 +117,46 @@ def simulate(
         scheduler: A name (`batwatt policies`), a .py file, a class derived from pybatsim's `BatsimScheduler`, or an
             instance of one that has not run.
         options: The scheduler's options.
-        envelope: Power cap over time: a CSV file, a text such as `power:solar.csv,peak_w=5e4`, what `read_signal`
-            returns, a `Series`, or a series of pandas by date or s; in its own unit, without one in W.
-        capacity: Machines alive over time: a file, a text such as `walk:range=0.6`, or a series, likewise.
+        envelope: Power cap over time: a CSV file, a text such as `power:solar.csv,peak_w=5e4`, a signal of
+            `read_signal`, a `Series`, or a series of pandas by date or s; in its own unit, without one in W.
+        capacity: Machines alive over time: a file, a text such as `walk:range=0.6`, or a series as for `envelope`.
         carbon: Carbon intensity: a file, a text such as `nl.csv,from=2024-07-01,repeat=yes`, or a series as for
             `envelope`; in its own unit, without one in g/kWh. The scheduler `carbon` plans by it; the carbon of any
             run is measured by it.
-        price: Price of energy, likewise; without a unit per kWh.
-        window: Begin and end in s of what is measured, and of what is taken of a trace.
+        price: Price of energy, as for `carbon`; without a unit per kWh.
+        window: Begin and end in s of the measured time, and of the part of a trace.
         begin: Date of 0 s, as 2024-07-01T13:00Z; of a trace without dates also a number of s of its times. Default: the
             first submission of a trace; its date, else that of the first row of the series by date.
-        seed: Of the scheduler, if it has an option `seed`.
+        seed: Seed of the scheduler, if it has an option `seed`.
         events: Batsim's external events.
         energy: Account for energy. Default: if the platform has watts.
-        delays_to_flops: Whether delays run as the work of their time at full speed, which slower hosts take longer
-            for. Default: those of traces, if the platform has several speeds or an envelope is given.
+        delays_to_flops: Run delays as the work of their time at full speed, for which slower hosts need longer.
+            Default: those of traces, if the platform has several speeds or there is an envelope.
         unit: Unit of the times of a trace: s or h.
         long_s: Jobs longer than this, in s, are long.
         plugins: Files that register parts.
-        progress: A function of the simulated time in s and the jobs ended so far; True: a bar; default: in notebooks.
+        progress: Function of the simulated time in s and the number of ended jobs; True: a bar; default: in notebooks.
 
     Returns:
         A `Result`.
 
     Raises:
-        batwatt.errors.BatwattError: One line that says what is wrong, where, and what to do; a `DeadlockError` if jobs
-            wait that nothing will start.
+        batwatt.errors.BatwattError: One line with the problem, its place, and a hint; a `DeadlockError` if jobs wait
+            that no event will start.
     """
-    chosen = dict(options or {})
+    settings = dict(options or {})
     if seed is not None:
         kind = scheduler_class(scheduler)
         if issubclass(kind, Scheduler) and "seed" not in kind.Options.model_fields:
             raise InputError("seed", f"the scheduler {kind.__name__} has no such option", "leave it out")
-        chosen.setdefault("seed", seed)
-    # as the checks have left them
-    cut, files, given_events = cast(Window | None, window), cast(Any, plugins), cast(Any, events)
-    load = workload_given(workload, cut)
+        settings.setdefault("seed", seed)
+    # types after the checks
+    cut, files, event_file = cast(Window | None, window), cast(Any, plugins), cast(Any, events)
+    load = workload_arg(workload, cut)
     if isinstance(load, workloads.Workload):
         check_cut(load, cut)
     inputs = Inputs(
-        platform_given(platform),
+        platform_arg(platform),
         (load,),
         window=cut,
         length_unit=unit,
@@ -165,11 +165,11 @@ def simulate(
         capacity=capacity_or(capacity),
         carbon=signal_or("carbon", carbon),
         price=signal_or("price", price),
-        events=given_events,
+        events=event_file,
         long_s=long_s,
         delays_to_flops=delays_to_flops,
     )
-    spec = RunSpec(inputs, scheduler, chosen, config=EngineConfig(energy=energy), plugins=files)
+    spec = RunSpec(inputs, scheduler, settings, config=EngineConfig(energy=energy), plugins=files)
     with _reported(progress, "simulation") as report:
         outcome = perform(prepare(spec), report)
     if outcome.deadlock is not None:
@@ -196,18 +196,18 @@ def campaign(
     dask: str | None = None,
     progress: Callable[[int, int, int, float], None] | None = None,
 ) -> pd.DataFrame:
-    """Run what is not done yet of a declared campaign (YAML, or the folder of its results); its table, a row a run.
+    """Run the missing runs of a declared campaign (YAML, or a folder of results); return its table, a row a run.
 
     Args:
         declared: The campaign.
-        results: Where the folders of results are.
+        results: Folder of the folders of results.
         only: Studies to run. Default: all.
         workers: Processes on this machine. Default: all cores.
         dask: Address of a Dask cluster to run on instead.
-        progress: Called with how many runs have ended, have failed, there are, and the share of the work left.
+        progress: Function of the numbers of ended, failed and all runs, and of the share of the work that remains.
 
     Raises:
-        batwatt.errors.BatwattError: Bad input; the column `error` of the table has why a run failed.
+        batwatt.errors.BatwattError: Bad input; the column `error` of the table has the errors of runs.
     """
     import pandas as pd
 
@@ -223,20 +223,20 @@ def campaign(
     return pd.read_parquet(io.BytesIO((folder.store.folder / "table.parquet").read_bytes()))
 
 
-def platform_and_spec(given: PlatformLike) -> tuple[Any, platforms.Platform]:
-    """What `simulate` takes for a platform, read once, and its hosts. Raises InputError."""
-    found = platform_given(given)
-    hosts = platform_of(found, HostChoice())
-    return found if isinstance(found, MachineSpec) else hosts, hosts
+def platform_and_spec(value: PlatformLike) -> tuple[Any, platforms.Platform]:
+    """Return a platform for `simulate`, read once, and its hosts. Raises InputError."""
+    source = platform_arg(value)
+    hosts = platform_of(source, HostChoice())
+    return source if isinstance(source, MachineSpec) else hosts, hosts
 
 
-def workload_given(given: WorkloadLike, window: Window | None = None) -> Path | workloads.Workload:
-    """A workload as a run has it; a table of pandas becomes one, cut to the window. Raises InputError."""
-    if hasattr(given, "to_dict"):
-        # only a table has it, of pandas or another one, which is refused there
-        return Workload.from_frame(cast(Any, given), window=None if window is None else (window.begin_s, window.end_s))
-    found: Path | workloads.Workload = path_or("workload", given, workloads.Workload)
-    return found
+def workload_arg(value: WorkloadLike, window: Window | None = None) -> Path | workloads.Workload:
+    """Return a workload for a run; a table of pandas becomes one, cut to the window. Raises InputError."""
+    if hasattr(value, "to_dict"):
+        # only tables have it; `from_frame` refuses those that are not of pandas
+        return Workload.from_frame(cast(Any, value), window=None if window is None else (window.begin_s, window.end_s))
+    source: Path | workloads.Workload = path_or("workload", value, workloads.Workload)
+    return source
 
 
 def check_cut(workload: workloads.Workload, window: Window | None) -> None:
@@ -247,16 +247,16 @@ def check_cut(workload: workloads.Workload, window: Window | None) -> None:
         raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
 
 
-def platform_given(given: PlatformLike) -> Path | MachineSpec | platforms.Platform:
-    """A platform as a run has it. Raises InputError."""
-    if isinstance(given, Platform) and given.spec is not None and given.hosts == machines_platform(given.spec).hosts:
-        return given.spec
-    return path_or("platform", given, MachineSpec, platforms.Platform)
+def platform_arg(value: PlatformLike) -> Path | MachineSpec | platforms.Platform:
+    """Return a platform for a run. Raises InputError."""
+    if isinstance(value, Platform) and value.spec is not None and value.hosts == machines_platform(value.spec).hosts:
+        return value.spec
+    return path_or("platform", value, MachineSpec, platforms.Platform)
 
 
 @contextmanager
 def _reported(progress: ProgressLike, what: str) -> Iterator[Progress | None]:
-    """The function to call; a bar if one is wanted, or in a notebook."""
+    """Yield the function that gets the progress; that of a bar for True, or in a notebook."""
     if callable(progress):
         yield progress
         return

@@ -31,7 +31,7 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.result import Result
 from batwatt.api.series import capacity_or, envelope_or, signal_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, workload_given
+from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, workload_arg
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, TIMELY, Observation, Reward
@@ -354,7 +354,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return self._known[position]
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
-        inputs = replace(self._inputs, workloads=(workload_given(workload),))
+        inputs = replace(self._inputs, workloads=(workload_arg(workload),))
         return Episode.of(RunSpec(inputs, SCHEDULER, self._settings))
 
     # results --------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How objects show themselves: in one line, and in a notebook as a table."""
+"""Objects with facts, printed in one line, and in a notebook as a table."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from html import escape
 
 
-class Shown(ABC):
-    """Something with a few facts about itself."""
+class Described(ABC):
+    """Base of objects with a few facts, which are printed."""
 
     @abstractmethod
     def facts(self) -> Mapping[str, object]:
-        """Name -> what is to be shown, with its unit."""
+        """Return name -> value with its unit."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}: {value}' for name, value in self.facts().items())})"
