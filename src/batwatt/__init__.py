@@ -46,7 +46,7 @@ _MODULES = {name: f"batwatt.api.{module}" for module, names in _NAMES.items() fo
 
 
 def __getattr__(name: str) -> Any:
-    """A part of the API is loaded when it is used."""
+    """Load a part of the API when it is used."""
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'batwatt' has no attribute {name!r}")
@@ -57,7 +57,7 @@ def __dir__() -> list[str]:
 
 
 class _OnDemand(ModuleType):
-    """A module that is loaded when something of it is used."""
+    """A module that is loaded when one of its names is used."""
 
     def __getattr__(self, name: str) -> Any:
         if name in ("__file__", "__warningregistry__"):
@@ -68,10 +68,10 @@ class _OnDemand(ModuleType):
         return getattr(self, name)
 
 
-def _on_demand(name: str, **known: object) -> None:
-    """Announce a module that pybatsim imports but few runs use; `known` is what pybatsim asks for when it is loaded."""
+def _on_demand(name: str, **constants: object) -> None:
+    """Register a module that pybatsim imports but few runs use, with the constants that pybatsim reads at once."""
     module = _OnDemand(name)
-    module.__dict__.update(known)
+    module.__dict__.update(constants)
     sys.modules.setdefault(name, module)
 
 

@@ -1,4 +1,4 @@
-"""The command `batwatt`, and `python -m batwatt`: a signal ends it in one line also while it loads and when it ends."""
+"""The command `batwatt`, and `python -m batwatt`; a signal ends it with one line also while it loads or ends."""
 
 # the module `signal` takes a while to be loaded itself
 import _signal as signal  # type: ignore[import-not-found]
@@ -9,23 +9,23 @@ SIGNALS = {getattr(signal, name): name for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 
 def main() -> None:
-    """Entry point: see `batwatt.cli.main.main`, whose imports take seconds."""
+    """Run `batwatt.cli.main.main`, whose imports take seconds."""
     for number in SIGNALS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _end)
-    # what is imported lives to the end, and would be gone through again and again
+    # imported objects live to the end: collections of garbage would visit them again and again
     gc.set_threshold(100_000, 20, 100)
     from batwatt.cli.main import main as command
 
     try:
         command()
     finally:
-        # all goes at once now: no looking for what could go alone
+        # the process ends: collect no garbage
         gc.freeze()
 
 
 def _end(number: int, _: object) -> None:
-    """Nothing is to be cleaned up, and what is half loaded would not let an exception through."""
+    """Exit at once: there is nothing to clean up, and a half loaded module may catch an exception."""
     os.write(2, f"batwatt: ended by {SIGNALS[number]}\n".encode())
     os._exit(128 + number)
 

@@ -1,4 +1,4 @@
-"""Take what an editable installation compiled, as long as no source of it has changed since: else Python runs."""
+"""Import of the compiled modules of an editable installation; if a source has changed since, Python runs instead."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _ROOT = os.path.dirname(__file__)  # noqa: PTH120 (pathlib takes as long to load
 
 
 class _Compiled:
-    """Finds compiled modules before the import system finds their sources."""
+    """Finder of compiled modules, before the import system finds their sources."""
 
     def __init__(self, files: dict[str, str]) -> None:
         self._files = files
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The compiled module of this name; None for all others."""
+        """Return the compiled module of this name; None for all others."""
         file = self._files.get(name)
         return spec_from_file_location(name, file) if file else None
 

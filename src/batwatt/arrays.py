@@ -12,10 +12,10 @@ from mypy_extensions import i64
 
 
 def reals(values: Iterable[float]) -> vec[float]:
-    """A vector of floats."""
+    """Return a vector of floats."""
     return vec[float]([float(value) for value in values])
 
 
 def integers(values: Iterable[int]) -> vec[i64]:
-    """A vector of integers of 64 bits."""
+    """Return a vector of integers of 64 bits."""
     return vec[i64]([int(value) for value in values])

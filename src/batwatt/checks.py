@@ -1,4 +1,4 @@
-"""Checks of what users give: numbers, declared parameters, JSON, CSV, values as errors show them, pydantic errors."""
+"""Checks of inputs: numbers, declared parameters, JSON, CSV, values as errors show them, pydantic errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHOWN = 60
 """Characters of a value that an error repeats."""
 MAX_DEPTH = 100
-"""How deep lists and objects may be nested in JSON."""
+"""Deepest nesting of lists and objects in JSON."""
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 _LONG_WHOLE, _SAMPLED = re.compile("[0-9]{309}"), 20
@@ -32,7 +32,7 @@ _Model = TypeVar("_Model", bound="BaseModel")
 
 
 def shown(value: object) -> str:
-    """A number or a text in Python's notation, shortened, as an error shows it; of anything else the name of its type.
+    """Return a number or a text in Python's notation, shortened, for an error; of another value the name of its type.
 
     Control characters are escaped by `InputError`.
     """
@@ -42,7 +42,7 @@ def shown(value: object) -> str:
 
 
 def shown_json(value: object) -> str:
-    """A value as JSON has it, shortened."""
+    """Return a value as JSON, shortened."""
     try:
         return _shortened(json.dumps(value))
     except (TypeError, ValueError):
@@ -54,7 +54,7 @@ def _shortened(text: str) -> str:
 
 
 def finite(text: object) -> float:
-    """The finite number that `text` is; ValueError otherwise (NaN and infinities included)."""
+    """Return `text` as a finite number. Raises ValueError, also for NaN and infinities."""
     if isinstance(text, bool) or text is None:
         raise ValueError(f"{text!r} is not a number")
     try:
@@ -69,14 +69,14 @@ def finite(text: object) -> float:
 
 
 def number(value: object) -> float:
-    """The finite number that `value` is, and no text with one in it; ValueError otherwise."""
+    """Return `value` as a finite number. Raises ValueError, also for a text with a number."""
     if isinstance(value, str):
         raise ValueError(f"{shown(value)} is a text: take the quotes away")
     return finite(value)
 
 
 def number_named(where: object, name: str, value: object, hint: str, read: Callable[[object], float] = finite) -> float:
-    """The number that `read` makes of `value`; InputError if it is none."""
+    """Return the number that `read` makes of `value`. Raises InputError."""
     try:
         return read(value)
     except ValueError as error:
@@ -84,7 +84,7 @@ def number_named(where: object, name: str, value: object, hint: str, read: Calla
 
 
 def number_in_file(where: object, name: str, text: str, hint: str) -> float:
-    """The finite number that a cell or a word of a file is, which `1_000` is not. Raises InputError."""
+    """Return the finite number of a cell or a word of a file; `1_000` is not one. Raises InputError."""
     try:
         if "_" not in text:
             return finite(text)
@@ -103,7 +103,7 @@ def checked_whole(
     what: str = "a whole number",
     hint: str = "correct it",
 ) -> int:
-    """`value` if it is an int in low..high (None: >= low), and no bool; InputError with the bounds if not."""
+    """Return `value` if it is an int in low..high (None: >= low), and no bool. Raises InputError with the bounds."""
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= (value if high is None else high):
         return value
     bounds = f">= {low}" if high is None else f"in {low}..{high}"
@@ -111,14 +111,14 @@ def checked_whole(
 
 
 def rng_of(seed: object, where: object) -> np.random.Generator:
-    """A generator of its own for this seed: same seed, same draws. InputError unless a whole number >= 0."""
+    """Return a generator of random numbers: same seed, same draws. Raises InputError unless a whole number >= 0."""
     import numpy as np
 
     return np.random.default_rng(checked_whole(where, "seed", seed, 0, hint="give for instance seed 0"))
 
 
 def time_zone(where: object, name: str, text: str) -> tzinfo:
-    """The time zone of a name such as `Europe/Berlin`. Raises InputError."""
+    """Return the time zone of a name such as `Europe/Berlin`. Raises InputError."""
     # UTC needs no data base of time zones
     if text == "UTC":
         return UTC
@@ -141,16 +141,16 @@ class Between:
     unit: str = ""
 
     def check(self, where: object, name: str, value: object, whole: bool = False) -> None:
-        """InputError, with the bounds, unless the value is a number in the interval, and an int if `whole`."""
+        """Raise InputError, with the bounds, unless the value is a number in the interval, and an int if `whole`."""
         if whole:
             checked_whole(where, name, value, int(self.low), None if self.high == math.inf else int(self.high))
             return
         try:
-            found = number(value)
+            real = number(value)
         except ValueError:
-            found = math.nan
-        above = self.low < found if self.ends[0] == "]" else self.low <= found
-        if not (above and (found < self.high if self.ends[1] == "[" else found <= self.high)):
+            real = math.nan
+        above = self.low < real if self.ends[0] == "]" else self.low <= real
+        if not (above and (real < self.high if self.ends[1] == "[" else real <= self.high)):
             what = f"a number in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
             if self.high == math.inf:
                 what = f"a finite number {'>' if self.ends[0] == ']' else '>='} {self.low:g}"
@@ -161,7 +161,7 @@ class Between:
 class Parameters:
     """Base of dataclasses that check their fields: `Annotated[float, Between(0.0)]`, such an int, bool, or `Literal`.
 
-    Texts are checked, too. Any may be None if its type says so; fields of other types are not checked. Raises
+    Texts are checked, too. A field may be None if its type has None; fields of other types are not checked. Raises
     InputError about `WHERE`.
     """
 
@@ -194,27 +194,27 @@ class Parameters:
 
 
 def kinds_of(hint: Any) -> tuple[Any, ...]:
-    """The types in the type of a field, such as float and None."""
+    """Return the types in the type of a field, such as float and None."""
     kind = hint.__origin__ if get_origin(hint) is Annotated else hint
     return (kind, *get_args(kind))
 
 
 def validated(model: type[_Model], data: object, error_of: Callable[[Mapping[str, Any]], InputError]) -> _Model:
-    """The data as a pydantic model. Raises what `error_of` makes of pydantic's first error (`loc`, `type`, `input`)."""
-    # most of what checks numbers needs no models
+    """Return data as a pydantic model. Raises the error of `error_of` for pydantic's first (`loc`, `type`, `input`)."""
+    # most checks of numbers need no models
     from pydantic import ValidationError
 
     try:
         return model.model_validate(data)
     except ValidationError as errors:
-        # a misspelt key is missing, too: say the spelling
-        found = errors.errors(include_url=False)
-        first = next((error for error in found if error["type"] == "extra_forbidden"), found[0])
+        # a misspelt key is missing, too: report the spelling
+        problems = errors.errors(include_url=False)
+        first = next((error for error in problems if error["type"] == "extra_forbidden"), problems[0])
         raise error_of(dict(first)) from None
 
 
 def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mapping[str, Any], hint: str) -> InputError:
-    """What pydantic's `error` says of a key of a row with these fields, whose descriptions say what they must be."""
+    """Return pydantic's `error` of a key of a row as InputError; descriptions of `fields` are the allowed values."""
     if error["type"] == "extra_forbidden":
         return UnknownNameError(place, "key", key, fields, hint)
     if error["type"] == "missing":
@@ -226,7 +226,7 @@ def field_error(place: object, key: Any, fields: Mapping[str, Any], error: Mappi
 
 
 def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tuple[int, str] | None:
-    """The first line of a CSV text with more fields than its header, and what is wrong with it; None if there is none.
+    """Return the number and the problem of the first line of a CSV text with more fields than its header, or None.
 
     Any blanks separate if `separator` has more than one character. With `spare`, empty fields at the end do not count.
     """
@@ -247,7 +247,7 @@ def row_too_long(text: str, separator: str = ",", *, spare: bool = True) -> tupl
 
 
 def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
-    """The value of a JSON text, without what JSON has not (NaN, infinities, lone surrogates); InputError otherwise.
+    """Return the value of a JSON text. Raises InputError, also for NaN, infinities and lone surrogates.
 
     `hooks` are those of `json.loads`, instead of ours or with them. Whole numbers fit into a double, unless
     `parse_float` takes infinities.
@@ -273,7 +273,7 @@ def load_json(text: str, where: object, **hooks: Callable[..., Any]) -> Any:
 
 
 def object_in(extra: Any) -> Mapping[str, Any] | None:
-    """The JSON object that a value is, or is the text of; None if it is neither."""
+    """Return the JSON object that a value is, or is the text of; None if it is neither."""
     if isinstance(extra, str):
         try:
             extra = json.loads(extra)
@@ -283,18 +283,18 @@ def object_in(extra: Any) -> Mapping[str, Any] | None:
 
 
 def load_strict(text: str, where: object) -> Any:
-    """As `load_json`, but a key that is twice in an object is an InputError, and numbers that JSON has not are none.
+    """Return the value of a JSON text, with NaN and infinities; raise InputError for a key that is twice in an object.
 
-    They are refused later, where it is known which they are.
+    The caller refuses NaN and infinities, with their names.
     """
 
     def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        result = dict(pairs)
+        if len(result) < len(pairs):
             keys = [key for key, _ in pairs]
             key = next(key for key in keys if keys.count(key) > 1)
             raise InputError(where, f"the key {key!r} appears twice in an object", "leave one out")
-        return found
+        return result
 
     return load_json(text, where, object_pairs_hook=hook, parse_constant=float, parse_float=float)
 

@@ -1,4 +1,4 @@
-"""Every error that batwatt raises on purpose: one line, naming the thing, the bound, the value and the way out."""
+"""Every error that batwatt raises on purpose: one line with the thing, the bound, the value and a hint."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 LISTED = 30
-"""How many known names an error lists at most."""
+"""Most known names that an error lists."""
 LONGEST = 490
-"""Characters of the longest message: no line has more than 500 with what stands before it, such as "batwatt: "."""
+"""Characters of the longest message: with a prefix such as "batwatt: " no line has more than 500."""
 LONG_WORD = 120
-"""Characters that remain of a word, such as the name of a job, in a message that would be longer."""
+"""Characters that remain of a long word, such as the name of a job, in a message that is too long."""
 
 
 def printable(text: object) -> str:
-    """A text as a terminal may show it: control characters, and those that turn the writing, as in `\\x1b`."""
-    shown = str(text)
-    return shown if shown.isprintable() else "".join(map(_visible, shown))
+    """Return a text for a terminal: control characters, and those that turn the writing, as in `\\x1b`."""
+    content = str(text)
+    return content if content.isprintable() else "".join(map(_visible, content))
 
 
 def _visible(character: str) -> str:
@@ -29,7 +29,7 @@ def _visible(character: str) -> str:
 
 
 def message(text: object) -> str:
-    """A text in one printable line of `LONGEST` characters; what is too long lacks its middle, and says so."""
+    """Return a text in one printable line of up to `LONGEST` characters; a longer one has a note in its middle."""
     line = " ".join(printable(" ".join(str(text).split())).split())
     if len(line) > LONGEST:
         line = re.sub(rf"\S{{{LONG_WORD + 1},}}", lambda word: _ends(word[0], LONG_WORD), line)
@@ -37,11 +37,11 @@ def message(text: object) -> str:
 
 
 def _ends(text: str, length: int) -> str:
-    """The beginning and the end of a text, with the number of characters between them."""
+    """Return the beginning and the end of a text, with the number of characters between them."""
     if len(text) <= length:
         return text
-    kept = length - len(f"[...{len(text)} characters...]")
-    return f"{text[: kept - kept // 2]}[...{len(text) - kept} characters...]{text[len(text) - kept // 2 :]}"
+    size = length - len(f"[...{len(text)} characters...]")
+    return f"{text[: size - size // 2]}[...{len(text) - size} characters...]{text[len(text) - size // 2 :]}"
 
 
 class BatwattError(Exception):
@@ -53,7 +53,7 @@ class BatwattError(Exception):
         super().__init__(message(text))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Errors go from one process to another, whatever they are built of."""
+        """Return the parts of the error for another process, whatever its arguments are."""
         return _again, (type(self), self.args, self.__dict__)
 
 
@@ -79,21 +79,21 @@ class InputError(BatwattError):
 class UnknownNameError(InputError):
     """A name is not among the known ones; the message proposes the nearest."""
 
-    def __init__(self, where: object, kind: str, name: object, known: Iterable[str], hint: str) -> None:
-        known = sorted(known)
-        near = difflib.get_close_matches(str(name), known, n=1)
-        some = ", ".join(known[:LISTED]) + (", ..." if len(known) > LISTED else "")
+    def __init__(self, where: object, kind: str, name: object, names: Iterable[str], hint: str) -> None:
+        names = sorted(names)
+        near = difflib.get_close_matches(str(name), names, n=1)
+        some = ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")
         guess = f" did you mean {near[0]!r}?" if near else f" known: {some}."
         super().__init__(where, f"no {kind} {name!r};{guess} {hint}")
 
 
 class MissingExtraError(InputError, ImportError):
-    """What was asked for needs a library that a plain installation does without."""
+    """A library is missing that a plain installation does not have."""
 
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Import in it what the extra `name` of `setup.cfg` installs. Raises MissingExtraError."""
+    """Let the block import libraries of the extra `name` of `setup.cfg`. Raises MissingExtraError."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -102,7 +102,7 @@ def extra(name: str) -> Iterator[None]:
 
 
 def to_install(name: str) -> str:
-    """The command that installs an extra. No package index has batwatt."""
+    """Return the command that installs an extra. No package index has batwatt."""
     return f"pip install -e '.[{name}]' in the clone of batwatt"
 
 
@@ -120,7 +120,7 @@ class UnsupportedError(InputError):
 
 
 class IllegalDecisionError(BatwattError):
-    """The scheduler asked for something that aborts Batsim; says which decision and why."""
+    """A decision of the scheduler that aborts Batsim; the message has the decision and the reason."""
 
     def __init__(self, decision: str, why: str) -> None:
         super().__init__(f"illegal decision {decision}: {why}")
@@ -129,13 +129,13 @@ class IllegalDecisionError(BatwattError):
 
 
 class ProtocolError(BatwattError):
-    """A message is not what the Batsim protocol allows."""
+    """A message that the Batsim protocol does not allow."""
 
     exit_code = 2
 
 
 class DeadlockError(BatwattError):
-    """Nothing can happen any more but jobs are left."""
+    """No event can happen any more, but jobs are left."""
 
 
 class PeerError(BatwattError):

@@ -1,4 +1,4 @@
-"""Reading files; writing them whole or not at all, alone or in sets, and on the disk first; refusing devices."""
+"""Files: read, written whole or not at all, alone or in sets, and on the disk first; devices are refused."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from typing import IO, Any
 from batwatt.errors import InputError
 
 RECORD = ".set"
-"""The file of a hidden folder that is locked by who writes the set, and says what is in it once it is complete."""
+"""The file of a hidden folder that the writer of a set locks; once the set is complete, it lists its files."""
 AT_ONCE = 8
-"""How many processes may write the same file or set at a time."""
+"""Most processes that write the same file or set at a time."""
 SMALL = 1_000_000
-"""Texts of up to so many characters may be kept by who reads them again and again."""
+"""Most characters of a text that a reader may keep for later reads."""
 PEER_S = 10.0
-"""How long the reader of a named pipe that is written to is waited for, s."""
+"""Longest wait in s for the reader of a named pipe."""
 UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
-"""What file systems answer that have no locks, or none for folders, or cannot put folders on the disk."""
+"""Errors of file systems that have no locks, or none for folders, or cannot put folders on the disk."""
 
 
 @contextmanager
 def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a file that appears under `path`, on the disk, only when the block ends well, as do missing folders.
+    """Open a file that appears under `path`, on the disk, only if the block succeeds, as do missing folders.
 
     Text mode by default (UTF-8, `\\n`), `mode="wb"` for bytes. A device or a pipe (/dev/null, /dev/stdout) is written
     to, not replaced. Raises InputError if the place cannot be written.
@@ -67,7 +67,7 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
                     os.fsync(handle)
                 part.replace(path)
             except BaseException:
-                # before it is unlocked, after which it may be another process's
+                # before it is unlocked: later it may be a file of another process
                 part.unlink(missing_ok=True)
                 raise
     if durable:
@@ -75,7 +75,7 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 def write_text(path: Path, text: str) -> Path:
-    """Write a text, whole or not at all; returns the path. Raises InputError."""
+    """Write a text, whole or not at all; return the path. Raises InputError."""
     with whole_file(path) as out:
         out.write(text)
     return path
@@ -96,61 +96,61 @@ def whole_set(
     last: Sequence[str] = (),
     old: Iterable[str] = (),
     durable: bool = True,
-    shown: object = None,
+    place: object = None,
 ) -> Iterator[Path]:
-    """A hidden folder, of which all files appear in `folder` if the block ends well, and else none.
+    """Yield a hidden folder, of which all files appear in `folder` if the block succeeds, and else none.
 
     The files in `last` appear after all others, in this order: where the last one is, the set is complete. Files in
     `old` that are not in the set are removed. The set is on the disk first, unless it is not `durable` or part of
     another. If this process is killed while files appear, the next one that writes the set `name` completes it, and
     one that was killed before leaves nothing. Of processes that write the same set at the same time each writes all
-    of it, one after another. Makes missing folders, and removes them if the block fails. Raises InputError, about the
-    place as it is `shown`, if it cannot be written.
+    of it, one after another. Missing folders are made, and removed if the block fails. Raises InputError, with `place`
+    as its place, if it cannot be written.
     """
-    shown = shown or folder / name
-    with _folders(folder, shown):
-        with _unwritable(shown):
+    place = place or folder / name
+    with _folders(folder, place):
+        with _unwritable(place):
             part, lock = _claimed(folder, name, RECORD)
         try:
             yield part
-            with _unwritable(shown):
+            with _unwritable(place):
                 _complete(part, lock, last, old, durable and not _within_set(folder))
         finally:
-            with _unwritable(shown):
+            with _unwritable(place):
                 try:
                     _appear(part, name)
                 except BaseException:
-                    # what has begun to appear must not stay half
+                    # a set that has begun to appear must not stay half
                     _appear(part, name)
                     raise
                 finally:
                     os.close(lock)
 
 
-def refuse_folder(prefix: Path, shown: str) -> None:
+def refuse_folder(prefix: Path, place: str) -> None:
     """Raise InputError for a prefix of files that is a folder."""
     if prefix.name in ("", "..") or is_folder(prefix):
-        raise InputError(shown, f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
+        raise InputError(place, f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
 
 
-def check_place(prefix: Path, shown: str) -> None:
+def check_place(prefix: Path, place: str) -> None:
     """Raise InputError if files cannot be written under a prefix; nothing is left."""
-    refuse_folder(prefix, shown)
-    with suppress(_Tried), whole_set(prefix.parent, prefix.name, shown=f"{shown} {prefix}"):
+    refuse_folder(prefix, place)
+    with suppress(_Tried), whole_set(prefix.parent, prefix.name, place=f"{place} {prefix}"):
         raise _Tried
 
 
 class _Tried(Exception):
-    """A set of files can be begun."""
+    """A set of files can be written."""
 
 
 @contextmanager
-def _folders(folder: Path, shown: object) -> Iterator[None]:
+def _folders(folder: Path, place: object) -> Iterator[None]:
     """Make missing folders, and remove them if the block fails. Raises InputError."""
-    with _unwritable(shown):
+    with _unwritable(place):
         made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
     try:
-        with _unwritable(shown):
+        with _unwritable(place):
             folder.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
@@ -172,9 +172,9 @@ def _unwritable(place: object) -> Iterator[None]:
 
 @contextmanager
 def living_file(path: Path, mark: str) -> Iterator[Callable[[str], None]]:
-    """What makes a file of a text, and of a line `mark`, that is there only while this block lasts.
+    """Yield a function that makes a file of a text and a line `mark`; the file is there only while this block lasts.
 
-    One that a killed process left is removed at once. Raises InputError for any other file that is there.
+    A file that a killed process left is removed at once. Raises InputError for any other file that is there.
     """
     _remove_left(path, mark)
     handle = None
@@ -185,7 +185,7 @@ def living_file(path: Path, mark: str) -> Iterator[Callable[[str], None]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
             with suppress(OSError):
-                # where there are no locks, what a killed process left must be removed by hand
+                # without locks the file of a killed process must be removed by hand
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.write(handle, f"{text}\n{mark}\n".encode())
 
@@ -218,7 +218,7 @@ def _parts(folder: Path, name: str) -> list[Path]:
 
 
 def _claimed(folder: Path, name: str, record: str = "") -> tuple[Path, int]:
-    """A hidden file, or a folder with a `record`, that no living process writes; empty, and locked. Raises OSError."""
+    """Return a hidden file, or a folder with a `record`, free of living processes, empty, locked. Raises OSError."""
     for part in _parts(folder, name):
         if (lock := _locked(part, record)) is not None:
             if record:
@@ -267,14 +267,14 @@ def _within_set(folder: Path) -> bool:
 
 
 def _complete(part: Path, lock: int, last: Sequence[str], old: Iterable[str], durable: bool) -> None:
-    """Write down that the set in a hidden folder is complete: from here on it will appear."""
-    found = {path.name for path in part.iterdir()} - {RECORD}
-    names = [*sorted(found - {*last}), *(name for name in last if name in found)]
+    """Record that the set in a hidden folder is complete: from here on it will appear."""
+    files = {path.name for path in part.iterdir()} - {RECORD}
+    names = [*sorted(files - {*last}), *(name for name in last if name in files)]
     if durable:
         for name in names:
             sync(part / name)
         sync(part)
-    os.pwrite(lock, json.dumps({"files": names, "old": sorted({*old} - found), "durable": durable}).encode(), 0)
+    os.pwrite(lock, json.dumps({"files": names, "old": sorted({*old} - files), "durable": durable}).encode(), 0)
     if durable:
         os.fsync(lock)
 
@@ -292,7 +292,7 @@ def _appear(part: Path, name: str) -> None:
 
 
 def _settle(part: Path) -> None:
-    """Move the files of a complete set to where they belong, and empty the hidden folder."""
+    """Move the files of a complete set to their folder, and empty the hidden folder."""
     folder = part.parent
     try:
         record = json.loads((part / RECORD).read_bytes())
@@ -300,7 +300,7 @@ def _settle(part: Path) -> None:
         record = {"files": [], "old": [], "durable": False}
     names = record["files"]
     if names and (part / names[-1]).exists():
-        # whoever looks meanwhile sees that the set is not complete
+        # a reader sees meanwhile that the set is not complete
         (folder / names[-1]).unlink(missing_ok=True)
     for name in record["old"]:
         (folder / name).unlink(missing_ok=True)
@@ -326,7 +326,7 @@ def _remove(part: Path) -> None:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Within, no other process lets a set appear in the folder, where folders can be locked."""
+    """Lock the folder, where folders can be locked: no other process lets a set appear in it during the block."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
@@ -340,7 +340,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk and not only in memory."""
+    """Put a file, or the names in a folder, on the disk and not only in memory."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -353,7 +353,7 @@ def sync(path: Path) -> None:
 
 @contextmanager
 def readable(path: Path | str) -> Iterator[None]:
-    """Within, a file is read. Raises InputError if it is a device or a pipe, or cannot be read."""
+    """Let the block read a file. Raises InputError if it is a device or a pipe, or cannot be read."""
     refuse_device(path)
     try:
         yield
@@ -363,13 +363,13 @@ def readable(path: Path | str) -> Iterator[None]:
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """The bytes of a file; InputError if it cannot be read."""
+    """Return the bytes of a file. Raises InputError if it cannot be read."""
     with readable(path):
         return Path(path).read_bytes()
 
 
 def read_text(path: Path | str) -> str:
-    """The text of a UTF-8 file, without a byte order mark; InputError if it cannot be read."""
+    """Return the text of a UTF-8 file, without a byte order mark. Raises InputError if it cannot be read."""
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -377,24 +377,24 @@ def read_text(path: Path | str) -> str:
 
 
 def is_file(path: Path | str) -> bool:
-    """Whether it is a file; no, without an error, for a path that no file can have: too long, or with a null byte."""
+    """Return whether a path is a file; False, without an error, for one that is too long or has a null byte."""
     return os.path.isfile(path)  # noqa: PTH113
 
 
 def is_folder(path: Path | str) -> bool:
-    """Whether it is a folder; no for a path that none can have."""
+    """Return whether a path is a folder; False, without an error, for one that no folder can have."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def refuse_device(path: Path | str) -> None:
-    """InputError if it is a device or a pipe, such as /dev/zero: some never end, and inputs are read several times.
+    """Raise InputError for a device or a pipe, such as /dev/zero: some never end, and inputs are read several times.
 
-    /dev/null will do.
+    /dev/null is allowed.
     """
     try:
         state = Path(path).stat()
     except (OSError, ValueError):
-        return  # the reader says why it cannot be read
+        return  # the reader reports why it cannot be read
     if stat.S_ISCHR(state.st_mode) and state.st_rdev == Path(os.devnull).stat().st_rdev:
         return
     if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
@@ -403,7 +403,7 @@ def refuse_device(path: Path | str) -> None:
 
 
 def _opened_pipe(path: Path) -> int:
-    """The end of a named pipe to write to, once there is a reader. Raises OSError."""
+    """Return the end of a named pipe to write to, once there is a reader. Raises OSError."""
     until = time.monotonic() + PEER_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The offline optimum as a run: planned here, replayed on the embedded engine, written under a prefix."""
+"""The offline optimum as a run: a plan, its replay on the embedded engine, and files under a prefix."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ HEURISTICS: tuple[Mapping[str, Any], ...] = (
     {"backfilling": "easy", "order": "slowdown", "response": "frugal"},
     {"backfilling": "easy", "order": "slowdown", "response": "frugal", "forecast_steps": 1},
 )
-"""The runs of heuristics, the paper's and ours, whose orders of starts the search begins with."""
+"""Heuristics, the paper's and ours, with whose orders of starts the search begins."""
 MAX_SEED = 2**31 - 1
-"""The largest seed that CP-SAT takes."""
+"""Largest seed of CP-SAT."""
 SAME = 1e-6
-"""The replay may differ from the plan's mean slowdown by this much, relatively."""
+"""Largest relative difference between the mean slowdown of the replay and that of the plan."""
 
 
 @dataclass(frozen=True)
 class OptimumResult:
-    """The metrics of the replay, the bound and the gap, the prefix of the files, and the steps nobody can keep."""
+    """Metrics of the replay, bound and gap, the prefix of the files, and the number of unavoidable violations."""
 
     metrics: Values
     lower_bound: float
@@ -78,7 +78,7 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
 
 
 class PlannedOutcome(Outcome):
-    """The replay of a plan, with the plan and what is known about it."""
+    """The replay of a plan, with the plan and its bounds."""
 
     def __init__(
         self, replayed: Outcome, spec: RunSpec, problem: Problem, solution: Solution, plan: SchedulePlan
@@ -125,7 +125,7 @@ def plan_and_replay(spec: RunSpec, report: Report = lambda _: None) -> PlannedOu
 
 
 def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
-    """The budget and the envelope that a run of the optimum is given. Raises InputError."""
+    """Return the budget and the envelope of a run of the optimum. Raises InputError."""
     budget = _budget(spec.options)
     envelope = spec.inputs.envelope
     if envelope is None:
@@ -142,10 +142,10 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
 
 
 def _budget(options: Mapping[str, Any]) -> SearchBudget:
-    known = ("time_limit_s", "effort", "seed")
+    names = ("time_limit_s", "effort", "seed")
     for name in options:
-        if name not in known:
-            raise InputError(f"option {name!r}", "is not one of the optimum", f"use {', '.join(known)}")
+        if name not in names:
+            raise InputError(f"option {name!r}", "is not one of the optimum", f"use {', '.join(names)}")
     effort, limit_s = options.get("effort"), options.get("time_limit_s")
     if effort is not None and limit_s is not None:
         raise InputError("option 'effort'", "goes without 'time_limit_s'", "give one of the two")
@@ -158,11 +158,11 @@ def _budget(options: Mapping[str, Any]) -> SearchBudget:
 
 
 def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: Series) -> Iterator[list[int]]:
-    """The orders in which heuristics start the jobs; those that they kill come by their submission."""
+    """Yield the orders in which heuristics start the jobs; those that they kill come by their submission."""
     tasks = problem.tasks
     for parts in HEURISTICS:
         scheduler: EnvelopeScheduler[Any] = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
-        # what a heuristic cannot do is no news for the user of the optimum
+        # warnings of a heuristic are not of interest to the user of the optimum
         scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
         record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)
         began = {f"{workload.name}!{row.job_id}": row.starting_time for row in record.jobs if row.success}
@@ -170,7 +170,7 @@ def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: 
 
 
 def _check(problem: Problem, solution: Solution, metrics: Values) -> None:
-    """The replay must give what the plan claims."""
+    """Raise BrokenScheduleError unless the replay has the figures of the plan."""
     value = metrics["mean_slowdown"]
     killed = (metrics["killed_power"] or 0) + (metrics["killed_walltime"] or 0)
     fine = value is not None and abs(value - solution.value) <= SAME * solution.value
@@ -182,7 +182,7 @@ def _check(problem: Problem, solution: Solution, metrics: Values) -> None:
 
 
 def _amend(inner: Path, spec: RunSpec, problem: Problem, figures: Mapping[str, Any]) -> None:
-    """Write the metrics with the bounds, and add to the replay's metadata what it does not know of the plan."""
+    """Write the metrics with the bounds, and add the facts of the plan to the replay's metadata."""
     write_json(file_of(inner, "metrics", ".json"), figures)
     path = file_of(inner, "metadata", ".json")
     metadata = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What readers leave out or fill in: a warning, and collected for those who show what was read."""
+"""Remarks on parts of inputs that readers leave out or fill in: warnings, also collected for pages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
 
 @contextmanager
 def collected_remarks() -> Iterator[list[str]]:
-    """A list of the remarks on what is read within, each once."""
-    found: list[str] = []
-    token = _collected.set(found)
+    """Yield a list of the remarks on inputs that the block reads, each once."""
+    remarks: list[str] = []
+    token = _collected.set(remarks)
     try:
-        yield found
+        yield remarks
     finally:
         _collected.reset(token)
 
@@ -28,7 +28,7 @@ def remark(log: logging.Logger, text: str, *values: object) -> None:
 
 
 def tell_before_work() -> None:
-    """Write the warnings that handlers keep for the end: those about inputs are due before the work."""
+    """Write the warnings about inputs, which handlers keep for the end, before the work."""
     for handler in logging.getLogger().handlers:
         tell = getattr(handler, "tell", None)
         if callable(tell):
@@ -37,6 +37,6 @@ def tell_before_work() -> None:
 
 def collect(text: str) -> None:
     """Add a remark to the list if remarks are collected."""
-    found = _collected.get()
-    if found is not None and text not in found:
-        found.append(text)
+    remarks = _collected.get()
+    if remarks is not None and text not in remarks:
+        remarks.append(text)

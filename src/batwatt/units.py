@@ -13,45 +13,45 @@ J_PER_KWH: Final = 3.6e6
 SINCE_1970_S: Final = 4e8
 """Times in s that begin later, 12 years after 0 s, are dates: seconds since 1970."""
 LATEST_S: Final = 1e11
-"""Times in s that are later, 3,000 years after 0 s, are taken for milliseconds since 1970, of which these are 1973."""
+"""Times in s that are later, 3,000 years after 0 s, count as milliseconds since 1970, of which these are in 1973."""
 
 PRECISION_S: Final = 1e-9
-"""Times in s that differ by less are one time: SimGrid's timing precision, and more than sums of times are wrong by."""
+"""Times in s that differ by less are one time: SimGrid's timing precision, and more than the error of sums of times."""
 REPORTED_S: Final = 1e-6
 """Resolution in s of the times that Batsim reports and prints."""
 EVEN_S: Final = 1e-5
-"""A job that is less than this many s of work behind has caught up; it is several reported times from being exact."""
+"""Most s of work that a job may lack that has caught up: several times the resolution of reported times."""
 LAG_S: Final = 1e-3
 """Times in s that differ by less may be one to a scheduler: Batsim reports them rounded, and later than planned."""
 
 REFERENCE_SPEED: Final = "18.4Gf"
-"""Speed of a core of generated machines, and the one at which generated work lasts as long as it is meant to: that of a
-Taurus server in its fastest state (Table I of the powercap paper)."""
+"""Speed of a core of generated machines, at which generated work has its nominal length: that of a Taurus server in its
+fastest state (Table I of the powercap paper)."""
 
 _EXPONENTS = {None: 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
 _SPEED = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\s*([kMGTPEZY])?(?:f|flops)?")
 
 
 def speed_flops(text: str) -> float:
-    """Speed in flop/s of a SimGrid speed such as `38.4Gf`, `0.5f` or `1e9`: the float nearest to what is written.
+    """Return the speed in flop/s of a SimGrid speed such as `38.4Gf`, `0.5f` or `1e9`: the nearest float.
 
     Raises ValueError for anything that is not a positive, finite speed.
     """
     text = text.strip()
-    shown = repr(text[:60])
+    quoted = repr(text[:60])
     match = _SPEED.fullmatch(text)
     if match is None:
-        raise ValueError(f"{shown} is not a speed such as '38.4Gf'")
+        raise ValueError(f"{quoted} is not a speed such as '38.4Gf'")
     number, exponent, prefix = match.groups()
     # 16.56 * 1e9 rounds twice, and gives 16559999999.999998
     value = float(f"{number}e{int(exponent or 0) + _EXPONENTS[prefix]}")
     if not (value > 0.0 and math.isfinite(value)):
-        raise ValueError(f"a speed must be positive and finite, got {shown}")
+        raise ValueError(f"a speed must be positive and finite, got {quoted}")
     return value
 
 
 def speed_text(value: object) -> str:
-    """A speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
+    """Return a speed as SimGrid reads it, from a text or from flop/s. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise ValueError("a speed is a text such as '38.4Gf' or a number of flop/s")
     try:
@@ -63,7 +63,7 @@ def speed_text(value: object) -> str:
 
 
 def microseconds(time_s: float) -> float:
-    """A time in s to the microsecond, as `%.6f` prints it: the resolution at which Batsim reports times."""
+    """Return a time in s to the microsecond, as `%.6f` prints it: the resolution at which Batsim reports times."""
     # `round`, which works on decimal digits and takes long, only where the product may hide a tie
     scaled = time_s * 1e6 + 0.5
     if 0.0 <= scaled < 1e14:
@@ -74,5 +74,5 @@ def microseconds(time_s: float) -> float:
 
 
 def number_text(value: Any) -> str:
-    """The shortest text that reads back as this very number; OverflowError for an integer beyond all doubles."""
+    """Return the shortest text that reads back as the same number. Raises OverflowError beyond all doubles."""
     return repr(float(value)).removesuffix(".0")

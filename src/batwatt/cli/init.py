@@ -29,6 +29,6 @@ def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty 
         others = []  # missing or not readable, which `whole_set` reports
     if others:
         raise InputError(folder, f"is not empty: {others[0].name} is there", "give a new or an empty folder")
-    with whole_set(folder, SET, last=["README.md"], shown=folder) as part:
+    with whole_set(folder, SET, last=["README.md"], place=folder) as part:
         write_start(part)
     tell(f"{len(SOURCES)} files in {printable(folder)}; {printable(folder / 'README.md')} has commands to begin with")

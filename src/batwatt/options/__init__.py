@@ -1,1 +1,1 @@
-"""What options of a scheduler ask for before it has them: files to be read, jobs to be held."""
+"""Options that a run resolves before the scheduler has them: files to be read, jobs to be held."""

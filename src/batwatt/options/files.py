@@ -1,4 +1,4 @@
-"""The files that options of a scheduler name: a scheduler takes what they hold, and opens none itself."""
+"""The files that options of a scheduler name: the scheduler gets their content, and opens none itself."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _READERS: Mapping[str, tuple[type[Any], Callable[[str | Path, Any], Any]]] = {
     "capacity": (Series, lambda path, _: read_capacity(path, None)),
     "reference": (Reference, lambda path, settings: read_reference(path, settings.longest_s)),
 }
-"""What an option is, and how the file that it names is read, with the other options."""
+"""Option -> type of its value, and the reader of its file, which gets the other options."""
 _SIGNALS: Mapping[str, Wanted] = {"signal": "carbon", "price": "price"}
 
 
 def read_options(
     model: type[SchedulerOptions], options: Mapping[str, Any] | None, clock: Clock | None = None
 ) -> dict[str, Any]:
-    """The options of a scheduler, with what files hold in place of their names. Raises InputError.
+    """Return the options of a scheduler, with the content of files in place of their names. Raises InputError.
 
     Signals begin at the option `begin`, else on the clock of the run, else both with the first row of carbon.
     """
@@ -41,7 +41,7 @@ def read_options(
     signals = {name: read.pop(name) for name in _SIGNALS if _is_path(model, name, SignalIntegral, read)}
     if not (paths or signals):
         return read
-    # what is wrong with the others is said before a file is read
+    # errors of the other options come before a file is read
     settings = parse_options(model, read)
     read |= {name: _READERS[name][1](path, settings) for name, path in paths.items()}
     if signals:
@@ -55,7 +55,7 @@ def read_options(
 
 
 def _is_path(model: type[SchedulerOptions], name: str, kind: type[Any], options: Mapping[str, Any]) -> bool:
-    """Whether an option names a file of what it is to be; a scheduler may mean something else by its name."""
+    """Return whether an option names a file of the type `kind`; a scheduler may have another meaning for its name."""
     value, field = options.get(name), model.model_fields.get(name)
     path = isinstance(value, str | Path) and value not in ("", EVENTS)
     return path and field is not None and kind in get_args(field.annotation)

@@ -1,7 +1,7 @@
-"""When jobs are to be started for the sake of carbon or price, for schedulers that know nothing of either.
+"""Later starts of jobs for less carbon or cost, under schedulers that know neither carbon nor price.
 
-The policies of the scheduler `carbon` that do not suspend jobs choose a start for each job as if it were alone; until
-then it is held, and any scheduler runs it when it can after that (GAIA does so on a cluster). The option is
+The policies of the scheduler `carbon` that do not suspend jobs choose a start for each job as if it were alone; the
+job is held until that time, and any scheduler runs it later as it can (GAIA does so on a cluster). The option is
 `shift`: the name of a policy, or an object as {"name": "waiting", "wait_h": [6, 24]}.
 """
 
@@ -29,7 +29,7 @@ _WHERE = "option 'shift'"
 
 
 class Shift(BaseModel):
-    """A policy, how long short and long jobs may wait, and how the signal is forecast (`SignalForecast`)."""
+    """A policy, the hours that short and long jobs may wait, and the errors of forecasts (`SignalForecast`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -41,7 +41,7 @@ class Shift(BaseModel):
 
 
 def shift_of(choice: Any) -> Shift:
-    """The option as a model. Raises InputError."""
+    """Return the option as a model. Raises InputError."""
 
     def error_of(error: Any) -> InputError:
         problem = f"{shown_json(choice)} is no policy"
@@ -53,10 +53,10 @@ def shift_of(choice: Any) -> Shift:
 def held_until(
     choice: Any, workload: Workload, signal: SignalIntegral, speed_flops: float, run_times: RunTimes | None = None
 ) -> dict[str, float]:
-    """Return until when jobs are held, in s, by id; lengths of flops at `speed_flops`. Raises InputError.
+    """Return job id -> time in s until which it is held; lengths of flops at `speed_flops`. Raises InputError.
 
-    A job whose length is not known, or longer than the signal is, is not held. The mean length of a class is that of
-    its jobs submitted so far. Estimates other than the exact ones take the requests for lengths.
+    A job without a length, or with one beyond the end of the signal, is not held. The mean length of a class is that
+    of its jobs submitted so far. Estimates other than the exact ones take the requests for lengths.
     """
     shift = shift_of(choice)
     policy = policy_named(shift.name, _WHERE, suspending=False)

@@ -219,7 +219,7 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
         refuse_folder(prefix, "--export")
         last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
         old = outputs_of(prefix)
-        with whole_set(prefix.parent, prefix.name, last=last, old=old, durable=durable, shown=option) as part:
+        with whole_set(prefix.parent, prefix.name, last=last, old=old, durable=durable, place=option) as part:
             yield part / prefix.name
     except OSError as error:
         raise InputError(option, f"cannot be written ({error.strerror})", "choose another place") from None

@@ -9,10 +9,10 @@ The laws of a simulated part, on the embedded engine, with random jobs and a ran
 2. no job starts before its submission, and none is forgotten: it completes, is killed, or is rejected;
 3. the same jobs give the same record, twice.
 
-Of a victim rule, that the work which counts adds up to the length of the job. Of an order, that a key of vectors is
-that of each job, and that it is time-invariant if it says so. Of a carbon policy, that it runs a job within its window,
-in order, and for as long as the job is. Of a power check, that more jobs are never taken to draw less. Of a predictor,
-that its figures are those of a power, and that it only changes its mind when a run has ended.
+Further laws: the work that counts under a victim rule adds up to the length of the job; the key of an order is the same
+for a job alone and in vectors, and constant in time if the order is time-invariant; a carbon policy runs a job within
+its window, in order, and for its length; the bound of a power check does not fall with more jobs; a predictor returns
+figures of a power, and changes its prediction only when a run has ended.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "power_check": ("jobpower",),
     "predictor": ("jobpower",),
 }
-"""The schedulers that have an option of each kind."""
+"""Kind of part -> the schedulers with an option of this kind."""
 FIRST_FIT = ("order", "node_selection")
 """Kinds that riskaware has for the strategies of first fit."""
 MACHINES, CORES = 4, 2
@@ -72,15 +72,15 @@ _NODES = Nodes(np.arange(1), *[np.full(1, CORES)] * 2, *[np.full(1, math.nan)] *
 
 
 class LawError(AssertionError):
-    """A part breaks a law; the message says which, with which seed."""
+    """A part breaks a law; the message has the law and the seed."""
 
 
 def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, cases: int = 20, seed: int = 0) -> None:
-    """Check the laws on `cases` random instances from `seed` on; `choice` is what the option of that kind would be:
-    a name, or an object with its name and parameters (of a policy, a name).
+    """Check the laws on `cases` random instances from `seed` on.
 
-    `plugin` is a file that registers the part. Raises LawError if a law does not hold, InputError for a part that is
-    not known, and whatever the part itself raises.
+    `choice` is the value of an option of that kind: a name, or an object with its name and parameters (of a policy, a
+    name). `plugin` is a file that registers the part. Raises LawError if a law does not hold, InputError for an unknown
+    part, and any error of the part.
     """
     if plugin is not None:
         load_plugins([Path(plugin)])
@@ -119,8 +119,8 @@ def _victim(choice: object, rng: np.random.Generator) -> None:
         if following is None:
             return
         if following.killed:
-            found = OVERHEAD.search(following.killed)
-            useful_s += ran_s - float(found[1] if found else 0.0)
+            overhead = OVERHEAD.search(following.killed)
+            useful_s += ran_s - float(overhead[1] if overhead else 0.0)
         run = following
     total_s = useful_s + run.run_s - run.recovery_s
     _law(abs(total_s - length_s) <= 1e-3, f"{total_s:g} s of work count of a job of {length_s:g} s")
@@ -153,7 +153,7 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
 
 def _record(system: str, options: dict[str, Any], platform: Platform, workload: Workload) -> Record:
     scheduler = scheduler_class(system)(options)
-    # what it says of random jobs is no news
+    # its messages on random jobs are not of interest
     scheduler.logger = logging.Logger("batwatt.testing", logging.CRITICAL)
     again = scheduler.needs_dynamic_jobs
     config = EngineConfig(energy=True, dynamic_jobs=again, profile_reuse=again)
@@ -183,7 +183,7 @@ def _check_record(record: Record, workload: Workload, system: str) -> None:
 
 
 def _jobs(rng: np.random.Generator, speed_flops: float) -> Workload:
-    """Delays, and flops where there are several speeds."""
+    """Return random jobs: delays, and flops where there are several speeds."""
     count = int(rng.integers(1, 16))
     rows, profiles = [], {}
     for number in range(count):
@@ -200,7 +200,7 @@ def _jobs(rng: np.random.Generator, speed_flops: float) -> Workload:
 
 
 def _series(rng: np.random.Generator, low: float, high: float, last: float, *, whole: bool = False) -> Series:
-    """Steps of 50 s, then enough for all jobs."""
+    """Return random steps of 50 s, then a value that is enough for all jobs."""
     count = int(rng.integers(1, 12))
     values = rng.integers(int(low), int(high), count).astype(np.float64) if whole else rng.uniform(low, high, count)
     return Series(tuple(50.0 * i for i in range(count + 1)), (*values.tolist(), float(last)))
@@ -231,10 +231,10 @@ def _predictor(choice: object, rng: np.random.Generator) -> None:
         fields = {"user": f"u{rng.integers(3)}", POWER_W: watts, "mean_power_estimation": watts}
         hidden = {name: value for name, value in fields.items() if predictor.oracle or name != POWER_W}
         job = Submitted(f"w0!{number}", int(rng.integers(1, 4)), hidden)
-        found = predictor.predict(job)
-        good = 0.0 <= found.mean_w <= found.max_w < math.inf and 0.0 <= found.variance_w2 < math.inf
-        _law(good, f"{found} is no power: 0 <= mean <= maximum, and a variance >= 0")
-        _law(predictor.predict(job) == found, "it predicts something else when asked again")
+        prediction = predictor.predict(job)
+        good = 0.0 <= prediction.mean_w <= prediction.max_w < math.inf and 0.0 <= prediction.variance_w2 < math.inf
+        _law(good, f"{prediction} is no power: 0 <= mean <= maximum, and a variance >= 0")
+        _law(predictor.predict(job) == prediction, "it predicts something else when asked again")
         predictor.learn(job, JobPower(job.hosts * watts, 0.1 * watts, 1.2 * job.hosts * watts))
 
 
@@ -260,16 +260,16 @@ def _policy(choice: object, rng: np.random.Generator) -> None:
     job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
     window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
     signal = SignalIntegral.regular(rng.uniform(50, 500, 96).tolist())
-    found = policy.choose(job, window, signal, Known())
-    _law(bool(found), "it plans nothing")
-    edges = [edge for interval in found for edge in interval]
-    _law(edges == sorted(edges), f"its intervals are not in order: {found}")
+    intervals = policy.choose(job, window, signal, Known())
+    _law(bool(intervals), "it plans nothing")
+    edges = [edge for interval in intervals for edge in interval]
+    _law(edges == sorted(edges), f"its intervals are not in order: {intervals}")
     slack_s = 1e-3
     _law(edges[0] >= window.arrival_s - slack_s, f"it starts at {edges[0]:g} s, before the arrival")
     _law(edges[-1] <= window.deadline_s(job) + slack_s, f"it ends at {edges[-1]:g} s, after the deadline")
-    total_s = math.fsum(end - begin for begin, end in found)
+    total_s = math.fsum(end - begin for begin, end in intervals)
     _law(abs(total_s - job.length_s) <= slack_s, f"it runs for {total_s:g} s of {job.length_s:g} s")
-    _law(policy.interrupting or len(found) == 1, "it has several intervals, but is not interrupting")
+    _law(policy.interrupting or len(intervals) == 1, "it has several intervals, but is not interrupting")
 
 
 __all__ = ["LawError", "check_part"]
