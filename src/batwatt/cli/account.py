@@ -18,7 +18,7 @@ _option = typer.Option
 @tabular
 def account_command(
     *,
-    workload: Annotated[Path, _option("-w", "--workload", help="Log that says when jobs started, as of sacct -P.")],
+    workload: Annotated[Path, _option("-w", "--workload", help="Log with the starts of jobs, as of sacct -P.")],
     carbon: CarbonText = None,
     price: PriceText = None,
     by: Annotated[

@@ -53,7 +53,7 @@ class Features:
     """Features that the scheduler requests of Batsim 5, whose command line has no options for them."""
 
     dynamic_jobs: Annotated[
-        bool, _feature("--enable-dynamic-jobs", "It adds jobs.", show_default="if batwatt knows that it does")
+        bool, _feature("--enable-dynamic-jobs", "The scheduler adds jobs.", show_default="if it needs this")
     ] = False
     acknowledge_dynamic_jobs: Annotated[bool, _feature("--acknowledge-dynamic-jobs", "Announce added jobs.")] = False
     forward_profiles_at_begin: Annotated[
@@ -123,7 +123,7 @@ class Switches:
     forward_unknown_events: Annotated[bool, _switch("--forward-unknown-events", "Pass all events on.")] = False
     hosts: HostOptions
     sched_cfg: Annotated[str | None, _switch("--sched-cfg", "Text for the scheduler.")] = None
-    sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "The same in a file.")] = None
+    sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "File with the text for the scheduler.")] = None
 
     @property
     def config(self) -> EngineConfig:

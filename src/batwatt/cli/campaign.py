@@ -48,10 +48,8 @@ Jobs = Annotated[
 class ResultsOptions:
     """Name and folder of the results of a campaign."""
 
-    name: Annotated[
-        str | None, typer.Option("-n", "--name", help="Another name, and so another folder of results.")
-    ] = None
-    results: Annotated[Path, typer.Option("--results", help="Where the folders of results are.")] = Path("results")
+    name: Annotated[str | None, typer.Option("-n", "--name", help="Name of the folder, not the declared one.")] = None
+    results: Annotated[Path, typer.Option("--results", help="Folder of the folders of results.")] = Path("results")
 
     def campaign(self, path: Path) -> CampaignFolder:
         """Return the campaign of a folder of results or of a YAML file. Raises InputError."""
@@ -76,13 +74,15 @@ class WorkerOptions:
     dask: Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")] = None
     dask_jobqueue: Annotated[
         Path | None,
-        typer.Option("--dask-jobqueue", help="Run on Dask workers that a batch system starts, as this YAML file says."),
+        typer.Option(
+            "--dask-jobqueue", help="Run on Dask workers that a batch system starts, declared in this YAML file."
+        ),
     ] = None
     worker_timeout: Annotated[
         float | None,
         typer.Option(
             "--worker-timeout",
-            help="End if the Dask cluster is without workers for so many s (0: never).",
+            help="End after this many s without a worker of the Dask cluster (0: never).",
             show_default=f"{WORKERLESS_S:g}",
         ),
     ] = None
@@ -169,7 +169,7 @@ def run_command(
     only: Only = None,
     plugin: Plugins = None,
 ) -> int:
-    """Run what is not done yet of a declared campaign, and write its table; failed runs are tried again.
+    """Run the missing runs of a declared campaign, and write its table; failed runs are tried again.
 
     [bold]Example:[/] batwatt campaign run start/first.yaml
     """

@@ -23,7 +23,7 @@ END_S = 30 * DAY_S
 
 KEYS = ("name", "value")
 CapacityEnd = Annotated[
-    float, typer.Option("--end", help="How long a capacity without an end of its own is, s.", min=1.0)
+    float, typer.Option("--end", help="Length of a capacity without an end of its own, s.", min=1.0)
 ]
 
 
@@ -37,7 +37,7 @@ def characterise_capacity(
     fixed: Annotated[float, typer.Option(help="Fixed fraction that costs are compared with.", min=0.0)] = 0.7,
     end: CapacityEnd = END_S,
 ) -> None:
-    """Show the range, structure, step and frequency of a capacity or a signal, and what it costs or emits.
+    """Show the range, structure, step and frequency of a capacity or a signal, and its cost or emissions.
 
     [bold]Example:[/]
     batwatt characterise carbon:power_profiles/carbon/carbon-hourly.csv,budget=0.7

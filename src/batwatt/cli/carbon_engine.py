@@ -26,12 +26,12 @@ from batwatt.files import whole_file, write_json
 def workload_command(
     jobs: Annotated[Path, typer.Argument(metavar="JOBS", help="CSV as for `carbon run`.")],
     machines: Annotated[int, typer.Option("--machines", help="Machines, one for each cpu of a job.", min=1)],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the workload (JSON).")],
-    platform: Annotated[Path, typer.Option("-p", "--platform", help="Where to write the platform (XML).")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File of the workload (JSON).")],
+    platform: Annotated[Path, typer.Option("-p", "--platform", help="File of the platform (XML).")],
     length_unit: JobsUnit = "seconds",
     watts: Watts = None,
 ) -> None:
-    """Write jobs in phases as a Batsim workload, and machines on which each phase draws what it should.
+    """Write jobs in phases as a Batsim workload, and a platform on which each phase draws its power.
 
     [bold]Example:[/]
     batwatt carbon workload workloads/carbon/jobs.csv --watts 60
@@ -56,14 +56,14 @@ def account_command(
     carbon: CarbonFile,
     price: PriceFile = None,
     workload: Annotated[
-        Path | None, typer.Option("-w", "--workload", help="What was run, to know the phases of its jobs.")
+        Path | None, typer.Option("-w", "--workload", help="Workload of the run, for the phases of its jobs.")
     ] = None,
     segments: Annotated[
         Path | None, typer.Option("--segments", help="Write a row for each segment of a job, too (CSV).")
     ] = None,
     output: Output = None,
 ) -> None:
-    """Work out what a run emitted from Batsim's files, and print it as JSON.
+    """Compute the emissions of a run from Batsim's files, and print them as JSON.
 
     [bold]Example:[/]
     batwatt carbon workload workloads/carbon/jobs.csv --watts 60

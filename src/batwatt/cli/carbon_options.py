@@ -32,7 +32,7 @@ CarbonFile = Annotated[
 PriceFile = Annotated[str | None, input_option("price", rich_help_panel="Price")]
 JobsUnit = Annotated[str, typer.Option("--length-unit", help="Times of the jobs are in seconds or hours.")]
 Watts = Annotated[
-    float | None, typer.Option("--watts", help="Power of a cpu of jobs that say none, W.", show_default="1")
+    float | None, typer.Option("--watts", help="Power of a cpu of jobs without one, W.", show_default="1")
 ]
 Slot = Annotated[
     float | None, _planning("--slot-s", help="Length of the slots of plans, s.", show_default="as they fit")
@@ -42,14 +42,14 @@ Checkpoints = Annotated[bool, _planning("--checkpoints", help="Suspended jobs go
 Averaged = Annotated[bool, _planning("--averaged", help="Plan as if each job drew its mean power.")]
 CarbonPolicy = Annotated[
     str | None,
-    _planning("--carbon-policy", help="What the policies carbon and carbon-cost start by.", show_default="oracle"),
+    _planning("--carbon-policy", help="Rule of starts of the policies carbon and carbon-cost.", show_default="oracle"),
 ]
 Wait = Annotated[
     str | None,
     _waiting("--wait", help="Hours that short (< 2 h) and long jobs may wait, or all.", show_default="6x24"),
 ]
-DeadlineH = Annotated[float | None, _waiting("--deadline", help="Instead: hours from arrival to completion.")]
-Constraint = Annotated[str | None, _waiting("--constraint", help="Instead: next-workday or semi-weekly.")]
+DeadlineH = Annotated[float | None, _waiting("--deadline", help="Hours from arrival to end, without --wait.")]
+Constraint = Annotated[str | None, _waiting("--constraint", help="Without --wait: next-workday or semi-weekly.")]
 
 
 def signal_file(kind: SignalKind, text: str) -> SignalFile:
@@ -117,10 +117,10 @@ class ForecastOptions:
             show_default="0",
         ),
     ] = None
-    repetitions: Annotated[int | None, _signal("--repetitions", help="Drawn so often.", min=1, show_default="10")] = (
-        None
-    )
-    seed: Annotated[int | None, _signal("--seed", help="Of the errors.", min=0, show_default="0")] = None
+    repetitions: Annotated[
+        int | None, _signal("--repetitions", help="Draws of the errors.", min=1, show_default="10")
+    ] = None
+    seed: Annotated[int | None, _signal("--seed", help="Seed of the errors.", min=0, show_default="0")] = None
 
     @property
     def options(self) -> dict[str, float | int | None]:

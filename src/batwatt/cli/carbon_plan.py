@@ -27,13 +27,11 @@ from batwatt.model.workload import MOST_CPUS
 
 @options_of
 def plan_command(
-    job: Annotated[Path, typer.Argument(metavar="JOB", help="Its start-up and its work in phases (JSON).")],
+    job: Annotated[Path, typer.Argument(metavar="JOB", help="Start-up and work of the job in phases (JSON).")],
     carbon: CarbonFile,
-    deadline: Annotated[
-        str, typer.Option("--deadline", help="When it must have finished: s of the signal, or a date.")
-    ],
+    deadline: Annotated[str, typer.Option("--deadline", help="Latest end of the job: s of the signal, or a date.")],
     price: PriceOptions,
-    start: Annotated[str, typer.Option("--start", help="When it may start: s of the signal, or a date.")] = "0",
+    start: Annotated[str, typer.Option("--start", help="Earliest start of the job: s of the signal, or a date.")] = "0",
     slot_s: Slot = None,
     max_starts: MaxStarts = None,
     checkpoints: Checkpoints = False,
@@ -41,7 +39,7 @@ def plan_command(
     watts: Watts = None,
     output: Output = None,
 ) -> None:
-    """Plan when one job runs and is suspended so that it emits least, each start-up paid; prints the plan as JSON.
+    """Plan when one job runs and is suspended so that it emits least, each start-up paid; print the plan as JSON.
 
     [bold]Example:[/]
     batwatt carbon plan workloads/carbon/job.json

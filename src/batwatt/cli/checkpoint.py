@@ -29,19 +29,19 @@ checkpoint = typer.Typer(
 InstanceFile = Annotated[Path, typer.Argument(metavar="INSTANCE", help="A period and its jobs (JSON).")]
 SequenceFile = Annotated[Path, typer.Argument(metavar="SEQUENCE", help="Periods and the jobs of all of them (JSON).")]
 MethodName = Annotated[
-    str, typer.Option("--method", help="dp: the most goodput; subset-sum: the most processors, whatever it costs.")
+    str, typer.Option("--method", help="dp: the most goodput; subset-sum: the most processors at any cost.")
 ]
 Refill = Annotated[bool, typer.Option("--refill", help="Jobs may work until others are checkpointed, and again.")]
 Prepare = Annotated[
     str | None,
     typer.Option(
         "--prepare",
-        help="Who is checkpointed before a change: cheapest, worst, expected or all.",
+        help="Jobs to checkpoint before a change: cheapest, worst, expected or all.",
         show_default="cheapest; all for subset-sum",
     ),
 ]
 Covers = Annotated[
-    str, typer.Option("--cover", help="What checkpoints must cover: k processors, or only those needed if k go.")
+    str, typer.Option("--cover", help="Processors that checkpoints must cover: k, or only those needed if k go.")
 ]
 
 
@@ -56,7 +56,7 @@ def plan_command(
     output: Output = None,
     picture: Picture = None,
 ) -> None:
-    """Plan one period: who runs, stops, checkpoints and recovers, and when; prints the plan and its goodput as JSON.
+    """Plan one period: starts, stops, checkpoints and recoveries of jobs; print the plan and its goodput as JSON.
 
     [bold]Example:[/] batwatt checkpoint plan workloads/periods/period.json
     """
@@ -129,7 +129,7 @@ def follow_command(
     output: Output = None,
     picture: Picture = None,
 ) -> None:
-    """Plan period after period, not knowing the next change; prints plans, goodput and yields as JSON.
+    """Plan period after period without knowledge of the next change; print plans, goodput and yields as JSON.
 
     [bold]Example:[/]
     batwatt checkpoint follow workloads/periods/figure1.json
@@ -157,12 +157,12 @@ def follow_command(
 def front_command(
     sequence: SequenceFile,
     min_yields: Annotated[
-        str, typer.Option("--min-yields", help="Least yields to ask for, from 0 to 1, with commas.")
+        str, typer.Option("--min-yields", help="Least yields to require, from 0 to 1, with commas.")
     ] = "0,0.25,0.5,0.75,1",
     prepare: Prepare = None,
     cover: Covers = "k",
 ) -> None:
-    """Show what fairness costs: goodput and least yield over all periods, for each yield that is asked for.
+    """Show the cost of fairness: goodput and least yield over all periods, for each required yield.
 
     [bold]Example:[/]
     batwatt checkpoint front workloads/periods/starving.json

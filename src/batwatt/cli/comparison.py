@@ -70,7 +70,7 @@ def compare_command(
     *,
     workload: Annotated[
         list[Path],
-        typer.Option("-w", "--workload", help="One Batsim workload (.json), or a trace of jobs, as `run` has it."),
+        typer.Option("-w", "--workload", help="One Batsim workload (.json), or a trace of jobs, as for `run`."),
     ],
     envelope: EnvelopeText = None,
     platform: OptionalPlatform = None,

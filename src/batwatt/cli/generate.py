@@ -134,7 +134,7 @@ def generate_walk(
     step: Annotated[
         int | None, typer.Option(help="Machines by which a step changes.", show_default="a quarter of the range")
     ] = None,
-    stay: Annotated[bool, typer.Option(help="Whether the number may also stay as it is.")] = Walk.stay,
+    stay: Annotated[bool, typer.Option(help="Let the number also stay as it is.")] = Walk.stay,
     end: Annotated[float, typer.Option(help="Time of the last step, s.")] = Walk.end_s,
     output: Output = None,
 ) -> None:
@@ -160,7 +160,7 @@ def generate_trace(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(help=f"Else, how long jobs are: {', '.join(KINDS)}.", show_default=Synthetic.kind),
+        typer.Option(help=f"Without --like, lengths of the jobs: {', '.join(KINDS)}.", show_default=Synthetic.kind),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Number of jobs.", show_default=f"{Synthetic.jobs}, or that of --like")
@@ -238,7 +238,7 @@ def generate_slice(
     trace: Annotated[Path, typer.Argument(help="The jobs: SWF, CSV or lines `id release length cores`.")],
     begin: Annotated[float, typer.Option(help="Begin of the slice, s; jobs that run then are in it.")],
     end: Annotated[float, typer.Option(help="End of the slice, s.")],
-    machines: Annotated[float, typer.Option(help="Prune to what so many machines can do.")] = math.inf,
+    machines: Annotated[float, typer.Option(help="Prune to the work that this many machines can do.")] = math.inf,
     cores: Annotated[int, typer.Option(help="Cores of such a machine.", min=1)] = Synthetic.cores,
     shorter: Annotated[float, typer.Option(help="Keep the jobs shorter than this, s.")] = DAY_S,
     seed: Seed = 0,
@@ -265,7 +265,7 @@ def generate_slice(
 def generate_capacity(
     capacity: Annotated[str, typer.Argument(help="As for run --capacity: walk:, uniform:, carbon:FILE, ...")],
     machines: Annotated[
-        int | None, typer.Option("--machines", help="Machines that there are.", min=1, show_default="fractions")
+        int | None, typer.Option("--machines", help="Number of machines.", min=1, show_default="fractions")
     ] = None,
     end: CapacityEnd = END_S,
     output: Output = None,
@@ -297,10 +297,12 @@ def generate_envelope(
         typer.Option("--full-w", help="Power of the whole machine, for terms that are shares of it, W.", min=0.0),
     ] = None,
     end: Annotated[
-        float | None, typer.Option("--end", help="How long it is, s.", min=1.0, show_default="as the longest file")
+        float | None,
+        typer.Option("--end", help="Length of the envelope, s.", min=1.0, show_default="as the longest file"),
     ] = None,
     charge: Annotated[
-        Path | None, typer.Option("--state-of-charge", help="Where to write that of the battery.", show_default="none")
+        Path | None,
+        typer.Option("--state-of-charge", help="File of the state of charge.", show_default="none"),
     ] = None,
     output: Output = None,
 ) -> None:

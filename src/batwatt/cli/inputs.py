@@ -21,10 +21,8 @@ from batwatt.files import whole_file, write_text
 
 TABLES = ("azure", "borg")
 """Formats of traces that become CSV traces."""
-Output = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Where to write it.", show_default="standard output")
-]
-ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: who is to read it.", metavar="BATSIM")]
+Output = Annotated[Path | None, typer.Option("-o", "--output", help="Output file.", show_default="standard output")]
+ToBatsim = Annotated[str, typer.Option("--to", help="batsim4 or batsim5: the reader of the file.", metavar="BATSIM")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same bytes.", min=0)]
 
 

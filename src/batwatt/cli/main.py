@@ -175,7 +175,7 @@ def _common(
             count=True,
             show_default=False,
             callback=_set_verbose,
-            help="Tell more (twice: everything). Also after the command, as --quiet.",
+            help="Log more (-vv: debug). Accepted before or after the command, as --quiet.",
         ),
     ] = 0,
     quiet: Annotated[

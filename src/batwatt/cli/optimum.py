@@ -33,7 +33,7 @@ def optimum(
     effort: Annotated[
         int | None,
         typer.Option(
-            "--effort", help="Instead of a time limit: as much work (about 1 s each), the same result always."
+            "--effort", help="In place of a time limit: units of work (about 1 s each), the same result always."
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
@@ -41,7 +41,7 @@ def optimum(
 ) -> None:
     """Plan with full knowledge of envelope and jobs: least mean slowdown without violation or kill, and a lower bound.
 
-    The plan is replayed on the embedded engine. Interrupted, it goes on with the best plan so far.
+    The plan is replayed on the embedded engine. After an interrupt it goes on with the best plan so far.
 
     [bold]Example:[/]
     batwatt optimum -p platforms/small.xml -w workloads/small.json

@@ -100,7 +100,7 @@ Timeout = Annotated[
     float,
     typer.Option(
         "--timeout",
-        help="How long the other process may take to connect, and be silent, in s (0: for ever).",
+        help="Longest time for the other process to connect, and longest silence, in s (0: no limit).",
         rich_help_panel=ENGINE,
     ),
 ]
@@ -122,14 +122,13 @@ class LogChoice:
 
     fields: Annotated[
         str | None,
-        _log(
-            "--fields", help="Of sacct without a header: JobID,User,..., or @FILE that has it.", show_default="line 1"
-        ),
+        _log("--fields", help="Fields of sacct without a header: JobID,User,..., or @FILE.", show_default="line 1"),
     ] = None
-    width: Annotated[str, _log("--width", help="Of sacct, tables, PBS, events: cpus or nodes are hosts.")] = "cpus"
+    width: Annotated[str, _log("--width", help="Hosts of jobs of sacct, tables, PBS, events: cpus or nodes.")] = "cpus"
     tz: Annotated[str, _log("--tz", help="Time zone of dates without an offset.")] = "UTC"
     begin: Annotated[
-        str | None, _log("--begin", help="Date of 0 s; or s of its times.", show_default="the first submission")
+        str | None,
+        _log("--begin", help="Date of 0 s, or s of the times of the trace.", show_default="the first submission"),
     ] = None
 
     @property
@@ -152,7 +151,7 @@ class MachineChoice:
     """Machines in place of a platform file, their capacity over time, and the window of a trace."""
 
     machines: Annotated[int | None, _machines("--machines", help="Make a platform of this many machines.")] = None
-    cores: Annotated[int | None, _machines("--cores", help="Cores of each, a host each.", show_default="1")] = None
+    cores: Annotated[int | None, _machines("--cores", help="Cores of a machine, each a host.", show_default="1")] = None
     capacity: CapacityText = None
     window: Annotated[str | None, input_option("window", rich_help_panel=MACHINES)] = None
     length_unit: Annotated[str, input_option("length_unit", "--length-unit", rich_help_panel=MACHINES)] = "seconds"

@@ -63,7 +63,7 @@ def policies(
     scheduler: Annotated[
         str | None,
         typer.Argument(
-            help="One of our schedulers: list its options instead; or a .py file: what it defines.",
+            help="A scheduler of ours, to list its options; or a .py file, to list its definitions.",
             autocompletion=complete_scheduler,
         ),
     ] = None,
@@ -134,13 +134,13 @@ def metrics(
         bool,
         typer.Option(
             "--slowed",
-            help="A run of oversubscribed: what its jobs were slowed down by is no work.",
+            help="A run of oversubscribed: time by which its jobs slowed down is not work.",
             rich_help_panel="Machines",
         ),
     ] = False,
     hosts: HostOptions,
 ) -> None:
-    """Work out the figures of files that a real Batsim wrote (a run of ours has them already), or with other classes.
+    """Compute the figures of a real Batsim's files (a run of ours has them already), or with other classes.
 
     [bold]Example:[/]
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
@@ -166,12 +166,12 @@ def job_power(
     envelope: Annotated[str, typer.Option("--envelope", help="Power envelope of that run: a CSV file, or as for run.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write the power over time, as CSV.", show_default="nowhere"),
+        typer.Option("-o", "--output", help="File of the power over time (CSV).", show_default="nowhere"),
     ] = None,
     machines: RunMachines,
     hosts: HostOptions,
 ) -> None:
-    """Work out the power of a run whose jobs say what they draw (power_w), and how long it was above the cap.
+    """Compute the power of a run whose jobs have a power (power_w), and the time above the cap.
 
     [bold]Example:[/]
     batwatt generate power-jobs --seed 7 -o jobs.json
@@ -209,10 +209,10 @@ def gantt(
     platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
     envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
-    title: Annotated[str, typer.Option("--title", help="What is written above it.", show_default="PREFIX")] = "",
+    title: Annotated[str, typer.Option("--title", help="Title of the picture.", show_default="PREFIX")] = "",
     hosts: FirstHosts,
 ) -> None:
-    """Draw which server ran which job in which p-state, over the power drawn.
+    """Draw the jobs and p-states of each server over time, above the power.
 
     [bold]Example:[/]
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x

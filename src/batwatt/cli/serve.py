@@ -52,14 +52,14 @@ def serve_command(
     ] = None,
     envelope: EnvelopeFile = None,
     capacity: CapacityText = None,
-    socket: Annotated[str, typer.Option("--socket", help="Where to listen for Batsim.")] = DEFAULT_ENDPOINT,
+    socket: Annotated[str, typer.Option("--socket", help="Endpoint to listen on for Batsim.")] = DEFAULT_ENDPOINT,
     ready_file: Annotated[
-        Path | None, typer.Option("--ready-file", help="Made once Batsim can connect; must not be there.")
+        Path | None, typer.Option("--ready-file", help="File that is made once Batsim can connect; it must not exist.")
     ] = None,
     timeout: Timeout = 0.0,
     protocol: Annotated[
         int | None,
-        typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="whoever connects"),
+        typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="either"),
     ] = None,
     features: Features,
     hosts: FirstHosts,
@@ -143,7 +143,7 @@ def engine_command(
     platform: PlatformFile,
     workload: SomeJobs = None,
     socket: Annotated[
-        str, typer.Option("-s", "--socket-endpoint", help="Where the scheduler listens.")
+        str, typer.Option("-s", "--socket-endpoint", help="Endpoint of the scheduler.")
     ] = DEFAULT_ENDPOINT,
     export: PrefixText = "out/engine",
     events: EventsFiles = None,

@@ -46,7 +46,7 @@ def _drawable(picture: Path | None) -> Path | None:
 
 
 Picture = Annotated[
-    Path | None, typer.Option("--picture", callback=_drawable, help="Draw it, too: .png, .svg or .pdf.")
+    Path | None, typer.Option("--picture", callback=_drawable, help="Picture of the result: .png, .svg or .pdf.")
 ]
 
 

@@ -55,10 +55,10 @@ class HandoverOptions:
         typer.Option("-p", "--platform", help="Platform file; its hosts are nodes of Slurm, the only ones touched."),
     ]
     partition: Annotated[str | None, typer.Option("--partition", help="Jobs of this partition are handed over.")] = None
-    qos: Annotated[str | None, typer.Option("--qos", help="Jobs of this QOS are.")] = None
-    comment: Annotated[str | None, typer.Option("--comment", help="Jobs with this comment are.")] = None
+    qos: Annotated[str | None, typer.Option("--qos", help="Jobs of this QOS are handed over.")] = None
+    comment: Annotated[str | None, typer.Option("--comment", help="Jobs with this comment are handed over.")] = None
     command_s: Annotated[
-        float, typer.Option("--command-timeout", min=1.0, help="How long a command of Slurm may take, in s.")
+        float, typer.Option("--command-timeout", min=1.0, help="Longest time of a command of Slurm, in s.")
     ] = 20.0
 
     @property
@@ -81,11 +81,12 @@ class Signals:
         str | None,
         _signals("--envelope", help="Power cap in W: a file, read again when it changes, or an HTTP address."),
     ] = None
-    carbon: Annotated[str | None, _signals("--carbon", help="Carbon intensity in g/kWh, likewise.")] = None
-    price: Annotated[str | None, _signals("--price", help="Price of a kWh, likewise.")] = None
-    expiry_s: Annotated[float, _signals("--expiry", min=0.0, help="How long a last value holds, in s.")] = 900.0
+    carbon: Annotated[str | None, _signals("--carbon", help="Carbon intensity in g/kWh, as --envelope.")] = None
+    price: Annotated[str | None, _signals("--price", help="Price of a kWh, as --envelope.")] = None
+    expiry_s: Annotated[float, _signals("--expiry", min=0.0, help="Time for which a last value holds, in s.")] = 900.0
     fallback_w: Annotated[
-        float | None, _signals("--fallback", min=0.0, help="Envelope in W afterwards.", show_default="the last value")
+        float | None,
+        _signals("--fallback", min=0.0, help="Envelope in W later.", show_default="the last value"),
     ] = None
     watts_command: Annotated[
         str,
@@ -94,7 +95,7 @@ class Signals:
     tell_signals: Annotated[
         bool,
         _signals(
-            "--tell-signals", help="Tell also a scheduler of others of signals, as NOTIFY.", show_default="ours only"
+            "--tell-signals", help="Send signals as NOTIFY also to a foreign scheduler.", show_default="ours only"
         ),
     ] = False
 
@@ -113,19 +114,19 @@ class Operating:
 
     operate: Annotated[bool, _operating("--operate", help="Act. Without it nothing is changed in Slurm.")] = False
     kill: Annotated[
-        str, _operating("--kill", help="What a kill is: requeue (on hold), cancel, or signal=USR1 and then requeue.")
+        str, _operating("--kill", help="Action of a kill: requeue (on hold), cancel, or signal=USR1 and then requeue.")
     ] = "requeue"
     grace_s: Annotated[
-        float, _operating("--grace", min=0.0, help="How long a job may go on after the signal, in s.")
+        float, _operating("--grace", min=0.0, help="Time for which a job may go on after the signal, in s.")
     ] = 60.0
     pstate_command: Annotated[
         str,
         _operating("--pstate-command", help="Command that sets a p-state, with {node} and {pstate} in it."),
     ] = ""
-    launch_s: Annotated[float, _operating("--launch-timeout", min=1.0, help="How long a start may take, in s.")] = 300.0
-    poll_s: Annotated[float, _operating("--poll", min=0.1, help="How often Slurm is read, in s.")] = 5.0
+    launch_s: Annotated[float, _operating("--launch-timeout", min=1.0, help="Longest time of a start, in s.")] = 300.0
+    poll_s: Annotated[float, _operating("--poll", min=0.1, help="Period in which Slurm is read, in s.")] = 5.0
     fresh: Annotated[
-        bool, _operating("--fresh", help="Begin anew, also where a journal tells of a session that did not end.")
+        bool, _operating("--fresh", help="Begin a new session, also if the journal has an unfinished one.")
     ] = False
     once: Annotated[bool, _operating("--once", help="End when no job is left.")] = False
     speed: Annotated[
@@ -151,7 +152,7 @@ def run_command(
     options: OptionsJson = "{}",
     plugin: Plugins = None,
     socket: Annotated[
-        str, typer.Option("--socket", help="Where a scheduler for Batsim 4 listens.")
+        str, typer.Option("--socket", help="Endpoint of a scheduler for Batsim 4.")
     ] = "tcp://127.0.0.1:28000",
     timeout: Timeout = 0.0,
     signals: Signals,
@@ -218,7 +219,7 @@ def show_account(records: list[dict[str, Any]]) -> None:
 @slurm.command("release")
 @options_of
 def release_command(*, scope: HandoverOptions) -> None:
-    """Give all jobs and nodes that were taken over back to Slurm's own scheduler, whatever has become of `run`.
+    """Give all jobs and nodes that were taken over back to Slurm's own scheduler, in any state of `run`.
 
     [bold]Example:[/] batwatt slurm release -p green.xml --partition green
     """
@@ -235,7 +236,7 @@ def platform_command(
     ],
     output: Output = None,
     command_s: Annotated[
-        float, typer.Option("--command-timeout", min=1.0, help="How long a command of Slurm may take, in s.")
+        float, typer.Option("--command-timeout", min=1.0, help="Longest time of a command of Slurm, in s.")
     ] = 20.0,
 ) -> None:
     """Write the platform file of a cluster: watts from a TOML file, names and cores of the nodes from sinfo.
