@@ -45,7 +45,7 @@ class AdaptiveOptions(MachineOptions):
     signal: SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
     objective: Literal["slowdown", "goodput", "carbon"] = Field(
-        "slowdown", description="what counts: the mean slowdown, the use of the machines, or carbon (or the price)"
+        "slowdown", description="measure to improve: mean slowdown, use of the machines, or carbon (or the price)"
     )
     wait_h: WaitHours | None = Field(
         None, examples=[WAIT_H], description="hours that short and long jobs may wait, or one for all, as for carbon"
@@ -53,11 +53,11 @@ class AdaptiveOptions(MachineOptions):
     checkpoint_s: float | None = Field(
         None, ge=0.0, le=1e9, description="time in s of a checkpoint of a job; by default jobs cannot be checkpointed"
     )
-    recovery_s: float | None = Field(None, ge=0.0, le=1e9, description="time in s of a recovery; by default as long")
-    age_limit_s: float | None = Field(WEEK_S, gt=0.0, description=AGE)
-    parts: dict[str, Any] = Field(
-        {}, description="options of the chosen core, in place of those that adaptive gives it"
+    recovery_s: float | None = Field(
+        None, ge=0.0, le=1e9, description="time in s of a recovery; by default checkpoint_s"
     )
+    age_limit_s: float | None = Field(WEEK_S, gt=0.0, description=AGE)
+    parts: dict[str, Any] = Field({}, description="options of the selected core, in place of those that adaptive sets")
 
 
 class Adaptive(Scheduler[AdaptiveOptions]):

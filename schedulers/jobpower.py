@@ -34,11 +34,11 @@ class JobPowerOptions(PowerOptions):
     order: PartChoice = Field("fcfs", description="queue order")
     backfilling: PartChoice = Field("easy", description="backfilling of jobs on servers: its rule alone counts")
     power_check: PartChoice = Field(
-        "gaussian", description="what running jobs are taken to draw together: node, mean, max, gaussian or knapsack"
+        "gaussian", description="bound of the power of all running jobs: node, mean, max, gaussian or knapsack"
     )
-    predictor: PartChoice = Field("history", description="prediction of what a job will draw")
+    predictor: PartChoice = Field("history", description="prediction of the power of a job")
     excess: Literal["keep", "kill-latest"] = Field(
-        "keep", description="what happens when the cap falls below: jobs go on, or those started last are killed"
+        "keep", description="action if the cap falls below the power: jobs go on, or those started last are killed"
     )
 
 

@@ -31,11 +31,9 @@ from batwatt.units import EVEN_S
 class OversubscribedOptions(VaryingOptions):
     """Options of the scheduler `oversubscribed` (docs/explanation/oversubscription.md)."""
 
-    oversubscription: float = Field(
-        1.25, ge=1.0, le=1000.0, description="cores of a machine for each that it really has"
-    )
+    oversubscription: float = Field(1.25, ge=1.0, le=1000.0, description="ratio of offered to real cores of a machine")
     use: float = Field(1.0, gt=0.0, le=1.0, description="share of its cores that a job without `use` uses")
-    interval_s: float = Field(300.0, ge=1.0, le=1e9, description="how often what is left over is shared out, in s")
+    interval_s: float = Field(300.0, ge=1.0, le=1e9, description="period in s in which unused cores are shared out")
     switch: bool = Field(False, description="not used: machines stay on")
 
 

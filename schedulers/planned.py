@@ -23,7 +23,7 @@ from batwatt.units import REPORTED_S
 class PlannedOptions(EnvelopeOptions):
     """Options of the scheduler `planned`."""
 
-    plan: str | Path | SchedulePlan | None = Field(None, description="plan file that `batwatt optimum` made")
+    plan: str | Path | SchedulePlan | None = Field(None, description="plan file of `batwatt optimum`")
 
 
 class _Action(NamedTuple):

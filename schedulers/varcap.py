@@ -30,35 +30,33 @@ from batwatt.units import HOUR_S
 class VarcapOptions(VaryingOptions):
     """Options of the scheduler `varcap` (docs/explanation/varcap.md)."""
 
-    mapping: PartChoice = Field("base", description="which job goes where (section 7.2)")
+    mapping: PartChoice = Field("base", description="mapping of jobs to machines (section 7.2)")
     termination: PartChoice | None = Field(
-        None, description="who is terminated: by default `random` for base, `lww` for migration, else `order`"
+        None, description="jobs to terminate: by default `random` for base, `lww` for migration, else `order`"
     )
     order: PartChoice | None = Field(None, description="queue order of base, longshort and migration; default fcfs")
     backfilling: PartChoice | None = Field(
-        None, description="what a job that does not fit does to later ones; by default first-fit, for wfp easy"
+        None, description="rule for jobs behind one that does not fit; by default first-fit, for wfp easy"
     )
     node_selection: PartChoice = Field("first", description=NODES)
-    nodes: Literal["shared", "dedicated"] = Field("shared", description="whether a job has its machines to itself")
+    nodes: Literal["shared", "dedicated"] = Field("shared", description="sharing of machines by jobs")
     victim: PartChoice = Field("resubmit", description=VICTIM)
     preemption: PartChoice | None = Field(
-        None, description="which running jobs are stopped so that a waiting one starts; by default none"
+        None, description="rule for running jobs to stop so that a waiting one starts; by default none"
     )
     age_limit_s: float | None = Field(None, gt=0.0, description=AGE)
     requeue: Literal["submission", "end"] = Field(
-        "submission", description="where a terminated job waits: by its first submission, or behind all others"
+        "submission", description="queue place of a terminated job: by its first submission, or behind all others"
     )
     knowledge: Knowledge | None = Field(
-        None, description="how much of run times mapping and foresight use; by default what the mapping needs"
+        None, description="knowledge of run times in mapping and foresight; by default that of the mapping"
     )
-    long_s: float = Field(LONG_S, ge=0.0, description="a job is long if it runs longer, in s")
-    longest_s: float = Field(
-        86_400.0, gt=0.0, description="run time in s that knowledge of the class has of a long job"
-    )
-    foresight_h: float = Field(0.0, ge=0.0, le=8760.0, description="how far ahead the capacity is known, in h")
-    foresight_bias: float = Field(0.0, ge=-1.0, le=10.0, description="relative bias of what is foreseen")
+    long_s: float = Field(LONG_S, ge=0.0, description="run time in s above which a job is long")
+    longest_s: float = Field(86_400.0, gt=0.0, description="run time in s of a long job under knowledge of the class")
+    foresight_h: float = Field(0.0, ge=0.0, le=8760.0, description="hours of capacity that are known in advance")
+    foresight_bias: float = Field(0.0, ge=-1.0, le=10.0, description="relative bias of foresight")
     foresight_noise: float = Field(
-        0.0, ge=0.0, le=10.0, description="its noise an hour ahead, as a share of all machines"
+        0.0, ge=0.0, le=10.0, description="noise of foresight an hour ahead, as a share of all machines"
     )
     foresight_false_alarms: float = Field(
         0.0, ge=0.0, le=1.0, description="chance that a change is forecast as the deepest fall"
@@ -68,9 +66,9 @@ class VarcapOptions(VaryingOptions):
         None, ge=0, le=10_000_000, description="machines of longshort's stable group; by default the least capacity"
     )
     low: float | None = Field(
-        None, ge=0.0, description="least capacity that longshort and twomode know, in machines; by default true"
+        None, ge=0.0, description="least capacity for longshort and twomode, in machines; by default the true one"
     )
-    high: float | None = Field(None, ge=0.0, description="greatest capacity that twomode knows; by default true")
+    high: float | None = Field(None, ge=0.0, description="greatest capacity for twomode; by default the true one")
     seed: int = Field(0, ge=0, description="seed of the random termination and of errors of foresight")
 
 

@@ -33,7 +33,7 @@ class MachineOptions(SchedulerOptions):
     capacity: Series | None = Field(
         None, description="file of the capacity in machines: CSV with time_s,machines, or lines `count`, `time count`"
     )
-    until_s: float | None = Field(None, ge=0.0, description="time in s at which all that runs and waits is given up")
+    until_s: float | None = Field(None, ge=0.0, description="time in s at which all jobs are given up")
     switch: bool = Field(True, description="switch machines off and on; else they only stand idle (needs energy)")
     transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
 

@@ -19,14 +19,13 @@ from batwatt.units import number_text
 EVENTS: Final = "events"
 """The option `envelope` where the engine forwards it."""
 PartChoice = str | dict[str, Any]
-NODES = "which of the free nodes a job gets (docs/explanation/node-selection.md)"
+NODES = "choice among the free nodes for a job (docs/explanation/node-selection.md)"
 WAIT_H = [6.0, 24.0]
 """Hours that short and long jobs may wait (GAIA)."""
 WaitHours = Annotated[list[Annotated[float, Field(ge=0.0)]], Field(min_length=1, max_length=2)]
 """Hours >= 0 that short and long jobs may wait, or one for all."""
 VICTIM = (
-    "what becomes of a job that is killed: lose, resubmit, checkpoint, migrate, or a part of your own "
-    "(docs/explanation/victims.md)"
+    "fate of a killed job: lose, resubmit, checkpoint, migrate, or a part of your own (docs/explanation/victims.md)"
 )
 AGE = (
     "time in s since its release after which a waiting job goes before all others, with a reservation, and a running "
@@ -77,7 +76,7 @@ class EnvelopeOptions(PowerOptions):
     work_estimate: Literal["walltime", "learned", "exact"] | None = Field(
         None,
         description="estimate of a job's work: its walltime at the fastest state, the largest share of that which a "
-        "job has needed so far, or what its profile says; by default as the response has it",
+        "job has needed so far, or that of its profile; by default that of the response",
     )
     forecast_steps: int = Field(
         0, ge=0, le=10_000, description="number of caps ahead that the scheduler knows, 0 to 10000"

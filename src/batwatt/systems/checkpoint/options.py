@@ -13,25 +13,25 @@ from batwatt.systems.checkpoint.sequence import Method
 class CheckpointOptions(MachineOptions):
     """Options of the scheduler `checkpoint` (docs/explanation/checkpoint.md)."""
 
-    method: Method = Field("dp", description="how a period is planned (section 2)")
+    method: Method = Field("dp", description="planner of a period (section 2)")
     prepare: Objective | None = Field(
-        None, description="who is checkpointed before a change: by default the cheapest, for subset-sum all"
+        None, description="jobs to checkpoint before a change: by default the cheapest, for subset-sum all"
     )
-    cover: Cover = Field("k", description="how many processors that covers: k, or what may be missing")
+    cover: Cover = Field("k", description="processors to cover: k, or those that may be missing")
     order: PartChoice | None = Field(
-        None, description="order in which waiting jobs get what a period leaves free; by default as its plan has it"
+        None, description="order in which waiting jobs get free processors of a period; by default that of its plan"
     )
     node_selection: PartChoice = Field("first", description=NODES)
     k: int | None = Field(
-        None, ge=0, le=100_000, description="most machines by which the capacity changes at once; by default true"
+        None, ge=0, le=100_000, description="most machines of one change of the capacity; by default the true number"
     )
     warning_s: float | None = Field(
         None,
         ge=0.0,
-        description="how long before a change it is announced, in s; by default as long as checkpoints take",
+        description="time in s by which a change is announced in advance; by default the time of the checkpoints",
     )
-    checkpoint_s: float = Field(60.0, ge=0.0, description="time in s of a checkpoint of jobs that do not say")
-    recovery_s: float = Field(60.0, ge=0.0, description="time in s of a recovery of jobs that do not say")
+    checkpoint_s: float = Field(60.0, ge=0.0, description="time in s of a checkpoint of jobs without one")
+    recovery_s: float = Field(60.0, ge=0.0, description="time in s of a recovery of jobs without one")
     min_yield: float = Field(
         0.0, ge=0.0, le=1.0, description="yield under which a job is due, 0 for goodput alone (not with subset-sum)"
     )

@@ -18,11 +18,13 @@ class RiskawareOptions(MachineOptions):
     The rules: docs/explanation/riskaware.md.
     """
 
-    strategy: str = Field("packed-target-asap", description="where jobs go, and which machines are switched off first")
+    strategy: str = Field(
+        "packed-target-asap", description="mapping of jobs to machines, and order in which machines are switched off"
+    )
     victim: PartChoice = Field("resubmit", description=VICTIM)
     order: PartChoice | None = Field(None, description="order of waiting jobs, for first fit; by default by release")
     node_selection: PartChoice | None = Field(
-        None, description="which machine with room a job gets, for first fit; by default the first"
+        None, description="choice among the machines with room for a job, for first fit; by default the first"
     )
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
@@ -57,9 +59,7 @@ class RiskawareOptions(MachineOptions):
         description="area-weighted quantiles of the reference, 0 for none; by default 1000, or 0 if not as_published",
     )
     longest_s: float = Field(604_800.0, gt=0.0, description="length in s at which jobs of a reference are capped")
-    as_published: bool = Field(
-        True, description="do as the authors' program does, not as the paper says, where they differ"
-    )
+    as_published: bool = Field(True, description="follow the authors' program, not the paper, where they differ")
     longest_as_shortest: bool | None = Field(
         None, description="jobs as long as the last quantile count as shortest; by default as as_published"
     )

@@ -56,7 +56,7 @@ class SlurmOptions(SchedulerOptions):
     default_queue_depth: int = Field(100, ge=1, description="jobs that the main scheduling tests at an event")
     sched_interval_s: float = Field(60.0, ge=1.0, description="sched_interval in s: main scheduling of all jobs")
     bf_interval_s: float = Field(30.0, ge=1.0, le=10_800.0, description="bf_interval in s between backfill passes")
-    bf_window_s: float = Field(86_400.0, ge=60.0, le=2_592_000.0, description="bf_window in s: how far backfill plans")
+    bf_window_s: float = Field(86_400.0, ge=60.0, le=2_592_000.0, description="bf_window in s of the plans of backfill")
     bf_resolution_s: float = Field(60.0, ge=1.0, le=3600.0, description="bf_resolution in s of the times of the plan")
     bf_max_job_test: int = Field(500, ge=1, le=1_000_000, description="jobs that a backfill pass tests")
     bf_max_job_user: int = Field(0, ge=0, description="jobs of a user that a backfill pass tests; 0: no limit")
