@@ -128,7 +128,7 @@ def time_zone(where: object, name: str, text: str) -> tzinfo:
         return ZoneInfo(text)
     except (ValueError, OSError, KeyError):
         hint = "write a name such as Europe/Berlin, or install tzdata"
-        raise InputError(where, f"{name} {text!r} is no known time zone", hint) from None
+        raise InputError(where, f"{name} {text!r} is not a time zone", hint) from None
 
 
 @dataclass(frozen=True)

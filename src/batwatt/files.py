@@ -202,10 +202,10 @@ def living_file(path: Path, mark: str) -> Iterator[Callable[[str], None]]:
 def _remove_left(path: Path, mark: str) -> None:
     if not os.path.lexists(path):
         return
-    problem = "is there, and nothing that a killed process left"
+    problem = "exists, and is not the file of a killed process"
     with _unwritable(path):
         if path.is_file() and not path.is_symlink() and path.read_bytes().endswith(f"\n{mark}\n".encode()):
-            problem = "is there, and the process that made it still runs"
+            problem = "exists, and the process that made it still runs"
             if (lock := _locked(path)) is not None:
                 path.unlink()
                 os.close(lock)
@@ -399,7 +399,7 @@ def refuse_device(path: Path | str) -> None:
         return
     if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
         kind = "a pipe" if stat.S_ISFIFO(state.st_mode) else "a device"
-        raise InputError(path, f"is {kind}, not a file", "save what it gives in a file")
+        raise InputError(path, f"is {kind}, not a file", "save its content in a file")
 
 
 def _opened_pipe(path: Path) -> int:

@@ -131,7 +131,7 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
     if envelope is None:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.inputs.events is not None:
-        raise InputError("--events", "the optimum knows no events", "leave them out")
+        raise InputError("--events", "the optimum takes no events", "leave them out")
     if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Series) and envelope.repeat_s):
         raise InputError(
             "--envelope",

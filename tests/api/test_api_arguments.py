@@ -84,7 +84,7 @@ def test_arguments_of_a_wrong_kind(ask, message):
     [
         ({"platform": "no.xml"}, "no.xml: cannot be read"),
         ({"scheduler": "powercp"}, "did you mean 'powercap'"),
-        ({"scheduler": dict}, "dict is no scheduler"),
+        ({"scheduler": dict}, "dict is not a scheduler"),
         ({"seed": 3}, "seed: the scheduler Powercap has no such option"),
         ({"carbon": "no.csv"}, "no.csv: cannot be read"),
         ({"price": 3}, "price: must be a file or a signal, got 3"),
@@ -213,7 +213,7 @@ def test_the_table_of_a_dated_trace_keeps_the_date(tmp_path):
 def test_fields_without_json_and_two_definitions_are_refused():
     frame = bw.Workload.read(GOOGLE).frame()
     for value in (np.array([1, 2]), pd.Timestamp(0)):
-        with pytest.raises(InputError, match="holds what no JSON can"):
+        with pytest.raises(InputError, match="has values outside JSON"):
             bw.Workload.from_frame(frame.assign(note=[value] * len(frame)))
     frame["profile"] = "p"
     with pytest.raises(InputError, match="row 2: the profile 'p' has another definition than before"):

@@ -101,7 +101,7 @@ def test_the_same_over_a_socket(house):
             SIGNAL,
             "'suspend-resume' suspends jobs, which only the scheduler 'carbon' does",
         ),
-        ("powercap", {"wait_h": [3]}, SIGNAL, "option 'shift': {\"wait_h\": \\[3\\]} is no policy"),
+        ("powercap", {"wait_h": [3]}, SIGNAL, "option 'shift': {\"wait_h\": \\[3\\]} is not a policy"),
         ("powercap", "waitin", SIGNAL, "did you mean 'waiting'"),
         ("powercap", "nothing", SIGNAL, "^option 'shift': no policy 'nothing'; known: cst-average, .*, waiting. See "),
         ("powercap", 5, SIGNAL, "^option 'shift': 5 is not a name or an object \\(policy of `batwatt policies` .*\\)$"),

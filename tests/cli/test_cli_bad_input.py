@@ -110,7 +110,7 @@ REFUSED = {
     "RISK --capacity no.csv": "no.csv: cannot be read",
     "RISK --capacity price:no.csv,budget=0.7": "no.csv",
     "RISK --capacity ''": "capacity: '' is not a capacity; give a file, or a text such as walk:range=0.6",
-    "RISK --window 3600:600": "--window: '3600:600' is no window",
+    "RISK --window 3600:600": "--window: invalid window '3600:600'",
     "RISK --window a:b": "--window",
     "RISK --long 0": "--long: 0 is not a number of seconds > 0",
     "TRACE -s replay": "'replay' follows no capacity",

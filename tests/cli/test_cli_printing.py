@@ -206,7 +206,7 @@ def test_a_reader_that_has_seen_enough():
 @pytest.mark.parametrize(
     "words,redirected,code,out,err",
     [
-        ("--version", ">&-", 2, "", "batwatt: stdout is closed; redirect it, to /dev/null if nobody reads it\n"),
+        ("--version", ">&-", 2, "", "batwatt: stdout is closed; redirect it, for instance to /dev/null\n"),
         ("--version", "2>&-", 0, "batwatt {}\n", ""),
         ("--version", "<&-", 0, "batwatt {}\n", ""),
         ("policies nowhere.py", "2>&-", 2, "", ""),

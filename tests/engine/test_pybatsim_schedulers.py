@@ -144,7 +144,7 @@ def test_high_level_schedulers_in_python(tmp_path, monkeypatch):
     by_name, *others = (bw.simulate(platform, jobs_at(1.0), kind).jobs for kind in kinds)
     assert len(by_name) == len(JOBS) and all(jobs.equals(by_name) for jobs in others)
     assert bw.simulate(platform, jobs_at(1.0), filler).scheduler == "filler"
-    with pytest.raises(InputError, match="Filler is no scheduler"):
+    with pytest.raises(InputError, match="Filler is not a scheduler"):
         bw.simulate(platform, jobs_at(1.0), Filler({}))
 
 

@@ -43,7 +43,7 @@ BROKEN_SCHEDULERS: dict[str, tuple[str | None, int, tuple[str, ...]]] = {
         ("'basic' raised BaseException: of its own",),
     ),
     "noclass": ("x = 1\n", 2, ("defines no class Noclass",)),
-    "stranger": ("class Stranger:\n    pass\n", 2, ("Stranger is no scheduler",)),
+    "stranger": ("class Stranger:\n    pass\n", 2, ("Stranger is not a scheduler",)),
     "ctor": (
         "from batsim.batsim import BatsimScheduler\n\n\nclass Ctor(BatsimScheduler):\n"
         "    def __init__(self, options):\n        raise KeyError('opt')\n",

@@ -106,7 +106,7 @@ def test_the_hour_that_comes_twice_is_told(tmp_path: Path, caplog, tz: str, jobs
 @pytest.mark.parametrize(
     "options,said",
     [
-        ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is no known time zone"),
+        ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is not a time zone"),
         ({"begin": "tomorrow"}, "begin 'tomorrow' is not a date"),
         ({"begin": -5}, "begin '-5' is not a date"),
         ({"begin": [5]}, "begin must be a text, got list"),

@@ -84,7 +84,7 @@ def test_no_room_for_a_cell(small, monkeypatch, number):
     monkeypatch.setattr(store.os, "fsync", fsync)
     ended = small.run()
     assert ended.code == 1 and os.strerror(number) in ended.line
-    first = "mend that" if number == errno.EROFS else "make room"
+    first = "correct that" if number == errno.EROFS else "make room"
     assert f"nothing finished is lost; {first}, then: batwatt campaign resume" in ended.line
     assert len(small.cells()) == len(small.rows()) == 2
     whole(small)

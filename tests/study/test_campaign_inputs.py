@@ -412,7 +412,7 @@ MISTAKES = [
     (RISK, {"capacities": None}, "option 'capacity': the scheduler needs one"),
     (RISK, {"options": {"strategy": "first-fit-aware", "capacity": "x.csv"}}, "declare it under 'capacities'"),
     (RISK, {"scheduler": "powercap", "options": {"response": "none"}, "label": "x"}, "no option 'capacity'"),
-    (RISK, PHASED, "'x': the optimum knows neither capacities nor machines"),
+    (RISK, PHASED, "'x': the optimum takes neither capacities nor machines"),
     (VARIED, {"capacities": [{"spec": "DE.csv"}]}, "capacities[0]: 'DE.csv' describes no capacity"),
     (VARIED, {"capacities": [{"spec": "carbon:no.csv"}]}, "capacities[0]: the file 'no.csv' is not there"),
     (VARIED, {"capacities": [{"spec": "carbon:DE.csv", "seeds": [1]}]}, "no key 'seed'"),
@@ -428,7 +428,7 @@ MISTAKES = [
     (VARIED, {"workloads": [TRACE | {"length_unit": "days"}]}, "length_unit: input should be 's', 'h'"),
     (VARIED, {"workloads": [{"varcap": TNG, "seeds": [1], "length_unit": "h"}]}, "does not go with `varcap`"),
     (VARIED, PHASED | {"capacities": None, "platforms": ["p.xml"], "workloads": [{"varcap": TNG, "seeds": [1]}]},
-     "'x': the optimum knows neither capacities nor machines"),
+     "'x': the optimum takes neither capacities nor machines"),
 ]  # fmt: skip
 
 

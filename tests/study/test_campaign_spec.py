@@ -118,7 +118,7 @@ def test_no_two_rows_look_alike(small):
         ("order:", "oder:", "no option 'oder'; did you mean 'order'?"),
         ("{response: none}", "{response: nono}", "no response 'nono'; did you mean 'none'?"),
         ("{response: none}", "{response: idfs}", "the response 'idfs' needs one"),
-        ("{response: none}", "{seed: 3}", "'seed' is no option here: declare it under 'seeds'"),
+        ("{response: none}", "{seed: 3}", "'seed' is not an option here: declare it under 'seeds'"),
         ("{response: none}", "{envelope: x.csv}", "declare it under 'envelopes'"),
         ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' appears twice"),
         ("{response: none}", "{response: [}", "line 6: "),
@@ -131,7 +131,7 @@ def test_no_two_rows_look_alike(small):
         ("    grid:", "    keep: some\n    grid:", "line 7: studies.only.keep: must be true, false or a list of rules"),
         ("    grid:", "    exclude: [{odrer: asc}]\n    grid:", "no column or option 'odrer'; did you mean 'order'?"),
         ("    grid:", "    exclude: [{order: desc}]\n    grid:", 'exclude[0]: no run is {"order":"desc"}'),
-        ("    grid:", "    label: '{ordre}'\n    grid:", "names 'ordre', which is no option"),
+        ("    grid:", "    label: '{ordre}'\n    grid:", "names 'ordre', which is not an option"),
         ("    grid:", "    label: '{order'\n    grid:", "only.label: the label '{order' is not a template"),
         ("    grid:", "    label: same\n    grid:", "the label 'same' appears twice"),
         ("    grid:", "    scheduler: optimum\n    engines: [wire]\n    grid:", "runs on the embedded engine only"),
@@ -184,7 +184,7 @@ def test_wrong_commands(small, monkeypatch, arguments, told):
         ({"options": {"response": "hfld"}}, "option 'response': is not one of the optimum"),
         ({"options": {}, "seeds": [2**31]}, "optimum: seed must be a whole number in 0..2147483647, got 2147483648"),
         ({"options": {}, "envelopes": None}, "the optimum needs one"),
-        ({"options": {}, "events": "events.txt"}, "the optimum knows no events"),
+        ({"options": {}, "events": "events.txt"}, "the optimum takes no events"),
     ],
 )
 def test_an_optimum_that_cannot_be(small, changes, told):

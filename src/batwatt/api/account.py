@@ -197,13 +197,13 @@ def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, flo
     if table.origin_s is None:
         raise InputError(path, "has no jobs with dates", "give --begin, the date of the first submission")
     if START_S not in table.needs:
-        raise InputError(path, "no job says when it started", "sacct has Start, a CSV trace may have a column start")
+        raise InputError(path, "no job has a start", "sacct has Start, a CSV trace may have a column start")
     begin_s = table.needs[START_S]
     jobs = pd.DataFrame({"id": table.ids, "begin_s": begin_s, "end_s": begin_s + table.run_s, "nodes": table.cpus})
     jobs["watts"] = table.needs.get(POWER_W, float("nan"))
     for name, label in _LABELS.items():
         jobs[name] = table.labels.get(label, "")
-    _remark(path, jobs["begin_s"].isna(), "are left out: no start is known")
+    _remark(path, jobs["begin_s"].isna(), "are left out: they have no start")
     jobs = jobs[jobs["begin_s"].notna()]
     _remark(path, jobs.duplicated(["id", "begin_s"]), "are left out: listed twice")
     return jobs.drop_duplicates(["id", "begin_s"]), table.origin_s

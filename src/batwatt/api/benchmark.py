@@ -64,9 +64,9 @@ class Entry:
         """Read an entry. Raises InputError."""
         values, names = load_json(read_text(path), path), {one.name for one in fields(cls)}
         if not isinstance(values, dict) or values.keys() != names or not isinstance(values["cells"], dict):
-            raise InputError(path, "is no entry of a benchmark", "give a file that `batwatt benchmark` has written")
+            raise InputError(path, "is not an entry of a benchmark", "give a file that `batwatt benchmark` has written")
         if values["version"] != benchmark().version or values["cells"].keys() - benchmark().cells.keys():
-            raise InputError(path, f"is no entry of benchmark {benchmark().version}", "run its policy again")
+            raise InputError(path, f"is not an entry of benchmark {benchmark().version}", "run its policy again")
         return cls(**values)
 
     def write(self, path: Path) -> None:

@@ -202,7 +202,7 @@ def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source:
     try:
         json.dumps(jobs)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(source, f"holds what no JSON can ({error})", "give numbers, texts, lists and dicts") from None
+        raise InputError(source, f"has values outside JSON ({error})", "give numbers, texts, lists and dicts") from None
     return parse_workload({"nb_res": nb_res, "jobs": jobs, "profiles": profiles}, "w0", source)
 
 

@@ -101,7 +101,7 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
     elif isinstance(index, pd.TimedeltaIndex):
         times = np.asarray(index / pd.Timedelta(seconds=1), dtype=np.float64)
     elif isinstance(index, pd.RangeIndex) or not pd.api.types.is_numeric_dtype(index):
-        raise InputError(name, "is a series of pandas whose index is no times", "give it dates, or s, as its index")
+        raise InputError(name, "is a series of pandas whose index has no times", "give it dates, or s, as its index")
     else:
         times = index.to_numpy(dtype=np.float64)
     if not len(series):
@@ -110,7 +110,7 @@ def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, s
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.complex128, na_value=np.nan)
     wrong = ~np.isfinite(numbers)
     if wrong.any() or not pd.api.types.is_numeric_dtype(series) or pd.api.types.is_complex_dtype(series):
-        problem = f"row {int(np.argmax(wrong)) + 1} of the series is no finite number"
+        problem = f"row {int(np.argmax(wrong)) + 1} of the series is not a finite number"
         raise InputError(name, problem, "fill or drop it, as with dropna()")
     if not (np.diff(times) > 0.0).all() or not np.isfinite(times).all():
         raise InputError(name, "has times that do not increase", "sort the series, and drop times that come again")

@@ -27,7 +27,7 @@ def exit_code_of(command: Callable[[], Any]) -> int:
     """Carry out a command and return the exit code: 0, 1 the run failed, 2 bad input, 128 + n ended by signal n."""
     _open_streams()
     if sys.stdout is None:
-        return _complain("stdout is closed; redirect it, to /dev/null if nobody reads it", None, 2)
+        return _complain("stdout is closed; redirect it, for instance to /dev/null", None, 2)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # a file name or a line that the terminal cannot show is no reason to fail

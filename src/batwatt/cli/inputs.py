@@ -155,9 +155,9 @@ def convert(
     write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)
     notes = [f"{conversion.kept} jobs"]
     for count, what in (
-        (conversion.skipped_run_time, "skipped for want of a run time"),
-        (conversion.skipped_cpus, "skipped for want of a width"),
-        (conversion.cut_off, "ran at least as long as they asked for and will be cut off"),
+        (conversion.skipped_run_time, "skipped: without a run time"),
+        (conversion.skipped_cpus, "skipped: without a width"),
+        (conversion.cut_off, "ran at least their requested time and will be cut off"),
         (conversion.too_wide, "wider than the platform and will be rejected"),
     ):
         if count:

@@ -66,7 +66,7 @@ def optimum(
     below(_bound_line(result))
     if result.unavoidable:
         many = "violations" if result.unavoidable > 1 else "violation"
-        below(f"{result.unavoidable} {many} that nobody can avoid: even if all fall asleep at 0 s the cap is too low")
+        below(f"{result.unavoidable} unavoidable {many}: the cap is too low even if all hosts sleep from 0 s on")
     below(f"files: {printable(result.prefix)}_plan.json, _*.csv, _metrics.json, _metadata.json")
 
 

@@ -193,7 +193,7 @@ class MachineChoice:
         try:
             return Window(finite(begin), finite(end))
         except ValueError:
-            problem = f"{self.window!r} is no window"
+            problem = f"invalid window {self.window!r}"
             raise InputError("--window", problem, "write BEGIN:END in s, as in 864000:1468800") from None
 
 

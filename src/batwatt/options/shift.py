@@ -44,7 +44,7 @@ def shift_of(choice: Any) -> Shift:
     """Return the option as a model. Raises InputError."""
 
     def error_of(error: Any) -> InputError:
-        problem = f"{shown_json(choice)} is no policy"
+        problem = f"{shown_json(choice)} is not a policy"
         return InputError(_WHERE, problem, 'write "waiting", or {"name": "waiting", "wait_h": [6, 24]}')
 
     return validated(Shift, {"name": choice} if isinstance(choice, str) else choice, error_of)

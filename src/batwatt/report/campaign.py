@@ -249,7 +249,7 @@ def _tidy(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         for name in SAVED:
             frame[name] = pd.to_numeric(frame[name]).astype("float64")
     except (TypeError, ValueError) as error:
-        raise InputError(path, f"column {name!r} holds something that is no number ({error})",
+        raise InputError(path, f"column {name!r} holds a value that is not a number ({error})",
                          "run the campaign again") from None  # fmt: skip
     frame["kills"] = sum(frame[part] for part in FIGURES["kills"].parts)
     return frame

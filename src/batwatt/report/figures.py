@@ -130,8 +130,8 @@ def power_figure(data: ComparedCases) -> Section:
         alt = f"Power over time of {label} with the envelope"
         charts.append(Chart(f"plot-power-{n}", alt, (), *axes, label, wide=True, draw=draw))
     text = (
-        "Grey: what the envelope allows and the case does not draw, until its last job ends. Red: what it draws above "
-        "the envelope."
+        "Grey: power of the envelope that the case does not draw, until its last job ends. Red: power above the "
+        "envelope."
     )
     widths_s = np.diff(edges_s)
     if len(widths_s) == MOST_BINS and np.allclose(widths_s, widths_s[0]):

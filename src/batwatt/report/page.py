@@ -36,7 +36,7 @@ def comparison_page(data: ComparedCases, facts: Sequence[tuple[str, str]] = (), 
     sections = [
         Section("cases", "All cases", _reading_notes(data), tables=tables),
         front,
-        Section("suffer", "Who waits longer", _wait_notes(data), tables=groups_tables(data)),
+        Section("suffer", "Jobs that wait longer", _wait_notes(data), tables=groups_tables(data)),
         power,
         _words(data),
         Section("about", "What was run", facts=facts, tables=about_cases(data)),

@@ -59,13 +59,13 @@ class Apart:
         inputs = spec.inputs
         platform = inputs.platform
         if isinstance(platform, Platform):
-            raise InputError(f"engine {spec.engine!r}", "reads files, the platform is none", "use 'embedded'")
+            raise InputError(f"engine {spec.engine!r}", "needs the platform as a file", "use 'embedded'")
         if isinstance(platform, MachineSpec):
             platform = write_text(file_of(prefix, "platform", ".xml"), machines_xml(platform))
         paths = []
         for number, path in enumerate(inputs.workloads):
             if isinstance(path, Workload):
-                raise InputError(f"engine {spec.engine!r}", "reads files, the workload is none", "use 'embedded'")
+                raise InputError(f"engine {spec.engine!r}", "needs the workload as a file", "use 'embedded'")
             if is_trace(path):
                 jobs = read_trace(path, inputs.length_unit, inputs.log, window=inputs.window is not None)
                 data = window_json(jobs, *bounds(inputs.window), len(read.platform), path)

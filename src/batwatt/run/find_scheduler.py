@@ -118,7 +118,7 @@ def scheduler_class(name: Any) -> type[Any]:
         # a scheduler of the high-level API must be a class
         kind = _scheduler_of(name) or (type(name) if hasattr(type(name), "onNoMoreEvents") else None)
         if kind is None:
-            problem = f"{(name if isinstance(name, type) else type(name)).__name__} is no scheduler"
+            problem = f"{(name if isinstance(name, type) else type(name)).__name__} is not a scheduler"
             raise InputError("scheduler", problem, "give a name, a class derived from BatsimScheduler, or an instance")
         return kind
     ours = our_names()
@@ -173,7 +173,7 @@ def _module_of(path: Path) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[spec.name]
-        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "mend the file") from error
+        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "correct the file") from error
     return module
 
 
@@ -185,9 +185,9 @@ def _from_file(path: Path) -> type[Any]:
     try:
         scheduler = _scheduler_of(thing)
     except Exception as error:
-        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "mend the file") from error
+        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "correct the file") from error
     if scheduler is None:
-        raise InputError(path, f"{expected} is no scheduler", "derive it from batsim.batsim.BatsimScheduler")
+        raise InputError(path, f"{expected} is not a scheduler", "derive it from batsim.batsim.BatsimScheduler")
     return scheduler
 
 
@@ -212,7 +212,7 @@ def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
     try:
         sections = _described(module)
     except Exception as error:
-        raise InputError(path, f"cannot be described: {_line_of(error, str(path))}", "mend the file") from error
+        raise InputError(path, f"cannot be described: {_line_of(error, str(path))}", "correct the file") from error
     if not sections:
         problem = "defines no scheduler, order, backfilling or response"
         raise InputError(path, problem, "see docs/howto/own-scheduler.md")

@@ -81,7 +81,7 @@ class Benchmark(Declared):
         digest = hashlib.sha256(canonical(inputs).encode()).hexdigest()
         if digest != self.cells[cell]["sha256"]:
             problem = f"has other jobs, hosts or power than {self.version} declares (SHA-256 {digest})"
-            raise InputError(f"cell {cell}", problem, "restore what makes them, or declare a new version")
+            raise InputError(f"cell {cell}", problem, "restore their sources, or declare a new version")
 
     def jobs_of(self, log: Log) -> dict[str, Any]:
         """Return the jobs of a log as a Batsim workload of delays with walltimes, times from the begin of the log."""

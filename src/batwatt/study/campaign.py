@@ -218,7 +218,7 @@ def _outcomes(declared: CampaignFolder, left: Iterable[Cell], backend: Backend) 
 def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
     """Keep an outcome, and log it. Raises CampaignStopped."""
     if outcome.status == "stop":
-        raise CampaignStopped(f"{outcome.error}; mend that, then: batwatt campaign resume {store.folder}")
+        raise CampaignStopped(f"{outcome.error}; correct that, then: batwatt campaign resume {store.folder}")
     fields = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "rejections", "elapsed_s")}
     store.save(CellRecord(run=cell.identity(), **fields), outcome.files)
     series = [file.name for file in (cell.envelope, cell.capacity) if file]

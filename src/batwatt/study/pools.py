@@ -133,7 +133,7 @@ def check_dask(address: str | None, job_queue: Path | None) -> None:
             raise ValueError(f"{scheme} needs certificates: see `distributed.comm.tls` in Dask's configuration")
     except Exception as error:  # each scheme has errors of its own
         hint = "give it as in tcp://HOST:PORT; the log of `dask scheduler` shows it"
-        raise InputError("--dask", f"{address!r} is no address of a Dask scheduler ({error})", hint) from None
+        raise InputError("--dask", f"{address!r} is not an address of a Dask scheduler ({error})", hint) from None
 
 
 @contextmanager

@@ -63,10 +63,10 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     """Return options of a scheduler if they are values of JSON, and no inputs, which have lists of their own."""
     for name, place in (("platform", "platforms"), ("seed", "seeds"), ("capacity", "capacities")):
         if name in options:
-            raise wrong(f"{name!r} is no option here: declare it under {place!r}")
+            raise wrong(f"{name!r} is not an option here: declare it under {place!r}")
     envelope = options.get("envelope", "events")
     if envelope != "events":
-        raise wrong("'envelope' is no option here (but for 'events'): declare it under 'envelopes'")
+        raise wrong("'envelope' is not an option here (but for 'events'): declare it under 'envelopes'")
     try:
         canonical(options)
     except ValueError:
@@ -350,7 +350,7 @@ def label_of(template: str, options: Mapping[str, Any], names: Mapping[str, str]
     unknown = next((name for name in label_fields(template) if name not in words), None)
     if unknown is not None:
         hint = f"name one of the study's options: {', '.join(words) or 'there are none'}"
-        raise InputError(where, f"the label {template!r} names {unknown!r}, which is no option of all its runs", hint)
+        raise InputError(where, f"the label {template!r} names {unknown!r}, which is not an option of all runs", hint)
     return template.format_map(words)
 
 

@@ -117,7 +117,7 @@ class Store:
         problem = f"{what}: cannot be written ({error.strerror or error})"
         if not is_folder(self.folder):
             return CampaignStopped(f"{problem}; give another place with --results")
-        first = "make room" if error.errno in FULL else "mend that"
+        first = "make room" if error.errno in FULL else "correct that"
         hint = f"{first}, then: {self.resume}"
         return CampaignStopped(f"{problem}; nothing finished is lost; {hint}")
 

@@ -233,8 +233,8 @@ def _predictor(choice: object, rng: np.random.Generator) -> None:
         job = Submitted(f"w0!{number}", int(rng.integers(1, 4)), hidden)
         prediction = predictor.predict(job)
         good = 0.0 <= prediction.mean_w <= prediction.max_w < math.inf and 0.0 <= prediction.variance_w2 < math.inf
-        _law(good, f"{prediction} is no power: 0 <= mean <= maximum, and a variance >= 0")
-        _law(predictor.predict(job) == prediction, "it predicts something else when asked again")
+        _law(good, f"{prediction} is not a power: 0 <= mean <= maximum, and a variance >= 0")
+        _law(predictor.predict(job) == prediction, "its second prediction for the same job differs")
         predictor.learn(job, JobPower(job.hosts * watts, 0.1 * watts, 1.2 * job.hosts * watts))
 
 

@@ -69,7 +69,7 @@ def test_waits(constraint, clock, integral, waits_h):
     [
         (("daily", DATED, "UTC"), "no constraint 'daily'"),
         (("semi-weekly", SIGNAL, "UTC"), "needs a date, and the signal has none"),
-        (("semi-weekly", DATED, "Mars/Olympus"), "'Mars/Olympus' is no known time zone"),
+        (("semi-weekly", DATED, "Mars/Olympus"), "'Mars/Olympus' is not a time zone"),
     ],
 )
 def test_constraints_that_are_none(given, message):
