@@ -236,8 +236,8 @@ REFUSED = {
     "policies none.py": "names: `batwatt policies`",
     "init .": "is not empty: ",
     "init t.csv/under": "cannot be written",
-    "metrics / -p SMALL -w JOBS": "/: is a folder, no prefix of files",
-    "gantt / -p SMALL -o x.svg": "/: is a folder, no prefix of files",
+    "metrics / -p SMALL -w JOBS": "/: is a folder, not a prefix of files",
+    "gantt / -p SMALL -o x.svg": "/: is a folder, not a prefix of files",
     f"campaign status {'x' * 300}": "cannot be read (File name too long)",
     f"run -p {'x' * 300} -w JOBS": "File name too long",
 }

@@ -57,7 +57,7 @@ def test_rows_in_any_order():
     assert found.job.tolist() == [1, 0, 0, 0]
     assert found.submit_s.tolist() == [5.0, 2.0, 2.0, 2.0]
     assert found.itself.tolist() == [True, False, True, False]
-    assert found.known.all()
+    assert found.in_workload.all()
 
 
 def test_a_job_whose_name_looks_like_a_resubmission():
@@ -75,7 +75,7 @@ def test_jobs_that_the_scheduler_made_up():
     found = origins([("y#1", 20), ("y", 10), ("a", 0)], ("a", 0))
     assert found.job.tolist() == [-1, -1, 0]
     assert found.submit_s.tolist() == [10.0, 10.0, 0.0]
-    assert found.known.tolist() == [False, False, True]
+    assert found.in_workload.tolist() == [False, False, True]
 
 
 def test_nothing_of_the_workload():

@@ -1,4 +1,4 @@
-"""Writing a run's record as the files of Batsim 5."""
+"""Write a run's record as the files of Batsim 5."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ONLY_4 = ("scheduling_time", "simulation_time")
 
 
 def write_record5(record: Record, prefix: str, *, ended: bool = True, pstates: bool = False) -> None:
-    """PREFIXjobs.csv, PREFIXconsumed_energy.csv of a run with energy, and if it `ended` well PREFIXschedule.json.
+    """Write `PREFIXjobs.csv`, and `PREFIXconsumed_energy.csv` of a run with energy.
 
-    With `pstates` PREFIXpstate_changes.csv, too, which Batsim 5 has also without energy.
+    Also write `PREFIXschedule.json` if the run `ended`, and `PREFIXpstate_changes.csv` with `pstates`.
     """
-    # nothing is ever attached to a job of Batsim 5, and it writes no quotes around that
+    # metadata of a job of Batsim 5 is empty and without quotes
     columns = [replace(column, form="text") if column.form == "quoted" else column for column in FILES["jobs"]]
     write_columns(Path(prefix + "jobs.csv"), columns, record.jobs.columns())
     if record.energy:

@@ -1,4 +1,4 @@
-"""Who is terminated: jobs and runs by the length of the job, as in Figure 6.6 of the varcap dissertation."""
+"""Terminations by class of run time: jobs and runs by the length of the job (varcap dissertation, Figure 6.6)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EDGES_H = (0.0, 0.25, 1.0, 3.0, 6.0, 12.0, 24.0, math.inf)
 
 @dataclass(frozen=True, slots=True)
 class RunTimeClass:
-    """The jobs of a length in ]from_h, to_h], as `columns.CLASSES` says; mean_wait_s is None if none completed."""
+    """A row of `columns.CLASSES`: jobs of a length in ]from_h, to_h]; mean_wait_s is None if no job completed."""
 
     from_h: float
     to_h: float
@@ -36,19 +36,19 @@ class RunTimeClass:
 
 
 def classes_of(run_table: RunTable) -> list[RunTimeClass]:
-    """The classes between `EDGES_H`. A job whose length nobody says and that never ran is in none of them."""
+    """Return the classes between `EDGES_H`; a job without a declared length that never ran is in no class."""
     by_row, by_job = _class_of(run_table.length_s), _class_of(run_table.job_length_s)
     core_s = run_table.declared.cores * run_table.job_length_s
     last = run_table.chains.last
     ended = np.isfinite(run_table.finish_s) & (run_table.finish_s > run_table.window.begin_s)
-    # rows that ran in the window; a chain is counted where its last such row is
+    # rows that ran in the window; a chain counts in the class of its last row
     ran = ended & (run_table.chains.start_s <= run_table.window.end_s) & ~run_table.kinds.overhead
-    found = []
+    classes = []
     for index, (low, high) in enumerate(pairwise(EDGES_H)):
         jobs, rows = (by_job == index) & run_table.due, by_row == index
         completed = run_table.completed & rows
         count = int(completed.sum())
-        found.append(
+        classes.append(
             RunTimeClass(
                 from_h=low,
                 to_h=high,
@@ -62,22 +62,22 @@ def classes_of(run_table: RunTable) -> list[RunTimeClass]:
                 mean_wait_s=math.fsum(run_table.wait_s[completed].tolist()) / count if count else None,
             )
         )
-    return found
+    return classes
 
 
 def write_classes(prefix: Path | str, run_table: RunTable) -> Path:
-    """Write `PREFIX_classes.csv`; returns its path. Raises InputError."""
+    """Write `PREFIX_classes.csv`; return its path. Raises InputError."""
     path = file_of(prefix, "classes")
     write_rows(path, CLASSES, [astuple(row) for row in classes_of(run_table)])
     return path
 
 
 def _class_of(lengths_s: Floats) -> NDArray[np.intp]:
-    """The class of each length; as many as there are classes, which is none of them, where it is not known."""
+    """Return the index of each length's class; the number of classes for an unknown length."""
     edges = np.array(EDGES_H[1:]) * HOUR_S
     # NaN sorts after infinity
     return np.searchsorted(edges, lengths_s, side="left")
 
 
-def _hours(core_s: Floats, chosen: Mask) -> float:
-    return math.fsum(core_s[chosen].tolist()) / HOUR_S
+def _hours(core_s: Floats, rows: Mask) -> float:
+    return math.fsum(core_s[rows].tolist()) / HOUR_S

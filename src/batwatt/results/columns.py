@@ -1,4 +1,4 @@
-"""Every column of every file that a run leaves: name, unit, meaning. Writers, metrics and docs read it here."""
+"""Columns of all output files of a run: name, unit, meaning. Writers, metrics and docs read these declarations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batwatt.model.record import SUCCESSFUL as SUCCESSFUL
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; `form` is how its values are printed."""
+    """A column; `form` is the format of its values."""
 
     name: str
     unit: str

@@ -1,4 +1,4 @@
-"""What cases are compared by, and the summary over samples."""
+"""Columns of a comparison of cases, and its summary over samples."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SAMPLE = ("platform", "workload", "envelope", "capacity", "window", "seed")
-"""Columns of a table of cases that name a sample: what cases are paired by."""
+"""Columns of a table of cases that name a sample; cases are paired by them."""
 NOT_MEASURED = ("case", "scheduler", *SAMPLE)
-"""Columns of a table of cases that are no figure."""
+"""Columns of a table of cases other than figures."""
 NARROW = (
     "mean_bounded_slowdown", "mean_slowdown", "mean_full_speed_slowdown", "mean_wait_s", "jobs_finished",
     "jobs_rejected", "kills", "violations", "finished_work_fraction", "energy_j", "energy_above_cap_j", "unused_j",
@@ -31,22 +31,22 @@ COMPARED = (
     "finished_work_fraction", "fed_host_use", "energy_j", "violations", "energy_above_cap_j", "unused_j", "carbon_g",
     "cost", "makespan_s",
 )  # fmt: skip
-"""The figures of the table of cases; the cap is what all cases are measured against, whatever they follow."""
+"""Figures of the table of cases; the cap of all cases is the envelope, whatever limit they follow."""
 
 
 @dataclass(frozen=True)
 class CaseFacts:
-    """A case: a scheduler with its options, and what of the envelope it follows: envelope, mean or none."""
+    """A case: a scheduler, its options, and the `limit` that it follows: envelope, mean or none."""
 
     scheduler: str
     options: Mapping[str, Any] = field(default_factory=dict)
     limit: str = "envelope"
     random: bool = False
-    """Whether it draws at random, so that seeds differ."""
+    """Whether the scheduler draws random numbers, so that results differ between seeds."""
 
 
 def case_columns(rows: Sequence[Mapping[Any, Any]], currency: str) -> list[Column]:
-    """The columns of a narrow table of rows by case."""
+    """Return the columns of a narrow table of rows by case, costs in `currency`."""
     figures = [
         figure for figure in figures_of(NARROW, currency)
         if all(name in row for name in figure.parts or (figure.name,) for row in rows)

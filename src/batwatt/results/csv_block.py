@@ -1,4 +1,4 @@
-"""Many rows of CSV at once: columns of characters side by side, of which those that are no character are left out."""
+"""Format many rows of CSV at once, as columns of characters side by side; zeros are left out."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from batwatt.results.columns import Column
 
 Floats = NDArray[np.float64]
 Characters = NDArray[np.uint8]
-"""A row of ASCII or UTF-8 characters for each row of the file, 0 where there is none."""
+"""A row of ASCII or UTF-8 characters for each row of the file, padded with 0."""
 
 MOST = 2.0**53 / 1e6
 """Below this a double holds the number of millionths of a number."""
 DECIMALS = 6
 MISSING = {"fixed": "", "na": "NA"}
-"""What stands for None."""
+"""Text of a missing value, by form."""
 _SPECIAL = re.compile('[",\r\n]')
 WIDEST = 2000
 """Characters of a row in a block."""
 
 
 def block_of(columns: Sequence[Column], cells: RowColumns, rows: slice) -> bytes | None:
-    """Some rows of a file; None if they hold what has no place here: a very long text, a NUL, a very large number."""
+    """Format some rows of a file; return None if they hold a very long text, a NUL, or a very large number."""
     parts: list[Characters] = []
     for column in columns:
-        found = _column(column.form, cells[column.name][rows])
-        if found is None:
+        characters = _column(column.form, cells[column.name][rows])
+        if characters is None:
             return None
-        parts += [found, np.full((len(found), 1), ord(","), dtype=np.uint8)]
+        parts += [characters, np.full((len(characters), 1), ord(","), dtype=np.uint8)]
     parts[-1][:] = ord("\n")
     if sum(part.shape[1] for part in parts) > WIDEST:
         return None
-    characters = np.concatenate(parts, axis=1)
-    return characters[characters != 0].tobytes()
+    block = np.concatenate(parts, axis=1)
+    return block[block != 0].tobytes()
 
 
 def _column(form: str, cells: Any) -> Characters | None:
@@ -48,15 +48,15 @@ def _column(form: str, cells: Any) -> Characters | None:
         return _digits(np.abs(cells), cells < 0)
     if form == "short":
         cells = [f"{value:g}" for value in cells.tolist()]
-    found = _texts(escaped(cells) if form == "text" else cells)
-    if form == "quoted" and found is not None:
-        quotes = np.full((len(found), 1), ord('"'), dtype=np.uint8)
-        return np.concatenate((quotes, found, quotes), axis=1)
-    return found
+    characters = _texts(escaped(cells) if form == "text" else cells)
+    if form == "quoted" and characters is not None:
+        quotes = np.full((len(characters), 1), ord('"'), dtype=np.uint8)
+        return np.concatenate((quotes, characters, quotes), axis=1)
+    return characters
 
 
 def escaped(texts: list[str]) -> list[str]:
-    """The texts as cells of CSV: between quotation marks, which are doubled within, where a reader needs them."""
+    """Return texts as cells of CSV: quoted where a reader needs it, with quotation marks doubled."""
     if not _SPECIAL.search("".join(texts)):
         return texts
     return ['"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text for text in texts]
@@ -72,47 +72,47 @@ def _texts(texts: list[str]) -> Characters | None:
 
 def _fixed(values: Floats, missing: str) -> Characters | None:
     lacking = np.isnan(values)
-    known = np.where(lacking, 0.0, values)
-    if not (np.abs(known) < MOST).all():
+    filled = np.where(lacking, 0.0, values)
+    if not (np.abs(filled) < MOST).all():
         return None
-    found = _digits(np.abs(millionths(known)).astype(np.int64), np.signbit(values), DECIMALS)
+    characters = _digits(np.abs(millionths(filled)).astype(np.int64), np.signbit(values), DECIMALS)
     if lacking.any():
-        found[lacking] = 0
-        found[lacking, : len(missing)] = np.frombuffer(missing.encode(), dtype=np.uint8)
-    return found
+        characters[lacking] = 0
+        characters[lacking, : len(missing)] = np.frombuffer(missing.encode(), dtype=np.uint8)
+    return characters
 
 
 def _digits(numbers: NDArray[np.int64], negative: NDArray[np.bool_], decimals: int = 0) -> Characters:
-    """Whole numbers >= 0 with their signs, and a point before the last `decimals` digits."""
+    """Format whole numbers >= 0 with their signs, and a point before the last `decimals` digits."""
     before = max(1, len(str(numbers.max())) - decimals)
-    found = np.zeros((len(numbers), 1 + before + bool(decimals) + decimals), dtype=np.uint8)
-    found[negative, 0] = ord("-")
+    characters = np.zeros((len(numbers), 1 + before + bool(decimals) + decimals), dtype=np.uint8)
+    characters[negative, 0] = ord("-")
     rest = numbers
-    for place in range(found.shape[1] - 1, 0, -1):
+    for place in range(characters.shape[1] - 1, 0, -1):
         if decimals and place == before + 1:
-            found[:, place] = ord(".")
+            characters[:, place] = ord(".")
             continue
         tenth = rest // 10
-        found[:, place] = rest - tenth * 10 + ord("0")
+        characters[:, place] = rest - tenth * 10 + ord("0")
         rest = tenth
     for place in range(1, before):
-        found[numbers < 10 ** (decimals + before - place), place] = 0
-    return found
+        characters[numbers < 10 ** (decimals + before - place), place] = 0
+    return characters
 
 
 def as_read(values: Floats) -> Floats:
-    """The numbers that a reader finds where `%.6f` has printed these; NaN remains."""
-    found: Floats = millionths(values) / 1e6
+    """Return numbers as read back after printing with `%.6f`; NaN remains."""
+    rounded: Floats = millionths(values) / 1e6
     for row in np.flatnonzero(np.abs(values) >= MOST).tolist():
-        found[row] = float(f"{values[row]:.6f}")
-    return found
+        rounded[row] = float(f"{values[row]:.6f}")
+    return rounded
 
 
 def millionths(values: Floats) -> Floats:
-    """The whole number of millionths that `%.6f` prints of each number below `MOST`, a tie to the even one."""
+    """Return the millionths that `%.6f` prints of each number below `MOST`, ties to even."""
     scaled = values * 1e6
     whole = np.rint(scaled)
-    # the product was rounded; by how much decides where it seems to be a tie (Dekker's product, 1e6 has few bits)
+    # at an apparent tie the rounding error of the product decides (Dekker's product, 1e6 has few bits)
     big = values * 134217729.0
     high = big - (big - values)
     error = (high * 1e6 - scaled) + (values - high) * 1e6

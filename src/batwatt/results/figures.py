@@ -1,4 +1,4 @@
-"""Every figure that is measured, declared once: what it means, and how tables, pages and charts show it."""
+"""Declarations of all measured figures: meaning, unit, and format in tables, pages and charts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from batwatt.results.slowdowns import BOUND_S
 from batwatt.units import HOUR_S, J_PER_KWH
 
 Values = Mapping[str, float | int | None]
-"""Name of a figure -> value in its unit; None where the figure has no meaning (no jobs, no envelope, ...)."""
+"""Name of a figure -> value in its unit; None where the figure is undefined (no jobs, no envelope, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured figure: values are in `unit`, and shown in the unit `shown`, multiplied by `factor`.
+    """A measured figure: values are in `unit`, and displayed in the unit `shown` after a product with `factor`.
 
-    `better` is `lower`, `higher` or empty where neither is. `title` is for sentences and axes, `head` has the lines of
-    a heading in a narrow table. A figure without `decimals` is a count. `parts` are the figures that it is the sum of.
+    `better` is `lower`, `higher`, or empty without a preference. `title` is for sentences and axes, `head` has the
+    lines of a heading in a narrow table. A figure without `decimals` is a count. `parts` are the terms of a sum.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Figure:
 
     @property
     def whole(self) -> bool:
-        """Whether each value is a whole number."""
+        """True if each value is a whole number."""
         return self.decimals == 0
 
     @property
     def mean_decimals(self) -> int:
-        """Decimals of a mean, which is no whole number."""
+        """Decimals of a mean, which may be fractional."""
         return max(1, self.decimals)
 
     @property
@@ -49,16 +49,16 @@ class Figure:
 
     @property
     def label(self) -> str:
-        """Heading in a narrow table, the unit in the last line."""
+        """Heading in a narrow table, with the unit in the last line."""
         return "\n".join(filter(None, (self.head, self.shown)))
 
     def in_currency(self, currency: str) -> Figure:
-        """Return the figure, a cost in a currency unless that is empty."""
+        """Return the figure, with the unit `currency` for a cost; an empty currency changes nothing."""
         return replace(self, shown=currency) if currency and self.shown == MONEY else self
 
 
 MONEY = "money"
-"""Unit of a cost whose currency is not known."""
+"""Unit of a cost in an unknown currency."""
 _count = partial(Figure, decimals=0)
 _share = partial(Figure, shown="%", factor=100.0)
 _minutes = partial(Figure, shown="min", factor=1.0 / 60.0, decimals=1)
@@ -148,7 +148,7 @@ METRICS = (
 _OTHERS = (
     _count("kills", "jobs", "kills for power + kills at the walltime", "lower", "kills", "kills\npower +\nwalltime",
            parts=("killed_power", "killed_walltime")),
-    # of a case beside others
+    # of a case compared with others
     _share("fed_host_use", "", "host s of work of the finished jobs / host s that the power feeds until the last job "
            "of the case ends", "higher", "use of fed hosts", "use of\nfed\nhosts", decimals=1),
     # of a cell of the benchmark
@@ -163,7 +163,7 @@ _OTHERS = (
     _minutes("wait_more_s", "s", "mean of the added wait over the paired jobs", "lower", head="added\nwait"),
     Figure("full_speed_slowdown_more", "", "mean of the added slowdown at full speed over the paired jobs", "lower",
            head="added\nslow-\ndown\nat full\nspeed"),
-    # of a run whose jobs say what they draw
+    # of a run whose jobs declare their power
     _share("share_above", "", "share of the time until the last end with what the jobs draw above the cap", "lower",
            head="time\nabove\ncap"),
     _energy("above_j", "J", "energy above the cap by what the jobs draw", "lower", head="energy\nabove\ncap"),
@@ -193,14 +193,14 @@ _OTHERS = (
 )  # fmt: skip
 
 FIGURES: Mapping[str, Figure] = {figure.name: figure for figure in (*METRICS, *_OTHERS)}
-"""Every figure by its name."""
+"""All figures by name."""
 
 
 def figures_of(names: Iterable[str], currency: str = "") -> list[Figure]:
-    """Return figures by their names, costs in the currency of the price, if it is known."""
+    """Return figures by their names, costs in `currency` unless it is empty."""
     return [FIGURES[name].in_currency(currency) for name in names]
 
 
 def rounded(values: Values) -> dict[str, float | int | None]:
-    """Round floats to the 6 decimals of the files that they come from."""
+    """Round floats to 6 decimals, as in the files of a run."""
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in values.items()}

@@ -1,4 +1,4 @@
-"""The picture of one run: which server ran which job in which p-state, over the power drawn."""
+"""Gantt chart of one run: jobs and p-states by server and time, above the power drawn."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ POWER_IN = 1.5
 HEADER_IN = 0.78
 ROW_IN = 0.17
 LEAST_IN, MOST_IN = 1.2, 8.5
-"""Height of the servers' part, however few or many they are."""
+"""Least and largest height of the panel of servers."""
 NAMED = 40
-"""More servers than this are numbered, not named."""
+"""Largest number of servers with names on the axis; more have numbers."""
 SHAPES = 20_000
-"""With more shapes than this the boxes of a vector format become an image, which readers can still open."""
+"""Largest number of shapes drawn as vectors; viewers cannot open more, so the boxes become an image."""
 IDLE_ALPHA = 0.3
 
 _SHADES = dict(zip(STATES, ("#e6e8eb", "#e69f00", "#d55e00"), strict=True))
@@ -46,15 +46,15 @@ _KILLED = Line2D(
 def plot_gantt(
     prefix: Path | str, platform: Platform, envelope: Series | None, path: Path | str, title: str = ""
 ) -> Path:
-    """Draw the run whose Batsim files are under `prefix`; returns the path, which ends in `.png`, `.svg` or `.pdf`.
+    """Draw the run whose Batsim files are under `prefix`; return the path, which ends in `.png`, `.svg` or `.pdf`.
 
-    The power (and with it the envelope in W) is there if `PREFIX_consumed_energy.csv` is. Raises InputError.
+    The panel of the power and of the envelope in W needs `PREFIX_consumed_energy.csv`. Raises InputError.
     """
     return style.draw(path, lambda: run_figure(prefix, platform, envelope, title or Path(prefix).name))
 
 
 def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Picture:
-    """The figure of the run whose Batsim files are under `prefix`. Raises InputError."""
+    """Return the figure of the run whose Batsim files are under `prefix`. Raises InputError."""
     timeline = read_timeline(prefix, platform)
     if not timeline.runs or not timeline.end_s > 0.0:
         raise InputError(file_of(prefix, "jobs"), "no job ran, so there is nothing to draw", "choose another run")
@@ -66,7 +66,7 @@ def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, 
 def gantt_figure(
     timeline: Timeline, platform: Platform, power: PowerTrace | None, envelope: Series | None, title: str
 ) -> Picture:
-    """The servers above, the power below, on one axis of time."""
+    """Return a figure of the servers above the power, on one axis of time."""
     servers_in = min(MOST_IN, max(LEAST_IN, ROW_IN * len(platform)))
     below_in = 0.0 if power is None else POWER_IN + 0.3
     height = HEADER_IN + servers_in + below_in + 0.45
@@ -91,14 +91,14 @@ def gantt_figure(
     panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=14, steps=[1, 2, 3, 6, 10]))
     style.headline(figure, title, 0.06, 0.01, 10)
     columns = -(-len(handles) // 2)
-    # matplotlib fills a legend column by column; this order reads row by row
+    # matplotlib fills a legend by column; this order reads by row
     by_rows = [handle for column in range(columns) for handle in handles[column::columns]]
     style.legend(figure, by_rows, 0.995, 0.28, columns, columnspacing=1.4, fontsize=7.5)
     return figure
 
 
 def _colours(count: int) -> list[str]:
-    """One colour a rank, from light (fast) to dark (slow)."""
+    """Return a colour for each rank, from light (fast) to dark (slow)."""
     scale = colormaps["YlGnBu"]
     return [to_hex(scale(0.3 + 0.65 * rank / max(1, count - 1))) for rank in range(count)]
 
@@ -106,7 +106,7 @@ def _colours(count: int) -> list[str]:
 def _servers(
     axes: Axes, timeline: Timeline, platform: Platform, ranks: list[dict[int, int]], colours: list[str]
 ) -> None:
-    """States as rows of colour, runs of jobs as boxes around them; server 0 is at the top."""
+    """Draw states as rows of colour, and runs of jobs as boxes around them; server 0 is at the top."""
     count = len(platform)
     computing = list(timeline.computing())
     pictured = len(timeline.spans) + len(computing) > SHAPES
@@ -135,7 +135,7 @@ def _servers(
 
 
 def _corners(low: float, high: float, start_s: float, end_s: float) -> list[tuple[float, float]]:
-    """The box around the rows low..high, in h."""
+    """Return the corners of the box around the rows low..high, in h."""
     return style.box_corners(start_s / style.HOUR_S, end_s / style.HOUR_S, low - 0.5, high + 0.5)
 
 
@@ -162,7 +162,7 @@ def _mark_killed(axes: Axes, runs: Sequence[DrawnRun], count: int) -> None:
 
 
 def _legend(colours: list[str], timeline: Timeline) -> list[Any]:
-    """What colours and shades mean; of many p-states the fastest, the middle one and the slowest."""
+    """Return the legend of colours and shades; of many p-states the fastest, the middle one and the slowest."""
     named = range(len(colours)) if len(colours) <= 7 else sorted({0, len(colours) // 2, len(colours) - 1})
     note = {0: " (fastest)", len(colours) - 1: " (slowest)"} if len(colours) > 1 else {}
     handles: list[Any] = [

@@ -1,19 +1,19 @@
-"""What machines that come and go were good for: the figures of the riskaware and the varcap paper.
+"""Goodput of a capacity that varies: the figures of the riskaware and the varcap paper.
 
-A capacity M(t) machines of `cores` cores each is alive; the window is [begin, end]. All work is clipped to it: a run of
-c cores from s to e does (min(e, end) - max(s, begin)) c core seconds there. Of Perotin et al., PMBS 2023:
+M(t) machines of `cores` cores each are alive; the window is [begin, end]. Work is clipped to the window: a run of
+c cores from s to e does (min(e, end) - max(s, begin)) c core seconds in it. Of Perotin et al., PMBS 2023:
 
     goodput             useful_core_s / capacity_core_s                       section 3.4
-    useful_core_s       work of the runs that completed in the window, and of those that are still going at its end
+    useful_core_s       work of the runs that completed in the window, and of the runs in progress at its end
     capacity_core_s     cores x integral of M(t) over the window
     aborted_volume      aborted_core_s / capacity_core_s                      section 5.4
     aborted_core_s      work of the runs that the scheduler killed in the window
     mean_aborted_time_s mean of e - max(s, begin) over these kills            section 5.4
 
-The paper's own sums begin at 0; here they begin where the window does, so that a warm-up counts in neither of them. A
-run counts as useful at the end whatever becomes of it later, as in the paper's set of started jobs. A run that failed
-or reached its walltime is neither useful nor aborted: no machine was taken from it. Of Zhang's dissertation (section
-5.1.6), for all jobs and, by the length of the job, for short ones and long ones (> `long_s`):
+The paper's sums begin at 0; here sums begin with the window, so that a warm-up counts in no sum. A run in progress at
+the end is useful whatever its later end, as in the paper's set of started jobs. A run that failed or reached its
+walltime is neither useful nor aborted: it did not lose its machine. Of Zhang's dissertation (section 5.1.6), for all
+jobs and, by the length of the job, for short ones and long ones (> `long_s`):
 
     terminations        runs that the scheduler killed in the window
     job_failure_rate    terminations / (terminations + runs that completed in the window)
@@ -21,12 +21,13 @@ or reached its walltime is neither useful nor aborted: no machine was taken from
                         workload says
     goodput_short       useful_core_s of short jobs / capacity_core_s; the two parts add up to goodput (Fig. 5.9a)
 
-A migrated run is none that was killed: with what follows it, it is one run (see `parts`). Nor is one whose work a
-checkpoint saved: that is useful, whatever becomes of the job. For docs/explanation/checkpoint.md:
+A migrated run does not count as killed: with its following parts, it is one run (see `parts`). A run that a checkpoint
+saved does not count as killed either: its work is useful, whatever the end of the job. For
+docs/explanation/checkpoint.md:
 
-    checkpoint_volume   core seconds of checkpoints in the window / capacity_core_s; they are no useful work
+    checkpoint_volume   core seconds of checkpoints in the window / capacity_core_s; not useful work
     checkpoints         checkpoints that ended in the window, in whatever way
-    recovery_volume, recoveries     the same of recoveries
+    recovery_volume, recoveries     these two figures of recoveries
     min_yield, mean_yield           see `yields`
 """
 
@@ -46,9 +47,9 @@ from batwatt.units import LAG_S
 
 
 def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: float) -> dict[str, float | int | None]:
-    """The figures of a run under a capacity, by the names of `figures.METRICS`; None where one has no meaning.
+    """Return the figures of a run under a capacity, by the names of `figures.METRICS`; None for an undefined figure.
 
-    `capacity` are the machines alive, `cores` the cores of one; a job is long if its length is > `long_s` s.
+    `capacity` is the number of machines alive, `cores` the cores of one; a job is long if its length is > `long_s` s.
     """
     if not cores >= 1:
         raise ValueError(f"cores must be >= 1, got {cores!r}")
@@ -57,7 +58,7 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
     work, lasted_s = run_table.work_core_s, run_table.lasted_s
     alive = capacity_core_s(capacity, cores, run_table.window)
     useful, aborted = _total(work[run_table.useful]), _total(work[run_table.aborted])
-    ended = len(np.unique(run_table.origins.job[run_table.completed & run_table.origins.known]))
+    ended = len(np.unique(run_table.origins.job[run_table.completed & run_table.origins.in_workload]))
     lost = len(np.unique(run_table.chains.last[run_table.aborted]))
     long = run_table.length_s > long_s
     return {
@@ -86,7 +87,7 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
 
 
 def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
-    """Core seconds of the machines alive in the window: cores x the integral of the capacity."""
+    """Return the core seconds of the machines alive in the window: cores x the integral of the capacity."""
     times = np.asarray(capacity.times_s)
     inner = times[(times > window.begin_s) & (times < window.end_s)]
     edges = np.concatenate(([window.begin_s], inner, [window.end_s]))
@@ -95,26 +96,26 @@ def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
 
 
 def _kills(run_table: RunTable, rows: Mask, end: str = "") -> dict[str, float | int | None]:
-    """Kills and rate of failures of these rows, under names that end so."""
+    """Return kills and rate of failures of rows, under names with the suffix `end`."""
     completed, killed = int((run_table.completed & rows).sum()), int((run_table.killed & rows).sum())
     return {f"terminations{end}": killed, f"job_failure_rate{end}": _ratio(killed, killed + completed)}
 
 
 def _spent(run_table: RunTable, rows: Mask) -> Floats:
-    """Core seconds in the window of these rows, as far as they ran in it."""
+    """Return the core seconds in the window of the rows that ran in it."""
     return (run_table.lasted_s * run_table.cores)[rows & (run_table.lasted_s > 0.0)]
 
 
 def _slowdown_rate(run_table: RunTable) -> float | None:
-    """Fraction of the completed runs that took longer than the workload says; None if it says nothing of them."""
+    """Return the fraction of completed runs longer than declared in the workload; None without declared run times."""
     expected_s = run_table.expected_s[run_table.completed]
     took_s = (run_table.finish_s - run_table.chains.start_s)[run_table.completed]
-    known = ~np.isnan(expected_s)
-    return _ratio(int((took_s > expected_s + LAG_S)[known].sum()), int(known.sum()))
+    declared = ~np.isnan(expected_s)
+    return _ratio(int((took_s > expected_s + LAG_S)[declared].sum()), int(declared.sum()))
 
 
 def _total(values: Floats) -> float:
-    """The exact sum, rounded once: whatever the order of rows, the same bytes."""
+    """Return the exact sum, rounded once: its bytes do not depend on the order of rows."""
     return math.fsum(values.tolist())
 
 

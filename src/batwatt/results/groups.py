@@ -1,6 +1,6 @@
-"""Who suffers: jobs of several systems by user, group, queue, size or length, compared with the first system.
+"""Figures by group: jobs of several systems by user, group, queue, size or length, compared with the first system.
 
-`batwatt.results.figures` says what the figures of a group mean; means are over its finished jobs.
+`batwatt.results.figures` declares the figures of a group; means are over its finished jobs.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ SIZES = (1.0, 4.0, 16.0, 64.0, 256.0, math.inf)
 """Upper ends of the classes of size, in hosts."""
 CLASSES = ("size", "length")
 BY = (*LABELS, *CLASSES)
-"""What jobs are grouped by."""
+"""Groupings of jobs."""
 MOST = 10
-"""So many users, groups or queues, those with the most jobs, are shown; the others together."""
+"""Largest number of users, groups or queues in a table, by number of jobs; the others form one group."""
 UNKNOWN = "unknown"
 
 
 def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
-    """A row for each case and group, with the columns `by`, `case`, `group` and those of its figures.
+    """Return a row for each case and group, with the columns `by`, `case`, `group` and those of its figures.
 
     `jobs` has a row for each job of each case: `case`, `state`, `hosts`, `length_s`, `wait_s` and
-    `full_speed_slowdown` (NaN where it did not finish), `wait_more_s` and `full_speed_slowdown_more`, and the column
-    `by` if it is not size or length. Classes go from the smallest to the largest, users from the one with the most
-    jobs on.
+    `full_speed_slowdown` (NaN for an unfinished job), `wait_more_s` and `full_speed_slowdown_more`, and the column
+    `by` if it is not size or length. Classes are in ascending order, users in descending order of their jobs.
     """
     import pandas as pd
 
     code, names = _codes(jobs, by)
     keyed = jobs.assign(code=code, finished=jobs["state"].eq("finished"))
     grouped = keyed.groupby(["case", "code"], sort=False)
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "jobs": grouped.size(),
             "finished_share": grouped["finished"].mean(),
@@ -56,19 +55,19 @@ def groups_of(jobs: pd.DataFrame, by: str) -> pd.DataFrame:
         }
     )
     order = [(case, number) for case in jobs["case"].unique() for number in range(len(names))]
-    found = found.reindex([key for key in order if key in found.index]).reset_index()
-    found.insert(0, "by", by)
-    found.insert(2, "group", [names[number] for number in found.pop("code")])
-    return found
+    table = table.reindex([key for key in order if key in table.index]).reset_index()
+    table.insert(0, "by", by)
+    table.insert(2, "group", [names[number] for number in table.pop("code")])
+    return table
 
 
 def known_groupings(jobs: pd.DataFrame) -> list[str]:
-    """What the jobs can be grouped by: size, length, and the labels that some job has."""
+    """Return the groupings that the jobs allow: size, length, and the labels of at least one job."""
     return [*CLASSES, *(name for name in LABELS if name in jobs and jobs[name].fillna("").ne("").any())]
 
 
 def _codes(jobs: pd.DataFrame, by: str) -> tuple[np.ndarray, list[str]]:
-    """The number of each row's group, and the names of the groups in their order."""
+    """Return the number of each row's group, and the names of the groups in their order."""
     if by == "size":
         return np.searchsorted(np.array(SIZES), jobs["hosts"].to_numpy(dtype=float), side="left"), _sizes()
     if by == "length":
@@ -77,17 +76,17 @@ def _codes(jobs: pd.DataFrame, by: str) -> tuple[np.ndarray, list[str]]:
         raise ValueError(f"jobs are grouped by {', '.join(BY)}, got {by!r}")
     labels = jobs[by].astype(object)
     labels = labels.where(labels.notna() & labels.ne(""), UNKNOWN).astype(str)
-    # each job is there once a case
+    # each job has a row in each case
     counts = labels.value_counts()
     ranked = sorted(counts.index, key=lambda name: (-counts[name], name))
-    shown, others = ranked[:MOST], len(ranked) - MOST
-    numbers = {name: number for number, name in enumerate(shown)}
-    names = [*shown, f"{others} other{'s' * (others > 1)}"] if others > 0 else shown
+    largest, others = ranked[:MOST], len(ranked) - MOST
+    numbers = {name: number for number, name in enumerate(largest)}
+    names = [*largest, f"{others} other{'s' * (others > 1)}"] if others > 0 else largest
     return labels.map(lambda name: numbers.get(name, MOST)).to_numpy(), names
 
 
 def _length_class(lengths_s: Floats) -> np.ndarray:
-    # NaN sorts after infinity: it is the class behind the last
+    # NaN sorts after infinity: its class follows the last
     return np.searchsorted(np.array(EDGES_H[1:]) * HOUR_S, lengths_s, side="left")
 
 
@@ -111,7 +110,7 @@ def _class(low: float, high: float, unit: str) -> str:
 
 
 def union_of(jobs: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The groups by several things, one below the other."""
+    """Return the groups by several groupings, one below the other. Raises InputError for one without labels."""
     import pandas as pd
 
     for name in by or ("",):

@@ -1,7 +1,7 @@
-"""The power of a platform whose jobs draw different power, worked out after a run from starts and ends.
+"""Power of a platform whose jobs draw different power, computed after a run from starts and ends.
 
-A host has one power for each p-state, so engines, and `PREFIX_consumed_energy.csv`, know nothing of what a job draws.
-Here every host draws what it does when idle, and each run adds what its job draws above that.
+A host has one power for each p-state, so engines, and `PREFIX_consumed_energy.csv`, ignore the power of a job.
+Here each host draws its idle power, and each run adds the power of its job above the idle power of its hosts.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.writers import file_of
 
 JOB_POWER = ("share_above", "above_j", "mean_w", "max_w", "mean_turnaround_s", "completed", "killed_power")
-"""The figures of a run whose jobs draw different power that a table shows."""
+"""Figures in the table of a run whose jobs draw different power."""
 
 
 def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> PowerTrace:
-    """The power of all hosts from 0 until the last end: idle watts of all, and what each run draws above its hosts'.
+    """Return the power of all hosts from 0 until the last end: idle watts of all, and those of runs above idle.
 
-    A run begins its curve anew. Where hosts differ each counts with their mean idle watts. Raises InputError for a
-    platform without watts, or a job that does not say what it draws.
+    Each run follows the power of its job from the begin. Where hosts differ each counts with their mean idle watts.
+    Raises InputError for a platform without watts, or a job without a declared power.
     """
     if not platform.has_power:
         raise InputError(platform.source, f"has no watts; {platform.power_problem}", "give wattage_per_state")
@@ -40,7 +40,7 @@ def job_power_trace(data: RunData, workload: Workload, platform: Platform) -> Po
     start_s, finish_s = numbers(data.jobs, "starting_time"), numbers(data.jobs, "finish_time")
     times: list[float] = [0.0]
     steps: list[float] = [0.0]
-    for row in np.flatnonzero(origins.known & (finish_s > start_s)).tolist():
+    for row in np.flatnonzero(origins.in_workload & (finish_s > start_s)).tolist():
         job = workload.jobs[int(origins.job[row])]
         power = power_of(job.raw, job.id)
         if power is None:
@@ -63,7 +63,7 @@ def job_power_figures(data: RunData, workload: Workload, platform: Platform, env
     trace = job_power_trace(data, workload, platform)
     pieces = compare(trace, envelope)
     origins, states = _origins(data, workload), texts(data.jobs, "final_state")
-    completed = origins.known & (states == "COMPLETED_SUCCESSFULLY")
+    completed = origins.in_workload & (states == "COMPLETED_SUCCESSFULLY")
     turnaround_s = numbers(data.jobs, "finish_time")[completed] - origins.submit_s[completed]
     count, end_s = int(completed.sum()), trace.end_s
     return {

@@ -1,6 +1,6 @@
-"""What a run is worth: the figures of section VII-A of the powercap paper and those that explain them.
+"""Compute the figures of a run: those of section VII-A of the powercap paper and those that explain them.
 
-Those of a run on machines that come and go are worked out in `goodput.py`.
+`goodput.py` computes the figures of a run on machines that come and go.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from batwatt.results.writers import file_of
 from batwatt.units import REPORTED_S
 
 LATENESS_S = 1.0
-"""How much before the end of the last job the file of energies may end."""
+"""Largest time from the last row of the file of energies to the end of the last job."""
 
 
 def measured(
@@ -50,18 +50,18 @@ def measured(
     slowed: bool = False,
     signals: Mapping[str, SignalIntegral] = MappingProxyType({}),
 ) -> tuple[Values, RunTable | None]:
-    """The figures of a run, or of the one whose files have a prefix, and what became of its rows if it had a capacity.
+    """Return the figures of a run, or of the files under a prefix, and the table of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
-    `RunTable`; `signals`: g or money per kWh, by figure. Without a file of energies all that follows from power is
-    None, without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
-    ends after the window is unfinished, whatever its state: it counts as such and in no other number of jobs. Raises
-    InputError if the files are missing, malformed or of another workload.
+    `RunTable`; `signals`: g or money per kWh, by figure. Without a file of energies all figures of power are None,
+    without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
+    ends after the window counts as unfinished and in no other number of jobs, whatever its state. Raises InputError
+    if the files are missing, malformed or of another workload.
     """
     data = run if isinstance(run, RunData) else RunData(run)
-    found = job_rows_of(data, workload, window)
-    jobs, origins, kinds, chains, beyond = found.jobs, found.origins, found.kinds, found.chains, found.beyond
+    rows = job_rows_of(data, workload, window)
+    jobs, origins, kinds, chains, beyond = rows.jobs, rows.origins, rows.kinds, rows.chains, rows.beyond
     state, finish_s = texts(jobs, "final_state"), numbers(jobs, "finish_time")
     successful = (state == SUCCESSFUL) & ~(beyond | kinds.saved | kinds.overhead)
     makespan_s = float(np.nanmax(finish_s)) if not np.isnan(finish_s).all() else 0.0
@@ -69,7 +69,7 @@ def measured(
     figures: dict[str, float | int | None] = {figure.name: None for figure in METRICS}
     if data.energy is not None:
         figures.update(_energy(data, envelope, makespan_s, signals))
-    run_table = run_table_of(found, workload, window, slowed)
+    run_table = run_table_of(rows, workload, window, slowed)
     if capacity is not None:
         figures.update(goodput_figures(run_table, capacity, cores, long_s))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
@@ -88,7 +88,7 @@ def measured(
         "jobs_total": len(workload.jobs),
         "jobs_rejected": count[REJECTED],
         "jobs_failed": count[FAILED],
-        "jobs_unfinished": int(found.waited_or_ran.sum()),
+        "jobs_unfinished": int(rows.waited_or_ran.sum()),
         "resubmissions": int((~origins.itself & ~kinds.overhead).sum()),
         "steps": None if envelope is None else step_bounds(envelope, makespan_s)[2],
         "makespan_s": makespan_s,
@@ -100,16 +100,16 @@ def measured(
 
 
 def write_metrics(prefix: Path | str, metrics: Values) -> Path:
-    """Write `PREFIX_metrics.json` in the order of `METRICS`; returns its path. Raises InputError."""
+    """Write `PREFIX_metrics.json` in the order of `METRICS`; return its path. Raises InputError."""
     path = file_of(prefix, "metrics", ".json")
     write_json(path, rounded(metrics))
     return path
 
 
 def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successful: Mask) -> float | None:
-    """Mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs.
+    """Return the mean of (waiting + execution) / execution; Eq. 6 of the powercap paper, as a mean. None without jobs.
 
-    A job that runs in parts waits between them, too (see `Chains`).
+    A job that runs in parts also waits between them (see `Chains`).
     """
     if not successful.any():
         return None
@@ -123,17 +123,17 @@ def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successfu
 def _work_fraction(
     workload: Workload, origins: Origins, successful: np.ndarray, reference_flops: float
 ) -> float | None:
-    """Share of the workload's flops that successful jobs did; None if it has none or a profile is not known."""
-    done = np.unique(origins.job[successful & origins.known])
+    """Return the share of the workload's flops in successful jobs; None without flops or with an unknown profile."""
+    jobs = np.unique(origins.job[successful & origins.in_workload])
     flops = flops_of(workload, reference_flops)
     total = math.fsum(flops.tolist())
-    return min(1.0, math.fsum(flops[done].tolist()) / total) if total > 0.0 else None
+    return min(1.0, math.fsum(flops[jobs].tolist()) / total) if total > 0.0 else None
 
 
 def _energy(
     data: RunData, envelope: Series | None, end_s: float, signals: Mapping[str, SignalIntegral]
 ) -> dict[str, float | int | None]:
-    """The figures that follow from the power over [0, end_s]."""
+    """Return the figures of the power over [0, end_s]."""
     trace = power_series(data, end_s)
     if trace.end_s < end_s - LATENESS_S:
         path = file_of(data.prefix, "consumed_energy")

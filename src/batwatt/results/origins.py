@@ -1,4 +1,4 @@
-"""Whose run each row of `jobs.csv` is: a scheduler may submit a job again, under another id."""
+"""Job of the workload of each row of `jobs.csv`: a scheduler may submit a job again, under another id."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from batwatt.results.run_data import Columns, numbers
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """For each row: the job of the workload that it is a run of, and since when that job waits.
+    """For each row: its job of the workload, and the first submission of that job.
 
-    `job` is an index in `workload.jobs`, -1 where the scheduler made the job up; `submit_s` the first submission in s;
-    `itself` distinguishes the job from its resubmissions.
+    `job` is an index in `workload.jobs`, -1 for a job that the scheduler registered itself; `submit_s` the first
+    submission in s; `itself` distinguishes the job from its resubmissions.
     """
 
     job: NDArray[np.intp]
@@ -26,21 +26,21 @@ class Origins:
     itself: NDArray[np.bool_]
 
     @property
-    def known(self) -> NDArray[np.bool_]:
-        """The rows of jobs of the workload."""
+    def in_workload(self) -> NDArray[np.bool_]:
+        """Rows whose job is in the workload."""
         return self.job >= 0
 
 
 def origins_of(jobs: Columns, workload: Workload, path: Path) -> Origins:
-    """The origin of each row; `3#1` is a resubmission of `3` unless the workload has a job `3#1`.
+    """Return the origin of each row; `3#1` is a resubmission of `3` unless the workload has a job `3#1`.
 
-    `jobs` are the columns of `path`. Raises InputError if none of them is of the workload.
+    `jobs` are the columns of `path`. Raises InputError if no row is of the workload.
     """
-    known = {job.id: index for index, job in enumerate(workload.jobs)}
+    index_of = {job.id: index for index, job in enumerate(workload.jobs)}
     names = jobs.get("full_id")
     if names is None:
         names = [f"{load}!{name}" for load, name in zip(jobs["workload_name"], jobs["job_id"], strict=True)]
-    job = np.array([known.get(name, -1) for name in names], dtype=np.intp)
+    job = np.array([index_of.get(name, -1) for name in names], dtype=np.intp)
     submitted = numbers(jobs, "submission_time")
     since = submitted.copy()
     itself = np.ones(len(names), dtype=np.bool_)
@@ -49,17 +49,17 @@ def origins_of(jobs: Columns, workload: Workload, path: Path) -> Origins:
     while others:
         roots.update((row, ATTEMPT.sub("", roots[row])) for row in others)
         itself[others] = False
-        job[others] = [known.get(roots[row], -1) for row in others]
+        job[others] = [index_of.get(roots[row], -1) for row in others]
         others = [row for row in others if job[row] < 0 and ATTEMPT.search(roots[row])]
     ours = job >= 0
-    if len(names) and len(known) and not ours.any():
+    if len(names) and len(index_of) and not ours.any():
         problem = f"neither job {names[0]!r} nor any other is in the workload {workload.source}"
         raise InputError(path, problem, "name the workload that was run")
-    made_up = np.flatnonzero(~ours & ~itself).tolist()
-    if made_up:
-        wanted = {roots[row] for row in made_up}
+    foreign = np.flatnonzero(~ours & ~itself).tolist()
+    if foreign:
+        wanted = {roots[row] for row in foreign}
         first = {names[row]: float(submitted[row]) for row in reversed(range(len(names))) if names[row] in wanted}
-        for row in made_up:
+        for row in foreign:
             since[row] = min(since[row], first.get(roots[row], since[row]))
     declared = np.array([row.submit_time_s for row in workload.jobs])
     since[ours] = np.minimum(declared[job[ours]], submitted[ours])

@@ -1,6 +1,6 @@
-"""What became of each job of a workload, whatever scheduler ran it and in however many runs.
+"""Outcome of each job of a workload, for any scheduler and any number of runs.
 
-Of a job with the first submission s, the length p at full speed (s), and the run, in parts or not, that completed at e
+For a job with the first submission s, the length p at full speed (s), and the run, in parts or not, that completed at e
 and began at b:
 
     wait_s      b - s
@@ -8,10 +8,10 @@ and began at b:
     attempts    runs, each with all of its parts
     kills       runs that the scheduler killed and whose work was lost
     energy_j    energy of the hosts of all its rows while these ran, overhead of checkpoints included
-    state       finished, or what ended its last run: killed, walltime, failed, rejected, or unfinished
-    cause       why it was rejected
+    state       finished, or the end of its last run: killed, walltime, failed, rejected, or unfinished
+    cause       cause of a rejection
 
-Jobs that a scheduler made up are left out.
+Jobs that a scheduler registered itself are left out.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class JobOutcomes:
 
     @property
     def finished(self) -> np.ndarray:
-        """Which jobs completed."""
+        """Mask of the jobs that completed."""
         return ~np.isnan(self.end_s)
 
     @property
@@ -63,31 +63,31 @@ class JobOutcomes:
 
 
 def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOutcomes:
-    """What became of the jobs of a workload in a run. Raises InputError."""
+    """Return the outcomes of the jobs of a workload in a run. Raises InputError."""
     reference_flops = platform.fastest_flops
-    found = job_rows_of(data, workload, None)
-    origins, kinds, chains = found.origins, found.kinds, found.chains
-    table = run_table_of(found, workload, None)
+    job_rows = job_rows_of(data, workload, None)
+    origins, kinds, chains = job_rows.origins, job_rows.kinds, job_rows.chains
+    table = run_table_of(job_rows, workload, None)
     count = len(workload.jobs)
-    known = origins.known
-    runs = known & ~kinds.overhead & ~np.isnan(chains.start_s)
+    declared = origins.in_workload
+    runs = declared & ~kinds.overhead & ~np.isnan(chains.start_s)
     begin_s = np.full(count, np.nan)
-    rows = np.flatnonzero(table.completed & known)
+    rows = np.flatnonzero(table.completed & declared)
     begin_s[origins.job[rows]] = chains.start_s[rows]
     energies = np.zeros(count)
     drawn = data.job_energies
-    rows = np.flatnonzero(known & ~np.isnan(drawn))
+    rows = np.flatnonzero(declared & ~np.isnan(drawn))
     np.add.at(energies, origins.job[rows], drawn[rows])
     firsts = np.unique(chains.first[runs])
     attempts = np.bincount(origins.job[firsts], minlength=count).astype(np.float64)
-    kills = np.bincount(origins.job[kinds.lost & known], minlength=count).astype(np.float64)
+    kills = np.bincount(origins.job[kinds.lost & declared], minlength=count).astype(np.float64)
     submit_s = np.array([job.submit_time_s for job in workload.jobs])
     rows, took_s, full_s = turnarounds(table, workload, reference_flops)
     slowdown = np.full(count, np.nan)
     slowdown[origins.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s >= REPORTED_S)
-    state, cause = _states(found, table, count), np.full(count, "", dtype=object)
-    row_causes = causes(found, workload, len(platform))
-    rows = np.flatnonzero((row_causes != "") & known)
+    state, cause = _states(job_rows, table, count), np.full(count, "", dtype=object)
+    row_causes = causes(job_rows, workload, len(platform))
+    rows = np.flatnonzero((row_causes != "") & declared)
     cause[origins.job[rows]] = row_causes[rows]
     return JobOutcomes(
         submit_s=submit_s,
@@ -104,14 +104,14 @@ def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOu
     )
 
 
-def _states(found: JobRows, table: RunTable, count: int) -> np.ndarray:
-    """The state of each of `count` jobs: finished, or by its last row."""
-    final, counted = texts(found.jobs, "final_state"), found.origins.known & ~found.kinds.overhead
-    ends = (found.kinds.lost, final == WALLTIME, final == FAILED, rejected_rows(found))
+def _states(job_rows: JobRows, table: RunTable, count: int) -> np.ndarray:
+    """Return the state of each of `count` jobs: finished, or by its last row."""
+    final, counted = texts(job_rows.jobs, "final_state"), job_rows.origins.in_workload & ~job_rows.kinds.overhead
+    ends = (job_rows.kinds.lost, final == WALLTIME, final == FAILED, rejected_rows(job_rows))
     of_row = np.select([end & counted for end in ends], STATES[1:5], STATES[5])
     rows = np.flatnonzero(counted)
-    # a rejected job has no end: behind all others
+    # a rejected job has no end: sort it last
     rows = rows[np.lexsort((rows, np.nan_to_num(table.finish_s[rows], nan=np.inf)))]
     state = np.full(count, STATES[5], dtype=object)
-    state[found.origins.job[rows]] = of_row[rows]
+    state[job_rows.origins.job[rows]] = of_row[rows]
     return np.where(np.isnan(table.completed_s), state, STATES[0])

@@ -1,18 +1,18 @@
-"""Which rows of `jobs.csv` belong together: a run may come in parts, and cost more than its work.
+"""Chains of rows of `jobs.csv`: a run may come in parts, and take longer than its work.
 
-A *migrated* run was killed to go on elsewhere, as a run of the same job with what was left (metadata `MIGRATED`). It
-and the runs that follow it, up to one that was not migrated, are a *chain*: one run, in parts. All parts share the fate
-of the last one; a chain whose rest waits at the end of the window goes on, one whose rest never came is aborted.
+A *migrated* run was killed to go on elsewhere, as another run of the job with the rest (metadata `MIGRATED`). A
+*chain* is this run and those that follow it, up to one that was not migrated: one run, in parts. All parts end like
+the last one; a chain whose rest waits at the end of the window goes on, a chain without the rest is aborted.
 
-A *saved* run was killed to be checkpointed (metadata `CHECKPOINTED`); its work is done, whatever becomes of the job. It
-is not if the checkpoint, the next row of its job, was killed or failed: then the run was killed like any other. Once
-something is saved, a kill without a checkpoint costs the run since then only: all others are a chain, from the first
-that was saved to the one that completes, and each that was killed is one of its own. What checkpoints and recoveries
-took is *overhead* (metadata `CHECKPOINT`, `RECOVERY`): no run of the job, whatever its state. A *suspended* run
-(metadata `SUSPENDED`) is one that was saved without a checkpoint, and so is each piece that completed but for the last
-(metadata `PIECE`).
+A *saved* run was killed to be checkpointed (metadata `CHECKPOINTED`); its work counts, whatever the end of the job. If
+the checkpoint, the next row of its job, was killed or failed, the run counts as killed, not as saved. After a
+checkpoint, a kill without a checkpoint costs only the run since the checkpoint: the other runs are one chain, from the
+first saved one to the one that completes, and each killed run is a chain of its own. Checkpoints and recoveries are
+*overhead* (metadata `CHECKPOINT`, `RECOVERY`): their rows are no run of the job, whatever their state. A *suspended*
+run (metadata `SUSPENDED`) was saved without a checkpoint, and so was each completed piece but the last (metadata
+`PIECE`).
 
-Behind any of these, or alone, metadata may have `OVERHEAD`: so many s of the run were no work, as the job wrote a
+After any of these, or alone, metadata may have `OVERHEAD`: seconds of the run without work, in which the job wrote a
 checkpoint or recovered. The work of the run is less in that ratio.
 """
 
@@ -35,10 +35,10 @@ Rows = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What is special about rows: none is of two kinds, most are of no kind.
+    """Masks of the kinds of rows: a row is of at most one kind, most rows of none.
 
-    `lost` are the runs that were killed, by the end of the window, and whose work was; `productive` is the share of
-    each row's time in which it worked.
+    `lost` are the runs killed by the end of the window whose work was lost; `productive` is the share of work in
+    each row's time.
     """
 
     migrated: Mask
@@ -50,16 +50,16 @@ class Kinds:
 
     @property
     def overhead(self) -> Mask:
-        """The rows that are no runs of a job."""
+        """Rows of checkpoints and recoveries, which are no runs of a job."""
         return self.checkpoint | self.recovery
 
 
 @dataclass(frozen=True, slots=True)
 class Chains:
-    """For each row its chain: first and last row, when it started; all in s.
+    """For each row its chain: first and last row, and the start in s.
 
-    `execution_s` is how long the job had its hosts, `work_s` without the overhead. To the execution of a job that was
-    saved counts the overhead of its lost runs, too: it waits when it has no hosts, and when it does work that is lost.
+    `execution_s` is the time in which the job had its hosts, `work_s` is that time without the overhead. The execution
+    of a saved job includes the overhead of its lost runs: it waits while it has no hosts, and during lost work.
     """
 
     first: Rows
@@ -70,19 +70,19 @@ class Chains:
 
     @property
     def several(self) -> Mask:
-        """Whether a chain has several rows, between which its job may have stood still."""
+        """Mask of the chains of several rows, between which the job may have waited."""
         return self.first != self.last
 
 
 def kinds_of(jobs: Columns, origins: Origins, beyond: Mask) -> Kinds:
-    """The kind of each row of `jobs.csv`; those `beyond` are of times after the window, and lost nothing."""
+    """Return the kind of each row of `jobs.csv`; rows `beyond` the window have lost nothing."""
     metadata, state = texts(jobs, "metadata").copy(), texts(jobs, "final_state")
     ran_s = numbers(jobs, "execution_time")
     productive = np.ones(len(metadata))
     for row in np.flatnonzero(metadata != "").tolist():
-        if found := OVERHEAD.search(metadata[row]):
+        if match := OVERHEAD.search(metadata[row]):
             if ran_s[row] > 0.0:
-                productive[row] = max(0.0, 1.0 - float(found[1]) / ran_s[row])
+                productive[row] = max(0.0, 1.0 - float(match[1]) / ran_s[row])
             metadata[row] = OVERHEAD.sub("", metadata[row]).strip()
     checkpoint, recovery, migrated, saved, suspended, piece = (
         metadata == text for text in (CHECKPOINT, RECOVERY, MIGRATED, CHECKPOINTED, SUSPENDED, PIECE)
@@ -91,7 +91,7 @@ def kinds_of(jobs: Columns, origins: Origins, beyond: Mask) -> Kinds:
     saved, migrated = saved & killed, migrated & killed
     if saved.any():
         broken = checkpoint & ~beyond & (state != SUCCESSFUL)
-        order, fresh = _by_job(jobs, origins, origins.known)
+        order, fresh = _by_job(jobs, origins, origins.in_workload)
         saved[order[:-1]] &= ~(broken[order[1:]] & ~fresh[1:])
     saved |= (suspended & killed) | (piece & (state == SUCCESSFUL))
     lost = killed & ~(beyond | migrated | saved | checkpoint | recovery)
@@ -99,12 +99,12 @@ def kinds_of(jobs: Columns, origins: Origins, beyond: Mask) -> Kinds:
 
 
 def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
-    """The chain of each row; without migrated and saved runs each row is one of its own."""
+    """Return the chain of each row; without migrated and saved runs each row is a chain of its own."""
     start, execution = (numbers(jobs, name) for name in ("starting_time", "execution_time"))
     rows = np.arange(len(start))
-    if not ((kinds.migrated | kinds.saved) & origins.known).any():
+    if not ((kinds.migrated | kinds.saved) & origins.in_workload).any():
         return Chains(rows, rows, start, execution, execution * kinds.productive)
-    order, fresh = _by_job(jobs, origins, origins.known & ~kinds.overhead)
+    order, fresh = _by_job(jobs, origins, origins.in_workload & ~kinds.overhead)
     # first runs: rows up to one that was not migrated; then chains of runs, up to one that was neither saved nor lost
     begins = fresh.copy()
     begins[1:] |= ~kinds.migrated[order[:-1]]
@@ -125,8 +125,8 @@ def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
         np.where(single, values[order[firsts]], np.add.reduceat(np.nan_to_num(values)[order], firsts))
         for values in (execution, execution * kinds.productive)
     )
-    # what lost runs recovered, and rows that are nothing but overhead
-    apart = origins.known & (kinds.overhead | kinds.lost)
+    # overhead within lost runs, and rows of overhead
+    apart = origins.in_workload & (kinds.overhead | kinds.lost)
     each_s = (lasted_s * np.where(kinds.overhead, 1.0, 1.0 - kinds.productive))[apart]
     more_s = np.bincount(origins.job[apart], weights=each_s, minlength=int(origins.job.max()) + 1)
     of_chain = order[firsts]
@@ -138,9 +138,9 @@ def chains_of(jobs: Columns, origins: Origins, kinds: Kinds) -> Chains:
 
 
 def _by_job(jobs: Columns, origins: Origins, counted: Mask) -> tuple[Rows, Mask]:
-    """All rows, those of one job in the order of time and what waits behind them; and where those of a job begin.
+    """Return all rows sorted by job and time, waiting rows last, and a mask of the first row of each job.
 
-    Rows that are not `counted` are of no job. What the scheduler made up has no parts: leave that out.
+    A row that is not `counted` is a group of its own, as jobs that the scheduler registered itself have no parts.
     """
     rows = np.arange(len(origins.job))
     key = np.where(counted, origins.job, origins.job.max() + 1 + rows)

@@ -1,4 +1,4 @@
-"""The drawing of a power over time against its envelope, for pages and pictures, and the picture of runs."""
+"""Charts of power over time against an envelope, for pages and pictures."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def draw_power(
 ) -> None:
     """Draw the power of a run in kW and its envelope, in the intervals between edges, on an axis of time from 0 on.
 
-    Red is power above the envelope, grey what the envelope allows and the run does not draw. Where the power changes
-    within an interval it is the mean, with a pale band from the least to the largest. A red mark at the top is a step
-    of the envelope in violation.
+    Red is power above the envelope, grey unused power below it. Where the power changes within an interval the line is
+    its mean, with a pale band from the least to the largest. A red mark at the top is a step of the envelope in
+    violation.
     """
     axes.set_xlim(0.0, edges_s[-1] / unit_s)
     axes.margins(y=0.12)

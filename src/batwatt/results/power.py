@@ -1,4 +1,4 @@
-"""The power of a run as a step function of time, worked out from the energies that Batsim writes, and the envelope."""
+"""Power of a run over time, computed from Batsim's file of energies, and its comparison with an envelope."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Indices = NDArray[np.intp]
 
 _log = logging.getLogger(__name__)
 SHORTEST_S = 1e-3
-"""Shorter intervals have no power of their own: energies are printed to 1e-6 J and times to 1e-6 s."""
+"""Shortest interval with a power: energies are printed to 1e-6 J and times to 1e-6 s."""
 EXCESS_W = 1e-3
-"""A power above the cap by no more than this is not a violation."""
+"""Largest power above the cap that is not a violation."""
 MOST_STEPS = 2.0**52
-"""Larger numbers of steps are not exact in doubles."""
+"""Largest number of steps; doubles do not hold larger numbers exactly."""
 PRINTED = 1e-6
-"""What is printed with 6 decimals may be off by this much between two rows (J or s)."""
+"""Largest error between two rows of values printed with 6 decimals (J or s)."""
 
 
 @dataclass(frozen=True)
 class PowerTrace:
     """A power in W that holds from each time until the next, the last one until `end_s`.
 
-    `times_s` begins at 0 and increases strictly; an empty trace ends at 0. `error_w` bounds, per interval, how far the
-    power that lasted may be from `power_w`: the rounding of the file, and the short intervals merged into a longer one.
+    `times_s` begins at 0 and increases strictly; an empty trace ends at 0. `error_w` bounds, per interval, the error of
+    `power_w`: from the rounding of the file, and from short intervals merged into a longer one.
     """
 
     times_s: Floats
@@ -65,8 +65,8 @@ class PowerTrace:
     def max_w(self) -> float | None:
         """Largest power in W that a state of the hosts draws, None for an empty trace.
 
-        Of the intervals that may have it, which the errors cannot tell apart, the one that is known best says what it
-        is, as the sum of watts with 0 to 2 decimals if that may be.
+        Several intervals may have the largest power within their errors: the value is that of the smallest error,
+        rounded to 0, 1 or 2 decimals if the error allows it.
         """
         if not len(self.power_w):
             return None
@@ -82,9 +82,9 @@ class PowerTrace:
 class Comparison:
     """A trace with an envelope, in pieces in which both are constant.
 
-    `start_s` and `end_s` bound the pieces, `over` says which exceed the cap, `step` in which step of the envelope
-    (from 0) each begins, `alike` how many whole steps it lasts (1 if it is a step or a part of one), `step_start_s` and
-    `step_end_s` where these begin and end; `steps` counts them all.
+    `start_s` and `end_s` bound the pieces, `over` is a mask of those above the cap. `step` is the number, from 0, of
+    the step of the envelope in which a piece begins, `alike` its length in whole steps (1 for a step or a part of one),
+    `step_start_s` and `step_end_s` bound these steps; `steps` is the number of all steps.
     """
 
     start_s: Floats
@@ -111,7 +111,7 @@ class Comparison:
 
     @property
     def unused_j(self) -> float:
-        """Energy in J that the cap allowed and nobody drew."""
+        """Unused energy in J below the cap."""
         return self._integral(self.cap_w - self.power_w)
 
     def _integral(self, excess_w: Floats) -> float:
@@ -119,14 +119,14 @@ class Comparison:
 
 
 def power_series(run: Path | str | RunData, end_s: float | None = None) -> PowerTrace:
-    """The power of all hosts over [0, end_s], from the energies of a run, or of the one whose files have a prefix.
+    """Return the power of all hosts over [0, end_s], from the energies of a run, or of the files under a prefix.
 
-    Between two rows it is the difference of their energies over that of their times. That is exact while the power
-    changes only where Batsim writes a row: at starts and ends of jobs, at requests for p-states and their completions.
-    Within a job it changes without a row (the parts of a composed profile, an executor done before the others); there
-    it is the mean between the rows. Rows of one time count as one, an interval under `SHORTEST_S` joins the next.
+    The power between two rows is the difference of their energies over that of their times. This is exact if the power
+    changes only in rows of Batsim: at starts and ends of jobs, at requests for p-states and their completions. Within a
+    job the power may change without a row (parts of a composed profile, an executor that ends before the others); the
+    result is the mean between the rows. Rows of one time count as one, an interval under `SHORTEST_S` joins the next.
 
-    Nothing is known after the last row, so the trace ends there if `end_s` is later or None. Raises InputError.
+    The trace ends at the last row if `end_s` is later or None. Raises InputError.
     """
     if end_s is not None and not end_s >= 0.0:
         raise ValueError(f"end_s must be >= 0 s, got {end_s!r}")
@@ -140,7 +140,7 @@ def power_series(run: Path | str | RunData, end_s: float | None = None) -> Power
     if not len(times) or times[0] > 0.0:
         times, energy = np.insert(times, 0, 0.0), np.insert(energy, 0, 0.0)
     elif energy[0] > 0.0:
-        raise InputError(file_of(data.prefix, "consumed_energy"), f"{energy[0]:g} J at 0 s", "check who wrote the file")
+        raise InputError(file_of(data.prefix, "consumed_energy"), f"{energy[0]:g} J at 0 s", "check its source")
     if end_s is not None and end_s < times[-1]:
         energy_at_end = np.interp(end_s, times, energy)
         inside = times < end_s
@@ -149,20 +149,20 @@ def power_series(run: Path | str | RunData, end_s: float | None = None) -> Power
 
 
 def _trace(times: Floats, energy: Floats) -> PowerTrace:
-    """The trace between rows of distinct times, the first at 0 s with 0 J."""
+    """Return the trace between rows of distinct times, the first at 0 s with 0 J."""
     if len(times) < 2:
         return PowerTrace(np.empty(0), np.empty(0), 0.0)
-    kept = _edges(times)
-    edges, joules = times[kept], energy[kept]
+    bounds = _edges(times)
+    edges, joules = times[bounds], energy[bounds]
     durations = np.diff(edges)
     power = np.diff(joules) / durations
     error = PRINTED * (1.0 + power) / durations
-    if len(kept) < len(times):
-        # where rows were merged, what lasted is the power of the longest interval between them
+    if len(bounds) < len(times):
+        # the error of merged rows is relative to the power of the longest interval between them
         raw = np.diff(times)
-        group = np.searchsorted(kept, np.arange(len(raw)), side="right") - 1
-        longest = np.lexsort((raw, group))[kept[1:] - 1]
-        merged = (np.diff(kept) > 1) & (raw[longest] >= SHORTEST_S)
+        group = np.searchsorted(bounds, np.arange(len(raw)), side="right") - 1
+        longest = np.lexsort((raw, group))[bounds[1:] - 1]
+        merged = (np.diff(bounds) > 1) & (raw[longest] >= SHORTEST_S)
         longest = longest[merged]
         lasting = (energy[longest + 1] - energy[longest]) / raw[longest]
         error[merged] = np.abs(power[merged] - lasting) + PRINTED * (1.0 + lasting) / raw[longest]
@@ -170,27 +170,27 @@ def _trace(times: Floats, energy: Floats) -> PowerTrace:
 
 
 def _edges(times: Floats) -> NDArray[np.intp]:
-    """Indices of the rows that bound intervals of at least `SHORTEST_S`; the first and the last always do."""
+    """Return the indices of rows that bound intervals of at least `SHORTEST_S`, the first and the last row included."""
     if np.all(np.diff(times) >= SHORTEST_S):
         return np.arange(len(times))
-    kept = [0]
+    bounds = [0]
     begin = 0.0
     for index, time in enumerate(times.tolist()):
         if time - begin >= SHORTEST_S:
-            kept.append(index)
+            bounds.append(index)
             begin = time
     final = len(times) - 1
-    if kept[-1] != final:
-        # the rest is too short for an interval of its own: it joins the one before
-        kept[max(1, len(kept) - 1) :] = [final]
-    return np.array(kept, dtype=np.intp)
+    if bounds[-1] != final:
+        # a short last interval joins the previous one
+        bounds[max(1, len(bounds) - 1) :] = [final]
+    return np.array(bounds, dtype=np.intp)
 
 
 def compare(trace: PowerTrace, envelope: Series) -> Comparison:
-    """The trace against the steps of an envelope in W, over the length of the trace.
+    """Compare a trace with the steps of an envelope in W, over the length of the trace.
 
-    A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds it by more than `EXCESS_W` and the error that
-    the trace admits.
+    A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds the cap by more than `EXCESS_W` and the error
+    of the trace.
     """
     starts, numbers, steps = step_bounds(envelope, trace.end_s, trace.times_s)
     if not len(trace.times_s):
@@ -206,16 +206,16 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
     ends = np.append(edges[1:], trace.end_s)
     alike = np.append(np.diff(numbers), 1)[at]
     over = (power - cap > EXCESS_W + error) & ((ends - edges) / alike >= SHORTEST_S - PRINTED)
-    # the rounding of energies is neither above the cap nor left below it
+    # a difference within the error of rounding is no difference
     power = np.where(np.abs(power - cap) <= error, cap, power)
     bounds = np.append(starts, trace.end_s)
     return Comparison(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
 
 
 def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
-    """What a signal makes of the energy of a trace, in g or money; None with a warning if it ends before the trace."""
+    """Return the integral of power x signal, in g or money; None, with a warning, if the signal ends before the run."""
     if not trace.end_s <= signal.end_s + REPORTED_S:
-        text = "%s: ends at %.15g s, the run at %.15g s: nothing is worked out with it; FILE,repeat=yes begins it again"
+        text = "%s: ends at %.15g s, the run at %.15g s: its figures stay empty; FILE,repeat=yes repeats it"
         _log.warning(text, signal.source, signal.end_s, trace.end_s)
         return None
     edges = np.append(trace.times_s, trace.end_s)
@@ -223,10 +223,10 @@ def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
 
 
 def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> tuple[Floats, Indices, int]:
-    """Where steps that `Series.steps(0, end_s)` yields begin, in s; their numbers from 0; and how many there are.
+    """Return the begins in s of steps of `Series.steps(0, end_s)`, their numbers from 0, and the number of all steps.
 
-    There may be up to `MOST_STEPS` steps after the last row. Of those only the ones that hold one of `times_s` or
-    `end_s` are among them, and the one after each. Raises InputError for more steps.
+    After the last row of the series, where up to `MOST_STEPS` steps may follow, the result has only the first step,
+    the steps that hold one of `times_s` or `end_s`, and their neighbours. Raises InputError for more steps.
     """
     if not end_s > 0.0:
         return np.empty(0), np.empty(0, np.intp), 0
@@ -251,14 +251,14 @@ def step_bounds(series: Series, end_s: float, times_s: Floats | None = None) -> 
 
 
 def write_power(prefix: Path | str, trace: PowerTrace, envelope: Series | None = None) -> Path:
-    """Write `PREFIX_power.csv`, the `power_columns`; returns its path. Raises InputError if it cannot be written."""
+    """Write the `power_columns` to `PREFIX_power.csv`; return its path. Raises InputError if it cannot be written."""
     path = file_of(prefix, "power")
     write_columns(path, FILES["power"], dict(power_columns(trace, envelope)))
     return path
 
 
 def power_columns(trace: PowerTrace, envelope: Series | None = None) -> dict[str, Floats]:
-    """The columns of `PREFIX_power.csv`: a row where the power or the cap changes, and one at the end.
+    """Return the columns of `PREFIX_power.csv`: a row at each change of the power or the cap, and one at the end.
 
     Without an envelope the cap is NaN.
     """

@@ -1,4 +1,4 @@
-"""A power and its envelope in few intervals: exact means, the least and the largest power, what is above and unused."""
+"""Power and envelope in few intervals: exact means, least and largest power, power above the envelope and unused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 2000
 class PowerBins:
     """Powers in W, a value for each interval between consecutive `edges_s`.
 
-    Means of the power, of the envelope, and of what is above the envelope and below it at any time within: `power_w` is
+    Means of the power, of the envelope, and of the power above and unused below the envelope: `power_w` is
     `cap_w` + `above_w` - `unused_w`. `low_w` and `high_w` are the least and the largest power.
     """
 
@@ -32,7 +32,7 @@ class PowerBins:
 
 
 def bin_edges(traces: Collection[PowerTrace], envelope: Series | None, most: int = MOST) -> Floats:
-    """Edges in s for several traces: wherever a power or the envelope changes, or else `most` equal intervals."""
+    """Return edges in s for several traces: all changes of a power or of the envelope, or `most` equal intervals."""
     end_s = max((trace.end_s for trace in traces), default=0.0)
     changes = [np.array([0.0, end_s])]
     for trace in traces:
@@ -44,7 +44,7 @@ def bin_edges(traces: Collection[PowerTrace], envelope: Series | None, most: int
 
 
 def power_bins(trace: PowerTrace, envelope: Series | None, edges_s: Floats) -> PowerBins:
-    """The trace in the intervals between edges from 0 s on, the last of which is cut at its end.
+    """Return a trace in the intervals between edges from 0 s on; the last interval ends with the trace.
 
     Without an envelope all power is above the cap of 0 W.
     """
@@ -74,7 +74,7 @@ def power_bins(trace: PowerTrace, envelope: Series | None, edges_s: Floats) -> P
 
 
 def envelope_bins(envelope: Series, edges_s: Floats) -> PowerBins:
-    """The envelope itself as the power, between edges from 0 s on."""
+    """Return the envelope as a power, between edges from 0 s on."""
     steps = list(envelope.steps(0.0, float(edges_s[-1])))
     times, values = (np.array([step[part] for step in steps]) for part in (0, 2))
     return power_bins(PowerTrace(times, values, float(edges_s[-1])), envelope, edges_s)

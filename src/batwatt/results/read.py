@@ -1,4 +1,4 @@
-"""Reading the CSV files of a run, whoever wrote them: the embedded engine, or a real Batsim."""
+"""Read the CSV files of a run of the embedded engine or of a real Batsim."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATES_OF_A_JOB = ("starting_time", "execution_time", "finish_time", "waiting_ti
 
 
 def jobs(prefix: Path | str) -> pd.DataFrame:
-    """The jobs in the order of their ends; ids, profiles, hosts and metadata are texts, as written.
+    """Return the jobs in the order of their ends; ids, profiles, hosts and metadata are texts, as written.
 
     The times of a REJECTED job are NaN. Raises InputError if the file is missing or malformed, or if a job that ran
     lacks a time.
@@ -39,7 +39,7 @@ def jobs(prefix: Path | str) -> pd.DataFrame:
 
 
 def consumed_energy(prefix: Path | str) -> pd.DataFrame:
-    """The energy since 0 in J at each event; `epower` is NaN where Batsim writes NA.
+    """Return the energy since 0 in J at each event; `epower` is NaN for NA.
 
     Raises InputError if the file is missing or malformed, or if time or energy decreases.
     """
@@ -50,9 +50,9 @@ def consumed_energy(prefix: Path | str) -> pd.DataFrame:
 
 
 def pstate_changes(prefix: Path | str) -> pd.DataFrame:
-    """The requests to change p-states and their effects; `machine_id` is a text such as `0-3 5`. Raises InputError.
+    """Return the requests to change p-states and their effects; `machine_id` is a text such as `0-3 5`.
 
-    Without energy no p-state changes, and Batsim writes no file of it.
+    The table is empty for a run without energy, which has no such file. Raises InputError.
     """
     stems = ("pstate_changes", "consumed_energy")
     if not any(file_of(prefix, stem).exists() for stem in stems):
@@ -63,9 +63,9 @@ def pstate_changes(prefix: Path | str) -> pd.DataFrame:
 
 
 def table(prefix: Path | str, stem: str) -> pd.DataFrame:
-    """The file `PREFIX_stem.csv` with the types that `columns.FILES` declares; other columns stay out.
+    """Return the file `PREFIX_stem.csv` with the types of `columns.FILES`, without other columns.
 
-    Raises InputError naming the file, and the row and column where there is one.
+    Raises InputError with the file, and the row and column if the error has one.
     """
     path = file_of(prefix, stem)
     columns = FILES[stem]
@@ -88,7 +88,7 @@ def table(prefix: Path | str, stem: str) -> pd.DataFrame:
 
 
 def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.DataFrame:
-    """The columns of a file; only numbers may be NaN, so that a job called `NA` keeps its name."""
+    """Return the columns of a file; only numbers may be NaN, so that a job called `NA` keeps its name."""
     with warnings.catch_warnings():
         # pandas only warns when every row is longer than the header
         warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -104,10 +104,10 @@ def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.Da
 
 
 def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputError:
-    """The complaint about the first line that is too long, else the first cell that is not the number it should be."""
-    found = row_too_long(read_text(path), spare=False)
-    if found is not None:
-        return InputError(f"{path}: line {found[0]}", found[1], RERUN)
+    """Return the error for the first line that is too long, else for the first cell that is not the required number."""
+    long_row = row_too_long(read_text(path), spare=False)
+    if long_row is not None:
+        return InputError(f"{path}: line {long_row[0]}", long_row[1], RERUN)
     if isinstance(error, pd.errors.ParserError | pd.errors.ParserWarning):
         return InputError(path, f"is not CSV ({error})", RERUN)
     texts = _read(path, columns, {column.name: "str" for column in columns})
@@ -120,14 +120,14 @@ def _culprit(path: Path, columns: Sequence[Column], error: Exception) -> InputEr
         bad = numbers.isna() & ~cells.isin(_NO_NUMBER) if kind == "float64" else numbers.isna() | (numbers % 1 != 0)
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            shown = str(cells.iloc[row])[:40]
-            wanted = "a number" if kind == "float64" else "an integer"
-            return InputError(f"{path}: row {row + 1}", f"{column.name} {shown!r} is not {wanted}", RERUN)
+            text = str(cells.iloc[row])[:40]
+            required = "a number" if kind == "float64" else "an integer"
+            return InputError(f"{path}: row {row + 1}", f"{column.name} {text!r} is not {required}", RERUN)
     return InputError(path, f"cannot be understood ({error})", RERUN)
 
 
 def _complete(frame: pd.DataFrame, path: Path, names: Sequence[str]) -> None:
-    """InputError unless the columns hold finite numbers only; the frame may be a part of the file."""
+    """Raise InputError unless the columns hold finite numbers only; the frame may be a part of the file."""
     for name in names:
         bad = np.flatnonzero(~np.isfinite(frame[name].to_numpy()))
         if len(bad):

@@ -1,4 +1,4 @@
-"""Why jobs were rejected: what the scheduler attached to them, or what follows from the platform."""
+"""Causes of rejections of jobs: the metadata from the scheduler, or the width of the platform."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from batwatt.results.run_table import JobRows
 NO_REASON = "the scheduler gave no reason"
 
 
-def rejected_rows(found: JobRows) -> Mask:
-    """Rows of the jobs that count as rejected: not those that waited when the window was over."""
-    return (texts(found.jobs, "final_state") == REJECTED) & ~(found.beyond | found.kinds.overhead)
+def rejected_rows(table: JobRows) -> Mask:
+    """Return a mask of rejected jobs, without those that waited at the end of the window."""
+    return (texts(table.jobs, "final_state") == REJECTED) & ~(table.beyond | table.kinds.overhead)
 
 
-def causes(found: JobRows, workload: Workload, hosts: int) -> np.ndarray:
-    """Cause of each row's rejection on a platform of this many hosts; empty where the row is none."""
-    found_causes = np.full(len(found.beyond), "", dtype=object)
-    metadata = texts(found.jobs, "metadata")
-    for row in np.flatnonzero(rejected_rows(found)).tolist():
-        text, job = str(metadata[row]), int(found.origins.job[row])
+def causes(table: JobRows, workload: Workload, hosts: int) -> np.ndarray:
+    """Return the cause of each row's rejection on a platform of `hosts` hosts; empty for other rows."""
+    out = np.full(len(table.beyond), "", dtype=object)
+    metadata = texts(table.jobs, "metadata")
+    for row in np.flatnonzero(rejected_rows(table)).tolist():
+        text, job = str(metadata[row]), int(table.origins.job[row])
         if text and text not in (MIGRATED, REMAINDER) and not OVERHEAD.search(text):
-            found_causes[row] = text
+            out[row] = text
         elif job >= 0 and workload.jobs[job].hosts > hosts:
-            found_causes[row] = f"wider than the platform of {hosts} hosts"
+            out[row] = f"wider than the platform of {hosts} hosts"
         else:
-            found_causes[row] = NO_REASON
-    return found_causes
+            out[row] = NO_REASON
+    return out
 
 
-def rejections(found: JobRows, workload: Workload, hosts: int) -> dict[str, int]:
-    """Cause -> rejected jobs, the most frequent first."""
-    counts = Counter(cause for cause in causes(found, workload, hosts).tolist() if cause)
+def rejections(table: JobRows, workload: Workload, hosts: int) -> dict[str, int]:
+    """Return the number of rejected jobs by cause, the most frequent first."""
+    counts = Counter(cause for cause in causes(table, workload, hosts).tolist() if cause)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def rejections_text(counts: Mapping[str, int]) -> str:
-    """The causes in a line; empty without any."""
+    """Return the causes in a line; empty without causes."""
     return "; ".join(f"{count} {cause}" for cause, count in counts.items())

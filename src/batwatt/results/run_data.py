@@ -1,6 +1,6 @@
-"""What figures are worked out from: columns of a run's files, read, or taken from the record that was written to them.
+"""Columns of a run, the input of its figures: read from files, or taken from the record of the run.
 
-From the record numbers are rounded as the files have them, to the last bit: figures are those of the files.
+Numbers of the record are rounded to the last bit as in the files, so that figures are equal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NUMBERS = ("submission_time", *_TIMES, "requested_number_of_resources")
 
 
 class RunData:
-    """The columns of the run under a prefix that figures need: there may be millions of rows.
+    """Columns of the run under a prefix that figures need, of up to millions of rows.
 
     With a `record` no file is read.
     """
@@ -40,7 +40,7 @@ class RunData:
 
     @cached_property
     def jobs(self) -> Columns:
-        """Columns of the jobs in the order of their ends, and the full ids if they are known. Raises InputError."""
+        """Columns of the jobs in the order of their ends, with full ids from a record. Raises InputError."""
         if self._record is None:
             from batwatt.results import read
 
@@ -49,31 +49,31 @@ class RunData:
         rows = self._record.jobs
         widths = {"requested_number_of_resources": np.array(rows.widths, dtype=np.float64)}
         columns: Columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
-        found: dict[str, Any] = {name: as_read(columns[name]) for name in _NUMBERS}
+        values: dict[str, Any] = {name: as_read(columns[name]) for name in _NUMBERS}
         named = {"final_state": rows.states, "metadata": rows.metadata}
-        return found | {"full_id": rows.ids, **{name: np.array(texts, dtype=object) for name, texts in named.items()}}
+        return values | {"full_id": rows.ids, **{name: np.array(texts, dtype=object) for name, texts in named.items()}}
 
     @cached_property
     def job_energies(self) -> Floats:
-        """Energy in J of the hosts of each row of `jobs` while it ran; NaN if it never did or nothing is known."""
+        """Energy in J of the hosts of each row of `jobs` during its run; NaN without a run or without energy."""
         if self._record is not None:
-            found = as_read(np.array(self._record.jobs.energies))
+            energy_j = as_read(np.array(self._record.jobs.energies))
         else:
             from batwatt.results import read
 
-            found = read.jobs(self.prefix)["consumed_energy"].to_numpy(dtype=np.float64)
-        return np.where(found >= 0.0, found, np.nan)
+            energy_j = read.jobs(self.prefix)["consumed_energy"].to_numpy(dtype=np.float64)
+        return np.where(energy_j >= 0.0, energy_j, np.nan)
 
     @cached_property
     def energy(self) -> tuple[Floats, Floats] | None:
-        """Times in s and the energy of all hosts until then in J; None if it was not accounted for. Raises InputError.
+        """Times in s and the energy of all hosts until then in J, both monotonic; None without energy.
 
-        Neither decreases.
+        Raises InputError.
         """
         if self._record is not None:
             rows = self._record.consumed_energy
-            found = as_read(np.array(rows.times)), as_read(np.array(rows.energies))
-            return checked_energy(self.prefix, *found) if self._record.energy else None
+            columns = as_read(np.array(rows.times)), as_read(np.array(rows.energies))
+            return checked_energy(self.prefix, *columns) if self._record.energy else None
         if not file_of(self.prefix, "consumed_energy").exists():
             return None
         from batwatt.results import read
@@ -83,7 +83,7 @@ class RunData:
 
 
 def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:
-    """The two columns of the file of energies; InputError if one is not finite, begins below 0 or decreases."""
+    """Return the columns of the file of energies. Raises InputError for a value below 0, not finite or decreasing."""
     path = file_of(prefix, "consumed_energy")
     for name, values in (("time", times_s), ("energy", energy_j)):
         odd = np.flatnonzero(~np.isfinite(values))
@@ -100,10 +100,10 @@ def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tup
 
 
 def texts(jobs: Columns, name: str) -> NDArray[np.object_]:
-    """A column of texts."""
+    """Return a column of texts."""
     return np.asarray(jobs[name], dtype=object)
 
 
 def numbers(jobs: Columns, name: str) -> Floats:
-    """A column of numbers; NaN where there is none."""
+    """Return a column of numbers; NaN for a missing one."""
     return np.asarray(jobs[name], dtype=np.float64)

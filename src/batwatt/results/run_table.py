@@ -1,4 +1,4 @@
-"""What became of each run of a window: whether its work counts, how long its job is, how long that waited.
+"""Outcome of each run in a window: useful work, length of the job, wait.
 
 Runs may come in parts: see `parts`.
 """
@@ -24,9 +24,9 @@ from batwatt.units import LAG_S
 
 @dataclass(frozen=True, slots=True)
 class JobRows:
-    """The rows of `jobs.csv`: whose runs they are, of what kind, and which belong together.
+    """The rows of `jobs.csv` with their origins, kinds and chains.
 
-    `waited_or_ran` and `beyond` are the sets of `unfinished`.
+    `waited_or_ran` and `beyond` are the masks of `unfinished`.
     """
 
     jobs: Columns
@@ -39,9 +39,9 @@ class JobRows:
 
 @dataclass(frozen=True, slots=True)
 class JobFacts:
-    """What the workload says of its jobs, in its order: times and lengths in s, NaN where it is silent.
+    """Declared facts of the jobs of a workload, in its order: times and lengths in s, NaN for undeclared ones.
 
-    `length_s` is that of the whole job, `left_s` that of its first run, shorter if it was released before the window.
+    `length_s` is the length of the whole job, `left_s` that of its first run, shorter for a release before the window.
     """
 
     submit_s: Floats
@@ -55,12 +55,12 @@ class JobFacts:
 class RunTable:
     """The rows of `jobs.csv` (and the jobs of the workload) under a window.
 
-    `completed`, `killed` and `migrated` are the runs that ended so in the window. `useful` and `aborted` are the rows
-    whose work is; `lasted_s` is their time in the window, `work_core_s` that times cores. If runs may be `slowed` down,
-    that is no work: of one that took longer than the workload says, it is less in the same ratio. `partly` are the
-    completed runs that count with what their job had left at first only. Of the jobs of the workload, `due` were
-    submitted by the end of the window, `out` were refused or failed by then and never completed; `completed_s` is when
-    the others did, whenever, NaN for never.
+    `completed`, `killed` and `migrated` are the runs that ended in this way in the window. `useful` and `aborted` are
+    the rows of useful and aborted work; `lasted_s` is their time in the window, `work_core_s` the product with cores.
+    If runs may be `slowed` down, the work of a run longer than declared is less in the same ratio. `partly` are the
+    completed runs whose work is the declared rest of their job. Of the jobs of the workload, `due` were submitted by
+    the end of the window, `out` were refused or failed by then and never completed; `completed_s` is the completion of
+    the others, at any time, NaN for never.
     """
 
     window: Window
@@ -94,10 +94,10 @@ class RunTable:
 
     @cached_property
     def pace(self) -> Floats:
-        """Work in one second of each row, 1 unless it was slowed down or counts in part."""
+        """Work in one second of each row: 1 unless the run was slowed down or counts in part."""
         pace = self.kinds.productive.copy()
         if self.slowed:
-            # a job may have stood still between its parts
+            # a job may have waited between its parts
             took_s = np.where(self.chains.several, self.chains.work_s, self.finish_s - self.chains.start_s)
             longer = took_s > self.expected_s + LAG_S
             pace[longer] *= self.expected_s[longer] / took_s[longer]
@@ -108,41 +108,41 @@ class RunTable:
 
     @cached_property
     def wait_s(self) -> Floats:
-        """From the first submission of the job to the start of the run."""
+        """Time in s from the first submission of the job to the start of the run."""
         return self.chains.start_s - self.origins.submit_s
 
     @cached_property
     def expected_s(self) -> Floats:
-        """How long the run is to take at full speed by the workload; NaN where that does not say."""
+        """Declared run time at full speed, in s; NaN without a declaration."""
         origins, first = self.origins, self.chains.first
         whole, left = self._by_row(self.declared.length_s), self._by_row(self.declared.left_s)
         return np.where(origins.itself[first] & ~np.isnan(left), left, whole)
 
     @cached_property
     def job_length_s(self) -> Floats:
-        """Length of each job of the workload: as declared, else of its longest run, NaN if it never ran."""
+        """Length of each job of the workload in s: as declared, else of its longest run, NaN without a run."""
         lengths = self.declared.length_s.copy()
         job, ran_s = self.origins.job, self.chains.work_s
-        rows = np.flatnonzero(self.origins.known & ~self.kinds.overhead & ~np.isnan(ran_s))
+        rows = np.flatnonzero(self.origins.in_workload & ~self.kinds.overhead & ~np.isnan(ran_s))
         rows = rows[np.isnan(lengths[job[rows]])]
         np.fmax.at(lengths, job[rows], ran_s[rows])
         return lengths
 
     @cached_property
     def length_s(self) -> Floats:
-        """Length of the job of each row; of one that the scheduler made up, how long the run took."""
-        return np.where(self.origins.known, self._by_row(self.job_length_s), self.chains.work_s)
+        """Length of the job of each row in s; the run time for a job that the scheduler registered itself."""
+        return np.where(self.origins.in_workload, self._by_row(self.job_length_s), self.chains.work_s)
 
     def _by_row(self, values: Floats) -> Floats:
-        """The values of jobs of the workload, for each row; NaN for what the scheduler made up."""
+        """Return the value of each row's job; NaN for a job that the scheduler registered itself."""
         return np.append(values, math.nan)[self.origins.job]
 
 
 def unfinished(jobs: Columns, window: Window | None) -> tuple[Mask, Mask]:
-    """Two sets of rows: the jobs that waited or ran when the window ended, and all rows of later times.
+    """Return two masks: the jobs that waited or ran at the end of the window, and all rows of later times.
 
-    The metadata `WINDOW_OVER` of a rejected job means waiting, with or without a window. What was submitted after the
-    end neither waited nor ran then.
+    The metadata `WINDOW_OVER` of a rejected job means waiting, with or without a window. A job submitted after the
+    end neither waited nor ran.
     """
     beyond = (texts(jobs, "final_state") == REJECTED) & (texts(jobs, "metadata") == WINDOW_OVER)
     if window is None:
@@ -152,7 +152,7 @@ def unfinished(jobs: Columns, window: Window | None) -> tuple[Mask, Mask]:
 
 
 def job_rows_of(data: RunData, workload: Workload, window: Window | None) -> JobRows:
-    """The rows of a run. Raises InputError if its files are missing, malformed or of another workload."""
+    """Return the rows of a run. Raises InputError if its files are missing, malformed or of another workload."""
     jobs = data.jobs
     origins = origins_of(jobs, workload, file_of(data.prefix, "jobs"))
     waited_or_ran, beyond = unfinished(jobs, window)
@@ -161,7 +161,7 @@ def job_rows_of(data: RunData, workload: Workload, window: Window | None) -> Job
 
 
 def job_facts_of(workload: Workload) -> JobFacts:
-    """What the workload says. Raises InputError if a job has a `release_s` or a `length_s` that is none."""
+    """Return the declared facts of jobs. Raises InputError for an invalid `release_s` or `length_s`."""
     jobs = workload.jobs
     durations = {name: p.duration_s for name, p in workload.profiles.items() if isinstance(p, Delay)}
     left = np.array([durations.get(job.profile, math.nan) for job in jobs], dtype=np.float64)
@@ -173,13 +173,13 @@ def job_facts_of(workload: Workload) -> JobFacts:
     return JobFacts(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
 
 
-def run_table_of(found: JobRows, workload: Workload, window: Window | None, slowed: bool = False) -> RunTable:
-    """What became of the rows that were `found` of this workload under this window; `slowed`: see `RunTable`.
+def run_table_of(table: JobRows, workload: Workload, window: Window | None, slowed: bool = False) -> RunTable:
+    """Return the outcomes of rows of a workload under a window; `slowed`: see `RunTable`.
 
-    Without a window it is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
-    Raises InputError if a job of the workload has a `release_s` or a `length_s` that is none.
+    The default window is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
+    Raises InputError if a job of the workload has an invalid `release_s` or `length_s`.
     """
-    jobs, origins, kinds, chains, beyond = found.jobs, found.origins, found.kinds, found.chains, found.beyond
+    jobs, origins, kinds, chains, beyond = table.jobs, table.origins, table.kinds, table.chains, table.beyond
     start, finish = numbers(jobs, "starting_time"), numbers(jobs, "finish_time")
     span = window or Window(0.0, float(np.nanmax(finish)) if np.isfinite(finish).any() else 0.0)
     inside = span.holds(finish)
@@ -194,11 +194,11 @@ def run_table_of(found: JobRows, workload: Workload, window: Window | None, slow
     lasted_s = np.minimum(finish, span.end_s) - np.maximum(start, span.begin_s)
     declared = job_facts_of(workload)
     completed_s = np.full(len(workload.jobs), math.nan)
-    rows = np.flatnonzero(whole & origins.known)
+    rows = np.flatnonzero(whole & origins.in_workload)
     np.fmax.at(completed_s, origins.job[rows], finish[rows])
     failed = run & ~beyond & np.where(rejected, origins.itself, ~succeeded & ~stopped)
     out = np.zeros(len(workload.jobs), dtype=np.bool_)
-    out[origins.job[failed & origins.known]] = True
+    out[origins.job[failed & origins.in_workload]] = True
     return RunTable(
         window=span,
         origins=origins,
@@ -216,13 +216,13 @@ def run_table_of(found: JobRows, workload: Workload, window: Window | None, slow
         due=np.full(len(workload.jobs), True) if window is None else declared.submit_s <= span.end_s,
         out=out & np.isnan(completed_s),
         completed_s=completed_s,
-        partly=completed & origins.known & (texts(jobs, "metadata") == REMAINDER),
+        partly=completed & origins.in_workload & (texts(jobs, "metadata") == REMAINDER),
         slowed=slowed,
     )
 
 
 def _field(workload: Workload, job: Job, name: str) -> float:
-    """The field of a job, a time in s >= 0 or a length in s > 0; InputError otherwise."""
+    """Return the field of a job, a time in s >= 0 or a length in s > 0. Raises InputError for another value."""
     value = job.raw[name]
     number = isinstance(value, int | float) and not isinstance(value, bool) and value < math.inf
     if not (number and (value > 0 or (value == 0 and name == RELEASE))):

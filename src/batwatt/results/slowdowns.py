@@ -1,7 +1,7 @@
-"""Slowdowns and waits of the jobs that completed: every definition, once.
+"""Slowdowns and waits of the jobs that completed.
 
-Of a run with the first submission s that began at b, ended at e and executed for x s, of a job released at r (s unless
-the workload says otherwise) whose run time at full speed is p s (all of it if it began before the window):
+For a run with the first submission s that began at b, ended at e and executed for x s, of a job released at r (s unless
+declared otherwise) with a run time of p s at full speed (of the whole job if it began before the window):
 
     slowdown               (e - s) / x, as Batsim's `stretch`; see `metrics`
     full-speed slowdown    (e - r) / p
@@ -44,10 +44,10 @@ def slowdown_figures(run_table: RunTable, workload: Workload, reference_flops: f
 
 
 def turnarounds(run_table: RunTable, workload: Workload, reference_flops: float) -> tuple[Rows, Floats, Floats]:
-    """Rows of the jobs that completed in the window, with e - r and p in s; without jobs whose p is unknown."""
+    """Return the rows of jobs that completed in the window, with e - r and p in s, without jobs of unknown p."""
     declared, origins = run_table.declared, run_table.origins
     full_s = np.where(np.isnan(declared.length_s), run_times_s(workload, reference_flops), declared.length_s)
-    rows = np.flatnonzero(run_table.completed & origins.known)
+    rows = np.flatnonzero(run_table.completed & origins.in_workload)
     rows = rows[~np.isnan(full_s[origins.job[rows]])]
     job = origins.job[rows]
     released_s = declared.release_s[job]
@@ -56,10 +56,10 @@ def turnarounds(run_table: RunTable, workload: Workload, reference_flops: float)
 
 
 def mean_wait_s(run_table: RunTable, rows: Mask) -> float | None:
-    """Mean wait in s of these rows; None without any."""
+    """Return the mean wait in s of rows; None without rows."""
     return _mean(run_table.wait_s[rows])
 
 
 def _mean(values: Floats) -> float | None:
-    """The exact sum, rounded once, over the count: whatever the order of rows, the same bytes."""
+    """Return the exact sum, rounded once, over the count: its bytes do not depend on the order of rows."""
     return math.fsum(values.tolist()) / len(values) if len(values) else None

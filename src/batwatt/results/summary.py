@@ -1,4 +1,4 @@
-"""The figures of several runs side by side, for a terminal or a log."""
+"""Table of the figures of several runs, for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batwatt.units import HOUR_S
 
 NOTHING = "-"
 DIGITS = 4
-"""Significant digits of the largest energy in a column; all of the column has as many decimals."""
+"""Significant digits of the largest energy in a column; all its values have the same decimals."""
 
 BY_SIZE = ("energy_j", "energy_above_cap_j", "unused_j", "carbon_g", "cost")
 """Figures with `DIGITS` in the table of runs."""
@@ -23,22 +23,22 @@ _UNDER_POWER = (
     "finished_work_fraction", "energy_j", "energy_above_cap_j", "unused_j",
 )  # fmt: skip
 _AT_OTHER_SPEEDS = ("mean_run_time_stretch", "mean_full_speed_slowdown")
-"""What is shown next to the slowdown if jobs of a run did not run at full speed."""
+"""Figures next to the slowdown if jobs of a run did not run at full speed."""
 _UNDER_CAPACITY = (
     "goodput", "job_failure_rate", "terminations", "jobs_finished", "mean_wait_s", "mean_bounded_slowdown",
     "mean_full_speed_slowdown", "max_full_speed_slowdown", "aborted_volume", "completed_fraction",
 )  # fmt: skip
-"""What is shown if a run had a capacity in machines."""
+"""Figures of a run with a capacity in machines."""
 _OF_SIGNALS = ("carbon_g", "cost")
-"""What is shown too if a run had a carbon signal, or a price."""
+"""More figures of a run with a carbon signal or a price."""
 _OF_CHECKPOINTS = ("checkpoint_volume", "recovery_volume", "min_yield")
-"""What is shown too if one of them took checkpoints."""
+"""More figures of runs with checkpoints."""
 
 
 def columns_of(
     figures: Iterable[Figure], rows: Sequence[Mapping[str, Any]], by_size: Sequence[str] = ()
 ) -> list[Column]:
-    """Columns of figures of rows by name; the parts of a sum are joined by `+`, those of `by_size` have `DIGITS`."""
+    """Return columns of figures; the terms of a sum are joined by `+`, figures in `by_size` have `DIGITS`."""
     columns = []
     for figure in figures:
         names = figure.parts or (figure.name,)
@@ -48,34 +48,34 @@ def columns_of(
 
 
 def _cells(values: Sequence[float | None], figure: Figure, by_size: bool) -> list[str]:
-    shown = [None if value is None else value * figure.factor for value in values]
-    largest = max((value for value in shown if value is not None), default=0.0)
+    scaled = [None if value is None else value * figure.factor for value in values]
+    largest = max((value for value in scaled if value is not None), default=0.0)
     whole = math.floor(math.log10(largest)) + 1 if largest > 0.0 else DIGITS
     places = max(0, DIGITS - max(1, whole)) if by_size else figure.decimals
-    return [NOTHING if value is None else f"{value:.{places}f}" for value in shown]
+    return [NOTHING if value is None else f"{value:.{places}f}" for value in scaled]
 
 
 def records_of(rows: Sequence[Mapping[Any, Any]]) -> list[dict[str, Any]]:
-    """Rows with None for what is no number."""
+    """Return rows with None in place of values that are not numbers."""
     return [{str(key): None if value != value else value for key, value in row.items()} for row in rows]
 
 
 def runs_at_other_speeds(stretch: float | None) -> bool:
-    """Whether a `mean_run_time_stretch` is another than 1 as it is shown, with 2 decimals; None is not."""
+    """Return True if a `mean_run_time_stretch`, rounded to 2 decimals, is not 1; False for None."""
     return stretch is not None and abs(stretch - 1.0) >= 0.005
 
 
 def summary(label: str, metrics: Values, currency: str = "") -> list[Column]:
-    """The columns of the table of a run; `-` where a figure has no meaning.
+    """Return the columns of the table of a run; `-` for an undefined figure.
 
-    If jobs did not run at full speed, how much longer they took stands next to the slowdown. If the run had a capacity
-    in machines, goodput, failures and slowdowns stand in place of what is about power; what checkpoints cost is shown
-    if there were any, carbon and cost with a signal, in the `currency` of the price if it is known.
+    If jobs did not run at full speed, the stretch of run times follows the slowdown. If the run had a capacity in
+    machines, goodput, failures and slowdowns replace the figures of power. Costs of checkpoints are there with
+    checkpoints, carbon and cost with a signal, in the `currency` of the price unless it is empty.
     """
     under_capacity = metrics["capacity_core_s"] is not None
     figures = figures_of(_UNDER_CAPACITY if under_capacity else _UNDER_POWER)
     if under_capacity:
-        # waits until machines come back are long
+        # waits for machines to come back are long
         figures = [
             replace(one, shown="h", factor=1.0 / HOUR_S, decimals=2) if one.name == "mean_wait_s" else one
             for one in figures
@@ -89,7 +89,7 @@ def summary(label: str, metrics: Values, currency: str = "") -> list[Column]:
 
 
 def table_text(columns: Sequence[Column], width: int = 120) -> str:
-    """A table as plain text, at most `width` characters wide, without trailing blanks."""
+    """Return a table as plain text, at most `width` characters wide, without trailing blanks."""
     from rich.console import Console
 
     out = io.StringIO()

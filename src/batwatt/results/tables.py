@@ -1,4 +1,4 @@
-"""Tables for a terminal: as wide as it is; what does not fit goes below, under the first column again."""
+"""Tables for a terminal of a width; columns that do not fit go into another table with the first column."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LABEL, TEXT = 16, 24
-"""Characters that a label and a text have at least, if they need as many; longer ones go on in the next line."""
+"""Least widths in characters of a long label and a long text before they are wrapped."""
 
 
 @dataclass(frozen=True)
 class Column:
     """A column of a table; the first names the rows.
 
-    `head` may have several lines, the unit last; `keys` (with blanks between them) are the values of a record that its
-    `cells` show. A text is written from the left, and wrapped.
+    `head` may have several lines, the unit last; `keys`, separated by blanks, are the keys of a record for its
+    `cells`. A text is aligned to the left, and wrapped.
     """
 
     head: str
@@ -30,17 +30,17 @@ class Column:
 
     @property
     def width(self) -> int:
-        """Characters of its longest line."""
+        """Characters of the longest line."""
         from rich.cells import cell_len
 
         return max(map(cell_len, (*self.head.split("\n"), *map(printable, self.cells))))
 
 
 def tables(columns: Sequence[Column], width: int) -> Iterator[Table]:
-    """The tables, one below the other, that show all columns in at most `width` characters.
+    """Yield the tables of all columns, each at most `width` characters wide, one below the other.
 
-    Labels and texts are wrapped where that is enough. No number is cut: it is one character wider than that only if it
-    does not fit next to a label of `LABEL` characters, or half of the width.
+    Labels and texts are wrapped to fit. No number is cut: a table is wider only if a number does not fit next to a
+    label of `LABEL` characters, or of half of the width.
     """
     label, *others = columns
     least = min(label.width, LABEL, max(1, width // 2))
@@ -52,7 +52,7 @@ def tables(columns: Sequence[Column], width: int) -> Iterator[Table]:
             yield _table(label, block, width)
             block, room = [], width - 2 - least
         block.append(column)
-        # next to the label a text has a gap
+        # a text next to the label has a gap
         room -= needed + (column.is_text and len(block) == 1)
     yield _table(label, block, width)
 
@@ -62,7 +62,7 @@ def _least(column: Column) -> int:
 
 
 def _table(label: Column, others: Sequence[Column], width: int) -> Table:
-    """A table of which the label, then the texts, take what the numbers leave."""
+    """Return a table in which the label, then the texts, take the width that numbers leave."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""What every server did when, worked out from Batsim's files: the p-states it was in and the jobs it ran."""
+"""Timeline of all servers, computed from Batsim's files: p-states and jobs over time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from batwatt.results.writers import file_of
 
 STATES = ASLEEP, SWITCHING_OFF, SWITCHING_ON = "asleep", "switching off", "switching on"
 REQUEST_ON, REQUEST_SLEEP = -1, -2
-"""What Batsim writes for a request to wake or for DVFS, and for one to sleep; other negative numbers change nothing."""
+"""Values in Batsim's file of a request to wake or for DVFS, and to sleep; other negative numbers change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class StateSegment:
 
 @dataclass(frozen=True, slots=True)
 class DrawnRun:
-    """A run of a job on neighbouring servers low..high; a job on several such groups has as many of them."""
+    """A run of a job on neighbouring servers low..high; a job on several such groups has one for each."""
 
     job: str
     low: int
@@ -42,7 +42,7 @@ class DrawnRun:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Spans, by server and then by time, and runs in the order of their ends; nothing is known after `end_s`."""
+    """Spans by server and time, and runs in the order of their ends, until `end_s`."""
 
     spans: tuple[StateSegment, ...]
     runs: tuple[DrawnRun, ...]
@@ -57,7 +57,7 @@ class Timeline:
         position: dict[int, int] = {}
         for span in self.spans:
             times = busy.get(span.host, [])
-            # spans of a server come in the order of time, so what ended before one is of no use to the next
+            # spans of a server are in the order of time: skip the runs that ended before
             first = position.get(span.host, 0)
             while first < len(times) and times[first][1] <= span.start_s:
                 first += 1
@@ -71,7 +71,7 @@ class Timeline:
 
 
 def read_timeline(prefix: Path | str, platform: Platform) -> Timeline:
-    """The timeline of the run whose files are under `prefix`, up to the end of the last job.
+    """Return the timeline of the run whose files are under `prefix`, up to the end of the last job.
 
     Needs `PREFIX_jobs.csv` and `PREFIX_pstate_changes.csv`. Raises InputError if they are missing, malformed, or name
     hosts or p-states that the platform does not have.
@@ -94,7 +94,7 @@ def _runs(prefix: Path | str, hosts: int) -> Iterator[DrawnRun]:
 
 
 def _spans(prefix: Path | str, platform: Platform, end_s: float) -> Iterator[StateSegment]:
-    """Each server's states; one that no row names stays in its initial p-state."""
+    """Yield the states of each server; a server without a row stays in its initial p-state."""
     path = file_of(prefix, "pstate_changes")
     frame = read.pstate_changes(prefix)
     now: list[int | str] = [_state(platform, host.id, host.initial_pstate) for host in platform.hosts]
@@ -131,7 +131,7 @@ def _state(platform: Platform, host: int, pstate: int) -> int | str:
 
 
 def _hosts(text: str, count: int, place: str) -> int:
-    """Mask of an interval string; InputError unless all its hosts are among the `count` of the platform."""
+    """Return the mask of an interval string. Raises InputError for a host beyond the `count` of the platform."""
     try:
         mask = from_text(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Why no job of a run finished, in one line."""
+"""Causes in one line if no job of a run finished."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from batwatt.results.figures import Values
 
 
 def why_none_finished(metrics: Values, workload: Workload, platform: Platform) -> str | None:
-    """What became of the jobs if none finished; None if one did or there are none."""
+    """Return the ends of the jobs if none finished; None if one did or without jobs."""
     if metrics["jobs_finished"] or not metrics["jobs_total"]:
         return None
     ends = {
@@ -26,7 +26,7 @@ def why_none_finished(metrics: Values, workload: Workload, platform: Platform) -
 
 
 def _need(workload: Workload, platform: Platform) -> str:
-    """How much of their walltimes the jobs need on the fastest hosts."""
+    """Return the range of run time / walltime of the jobs on the fastest hosts."""
     needs_s = run_times_s(workload, platform.fastest_flops).tolist()
     limited = [(job.walltime_s, need_s) for job, need_s in zip(workload.jobs, needs_s, strict=True) if job.walltime_s]
     shares = [need_s / walltime_s for walltime_s, need_s in limited if not math.isnan(need_s)]

@@ -1,8 +1,8 @@
-"""The use of a site by recorded jobs: node hours, energy, carbon and cost by user, account, partition and month.
+"""Use of a site by recorded jobs: node hours, energy, carbon and cost by user, account, partition and month.
 
 Power is constant over a job; its carbon and cost in a month are its power times the integral of the signal over its
-time there. Overhead is a share of the energy of jobs and idle nodes, at the same times. Rounded rows add up to the
-rounded total, which does not depend on the columns.
+time in that month. Overhead is a share of the energy of jobs and idle nodes, at the same times. Rounded rows add up to
+the rounded total, which does not depend on the columns.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ BY = ("user", "account", "partition", "month")
 JOBS, IDLE, OVERHEAD, TOTAL = PARTS = ("jobs", "idle", "overhead", "total")
 """Values of the column `part`."""
 DECIMALS = 3
-"""Of node hours, kWh, kg and money."""
+"""Decimals of node hours, kWh, kg and money."""
 
 
 def usage(rows: pd.DataFrame, by: Sequence[str], signals: Mapping[str, SignalIntegral], pue: float) -> pd.DataFrame:
     """Return the account of pieces of jobs and of idle nodes: `part`, the columns `by`, and figures.
 
     Args:
-        rows: Pieces of `by_month`, those of a job with one index: `part`, `nodes`, `watts` of them, and columns `by`.
+        rows: Pieces of `by_month`, those of a job with one index: `part`, `nodes`, their `watts`, and columns `by`.
         by: Columns of the account, of `BY`.
         signals: `carbon_kg` in g/kWh, `cost` in money per kWh; they cover the pieces.
         pue: Energy of the site / energy of its nodes, >= 1.
@@ -65,13 +65,13 @@ def by_month(rows: pd.DataFrame, begin_s: float, end_s: float, date_s: float, zo
 
 
 def used_nodes(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Return the nodes that jobs (`begin_s`, `end_s`, `nodes`) have from each time on, in s."""
+    """Return the nodes in use by jobs (`begin_s`, `end_s`, `nodes`) from each time on, in s."""
     changes = [pd.Series(sign * jobs["nodes"].to_numpy(), jobs[at]) for sign, at in ((1.0, "begin_s"), (-1.0, "end_s"))]
     return pd.concat(changes).groupby(level=0).sum().cumsum()
 
 
 def idle_nodes(jobs: pd.DataFrame, nodes: float, begin_s: float, end_s: float) -> pd.DataFrame:
-    """Return the nodes of a site that no job has, at least 0: a row for each time in which they are constant."""
+    """Return the idle nodes of a site, at least 0: a row for each time in which they are constant."""
     used = used_nodes(jobs)
     times_s = np.unique(np.clip(np.append(used.index.to_numpy(), (begin_s, end_s)), begin_s, end_s))
     at = np.searchsorted(used.index.to_numpy(), times_s[:-1], "right")
@@ -80,7 +80,7 @@ def idle_nodes(jobs: pd.DataFrame, nodes: float, begin_s: float, end_s: float) -
 
 
 def _rounded(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """The rows and their total, rounded: the largest remainders up, until the rows add up to the rounded total."""
+    """Round rows and their total: the largest remainders up, until the rows add up to the rounded total."""
     last: dict[str, object] = {"part": TOTAL, **dict.fromkeys(by, "")}
     for name in rows.columns[1 + len(by) :]:
         scale = 1 if name == JOBS else 10**DECIMALS

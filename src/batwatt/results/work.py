@@ -13,10 +13,10 @@ from batwatt.results.parts import Chains, Floats
 
 
 def full_speed_s(workload: Workload, reference_flops: float, origins: Origins, chains: Chains) -> Floats:
-    """How long the run of each row of `jobs.csv` takes at `reference_flops` flop/s, in s; NaN if that is not known.
+    """Return the run time of each row of `jobs.csv` at `reference_flops` flop/s, in s; NaN for an unknown one.
 
-    A delay takes its time at any speed. A job that had begun before its window runs what was left of it first, and all
-    of it (its field `length_s`) when it is submitted again.
+    A delay has the same run time at any speed. The first run of a job that had begun before its window is the rest of
+    the job, a run after a resubmission is the whole job (its field `length_s`).
     """
     left_s = run_times_s(workload, reference_flops)
     again = ~origins.itself[chains.first]

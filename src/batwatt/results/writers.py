@@ -1,4 +1,4 @@
-"""Writing a run's record as Batsim's CSV files."""
+"""Write a run's record as Batsim's CSV files."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from batwatt.results.csv_block import MISSING, block_of, escaped
 
 _FORMS = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
 ROWS = 4096
-"""Rows that are written at once."""
+"""Rows written at once."""
 
 
 def file_of(prefix: Path | str, stem: str, suffix: str = ".csv") -> Path:
-    """`out/x` and `jobs` -> `out/x_jobs.csv`. Raises InputError for a prefix without a name."""
+    """Return the path of a file: `out/x` and `jobs` -> `out/x_jobs.csv`. Raises InputError for an unnamed prefix."""
     prefix = Path(prefix)
     if not prefix.name:
-        raise InputError(prefix, "is a folder, no prefix of files", "give a name in it, as out/x")
+        raise InputError(prefix, "is a folder, not a prefix of files", "give a name in it, as out/x")
     return prefix.with_name(f"{prefix.name}_{stem}{suffix}")
 
 
 def write_rows(path: Path, columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
-    """One CSV file, whole or not at all."""
+    """Write a CSV file of rows atomically."""
     with whole_file(path) as out:
         out.write(",".join(column.name for column in columns) + "\n")
         out.writelines(_lines(columns, rows))
 
 
 def write_columns(path: Path, columns: Sequence[Column], cells: RowColumns) -> None:
-    """One CSV file of columns, with NaN for what is missing, whole or not at all."""
+    """Write a CSV file of columns atomically; NaN stands for a missing value."""
     count = len(cells[columns[0].name])
     with whole_file(path, "wb") as out:
         out.write((",".join(column.name for column in columns) + "\n").encode())
@@ -46,7 +46,7 @@ def write_columns(path: Path, columns: Sequence[Column], cells: RowColumns) -> N
 
 
 def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """One format for the whole row, which is most of the time of writing; one by one only where a value is missing."""
+    """Yield rows as lines of CSV: one format for a whole row for speed, one for each cell if a value is missing."""
     forms = [column.form for column in columns]
     whole = ",".join(_FORMS[form] for form in forms) + "\n"
     texts = [place for place, form in enumerate(forms) if form == "text"]
@@ -63,7 +63,7 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Itera
 
 
 def write_record(record: Record, prefix: Path | str) -> list[Path]:
-    """Batsim's files under `prefix`; returns their paths (those of p-states and energy only for a run with energy)."""
+    """Write Batsim's files under `prefix`; return their paths (p-states and energy only for a run with energy)."""
     tables: dict[str, Rows] = {"jobs": record.jobs, "machine_states": record.machine_states}
     written = [file_of(prefix, "schedule")]
     write_rows(written[0], FILES["schedule"], [[record.schedule[column.name] for column in FILES["schedule"]]])
