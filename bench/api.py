@@ -1,6 +1,6 @@
-"""What `batwatt.simulate` adds to the engine's own time, both in one process with the inputs read: `make bench`.
+"""Measure the overhead of `batwatt.simulate` over the engine, in one process with the inputs read: `make bench`.
 
-A month of Google-like jobs under the shipped envelope, EASY and HFLD; processor time, median of pairs in turn.
+Google-like jobs of 240 h under the shipped envelope, EASY and HFLD; processor time, median of alternating pairs.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from batwatt.schedulers.powercap import Powercap
 ROOT = Path(__file__).resolve().parents[1]
 OPTIONS = {"order": "slowdown", "backfilling": "easy", "response": "hfld"}
 MOST = 1.05
-"""The target: `simulate` takes at most so many times as long as the engine."""
+"""Target: largest ratio of the time of `simulate` to that of the engine."""
 PAIRS = 11
 
 
 def main() -> int:
-    """Print the ratio; 1 if it misses the target."""
+    """Print the ratio; return 1 if it misses the target."""
     platform = bw.Platform.read(ROOT / "platforms" / "grid5000.xml")
     workload = bw.Workload.synthetic(seed=1, hours=240)
     envelope = bw.read_series(ROOT / "power_profiles" / "profile3.csv")
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _cpu_s(run: Callable[[], None]) -> float:
-    # what the run before left is not this one's
+    # do not count the garbage of the run before
     gc.collect()
     began = time.process_time()
     run()

@@ -1,4 +1,4 @@
-"""Calls of the Python API for `same_bytes.py`; each prints what it gets, and writes below `out/`."""
+"""Calls of the Python API for `same_bytes.py`; each prints its results, and writes below `out/`."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _show(*values: Any) -> None:
 @_call
 def simulate() -> None:
     times_s: list[float] = []
-    given = {"options": {"response": "hfld"}, "envelope": ENVELOPE}
-    result = bw.simulate(PLATFORM, WORKLOAD, **given, progress=lambda time_s, ended: times_s.append(time_s))
+    arguments = {"options": {"response": "hfld"}, "envelope": ENVELOPE}
+    result = bw.simulate(PLATFORM, WORKLOAD, **arguments, progress=lambda time_s, ended: times_s.append(time_s))
     _show(result, result._repr_html_(), result.metrics, result.jobs, result.machines, result.power, bool(times_s))
     _show(isinstance(result, bw.Result), rounded(result.figures.metrics) == result.metrics, result.platform)
     result.warn()
@@ -69,10 +69,10 @@ def simulate_objects() -> None:
 @_call
 def simulate_signals() -> None:
     price = bw.read_signal(PRICE, repeat=True)
-    given = {"carbon": f"{CARBON},repeat=yes", "price": price, "begin": "2024-07-01T06:00Z"}
+    inputs = {"carbon": f"{CARBON},repeat=yes", "price": price, "begin": "2024-07-01T06:00Z"}
     options = {"shift": {"name": "waiting", "wait_h": [6, 24]}}
-    given["capacity"] = "constant:mean=0.8"
-    result = bw.simulate(bw.Platform.machines(10, 16), "workloads/site/jobs.sacct", "varcap", options=options, **given)
+    inputs["capacity"] = "constant:mean=0.8"
+    result = bw.simulate(bw.Platform.machines(10, 16), "workloads/site/jobs.sacct", "varcap", options=options, **inputs)
     _show(result.metrics)
     times = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
     series = pd.Series(range(48), index=times, name="power (kW)").astype(float) + 1.0
@@ -98,9 +98,9 @@ def compare() -> None:
     }
     jobs = bw.Workload.read("made/rich.csv", hosts=40)
     signals = {"carbon": f"{CARBON},repeat=yes", "price": f"{PRICE},repeat=yes", "begin": "2024-07-01"}
-    found = bw.compare(bw.Platform.machines(10, 4), jobs, "constant:300", cases, seeds=(0, 1), **signals)
-    _show(found, found._repr_html_(), found.table, found.jobs, found.summary, found.groups("user", "length"))
-    _show(found.errors, found.rejections, found.currency, found.remarks, found.save("out/c", by=["queue"]))
+    table = bw.compare(bw.Platform.machines(10, 4), jobs, "constant:300", cases, seeds=(0, 1), **signals)
+    _show(table, table._repr_html_(), table.table, table.jobs, table.summary, table.groups("user", "length"))
+    _show(table.errors, table.rejections, table.currency, table.remarks, table.save("out/c", by=["queue"]))
 
 
 @_call

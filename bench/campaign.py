@@ -1,14 +1,13 @@
-"""What a campaign of short runs loses besides them, and how long the powercap grid takes: `make bench`.
+"""Measure the overhead of a campaign of short runs, and the time of the powercap grid: `make bench`.
 
 The powercap grid is the study `workloads` of `papers/igsc22/study.yaml` without its cases: all 48 algorithms of the
 powercap paper (2 backfillings, 4 orders, 6 responses) on its 20 workloads under profile 3, 960 runs. The share is
-measured on all of igsc22.yaml but the optima, which are long, or on a few workloads of it (`--workloads`).
+measured on all of igsc22.yaml without the optima, which are long, or on a few of its workloads (`--workloads`).
 
-Useful is what is spent inside `execute`: reading the inputs, simulating, writing and measuring a run. `in hand` is the
-share of two processes' wall time in which they have a run to do, `of cpu s` the share of the processor time of all the
-command that is inside runs: what is lost to starting, keys, records and the table. Where nothing else runs, `of cores`,
-the processor time inside runs over all that two cores had to give, is hardly less; `others` says what else took of them
-(from /proc/stat, Linux).
+Useful time is spent inside `execute`: it reads the inputs, simulates, writes and measures a run. `in hand` is the share
+of useful wall time of two processes, `of cpu s` the share of useful processor time of the command; the rest is
+start-up, keys, records and the table. `of cores` is the useful processor time over that of two cores, hardly less on an
+idle machine; `others` is the processor time of other programs (from /proc/stat, Linux).
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from typing import Any
 
 CORES = 2
 SHARE = 0.95
-"""How much of the cores' time is to be useful."""
+"""Target: useful share of the cores' time."""
 GRID_S = 180.0
 DECLARED = Path(__file__).parent.parent / "papers" / "igsc22" / "study.yaml"
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
-class Took:
-    """Runs, and s: of wall time and of processors, of all the command and within runs; and of others' processors."""
+class Usage:
+    """Number of runs; wall time and processor time in s of the command and inside runs; processor s of others."""
 
     runs: int
     wall_s: float
@@ -45,22 +44,22 @@ class Took:
 
     @property
     def in_hand(self) -> float:
-        """Share of the time of as many processes as there are cores in which they have a run to do."""
+        """Share of the wall time of `CORES` processes inside runs."""
         return self.inside_wall_s / (CORES * self.wall_s)
 
     @property
     def of_cores(self) -> float:
-        """Share of the cores' time that is taken inside runs."""
+        """Share of the cores' time inside runs."""
         return self.inside_cpu_s / (CORES * self.wall_s)
 
     @property
     def of_cpu(self) -> float:
-        """Share of the processor time of the command that is taken inside runs."""
+        """Share of the command's processor time inside runs."""
         return self.inside_cpu_s / self.cpu_s
 
 
 def declaration(grid: bool, workloads: int) -> dict[str, Any]:
-    """The powercap grid, or igsc22.yaml without optima; of the first of its workloads only."""
+    """Return the powercap grid, or igsc22.yaml without optima, with the first `workloads` workloads."""
     import yaml
 
     declared = yaml.safe_load(DECLARED.read_text())
@@ -83,15 +82,15 @@ def declaration(grid: bool, workloads: int) -> dict[str, Any]:
 
 
 def command(path: str, times: str) -> None:
-    """`batwatt campaign run` with a line in the file `times` for what each run took of a processor."""
+    """Run `batwatt campaign run`; append a line with wall s and processor s of each run to the file `times`."""
     from batwatt.cli.main import main
     from batwatt.study import pools
 
-    carried_out = pools.execute_quietly
+    execute_quietly = pools.execute_quietly
 
     def timed(task: Any) -> Any:
         began, began_cpu = time.perf_counter(), time.process_time()
-        outcome = carried_out(task)
+        outcome = execute_quietly(task)
         with Path(times).open("a") as out:
             out.write(f"{time.perf_counter() - began} {time.process_time() - began_cpu}\n")
         return outcome
@@ -101,13 +100,13 @@ def command(path: str, times: str) -> None:
 
 
 def busy_s() -> float:
-    """What all programs, and a hypervisor for others, have taken of the processors of this machine so far."""
+    """Return the processor time in s of all programs since the boot, with that of a hypervisor for other machines."""
     user, nice, system, _, _, *more = (int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
     return TICK_S * (user + nice + system + sum(more))
 
 
-def measured(declared: dict[str, Any]) -> Took:
-    """A campaign as a command of its own."""
+def measured(declared: dict[str, Any]) -> Usage:
+    """Run a campaign in a process of its own and measure it."""
     with tempfile.TemporaryDirectory() as folder:
         path, times = Path(folder) / "bench.yaml", Path(folder) / "times"
         path.write_text(json.dumps(declared))
@@ -125,13 +124,13 @@ def measured(declared: dict[str, Any]) -> Took:
         inside = [[float(word) for word in line.split()] for line in times.read_text().splitlines()]
         cpu_s = used.ru_utime + used.ru_stime
         others_s = max(0.0, busy_s() - before_s - cpu_s)
-    return Took(len(inside), wall_s, cpu_s, *(sum(column) for column in zip(*inside, strict=True)), others_s)
+    return Usage(len(inside), wall_s, cpu_s, *(sum(column) for column in zip(*inside, strict=True)), others_s)
 
 
 def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workloads", type=int, default=20, help="so many workloads of 20, for a quick look")
+    parser.add_argument("--workloads", type=int, default=20, help="number of workloads of 20, for a quick look")
     parser.add_argument("--one", nargs=2, metavar=("YAML", "TIMES"), help="one campaign, with the time of its runs")
     arguments = parser.parse_args()
     if arguments.one:
@@ -139,12 +138,12 @@ def main() -> int:
         return 0
     heads = ("in hand", "of cores", "of cpu s", "others")
     print(f"{'':>13} {'runs':>6} {'s':>7} {'cpu s':>7}", *(f"{head:>8}" for head in heads))
-    found: dict[str, Took] = {}
+    usage: dict[str, Usage] = {}
     for name in ("powercap grid", "igsc22"):
-        took = found[name] = measured(declaration(name != "igsc22", arguments.workloads))
+        took = usage[name] = measured(declaration(name != "igsc22", arguments.workloads))
         shares = f"{took.in_hand:>8.1%} {took.of_cores:>8.1%} {took.of_cpu:>8.1%} {took.others_s:>6.0f} s"
         print(f"{name:>13} {took.runs:>6} {took.wall_s:>7.1f} {took.cpu_s:>7.1f} {shares}", flush=True)
-    grid, all_of_it = found["powercap grid"], found["igsc22"]
+    grid, all_of_it = usage["powercap grid"], usage["igsc22"]
     targets = {
         f"the powercap grid in {GRID_S:g} s": grid.wall_s < GRID_S,
         f"igsc22.yaml: {CORES} processes have a run in hand {SHARE:.0%} of the time": all_of_it.in_hand >= SHARE,

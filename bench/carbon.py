@@ -1,8 +1,8 @@
-"""Speed and memory of carbon plans: `make bench`.
+"""Measure speed and memory of carbon plans: `make bench`.
 
 The first lines are the thesis's examples (300 slots, start-up 20, work 100: "within minutes" with Gurobi; 5,000 slots,
 work 800: "barely within 30 minutes" at a gap of 98 %), then a job by the second: a window of 24 h, 3 h of work, 5 min
-of start-up; each in a process of its own, its code compiled before.
+of start-up; each in a process of its own, with its code compiled before.
 `python -m papers.carbon.solver` compares with a solver.
 """
 
@@ -28,7 +28,7 @@ PHASES = 6
 
 @dataclass(frozen=True)
 class Case:
-    """A plan of `slots` slots of 1 s, under a signal of that many steps or, with `hourly`, of hours."""
+    """A plan of `slots` slots of 1 s, under a signal by the slot or, with `hourly`, by the hour."""
 
     name: str
     slots: int
@@ -47,7 +47,7 @@ CASES = (
 
 
 def instance_of(case: Case) -> tuple[PhaseModel, SignalIntegral, float, float]:
-    """A few phases between 60 and 300 W under a signal with days and nights."""
+    """Return a job of a few phases between 60 and 300 W, a signal with days and nights, and the window in s."""
     rng = np.random.default_rng(1)
     step_s = 3600.0 if case.hourly else 1.0
     count = int(case.slots / step_s)
@@ -61,23 +61,23 @@ def instance_of(case: Case) -> tuple[PhaseModel, SignalIntegral, float, float]:
 
 
 def child(text: str) -> None:
-    """One plan, as often as it takes to see its time; prints the least time, the memory and the carbon."""
+    """Repeat a plan for about a second; print the least time, the memory and the carbon."""
     case = Case(**json.loads(text))
     instance = instance_of(case)
     plan(*instance_of(CASES[0]), slot_s=1.0)
     times: list[float] = []
     while len(times) < 3 or (sum(times) < 1.0 and len(times) < 50):
         began = time.perf_counter()
-        found = plan(*instance, slot_s=1.0)
+        result = plan(*instance, slot_s=1.0)
         times.append(time.perf_counter() - began)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if found.rounded:
+    if result.rounded:
         raise RuntimeError("the plan is not exact")
-    print(json.dumps({"s": min(times), "bytes": peak, "carbon": found.carbon, "starts": len(found.segments)}))
+    print(json.dumps({"s": min(times), "bytes": peak, "carbon": result.carbon, "starts": len(result.segments)}))
 
 
 def measured(case: Case) -> dict[str, float]:
-    """What a plan takes, in a process of its own."""
+    """Measure a plan in a process of its own."""
     command = [sys.executable, __file__, "--child", json.dumps(asdict(case))]
     process = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: dict[str, float] = json.loads(process.stdout)
@@ -85,7 +85,7 @@ def measured(case: Case) -> dict[str, float]:
 
 
 def main() -> int:
-    """All of it; 1 if something takes longer, or more memory, than it should."""
+    """Print a table; return 1 if a plan misses its target of time or memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -95,11 +95,11 @@ def main() -> int:
     missed = False
     print("carbon plans")
     for case in CASES:
-        found = measured(case)
-        late = found["s"] > case.most_s or found["bytes"] > 2 * GIB
+        figures = measured(case)
+        late = figures["s"] > case.most_s or figures["bytes"] > 2 * GIB
         missed |= late
         size = f"T {case.slots:6d}  S {case.startup:4d}  W {case.work:6d}"
-        took = f"{1e3 * found['s']:9.2f} ms  {found['bytes'] / 2**20:5.0f} MiB  {found['starts']} starts"
+        took = f"{1e3 * figures['s']:9.2f} ms  {figures['bytes'] / 2**20:5.0f} MiB  {figures['starts']} starts"
         verdict = "MISSED" if late else "met"
         print(f"{case.name:24s} {size}  {took}  (to stay under {1e3 * case.most_s:g} ms and 2 GiB: {verdict})")
     return int(missed)

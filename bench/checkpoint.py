@@ -1,10 +1,10 @@
-"""Speed and memory of checkpoint plans: `make bench`.
+"""Measure speed and memory of checkpoint plans: `make bench`.
 
-The first lines are the largest plans that are asked for: 200 jobs on 1,000 processors, one checkpoint time, and
-20 different ones, each in a process of its own, its code compiled before. Tables have (P - U + 1) x (P + 1) cells,
-and only a fifth of the processors is held by jobs that run without a checkpoint (U). Then how time grows with jobs and
-with processors, and what that is for each cell of the tables; the paper's bounds, for comparison, are J P^3 and
-J^2 P^3. The last line is a run of the scheduler. `--quick` leaves out what takes longest.
+The first lines are the largest required plans: 200 jobs on 1,000 processors, one checkpoint time, and 20 different
+ones, each in a process of its own, with its code compiled before. Tables have (P - U + 1) x (P + 1) cells, and only a
+fifth of the processors is held by jobs that run without a checkpoint (U). The next lines are the growth of time with
+jobs and with processors, in all and for each cell of the tables; the paper's bounds, for comparison, are J P^3 and
+J^2 P^3. The last line is a run of the scheduler. `--quick` leaves out the growth and the scheduler.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WALK = "walk:range=0.6,mean=0.7,step=0.1,period=3600,seed=1"
 
 @dataclass(frozen=True)
 class Case:
-    """A plan, and what it is to stay under."""
+    """A plan with its targets of time and memory."""
 
     name: str
     jobs: int
@@ -56,9 +56,9 @@ BY_TIMES = tuple(Case("different C", 200, 1000, times) for times in (1, 5, 20))
 
 
 def instance_of(case: Case) -> Instance:
-    """As many running jobs as there are checkpoint times, all of a fifth of the processors, and wide stopped ones.
+    """Return an instance of a running job for each checkpoint time, all on a fifth of the processors, and stopped ones.
 
-    So the best plan checkpoints those that run for one of the others, and every table is looked at and gone through.
+    The stopped jobs are wide: the best plan checkpoints the running ones for one of them, and searches all tables.
     """
     draw = random.Random(7)
     jobs = []
@@ -73,46 +73,46 @@ def instance_of(case: Case) -> Instance:
 
 
 def cells_of(instance: Instance) -> int:
-    """How many cells all tables have, times the jobs that are put into each."""
-    found = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
-    return sum(one.table.size * len(one.jobs) for one in found)
+    """Return the sum over all tables of cells x jobs."""
+    plans = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
+    return sum(one.table.size * len(one.jobs) for one in plans)
 
 
 def child(text: str) -> None:
-    """One plan, as often as it takes to see its time; prints the least time and the memory of the process."""
+    """Repeat a plan for about a second; print the least time and the memory of the process."""
     case = Case(**json.loads(text))
     instance = instance_of(case)
     plan(Instance(10.0, 3, (PeriodJob("a", 2, 1.0, 1.0, "running"), PeriodJob("b", 3, 1.0, 1.0, "stopped"))))
     times = []
     while len(times) < 3 or (sum(times) < 1.0 and len(times) < 20):
         began = time.perf_counter()
-        found = plan(instance)
+        result = plan(instance)
         times.append(time.perf_counter() - began)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    took = {"s": min(times), "bytes": peak, "cells": cells_of(instance), "goodput": found.goodput}
-    if not found.checkpoints_end_s > 0.0:
+    took = {"s": min(times), "bytes": peak, "cells": cells_of(instance), "goodput": result.goodput}
+    if not result.checkpoints_end_s > 0.0:
         raise RuntimeError("the best plan takes no checkpoint: this measures less than it should")
     print(json.dumps(took))
 
 
 def measured(case: Case) -> dict[str, float]:
-    """What a plan takes, in a process of its own."""
-    given = {"name": case.name, "jobs": case.jobs, "processors": case.processors, "times": case.times}
-    command = [sys.executable, __file__, "--child", json.dumps(given)]
+    """Measure a plan in a process of its own."""
+    plan_size = {"name": case.name, "jobs": case.jobs, "processors": case.processors, "times": case.times}
+    command = [sys.executable, __file__, "--child", json.dumps(plan_size)]
     process = subprocess.run(command, capture_output=True, text=True, check=True)
     figures: dict[str, float] = json.loads(process.stdout)
     return figures
 
 
-def line(case: Case, found: dict[str, float]) -> str:
-    """One line of the print."""
-    ns = 1e9 * found["s"] / found["cells"]
+def line(case: Case, figures: dict[str, float]) -> str:
+    """Return a line of the table."""
+    ns = 1e9 * figures["s"] / figures["cells"]
     size = f"J {case.jobs:4d}  P {case.processors:5d}  C {case.times:2d}"
-    return f"{size}  {found['s']:8.3f} s  {found['bytes'] / 2**20:6.0f} MiB  {ns:5.2f} ns a cell and job"
+    return f"{size}  {figures['s']:8.3f} s  {figures['bytes'] / 2**20:6.0f} MiB  {ns:5.2f} ns a cell and job"
 
 
 def scheduler_line(folder: Path) -> str:
-    """A run of the scheduler: two weeks of jobs on 96 machines."""
+    """Run the scheduler on two weeks of jobs on 96 machines; return a line of its figures."""
     trace = folder / "trace.csv"
     table = varcap_table(VarcapLike(like="mira", jobs=3000, machines=96), seed=0)
     table.to_csv(trace, index=False)
@@ -129,7 +129,7 @@ def scheduler_line(folder: Path) -> str:
 
 
 def main() -> int:
-    """All of it; 1 if a plan takes longer, or more memory, than it should."""
+    """Print the tables; return 1 if a plan misses its target of time or memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out the growth and the scheduler")
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -140,11 +140,11 @@ def main() -> int:
     missed = False
     print("checkpoint plans")
     for case in CASES:
-        found = measured(case)
-        late = found["s"] > case.most_s or found["bytes"] > case.most_bytes
+        figures = measured(case)
+        late = figures["s"] > case.most_s or figures["bytes"] > case.most_bytes
         missed |= late
         verdict = "MISSED" if late else "met"
-        print(f"{case.name:15s} {line(case, found)}  (to stay under {case.most_s:g} s and 2 GiB: {verdict})")
+        print(f"{case.name:15s} {line(case, figures)}  (to stay under {case.most_s:g} s and 2 GiB: {verdict})")
     if arguments.quick:
         return int(missed)
     for title, cases in (("jobs", BY_JOBS), ("processors", BY_PROCESSORS), ("checkpoint times", BY_TIMES)):

@@ -1,8 +1,8 @@
-"""The commands that `same_bytes.py` runs: every scheduler, part, reader, command and entry of the Python API.
+"""Commands for `same_bytes.py`: every scheduler, part, reader, command and entry of the Python API.
 
-`tests/test_same_bytes.py` checks that. A line is one or more commands without the word `batwatt`, joined by `&&` (one
-after another) or `&` (together); `api NAME` calls a function of `api_calls.py`. They run in a folder that has the
-inputs of the repository and, in `made/`, those of `small_inputs.py` and of SHARED; what they write below `out/` is
+`tests/test_same_bytes.py` checks this list. A line is one or more commands without the word `batwatt`, joined by `&&`
+(one after another) or `&` (together); `api NAME` calls a function of `api_calls.py`. A command runs in a folder that
+has the inputs of the repository and, in `made/`, those of `small_inputs.py` and of SHARED; files below `out/` are
 hashed.
 """
 
@@ -51,11 +51,11 @@ SHARED = " && ".join(
         "-e made/optimum",
     ]
 )
-"""Made first, for several commands."""
+"""Commands that generate inputs of other commands."""
 
 
 def commands() -> dict[str, str]:
-    """Name -> line; the longest first."""
+    """Return the lines of commands by name, the longest first."""
     table: dict[str, str] = {}
     for group in (
         _campaigns,
@@ -306,7 +306,7 @@ def _carbon() -> Named:
 
 
 def _engines() -> Named:
-    """Over a socket, in Batsim 4's and 5's protocol, and with a program that plays Batsim 5."""
+    """Yield runs over a socket, in the protocols of Batsim 4 and 5, and with a program that replaces Batsim 5."""
     yield _run("wire powercap", f"{POWER} --engine wire")
     yield _run("wire varcap", f"{TNG} -s varcap --engine wire")
     batsim = "--engine batsim --batsim made/batsim --timeout 60"
@@ -345,7 +345,7 @@ def _engines() -> Named:
 
 
 def _series() -> Named:
-    """Signals, capacities and envelopes of every form and reader."""
+    """Yield commands on signals, capacities and envelopes of every form and reader."""
     for name, words in {
         "entsoe-old.csv": "tz=Europe/Paris",
         "entsoe-new.csv": "zone=BZN|BE",

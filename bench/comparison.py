@@ -1,7 +1,7 @@
-"""How long a comparison of systems takes: 10,000 jobs, 12 cases, two processes, tables and page. `make bench`.
+"""Measure the time of a comparison of systems: 10,000 jobs, 12 cases, two processes, tables and page. `make bench`.
 
 The cases are those of the preset and two more. The share of a case is of the time of both processes; `x` is its time
-over that of the first case, which follows nothing. `--profile CASE` prints where a case spends its time instead.
+over that of the first case, which has no limit. `--profile CASE` prints a profile of a case instead.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CASES = {**comparison.SYSTEMS, **OWN}
 
 
 def load(count: int) -> bw.Workload:
-    """Jobs of a month, which need half of the machines' time: run times lognormal, widths in powers of 2."""
+    """Return jobs of a month at a load of 0.5: run times lognormal, widths in powers of 2."""
     rng = np.random.default_rng(1)
     submit_s = np.sort(rng.uniform(0.0, DAYS * DAY_S, count))
     widths = 2 ** rng.choice(6, count, p=(0.35, 0.2, 0.2, 0.12, 0.08, 0.05))
@@ -51,7 +51,7 @@ def load(count: int) -> bw.Workload:
 
 
 def power() -> bw.Series:
-    """Sun by quarter hours, less on cloudy days, and a grid connection, for as long as any case may take."""
+    """Return a solar power by quarter hours with cloudy days, and a grid connection, longer than any case."""
     rng = np.random.default_rng(2)
     hours = np.arange(4 * 24 * 4 * DAYS) / 4.0
     clear = np.repeat(rng.uniform(0.3, 1.0, 4 * DAYS), 24 * 4)
@@ -61,14 +61,14 @@ def power() -> bw.Series:
 
 
 def signal() -> SignalIntegral:
-    """Carbon intensity by the hour, g/kWh."""
+    """Return a carbon intensity by the hour, g/kWh."""
     hour = np.arange(12 * DAYS * 24)
     noise = np.random.default_rng(3).uniform(0.0, 60.0, len(hour))
     return SignalIntegral.regular(300.0 + 120.0 * np.cos(hour % 24 / 12.0 * np.pi) + noise, HOUR_S)
 
 
 def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[str, float]:
-    """Run the cases and write their files; returns how long each took, in s, as processes note in PREFIX.times."""
+    """Run the cases and write their files; return the time of each in s, which processes append to PREFIX.times."""
     times = prefix.with_suffix(".times")
     measured = comparison.ComparedRuns.measured
 
@@ -81,16 +81,16 @@ def compared(count: int, labels: list[str], workers: int, prefix: Path) -> dict[
 
     comparison.ComparedRuns.measured = timed
     cases = {label: CASES[label] for label in labels}
-    given = (bw.Platform.machines(MACHINES, 1), load(count), power(), cases)
-    found = bw.compare(*given, carbon=signal(), workers=workers)
-    found.save(prefix, by=("user", "size"))
+    inputs = (bw.Platform.machines(MACHINES, 1), load(count), power(), cases)
+    results = bw.compare(*inputs, carbon=signal(), workers=workers)
+    results.save(prefix, by=("user", "size"))
     comparison.ComparedRuns.measured = measured
     rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
     return {label: float(took_s) for took_s, label in rows}
 
 
 def main() -> int:
-    """Print a line a case; 1 if all of it takes too long."""
+    """Print a line for each case; return 1 if the comparison misses its target."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--profile", choices=list(CASES), help="one case, in this process")

@@ -1,8 +1,8 @@
-"""Speed and memory of the embedded engine with EASY backfilling: `make bench`.
+"""Measure speed and memory of the embedded engine with EASY backfilling: `make bench`.
 
-128 hosts, half of the jobs delays and half parallel tasks, widths log-uniform from 1 to 64, Poisson arrivals at a given
-load. Each measure is a process of its own (its peak memory is its own); times are the simulation alone, from the first
-message to the record, without reading the workload or writing files, the best of 7 repetitions (2 for 100,000 jobs).
+128 hosts, half of the jobs delays and half parallel tasks, widths log-uniform from 1 to 64, Poisson arrivals at a
+load. Each measure has a process of its own, for its peak memory; times are of the simulation, from the first message to
+the record, without reading the workload or writing files, the best of 7 repetitions (2 for 100,000 jobs).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SPEED = 1e9
 
 
 def workload(jobs: int, load: float, seed: int = 0) -> Workload:
-    """Jobs that ask for `load` of the machine on average."""
+    """Return `jobs` jobs at a mean load of `load`."""
     rng = np.random.default_rng(seed)
     width = np.exp2(rng.uniform(0, 6.999, jobs)).astype(int).clip(1, 64)
     run = rng.lognormal(6.0, 1.2, jobs).clip(5, 50_000)
@@ -61,13 +61,13 @@ def workload(jobs: int, load: float, seed: int = 0) -> Workload:
 
 
 def machine() -> Platform:
-    """Alike hosts with watts."""
+    """Return a platform of equal hosts with watts."""
     state = PState(SPEED, 30.0, 30.0, 100.0)
     return Platform(tuple(Host(i, f"h{i:03d}", (state,), has_power=True) for i in range(HOSTS)))
 
 
 def measure(jobs: int, load: float, order: str) -> dict[str, float]:
-    """Jobs per second and peak memory of this process."""
+    """Measure jobs per second and peak memory of this process."""
     platform, work = machine(), workload(jobs, load)
     best = float("inf")
     for _ in range(7 if jobs <= 10_000 else 2):
@@ -82,7 +82,7 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
 
 
 def shares() -> None:
-    """Share of the time of each module, as cProfile sees it (calls weigh more than they do unobserved)."""
+    """Print the share of time of each module under cProfile, which overrates calls."""
     platform, work = machine(), workload(10_000, 0.75)
     scheduler = EnvelopeScheduler({"order": "fcfs", "backfilling": "easy"})
     engine = Engine(platform, [work])
@@ -98,15 +98,15 @@ def shares() -> None:
 
 
 def apart(python: str, jobs: int, load: float, order: str) -> dict[str, float]:
-    """A measure in a process of its own."""
+    """Measure in a process of its own."""
     command = [python, str(Path(__file__).resolve()), "--one", str(jobs), str(load), order]
-    # not from here, where the sources are
+    # outside of the folder of the sources
     process = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tempfile.gettempdir())
     return json.loads(process.stdout)
 
 
 def in_turn(python: str, pairs: int = 5) -> dict[float, float]:
-    """Load -> how many times as fast the compiled form is, the median of pairs measured in turn."""
+    """Return the speed of the compiled form over that of Python, by load: the median of alternating pairs."""
     ratios = {}
     print(f"{'load':>5} {'Python jobs/s':>14} {'compiled':>9} {'times':>6}")
     for load in (0.75, 1.15):
@@ -122,8 +122,8 @@ def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--one", nargs=3, metavar=("JOBS", "LOAD", "ORDER"), help="one measure, as JSON")
-    parser.add_argument("--profile", action="store_true", help="where the time goes, by module")
-    parser.add_argument("--compiled", metavar="PYTHON", help="a Python with batwatt compiled, to be compared in turn")
+    parser.add_argument("--profile", action="store_true", help="print the share of time of each module")
+    parser.add_argument("--compiled", metavar="PYTHON", help="Python with batwatt compiled, to compare with")
     arguments = parser.parse_args()
     if arguments.profile:
         shares()
@@ -132,24 +132,24 @@ def main() -> int:
         jobs, load, order = arguments.one
         print(json.dumps(measure(int(jobs), float(load), order)))
         return 0
-    # a link of a virtual environment must not be followed
+    # do not resolve the link of a virtual environment
     compiled = in_turn(str(Path(arguments.compiled).absolute())) if arguments.compiled else {}
-    found: dict[tuple[int, float, str], dict[str, float]] = {}
+    measures: dict[tuple[int, float, str], dict[str, float]] = {}
     print(f"{'jobs':>8} {'load':>5} {'order':>9} {'s':>8} {'jobs/s':>8} {'MiB':>6}")
     for load, order in ((0.75, "fcfs"), (1.15, "fcfs"), (0.75, "slowdown"), (1.15, "slowdown")):
         for jobs in (10_000, 100_000):
-            found[jobs, load, order] = one = apart(sys.executable, jobs, load, order)
+            measures[jobs, load, order] = one = apart(sys.executable, jobs, load, order)
             figures = f"{one['seconds']:>8.3f} {one['jobs_per_s']:>8.0f} {one['peak_mib']:>6.0f}"
             print(f"{jobs:>8} {load:>5} {order:>9} {figures}", flush=True)
-    small, large = found[10_000, 0.75, "fcfs"], found[100_000, 0.75, "fcfs"]
+    small, large = measures[10_000, 0.75, "fcfs"], measures[100_000, 0.75, "fcfs"]
     targets = {
         "jobs/s at 10,000 jobs >= 30,000": small["jobs_per_s"] >= 30_000,
         "time(100k) / time(10k) <= 11": large["seconds"] / small["seconds"] <= 11,
         "memory at 100k < 1 GiB": large["peak_mib"] < 1024,
         **{f"load {load}: compiled >= 2.7 times as fast": ratio >= 2.7 for load, ratio in compiled.items()},
         **{
-            f"overloaded, {order}: time(100k) / time(10k) <= 15": found[100_000, 1.15, order]["seconds"]
-            <= 15 * found[10_000, 1.15, order]["seconds"]
+            f"overloaded, {order}: time(100k) / time(10k) <= 15": measures[100_000, 1.15, order]["seconds"]
+            <= 15 * measures[10_000, 1.15, order]["seconds"]
             for order in ("fcfs", "slowdown")
         },
     }

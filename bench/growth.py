@@ -1,8 +1,8 @@
-"""Growth of CPU time with the length of the queue: `make bench`.
+"""Measure the growth of CPU time with the length of the queue: `make bench`.
 
 All jobs of a case are submitted at 0 s, on 128 machines of one core. A run is measured in a process of its own, after a
-small one that compiles and imports what is needed. The target: the last doubling of the number of jobs takes at most
-2.3 times as much CPU time. `--only TEXT` measures the cases whose name has the text, `--profile JOBS` profiles them.
+small run that compiles and imports. The target: the last doubling of the number of jobs takes at most 2.3 times as much
+CPU time. `--only TEXT` measures the cases whose name has the text, `--profile JOBS` profiles them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def write_burst(path: Path, count: int) -> None:
 
 
 def run_case(case: Case, count: int, folder: Path, prefix: Path) -> float:
-    """Run a case; returns its CPU time in s."""
+    """Run a case; return its CPU time in s."""
     workload = folder / f"{count}.json"
     write_burst(workload, count)
     inputs = Inputs(MachineSpec(MACHINES, 1), (workload,), capacity=case.capacity)

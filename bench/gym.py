@@ -1,10 +1,10 @@
-"""Decisions per second of the Gymnasium environment: `make bench`.
+"""Measure the decisions per second of the Gymnasium environment: `make bench`.
 
 The platform and the jobs of `bench/engine.py`: 128 hosts, 5,000 jobs at a load of 0.75 or 1.15. A trivial policy starts
 the first visible job that can start; an episode is 5,000 decisions. Times are those of `reset` and all `step`s, with
 the observation, the mask, the reward and, at the end, the figures of the run; the best of 7 episodes. The environment
-is as its class makes it, without the wrappers of `gymnasium.make`; a line with these is there to compare. One thread
-does all of it: the target is for seconds of a processor, so that what else the machine does matters less.
+has no wrappers of `gymnasium.make`, but for one line to compare. An episode uses one thread: the target is for seconds
+of a processor, which depend less on other programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALL = [name for name, column in OBSERVATIONS.items() if not column.limit]
 
 
 def episode(env: gymnasium.Env[Any, Any]) -> int:
-    """Decisions of one."""
+    """Run an episode; return its number of decisions."""
     _, info = env.reset(seed=0)
     decisions, over = 0, False
     while not over:
@@ -38,7 +38,7 @@ def episode(env: gymnasium.Env[Any, Any]) -> int:
 
 
 def measure(env: gymnasium.Env[Any, Any], episodes: int) -> tuple[float, float]:
-    """Decisions per second of a processor, and of the clock, each the best of several episodes."""
+    """Measure decisions per second of a processor, and of the clock, each the best of several episodes."""
     best = [0.0, 0.0]
     for _ in range(episodes):
         began = time.process_time(), time.perf_counter()
@@ -51,7 +51,7 @@ def measure(env: gymnasium.Env[Any, Any], episodes: int) -> tuple[float, float]:
 def main() -> int:
     """Print a table; exit 1 if the target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--profile", action="store_true", help="where the time goes, by function")
+    parser.add_argument("--profile", action="store_true", help="print the time of each function")
     arguments = parser.parse_args()
     platform = machine()
     if arguments.profile:

@@ -1,8 +1,8 @@
-"""The offline optimum over the shipped workloads: mean slowdown, lower bound, gap and time. `python bench/optimum.py`.
+"""Measure the offline optimum of shipped workloads: mean slowdown, lower bound, gap, time. `python bench/optimum.py`.
 
-`--small` asks for proofs instead: random instances of 20 jobs, 2 + 2 servers of platforms/grid5000.xml and 48 steps, at
-several loads; there the time is that of the planning alone. `--divided` plans the shipped workloads with each job of n
-servers as n jobs of one, which wait and run by themselves and count 1 / n.
+`--small` measures proofs instead: random instances of 20 jobs, 2 + 2 servers of platforms/grid5000.xml and 48 steps, at
+several loads; the time is that of planning. `--divided` plans the shipped workloads with each job of n servers as n
+independent jobs of one server and of weight 1 / n.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL = tuple((*load, seed) for load in ((100.0, 850.0), (150.0, 800.0), (200.0,
 
 
 def full(workload: int, profile: int, options: dict[str, Any]) -> None:
-    """One of the paper's instances, with its replay."""
+    """Plan an instance of the paper and replay the plan; print a line of figures."""
     jobs, caps = (
         ROOT / "workloads" / f"google-288-{workload:02d}.json",
         ROOT / "power_profiles" / f"profile{profile}.csv",
@@ -51,11 +51,11 @@ def full(workload: int, profile: int, options: dict[str, Any]) -> None:
 
 
 def divided(problem: Problem) -> Problem:
-    """Each job of n servers as n jobs of one server and of weight 1 / n, on servers of one kind."""
+    """Return a problem with n jobs of one server for each job of n servers, each on servers of one kind."""
     tasks = []
     for task in problem.tasks:
         modes = tuple(
-            # Et weighs the wait, the ticks are what is run
+            # Et weighs the wait, the ticks are the run time
             ServerMode(tuple(min(n, 1) for n in mode.counts), mode.states, mode.run_s * task.hosts, mode.ticks)
             for mode in task.modes
             if len(mode.parts) == 1
@@ -65,18 +65,18 @@ def divided(problem: Problem) -> Problem:
 
 
 def compare_divided(workload: int, profile: int, limit_s: float) -> None:
-    """The best schedule of jobs that are divided: no relaxation that divides them so can have a bound above it."""
+    """Print the best schedule of divided jobs: no relaxation that divides jobs in this way has a higher bound."""
     jobs = read_workload(ROOT / "workloads" / f"google-288-{workload:02d}.json")
     envelope = read_series(ROOT / "power_profiles" / f"profile{profile}.csv", "power_w")
     problem = make_problem(read_platform(GRID), jobs, envelope)
     parts = divided(problem)
-    found = optimise(parts, SearchBudget(time_limit_s=limit_s))
-    value, bound = (1.0 + (mean - 1.0) * len(parts.tasks) / len(problem.tasks) for mean in (found.value, found.bound))
+    plan = optimise(parts, SearchBudget(time_limit_s=limit_s))
+    value, bound = (1.0 + (mean - 1.0) * len(parts.tasks) / len(problem.tasks) for mean in (plan.value, plan.bound))
     print(f"{workload:02d} profile{profile}, divided into {len(parts.tasks)}  {value:.4f}  {bound:.4f}", flush=True)
 
 
 def small(seed: int, run_s: float, cap_w: float) -> Problem:
-    """Twenty jobs of about `run_s` on a fast server, on four servers, caps around `cap_w`."""
+    """Return an instance of 20 jobs of about `run_s` on a fast server, on four servers, with caps around `cap_w`."""
     rng = np.random.default_rng(seed)
     hosts = [read_platform(GRID).hosts[i] for i in (0, 1, 10, 11)]
     platform = Platform(
@@ -115,10 +115,10 @@ def main() -> None:
         for run_s, cap_w, seed in SMALL:
             problem = small(seed, run_s, cap_w)
             began = time.perf_counter()
-            found = optimise(problem, SearchBudget(time_limit_s=arguments.time_limit or 60.0, cores=2))
+            plan = optimise(problem, SearchBudget(time_limit_s=arguments.time_limit or 60.0, cores=2))
             print(
-                f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {found.value:.4f}  {found.bound:.4f}  "
-                f"{'proven' if found.proven else 'open'}  {time.perf_counter() - began:.1f} s",
+                f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {plan.value:.4f}  {plan.bound:.4f}  "
+                f"{'proven' if plan.proven else 'open'}  {time.perf_counter() - began:.1f} s",
                 flush=True,
             )
         return

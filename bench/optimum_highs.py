@@ -1,6 +1,6 @@
-"""Why CP-SAT: the same small instances as a time-indexed program for HiGHS. `python bench/optimum_highs.py`.
+"""Solve the small instances of CP-SAT as a time-indexed program with HiGHS. `python bench/optimum_highs.py`.
 
-HiGHS is the one that OR-Tools brings along (highspy in the same process clashes with it). A literal per job, mode and
+HiGHS is that of OR-Tools (highspy in the same process clashes with it). The program has a literal per job, mode and
 slot of the start, slots of 60 s; run times and submissions are rounded up to slots, so values differ a little from
 those of `bench/optimum.py --small`.
 """
@@ -23,7 +23,7 @@ PER_STEP = 300_000 // SLOT
 
 
 def solve(problem: Problem, limit_s: float) -> str:
-    """Value, bound and time of HiGHS."""
+    """Return value, bound and time of HiGHS."""
     relaxation = Relaxation(problem, PER_STEP)
     relaxation.improve(1.5, 400)
     search = Search(problem, 0)
@@ -43,18 +43,18 @@ def solve(problem: Problem, limit_s: float) -> str:
     room: dict[tuple[int, int, int], list] = {}
     objective = []
     for j, task in enumerate(problem.tasks):
-        chosen = []
+        starts = []
         for m, mode in enumerate(task.modes):
             length = -(-mode.ticks // SLOT)
             for slot in (t * PER_STEP + i for t in open_[j][m] for i in range(PER_STEP)):
                 if slot * SLOT < task.submit or slot + length > steps * PER_STEP:
                     continue
                 x = model.new_bool_var("x")
-                chosen.append(x)
+                starts.append(x)
                 objective.append((slot * SLOT - task.submit) / 1000.0 / mode.run_s * x)
                 for (k, d, n), at in itertools.product(mode.parts, range(slot, slot + length)):
                     room.setdefault((k, d, at), []).append(n * x)
-        model.add(sum(chosen) == 1)
+        model.add(sum(starts) == 1)
     power: list[list] = [[] for _ in range(steps)]
     for k, kind in enumerate(problem.kinds):
         states = range(len(kind.powers_w))
@@ -75,7 +75,7 @@ def solve(problem: Problem, limit_s: float) -> str:
                         model.add(sum(runs) <= (inside[d] - waking[d] if late else inside[d]))
                 power[t] += [kind.powers_w[d] * inside[d], (kind.wake_w(d) - kind.powers_w[d]) * waking[d]]
             power[t] += [kind.off_w * fall, kind.sleep_w * sleeps]
-            # what fell asleep in this step can wake in the next
+            # servers that fall asleep in this step can wake in the next
             before, asleep = on, sleeps + fall
     for t in range(steps):
         model.add(sum(power[t]) <= problem.caps_w[t])
@@ -85,9 +85,9 @@ def solve(problem: Problem, limit_s: float) -> str:
     status = solver.solve(model)
     count = len(problem.tasks)
     proven = "proven" if status == model_builder.SolveStatus.OPTIMAL else "open"
-    found = status in (model_builder.SolveStatus.OPTIMAL, model_builder.SolveStatus.FEASIBLE)
-    value = f"{1 + solver.objective_value / count:.4f}" if found else "-"
-    bound = f"{1 + solver.best_objective_bound / count:.4f}" if found else "-"
+    feasible = status in (model_builder.SolveStatus.OPTIMAL, model_builder.SolveStatus.FEASIBLE)
+    value = f"{1 + solver.objective_value / count:.4f}" if feasible else "-"
+    bound = f"{1 + solver.best_objective_bound / count:.4f}" if feasible else "-"
     return f"{value}  {bound}  {proven}  {time.perf_counter() - began:.1f} s, {model.num_variables} columns"
 
 
@@ -97,8 +97,8 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=60.0, help="in s")
     arguments = parser.parse_args()
     for run_s, cap_w, seed in SMALL:
-        found = solve(small(seed, run_s, cap_w), arguments.time_limit)
-        print(f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {found}", flush=True)
+        figures = solve(small(seed, run_s, cap_w), arguments.time_limit)
+        print(f"runs {run_s:g} s, caps {cap_w:g} W, seed {seed}: {figures}", flush=True)
 
 
 if __name__ == "__main__":

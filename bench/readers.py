@@ -1,7 +1,7 @@
-"""Time and memory of reading a dump of sacct, generated: `make bench`.
+"""Measure time and memory of reading generated dumps of sacct: `make bench`.
 
-Two dumps of as many lines: of jobs only, and half of steps, which have the energy. Each is read in a process of its
-own; memory is the greatest resident size of that process, Python and libraries included.
+The two dumps have equal numbers of lines: one of jobs only, one half of steps, which have the energy. Each is read in a
+process of its own; memory is the peak resident size of that process, Python and libraries included.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 LINES = 1_000_000
 MOST_S, MOST_MIB = 30.0, 1024.0
-"""The targets for so many lines."""
+"""Targets for a dump of `LINES` lines."""
 FIELDS = (
     *("JobID", "JobIDRaw", "User", "Group", "Account", "Partition", "State", "Submit", "Eligible", "Start", "End"),
     *("ElapsedRaw", "Elapsed", "Timelimit", "AllocCPUS", "NNodes", "ReqMem", "AllocTRES", "ConsumedEnergyRaw"),
@@ -28,7 +28,7 @@ BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def main() -> int:
-    """Print both; 1 if a target is missed."""
+    """Print a line for each dump; return 1 if a target is missed."""
     if len(sys.argv) > 1:
         _read(Path(sys.argv[1]))
         return 0
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _read(path: Path) -> None:
-    """Read a dump; print how many jobs, s, s of the processor and MiB it took."""
+    """Read a dump; print the number of jobs, s, s of the processor and MiB."""
     from batwatt.inputs.traces.convert import read_trace
 
     began, cpu = time.perf_counter(), time.process_time()
@@ -66,7 +66,7 @@ def _read(path: Path) -> None:
 
 
 def _write(path: Path, lines: int, steps: int, seed: int = 1) -> None:
-    """A dump with so many lines, and so many steps behind each job."""
+    """Write a dump of `lines` lines, with `steps` steps after each job."""
     rng = np.random.default_rng(seed)
     jobs = lines // (1 + steps)
     submit_s = np.sort(rng.integers(0, 365 * 86_400, jobs)).tolist()

@@ -1,9 +1,9 @@
-"""Speed of the five strategies of the riskaware paper on a week of the Borg trace: `make bench`.
+"""Measure the speed of the five strategies of the riskaware paper on a week of the Borg trace: `make bench`.
 
 17,105 jobs, 152 machine slots of 24 cores of which 24 are alive on average, one change every 20 minutes: the trace and
-walk of ../shared/data (skipped where they are not). The whole command `batwatt run`: start-up, trace, simulation,
-files, metrics. CPU seconds of its process, least of 5 (`--repetitions`). `--peer PROGRAM` runs that of the authors (see
-papers/pmbs23/peer.py) in turns, and takes its CPU seconds for the target instead of those of a machine like ours.
+walk of ../shared/data (skipped without them). The measure is of the whole command `batwatt run`: start-up, trace,
+simulation, files, metrics; CPU seconds of its process, least of 5 (`--repetitions`). `--peer PROGRAM` also runs the
+authors' program (see papers/pmbs23/peer.py), whose CPU seconds then replace the recorded ones in the target.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PEER_JOBS_PER_S = {
     "target-asap": 5_600,
     "packed-target-asap": 5_600,
 }
-"""What the authors' program does on a core of a machine like ours."""
+"""Recorded speed of the authors' program on one core, in jobs/s."""
 TIMES = 5.0
 """Target: CPU time of the authors' program, relative to that of the whole command."""
 COMMAND = ["run", "--machines", "152", "--cores", "24", "-w", str(TRACE), "--capacity", str(WALK), "-s", "riskaware"]
 
 
 def ours(strategy: str, folder: Path) -> float:
-    """CPU time in s of the whole command."""
+    """Return the CPU time in s of the whole command."""
     options = ["--window", "864000:1468800", "-o", json.dumps({"strategy": strategy}), "-e", str(folder / "x")]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "batwatt", *COMMAND, *options], check=True, stdout=subprocess.DEVNULL)
@@ -47,7 +47,7 @@ def ours(strategy: str, folder: Path) -> float:
 
 
 def theirs(program: str, strategy: str, folder: Path) -> float:
-    """CPU time in s of the authors' program."""
+    """Return the CPU time in s of the authors' program."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     peer.theirs(Path(program), strategy, TRACE, WALK, folder)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before

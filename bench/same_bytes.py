@@ -1,4 +1,4 @@
-"""SHA-256 of what the commands of `commands.py` print and write, to prove that a change of the code changes no output.
+"""Hash the output of the commands of `commands.py` (SHA-256), to prove that a change of the code changes no output.
 
     python bench/same_bytes.py --check      compare with bench/same_bytes.json; exit code 1 if a command differs
     python bench/same_bytes.py --write      write that file
@@ -36,9 +36,9 @@ INPUTS: Mapping[str, str] = {
     "periods": "workloads/periods",
     "cloud": "workloads/cloud",
 }
-"""Name of inputs for the commands -> their place in the repository: where they move to, no output changes."""
+"""Name of inputs for the commands -> their path in the repository, so that no output depends on the path."""
 PRINTED_FROM = ("numpy", "pandas", "matplotlib", "gymnasium", "typer", "rich")
-"""Distributions that outputs depend on: their versions stand in the file of hashes."""
+"""Distributions that outputs depend on, with their versions in the file of hashes."""
 _VARIES = [
     re.compile(rb'"versions": \{[^}]*\}'),
     re.compile(rb'"(elapsed_s|wall_s|seconds|batwatt|python)": [^,}\n]+'),
@@ -47,7 +47,7 @@ _VARIES = [
     re.compile(rb"[0-9]+ of [0-9]+ runs, .*\n"),
 ]
 _LONG = re.compile(rb"[0-9]+\.[0-9]{9,}(e[-+]?[0-9]+)?")
-"""Numbers whose last digits differ from processor to processor, as the vector instructions of numpy do."""
+"""Numbers whose last digits differ between processors, as the vector instructions of numpy differ."""
 _SKIPPED = ("campaign.log", ".lock", "origin.json", ".parquet")
 
 Hashes = dict[str, str]
@@ -87,13 +87,13 @@ def versions() -> Hashes:
 
 
 def write(path: Path, hashes: Mapping[str, Hashes]) -> None:
-    """Write a line for each command, so that a change of one is a change of one line."""
+    """Write the hashes of each command in one line, for short diffs."""
     lines = [f"{json.dumps(name)}: {json.dumps(hashes[name], sort_keys=True)}" for name in sorted(hashes)]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 def compare(old: Mapping[str, Hashes], new: Mapping[str, Hashes], only: str) -> int:
-    """Print the files that differ; returns the number of commands that do."""
+    """Print the files that differ; return the number of commands with a difference."""
     expected = {name: files for name, files in old.items() if only in name and name != "versions"}
     differ = 0
     for name in sorted(expected.keys() | new.keys()):
@@ -110,7 +110,7 @@ def compare(old: Mapping[str, Hashes], new: Mapping[str, Hashes], only: str) -> 
 
 
 def run_all(base: Path, only: str, jobs: int) -> tuple[dict[str, Hashes], list[str]]:
-    """Run the commands; returns the hashes of each, and the names and times of the slowest."""
+    """Run the commands; return the hashes of each, and the names and times of the slowest."""
     # imported once, for all forks
     import api_calls  # noqa: F401
     from commands import SHARED, commands
@@ -138,8 +138,8 @@ def run_all(base: Path, only: str, jobs: int) -> tuple[dict[str, Hashes], list[s
         pid, _ = os.wait()
         name = running.pop(pid)
         results[name] = json.loads((base / "results" / _folder(name)).read_text(encoding="utf-8"))
-    times = sorted(((found["seconds"], name) for name, found in results.items()), reverse=True)
-    return {name: found["files"] for name, found in results.items()}, [f"{name} {s:.0f} s" for s, name in times[:4]]
+    times = sorted(((result["seconds"], name) for name, result in results.items()), reverse=True)
+    return {name: result["files"] for name, result in results.items()}, [f"{name} {s:.0f} s" for s, name in times[:4]]
 
 
 def carry_out(base: Path, name: str, line: str) -> int:
@@ -167,7 +167,7 @@ def carry_out(base: Path, name: str, line: str) -> int:
 
 
 def call(words: list[str], log: Path) -> int:
-    """Run a command, or a function of `api_calls` after the word `api`, its output into a file; its exit code."""
+    """Run a command, or for `api NAME` a function of `api_calls`; write its output to a file, return its exit code."""
     import api_calls
 
     from batwatt.__main__ import main
@@ -186,7 +186,7 @@ def call(words: list[str], log: Path) -> int:
 
 
 def fork(work: Callable[[], int]) -> int:
-    """Do work in a child process, whose exit code it is; returns its id."""
+    """Call a function in a child process, with the result as exit code; return the id of the process."""
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -198,7 +198,7 @@ def fork(work: Callable[[], int]) -> int:
         traceback.print_exc()
     finally:
         sys.stderr.flush()
-        # handlers of the command would print when this process is ended
+        # handlers of the command print at the end of this process
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os._exit(code)
 
@@ -208,19 +208,19 @@ def wait_for(pid: int) -> int:
 
 
 def hashes_of(folder: Path, base: Path) -> Hashes:
-    """Hash what commands printed and wrote; files of cells, whose names are keys, are hashed as a set."""
-    found: dict[str, list[str]] = {}
+    """Hash printed and written files; files of cells, whose names are keys, are hashed as a set."""
+    digests_of: dict[str, list[str]] = {}
     for path in sorted([*folder.glob("printed*.txt"), *(folder / "out").rglob("*")]):
         if path.is_file() and not path.name.endswith(_SKIPPED):
             name = re.sub(r"[0-9a-f]{16,}", "KEY", str(path.relative_to(folder)).removeprefix("out/"))
             digest = hashlib.sha256(neutral(path.read_bytes(), base)).hexdigest()
-            found.setdefault(name, []).append(digest)
-    joined = {name: "".join(sorted(digests)) for name, digests in found.items()}
+            digests_of.setdefault(name, []).append(digest)
+    joined = {name: "".join(sorted(digests)) for name, digests in digests_of.items()}
     return {name: hashlib.sha256(digests.encode()).hexdigest()[:8] for name, digests in joined.items()}
 
 
 def neutral(data: bytes, base: Path) -> bytes:
-    """The content without what depends on the machine, the place and the time."""
+    """Return the content without the parts that depend on the machine, the place and the time."""
     if data[:4] == b"\x89PNG":
         return data
     for place in (base, ROOT):

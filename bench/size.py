@@ -1,7 +1,7 @@
 """Size of the project by room and by kind, against the limits in bench/size.json: part of `make lint`.
 
     python bench/size.py             print the figures above their limits; exit code 1 where there is one
-    python bench/size.py --all       print each figure beside its limit
+    python bench/size.py --all       print each figure with its limit
     python bench/size.py --write     lower the limits to the figures; a higher figure needs --raise, too
 
 Lines are those of files as they are, with docstrings, comments and blank lines. A limit goes down with the commit that
@@ -31,7 +31,7 @@ ROOMS = {
     "papers": ROOT / "papers",
     "docker": ROOT / "docker",
 }
-"""Rooms beside the package."""
+"""Rooms outside of the package."""
 ENGLISH = {
     "clauses as subjects": re.compile(r"^(?:What|Whether|Who|How|Which|Where|When|Why)\b.*"),
     "answers to another text": re.compile(r"^(?:The same|It|They|These|Those|Refused|Likewise|So)\b.*"),
@@ -53,7 +53,7 @@ def lines(folder: Path, suffixes: set[str] = _SCRIPTS) -> int:
 
 
 def rooms() -> dict[str, int]:
-    """Count the lines of each room of the package, of the schedulers, and of what lies beside them."""
+    """Count the lines of each room of the package, of the schedulers, and of the other rooms."""
     package = {path for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("schedulers", "__pycache__")}
     counts = {f"batwatt/{path.name}": lines(path) for path in sorted(package)}
     counts["batwatt/*.py"] = sum(map(lines, PACKAGE.glob("*.py")))
@@ -67,7 +67,7 @@ def rooms() -> dict[str, int]:
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
-    """Text and syntax tree of each module of the package and of the schedulers."""
+    """Yield text and syntax tree of each module of the package and of the schedulers."""
     for folder in (PACKAGE, ROOT / "schedulers"):
         for path in sorted(folder.rglob("*.py")):
             text = path.read_text(encoding="utf-8")

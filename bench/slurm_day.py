@@ -48,7 +48,7 @@ def jobs_of_a_day(hours: float, seed: int) -> list[tuple[float, float, int, int]
 
 
 def series_of_a_day(hours: float) -> list[tuple[int, int]]:
-    """Return (time in s, power in W) of a cap like that of a solar plant with a base, each half hour."""
+    """Return (time in s, power in W) of a cap each half hour, as of a solar plant with a base."""
     rows = []
     for step in range(int(hours * 2)):
         sun = max(0.0, math.sin(math.pi * ((step / 2.0) % 24.0 - 6.0) / 12.0))
@@ -121,7 +121,7 @@ def main() -> None:
         thread = threading.Thread(target=submit, args=(cluster, jobs), daemon=True)
         thread.start()
         process = subprocess.Popen(words, env=cluster.environment, stdout=subprocess.PIPE, text=True)
-        # wide jobs may wait for the next day's sun, which does not come
+        # wide jobs may wait for sun after the end of the series
         timer = threading.Timer(1.2 * arguments.hours * 3600.0 / SPEED, process.terminate)
         timer.start()
         printed, _ = process.communicate()
@@ -139,7 +139,7 @@ def main() -> None:
 
 
 def above(folder: Path) -> dict[str, Any]:
-    """Return the energy above the cap in kWh while the idle nodes of the beginning are switched off, and later."""
+    """Return the energy above the cap in kWh, first while idle nodes are switched off, then later."""
     with (folder / "slurm_power.csv").open() as file:
         rows = [(float(row["time_s"]), float(row["cap_w"]), float(row["watts"])) for row in csv.DictReader(file)]
     sums = {"above_before_900_s_kwh": 0.0, "above_later_kwh": 0.0}
@@ -150,7 +150,7 @@ def above(folder: Path) -> dict[str, Any]:
 
 
 def compared(folder: Path, simulate: list[str]) -> dict[str, Any]:
-    """Run the same jobs on the embedded engine; return how the waits differ, in s of the session."""
+    """Run the jobs on the embedded engine; return the differences of waits, in s of the session."""
     inputs = ["-p", str(folder / "green.xml"), "-w", str(folder / "jobs.json"), "-e", str(folder / "simulated")]
     subprocess.run([*simulate, *inputs], stdout=subprocess.DEVNULL, check=True)
     with (folder / "simulated_jobs.csv").open() as file:

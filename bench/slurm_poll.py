@@ -1,4 +1,4 @@
-"""How long a poll of `batwatt slurm run` takes with 10, 100 and 1,000 jobs that wait on 8 toy nodes of a real Slurm.
+"""Measure a poll of `batwatt slurm run` with 10, 100 and 1,000 jobs that wait on 8 toy nodes of a real Slurm.
 
 python bench/slurm_poll.py [JOBS ...]
 """
@@ -22,7 +22,7 @@ from toy_cluster import ToyCluster, until  # type: ignore[import-not-found]  # o
 
 LASTS_S = 15.0
 PAUSE_S = 0.1
-"""Commands of one poll follow each other sooner."""
+"""Least pause between polls; commands of one poll follow each other sooner."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def _all_announced(journal: Path, count: int) -> bool:
 
 
 def _seconds(rows: list[dict[str, object]]) -> float:
-    """Return how long the commands took that took the jobs over, without the pauses between polls."""
+    """Return the time in s of the commands that announce jobs, without the pauses between polls."""
     times = [str(row["time"]) for row in rows if row["kind"] == "do" and row["job"] == "announce"]
     moments = [time.mktime(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S")) + float(text[19:-1]) for text in times]
     return sum(gap for gap in np.diff(moments) if gap < PAUSE_S)

@@ -32,9 +32,9 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def with_limits(log: bw.Workload, per_host: int) -> bw.Workload:
-    """Return the jobs of a log with what users requested as walltimes, each of `per_host` processors on one host.
+    """Return the jobs of a log with the requested times as walltimes, each `per_host` processors on one host.
 
-    A run that was recorded as longer than requested may last as long.
+    The walltime of a run that was recorded as longer than requested is the recorded time.
     """
     rows = []
     for job in log.jobs:
@@ -67,7 +67,7 @@ def distance(one: pd.Series, other: pd.Series) -> float:
 
 
 def row_of(name: str, waits_s: pd.Series, recorded_s: pd.Series, took_s: float) -> str:
-    """Return a row of the table: a case, its waits, and how they compare with those recorded."""
+    """Return a row of the table: a case, its waits, and their comparison with the recorded waits."""
     mean_s, median_s, p90_s = waits_s.mean(), waits_s.median(), waits_s.quantile(0.9)
     same = waits_s.rank().corr(recorded_s.rank())
     cells = (f"{same:.2f}", f"{distance(waits_s, recorded_s):.2f}", f"{took_s:.1f}") if took_s else ("", "", "")
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=1, help="of a machine")
     parser.add_argument("--per-host", type=int, default=1, help="processors of the log that are one host")
     parser.add_argument("--days", default="0:36500", metavar="A:B")
-    parser.add_argument("--warm-up", type=float, default=1.0, metavar="D", help="days that are not measured")
+    parser.add_argument("--warm-up", type=float, default=1.0, metavar="D", help="days without measures")
     parser.add_argument("--options", type=json.loads, default={}, metavar="JSON", help="of the scheduler slurm")
     parser.add_argument("--log-options", type=json.loads, default={}, metavar="JSON", help="of Workload.read")
     arguments = parser.parse_args()

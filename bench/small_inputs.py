@@ -1,4 +1,4 @@
-"""Small inputs for `commands.py` that the repository does not have: signals and traces in each form that is read."""
+"""Small inputs for `commands.py` that the repository does not have: signals and traces in each form of the readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 STAND_IN = Path(__file__).resolve().parents[1] / "tests" / "helpers" / "stand_in.py"
 HOURS = range(48)
 PRICES = [round(80 - 30 * (h % 24 in range(10, 16)) + 7.25 * (h % 5), 2) for h in HOURS]
-"""In EUR/MWh, by the hour."""
+"""Prices in EUR/MWh, by the hour."""
 EVENTS = [
     {"timestamp": 30, "type": "machine_unavailable", "resources": "3"},
     {"timestamp": 150, "type": "machine_available", "resources": "3"},
@@ -23,7 +23,7 @@ SUMMER = datetime(2024, 7, 1, tzinfo=UTC)
 
 
 def write_inputs(folder: Path) -> None:
-    """Write all of them, and the program that plays Batsim 5."""
+    """Write all inputs, and the program that replaces Batsim 5."""
     folder.mkdir()
     (folder / "batsim").write_text(STAND_IN.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "batsim").chmod(0o755)
@@ -40,7 +40,7 @@ def _hours(form: str = "%Y-%m-%dT%H:%M:%SZ") -> list[str]:
 
 
 def _ranges(form: str) -> list[str]:
-    """Labels of hours, from their begin to their end."""
+    """Return labels of hours, from their begin to their end."""
     times = [SUMMER + timedelta(hours=h) for h in (*HOURS, len(HOURS))]
     return [f"{begin:{form}} - {end:{form}}" for begin, end in pairwise(times)]
 
@@ -51,7 +51,7 @@ def _rows(header: str, *columns: list, end: str = "\n", between: str = ",") -> s
 
 
 def _signals() -> Iterator[tuple[str, str]]:
-    """Name and content of files as grids, markets and loggers publish them."""
+    """Yield name and content of files as grids, markets and loggers publish them."""
     grams = [250 + 40 * (h % 7) for h in HOURS]
     quoted = [f'"{label}"' for label in _ranges("%d.%m.%Y %H:%M")]
     yield "entsoe-old.csv", _rows('"MTU (CET/CEST)","Day-ahead Price [EUR/MWh]"', quoted, PRICES)
@@ -91,7 +91,7 @@ def _signals() -> Iterator[tuple[str, str]]:
 
 
 def _document(curve: str, points: list[tuple[int, float]]) -> str:
-    """An answer of ENTSO-E's API: a series of prices of two days."""
+    """Return an answer of ENTSO-E's API: a series of prices of two days."""
     rows = "".join(
         f"<Point><position>{position}</position><price.amount>{price}</price.amount></Point>"
         for position, price in points
@@ -107,7 +107,7 @@ def _document(curve: str, points: list[tuple[int, float]]) -> str:
 
 
 def _traces() -> Iterator[tuple[str, str]]:
-    """Name and content of logs and traces of jobs."""
+    """Yield name and content of logs and traces of jobs."""
     swf = "; UnixStartTime: 1719792000\n; TimeZoneString: UTC\n; MaxProcs: 16\n" + "".join(
         f"{n} {60 * n} {n % 4} {200 + 70 * n % 900} {1 + n % 8} -1 -1 {1 + n % 8} {1200} 2048 1 {n % 5} 3 1 {n % 2}"
         " -1 -1 -1\n"
@@ -174,7 +174,7 @@ def _traces() -> Iterator[tuple[str, str]]:
 
 
 def _series() -> Iterator[tuple[str, str]]:
-    """Name and content of limits over time, of events, and of what Batsim 5 reads."""
+    """Yield name and content of limits over time, of events, and of inputs of Batsim 5."""
     yield "machines.csv", "time_s,machines\n0,10\n1800,4\n5400,8\n9000,2\n12600,10\n"
     yield "falls.csv", "time_s,power_w\n0,600\n100,250\n200,60\n300,600\n"
     yield "events.txt", "".join(json.dumps(event) + "\n" for event in EVENTS)

@@ -1,10 +1,10 @@
-"""Speed and memory of `varcap` at the sizes of the varcap dissertation: `make bench`.
+"""Measure speed and memory of `varcap` at the sizes of the varcap dissertation: `make bench`.
 
 Each line is a whole run in a process of its own: the trace is read, simulated under a walk of range 0.6, its files are
 written and measured, without accounting for energy. Azure' is Table 5.2's 442,784 jobs on 1,250 x 16 cores, at the
-load that the table gives (1.76 of 0.7 of the cores: hundreds of thousands of jobs wait) and at 0.9; Mira' 6,571 jobs on
-49,152 nodes; TNG 1,500,000 jobs on 476 x 32 cores. The last lines are one cell for longer and longer, which shows how
-time grows with jobs. `--quick` leaves out what takes minutes, `--only TEXT` other names. The targets are for a Python
+load of the table (1.76 of 0.7 of the cores: hundreds of thousands of jobs wait) and at 0.9; Mira' 6,571 jobs on
+49,152 nodes; TNG 1,500,000 jobs on 476 x 32 cores. The last lines are the growth of time with jobs: one cell of
+increasing length. `--quick` leaves out runs of minutes, `--only TEXT` other names. The targets are for a Python
 that has batwatt compiled: `make wheel` leaves one in `build/clean`.
 """
 
@@ -37,7 +37,7 @@ WALK = "walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1"
 
 @dataclass(frozen=True)
 class Case:
-    """A run, and what it is to stay under."""
+    """A run with its targets of time and memory."""
 
     name: str
     trace: dict[str, Any]
@@ -67,10 +67,10 @@ CURVE = tuple(
 
 
 def child(text: str) -> None:
-    """One run; prints what it took."""
-    given = json.loads(text)
-    inputs = Inputs(MachineSpec(given["machines"], given["cores"]), (Path(given["trace"]),), capacity=WALK)
-    spec = RunSpec(inputs, "varcap", given["options"], Path(given["prefix"]), config=EngineConfig(energy=False))
+    """Do a run; print its time, memory and figures."""
+    case = json.loads(text)
+    inputs = Inputs(MachineSpec(case["machines"], case["cores"]), (Path(case["trace"]),), capacity=WALK)
+    spec = RunSpec(inputs, "varcap", case["options"], Path(case["prefix"]), config=EngineConfig(energy=False))
     began = time.perf_counter(), time.process_time()
     metrics = run(spec).metrics
     seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -81,14 +81,14 @@ def child(text: str) -> None:
 
 
 def measure(case: Case, folder: Path) -> dict[str, Any]:
-    """What a run of a case takes, in a process of its own."""
+    """Measure a run of a case in a process of its own."""
     trace = folder / "trace.csv"
     varcap_table(VarcapLike(**case.trace), 0).to_csv(trace, index=False)
-    given = {
+    inputs = {
         "trace": str(trace), "machines": case.machines, "cores": case.cores, "options": case.options,
         "prefix": str(folder / "x"),
     }  # fmt: skip
-    command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(given)]
+    command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(inputs)]
     process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(process.stdout)
 
@@ -96,7 +96,7 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
 def main() -> int:
     """Print a table; exit 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="leave out what takes minutes")
+    parser.add_argument("--quick", action="store_true", help="leave out runs of minutes")
     parser.add_argument("--only", metavar="TEXT", default="", help="measure the runs whose name has the text")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -111,16 +111,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         cases = (*CASES, *CURVE[:4]) if arguments.quick else (*CASES, *LARGE, *CURVE)
         for case in (case for case in cases if arguments.only in case.name):
-            found = measure(case, Path(name))
-            jobs, seconds = found["jobs"], found["s"]
-            assert found["runs"] + found["rejected"] == jobs, "a job was lost"
+            row = measure(case, Path(name))
+            jobs, seconds = row["jobs"], row["s"]
+            assert row["runs"] + row["rejected"] == jobs, "a job was lost"
             each = seconds / (jobs * math.log2(jobs)) * 1e6
-            good = seconds < case.most_s and found["bytes"] < case.most_bytes
+            good = seconds < case.most_s and row["bytes"] < case.most_bytes
             bounded = case.most_s < math.inf
             print(
-                f"{case.name:>26} {jobs:>9} {found['terminations']:>8} {seconds:>7.1f} "
-                f"{found['cpu_s']:>7.1f} {jobs / seconds:>7.0f} "
-                f"{each:>16.2f} {found['bytes'] / GIB:>5.2f}" + (f"  {'met' if good else 'MISSED'}" if bounded else ""),
+                f"{case.name:>26} {jobs:>9} {row['terminations']:>8} {seconds:>7.1f} "
+                f"{row['cpu_s']:>7.1f} {jobs / seconds:>7.0f} "
+                f"{each:>16.2f} {row['bytes'] / GIB:>5.2f}" + (f"  {'met' if good else 'MISSED'}" if bounded else ""),
                 flush=True,
             )
             met &= good

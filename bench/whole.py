@@ -1,8 +1,8 @@
-"""Whole commands, from the start of Python to the last file on the disk: `make bench`.
+"""Measure whole commands, from the start of Python to the last file on the disk: `make bench`.
 
 `batwatt run -s powercap` (fcfs, EASY backfilling, no response, energy) on jobs of `bench/engine.py` at a load of 0.9:
-seconds of wall time, of processors, and peak memory; the best of 5 repetitions (2 of 100,000 jobs). Where `batsim` and
-`batsched` are on PATH they run the same 10,000 jobs in turn, with energy, without a trace for drawing and with the
+seconds of wall time, of processors, and peak memory; the best of 5 repetitions (2 of 100,000 jobs). If `batsim` and
+`batsched` are on PATH they run the 10,000 jobs in turn, with energy, without a trace for drawing and with the
 variant `easy_bf_fast`: their time is until Batsim ends, their memory and processor time are of both.
 """
 
@@ -25,14 +25,14 @@ from engine import HOSTS, SPEED, workload
 
 LOAD = 0.9
 TIMES = 8.0
-"""How many times as fast as Batsim with batsched a whole command is to be."""
+"""Target: time of Batsim with batsched over that of a whole command."""
 OPTIONS = {"order": "fcfs", "backfilling": "easy", "response": "none"}
 TARGETS = {10_000: (0.7, float("inf")), 100_000: (5.0, 500.0)}
-"""Jobs -> most seconds and most MiB."""
+"""Targets by number of jobs: largest time in s and largest memory in MiB."""
 
 
 @dataclass(frozen=True)
-class Took:
+class Usage:
     """Seconds of wall time and of processors, and peak memory."""
 
     wall_s: float
@@ -41,7 +41,7 @@ class Took:
 
 
 def write_inputs(folder: Path, jobs: int) -> None:
-    """`platform.xml` and `workload.json`."""
+    """Write `platform.xml` and `workload.json`."""
     watts = '<prop id="wattage_per_state" value="30:100"/>'
     names = ["master_host", *(f"h{i:03d}" for i in range(HOSTS))]
     hosts = "".join(f'<host id="{name}" coordinates="0 0 0" speed="{SPEED:g}f">{watts}</host>' for name in names)
@@ -55,7 +55,7 @@ def write_inputs(folder: Path, jobs: int) -> None:
 
 
 def waited(process: subprocess.Popen[bytes]) -> tuple[float, float]:
-    """Seconds of processors and peak MiB of a process that is to end well."""
+    """Wait for a process; return its processor time in s and peak MiB. Raises CalledProcessError if it fails."""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
@@ -63,19 +63,19 @@ def waited(process: subprocess.Popen[bytes]) -> tuple[float, float]:
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def ours(folder: Path) -> Took:
-    """The whole command of batwatt."""
+def ours(folder: Path) -> Usage:
+    """Measure the whole command of batwatt."""
     command = [sys.executable, "-m", "batwatt", "run", "-p", "platform.xml", "-w", "workload.json", "-s", "powercap"]
     began = time.perf_counter()
     process = subprocess.Popen(
         [*command, "-o", json.dumps(OPTIONS), "-e", "out/x"], cwd=folder, stdout=subprocess.DEVNULL
     )
     cpu_s, mib = waited(process)
-    return Took(time.perf_counter() - began, cpu_s, mib)
+    return Usage(time.perf_counter() - began, cpu_s, mib)
 
 
-def theirs(folder: Path) -> Took:
-    """Batsim with batsched."""
+def theirs(folder: Path) -> Usage:
+    """Measure Batsim with batsched."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -93,16 +93,16 @@ def theirs(folder: Path) -> Took:
     except BaseException:
         scheduler.kill()
         raise
-    return Took(took_s, cpu_s + more_s, mib + more_mib)
+    return Usage(took_s, cpu_s + more_s, mib + more_mib)
 
 
-def line(name: str, jobs: int, took: Took, more: str = "") -> None:
+def line(name: str, jobs: int, took: Usage, more: str = "") -> None:
     print(f"{name:>20} {jobs:>7} {took.wall_s:>7.2f} {took.cpu_s:>7.2f} {took.mib:>5.0f}{more}", flush=True)
 
 
-def best(measures: list[Took]) -> Took:
-    """The least of each."""
-    return Took(*(min(getattr(took, name) for took in measures) for name in ("wall_s", "cpu_s", "mib")))
+def best(measures: list[Usage]) -> Usage:
+    """Return the least value of each figure."""
+    return Usage(*(min(getattr(took, name) for took in measures) for name in ("wall_s", "cpu_s", "mib")))
 
 
 def main() -> int:
@@ -113,22 +113,22 @@ def main() -> int:
     met: dict[str, bool] = {}
     print(f"{'':>20} {'jobs':>7} {'s':>7} {'cpu s':>7} {'MiB':>5}")
     for jobs, (most_s, most_mib) in TARGETS.items():
-        programs: dict[str, Callable[[Path], Took]] = {"batwatt": ours}
+        programs: dict[str, Callable[[Path], Usage]] = {"batwatt": ours}
         if jobs == 10_000 and shutil.which("batsim") and shutil.which("batsched"):
             programs["batsim, batsched"] = theirs
-        found: dict[str, list[Took]] = {name: [] for name in programs}
+        measures: dict[str, list[Usage]] = {name: [] for name in programs}
         with tempfile.TemporaryDirectory() as name:
             write_inputs(Path(name), jobs)
             for _ in range(repeat if jobs == 10_000 else min(2, repeat)):
                 for program, measure in programs.items():
-                    found[program].append(measure(Path(name)))
-        took = best(found["batwatt"])
+                    measures[program].append(measure(Path(name)))
+        took = best(measures["batwatt"])
         line("batwatt", jobs, took)
         met[f"{jobs:,} jobs in {most_s:g} s"] = took.wall_s < most_s
         if most_mib < float("inf"):
             met[f"{jobs:,} jobs in {most_mib:g} MiB"] = took.mib < most_mib
         if len(programs) > 1:
-            other = best(found["batsim, batsched"])
+            other = best(measures["batsim, batsched"])
             ratio = other.wall_s / took.wall_s
             line("batsim, batsched", jobs, other, f"  batwatt is {ratio:.1f} x as fast")
             met[f"{TIMES:g} times as fast as Batsim with batsched"] = ratio >= TIMES
