@@ -1,4 +1,4 @@
-"""The tables of docs/reference/benchmark.md: cells of the declaration, and the stored entries.
+"""Write the tables of docs/reference/benchmark.md: cells of the declaration, and the stored entries.
 
 python docs/benchmark.py [--check]
 """
@@ -47,7 +47,7 @@ def entries() -> str:
             f"{total['finished_work_fraction']:.1%}", f"{total['energy_j'] / J_PER_KWH:.0f}", f"{above:.1%}",
             "yes" if entry.ranked else "no",
         ))  # fmt: skip
-    # the slowdown of each job is 1 at least
+    # bound: the slowdown of each job is at least 1
     least = {cell: [{**row, "slowdown": 1.0} for row in own] for cell, own in stored[0].cells.items()}
     bound = replace(stored[0], cells=least).records()[-1]["score"]
     rows.append(("*no job waits: a bound*", f"{bound:.3f}", *[""] * 6))

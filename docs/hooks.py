@@ -1,7 +1,7 @@
-"""What MkDocs asks this project while it builds the site: generated reference pages, pages from other folders, links.
+"""Hooks of MkDocs to build the site: generated reference pages, pages from other folders, links.
 
-A page says where a generated part goes: `<!-- generated: NAME ARGUMENTS -->`; NAME is a function of `GENERATED` below.
-The line after it is for readers of the repository: the site has the part instead.
+The comment `<!-- generated: NAME ARGUMENTS -->` marks a generated part; NAME is a function of `GENERATED` below. The
+next line is for readers of the repository; the site has the generated part in its place.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OUTSIDE = {
     "CHANGELOG.md": "about/changelog.md",
     "README.md": "index.md",
 }
-"""Files of the repository that are pages of the site, too: its path -> that of the page."""
+"""Files of the repository that are also pages of the site: path of the file -> path of the page."""
 PAPERS, RESULTS = "papers", "results"
 """Folder of the repository with a folder for each paper, and the folder of the site with a page for each."""
 OUTSIDE |= {
@@ -72,7 +72,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def results_pages() -> list[dict[str, str]]:
-    """Title and page of each first link of a table row of papers/README.md."""
+    """Return title and page of the first link of each table row of papers/README.md."""
     index = PurePosixPath(PAPERS, "README.md")
     rows = re.findall(r"^\| \[([^\]]+)\]\(([^)]+)\)", (ROOT / index).read_text(encoding="utf-8"), re.MULTILINE)
     return [{title: page_at(os.path.normpath(index.parent / path))} for title, path in rows]
@@ -89,7 +89,7 @@ def page_at(path: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie in other folders of the repository, and those that notebooks are turned into."""
+    """Add pages from other folders of the repository, and pages converted from notebooks."""
     for path, uri in OUTSIDE.items():
         if (ROOT / path).exists() and files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
@@ -107,7 +107,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Fill in what is generated, turn links between files of the repository into links between pages, weigh it."""
+    """Insert generated parts, turn links between files of the repository into links between pages, set the boost."""
     text = filled(markdown)
     back = {uri: path for path, uri in OUTSIDE.items() if uri != "index.md"}
     uri = page.file.src_uri
@@ -117,13 +117,13 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
-    """The text of a file of the repository as the page `uri`: a link to what is no page becomes its words."""
+    """Return a file of the repository as the page `uri`: a link to a file that is not a page becomes its text."""
 
-    def link(found: re.Match[str]) -> str:
-        image, words, target = found.groups()
+    def link(match: re.Match[str]) -> str:
+        image, words, target = match.groups()
         name, _, anchor = target.partition("#")
         if not name or "://" in target or target.startswith("mailto:"):
-            return found[0]
+            return match[0]
         page = page_at(os.path.normpath(path.parent / name))
         if not page:
             return words
@@ -143,12 +143,12 @@ def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
 
 
 def filled(text: str) -> str:
-    """The text with its generated parts."""
-    return MARK.sub(lambda found: GENERATED[found[1]](*found[2].split()), text)
+    """Return the text with its generated parts."""
+    return MARK.sub(lambda mark: GENERATED[mark[1]](*mark[2].split()), text)
 
 
 def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as Markdown, with what its cells printed, and the pictures that they drew by name of file."""
+    """Return a notebook as Markdown with the output of its cells, and their pictures by file name."""
     parts, pictures = [], {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
@@ -168,11 +168,11 @@ def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
     return "\n\n".join(parts) + "\n", pictures
 
 
-# what is generated
+# generated parts
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = [head, tuple("---" for _ in head), *(tuple(_cell(cell) for cell in row) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -182,7 +182,7 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Words that are shown as they are, outside of code: no tags, no emphasis, no attributes in braces."""
+    """Escape text outside of code: no tags, no emphasis, no attributes in braces."""
     parts = re.split("(`[^`]*`)", text)
     parts[::2] = [
         re.sub(r"([*_\[\]{}])", r"\\\1", words.replace("<", "&lt;").replace(">", "&gt;")) for words in parts[::2]
@@ -191,7 +191,7 @@ def _plain(text: str) -> str:
 
 
 def cli() -> str:
-    """Every command with its arguments, options and examples."""
+    """Return every command with its arguments, options and examples."""
     parts = [part for words, command in _commands(get_command(application()), "") for part in _command(words, command)]
     return "\n\n".join(parts)
 
@@ -228,7 +228,7 @@ def _argument(param: Any) -> str:
 
 
 def _example(text: str) -> str:
-    """The lines of an example; one that goes on ends in a backslash, as a shell reads it."""
+    """Return the lines of an example; a continued line ends in a backslash, as in a shell."""
     return re.sub(r"\n(?=[ \t])", r" \\\n", text.strip())
 
 
@@ -238,16 +238,16 @@ def _option(param: Any) -> tuple[str, str, str]:
 
 
 def _default(param: Any) -> str:
-    shown = getattr(param, "show_default", None)
-    if isinstance(shown, str):
-        return _plain(shown)
+    default = getattr(param, "show_default", None)
+    if isinstance(default, str):
+        return _plain(default)
     if param.default is None or isinstance(param.default, bool) or callable(param.default) or param.default == ():
         return ""
     return f"`{param.default}`"
 
 
 def schedulers() -> str:
-    """Every option of every scheduler of ours, from the models that read them."""
+    """Return every option of every scheduler of the package, from the models that read them."""
     parts = []
     for name, scheduler in our_schedulers():
         fields = scheduler.Options.model_fields
@@ -258,7 +258,7 @@ def schedulers() -> str:
 
 
 def _values(option: str, field: Any) -> str:
-    """What an option may be, as its model has it."""
+    """Return the values that the model of an option allows."""
     if option in KINDS:
         return f"[{option.replace('_', ' ')}](parts.md#{_plural(option).replace(' ', '-')})"
     union = get_origin(field.annotation) in (Union, UnionType)
@@ -277,17 +277,17 @@ def _json(value: Any) -> str:
 
 
 def parts() -> str:
-    """Every registered part by its kind."""
+    """Return every registered part by its kind."""
     rows: dict[str, list[tuple[str, ...]]] = {kind: [] for kind in KINDS}
     for kind, name, aliases, line in describe():
         others = ", ".join(f"`{alias}`" for alias in aliases.split(", ") if alias)
         rows[kind].append((f"`{name}`", _plain(line), others))
     head = ("name", "rule", "other names")
-    return "\n\n".join(f"## {_plural(kind).capitalize()}\n\n{table(head, found)}" for kind, found in rows.items())
+    return "\n\n".join(f"## {_plural(kind).capitalize()}\n\n{table(head, group)}" for kind, group in rows.items())
 
 
 def kinds() -> str:
-    """Return which kinds of parts are options of which scheduler."""
+    """Return the table of kinds of parts that are options of each scheduler."""
     options = {name: scheduler.Options.model_fields for name, scheduler in our_schedulers()}
     rows = [(f"`{kind}`", *("yes" if kind in fields else "–" for fields in options.values())) for kind in KINDS]
     return table(("kind", *(f"`{name}`" for name in options)), rows)
@@ -298,25 +298,25 @@ def _plural(kind: str) -> str:
 
 
 def columns(stem: str) -> str:
-    """The columns of a file of a run."""
+    """Return the columns of a file of a run."""
     rows = [(f"`{column.name}`", column.unit, _plain(column.meaning)) for column in FILES[stem]]
     return table(("column", "unit", "meaning"), rows)
 
 
 def metrics() -> str:
-    """Every metric of a run."""
+    """Return every metric of a run."""
     rows = [(f"`{metric.name}`", metric.unit, _plain(metric.meaning), metric.better) for metric in METRICS]
     return table(("metric", "unit", "meaning", "better"), rows)
 
 
 def segments() -> str:
-    """The columns of the segments of `batwatt carbon run`."""
+    """Return the columns of the segments of `batwatt carbon run`."""
     rows = [(f"`{name}`", _plain(meaning)) for name, meaning in (SEGMENT_COLUMNS | FURTHER_COLUMNS).items()]
     return table(("column", "meaning"), rows)
 
 
 def observations() -> str:
-    """The columns of an observation of an agent."""
+    """Return the columns of an observation of an agent."""
     from batwatt.gym import OBSERVATIONS
 
     rows = []
@@ -327,7 +327,7 @@ def observations() -> str:
 
 
 def rewards() -> str:
-    """The rewards of an agent, with the figures of a run that they add up to."""
+    """Return the rewards of an agent, with the figures of a run that are their sums."""
     from batwatt.gym import REWARDS
 
     rows = [(f"`{one.name}`", one.figure.unit, _plain(one.meaning), f"`{one.figure.name}`") for one in REWARDS.values()]

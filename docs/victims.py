@@ -1,5 +1,4 @@
-"""The table of docs/explanation/victims.md: two systems on shipped inputs, with each rule for the fate of a
-victim.
+"""Write the table of docs/explanation/victims.md: two systems on shipped inputs, with each rule for victims.
 
 python docs/victims.py [--check]
 """
@@ -37,16 +36,16 @@ RULES: dict[str, object] = {
 
 
 def rows() -> list[tuple[str, ...]]:
-    """A row for each system and rule."""
-    found = []
+    """Run each system with each rule; return a row for each."""
+    table = []
     for system, (words, options) in SYSTEMS.items():
         for rule, victim in RULES.items():
             with tempfile.TemporaryDirectory() as folder:
-                chosen = json.dumps(options | {"victim": victim})
-                command = [sys.executable, "-m", "batwatt", "run", *words, "-o", chosen, "-e", f"{folder}/x"]
+                victim_options = json.dumps(options | {"victim": victim})
+                command = [sys.executable, "-m", "batwatt", "run", *words, "-o", victim_options, "-e", f"{folder}/x"]
                 subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-                found.append((system, rule, *_figures(json.loads(Path(folder, "x_metrics.json").read_text()))))
-    return found
+                table.append((system, rule, *_figures(json.loads(Path(folder, "x_metrics.json").read_text()))))
+    return table
 
 
 def _figures(metrics: dict[str, float | None]) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
-"""Make the two-day power profiles: what sun and wind give a data centre of 20 servers at Toulouse.
+"""Generate the two-day power profiles of sun and wind for a data centre of 20 servers at Toulouse.
 
     python power_profiles/make_profiles.py            writes profile1.csv to profile3.csv and, of the same climates but
-                                                      other weather, other1.csv to other3.csv beside this file
-    python power_profiles/make_profiles.py --check    makes them again and exits 1 if a file differs by a byte
+                                                      other weather, other1.csv to other3.csv in this folder
+    python power_profiles/make_profiles.py --check    generates them again and exits 1 if a file differs by a byte
 
 Clear sky, panels and inverter are pvlib's models, the turbine is windpowerlib's; clouds and wind speeds are seeded
-random walks that return to a mean (Ornstein-Uhlenbeck). No file is read, nothing is looked up on a network.
+random walks that return to a mean (Ornstein-Uhlenbeck). The script reads no file and uses no network.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ CURVE_SHARE = np.array([0.0, 0.0, 0.01, 0.05, 0.11, 0.2, 0.32, 0.46, 0.61, 0.76,
 
 @dataclass(frozen=True)
 class Front:
-    """A passing front: within a step or two sun and wind fall to a share of what they were, then recover.
+    """A passing front: within a step or two sun and wind fall to a share of their values, then recover.
 
-    `begin_h` hours after midnight of day 1; `hold_h` at the bottom, `recover_h` e-folding time of the way back;
-    `sun` in [0, 1[ is the share of the clear-sky index that is left, `wind` the share of the wind speed.
+    `begin_h` hours after midnight of day 1; `hold_h` at the bottom, `recover_h` e-folding time of the recovery;
+    `sun` in [0, 1[ is the remaining share of the clear-sky index, `wind` that of the wind speed.
     """
 
     begin_h: float
@@ -51,8 +51,8 @@ class Spec:
     """One profile: powers in W, speeds in m/s at 10 m, times in hours, the rest without unit.
 
     `clear_*` are the mean, spread and memory of the clear-sky index, `flicker` the spread of its fast part (broken
-    clouds); `wind_*` the same for the wind speed, `diurnal` how much stronger it is at `windiest_h` than on average.
-    `base_w` is what the storage always adds, `limit_w` what the converter of the data centre lets through.
+    clouds); `wind_*` are those of the wind speed, `diurnal` its relative excess over the mean at `windiest_h`.
+    `base_w` is the constant power of the storage, `limit_w` the largest power of the data centre's converter.
     """
 
     name: str
@@ -163,7 +163,7 @@ SPECS = (
 
 
 def other_weather(spec: Spec) -> Spec:
-    """The same climate with another seed, its fronts up to 3 hours earlier or later."""
+    """Return a profile of the same climate with another seed, its fronts up to 3 hours earlier or later."""
     seed = spec.seed + 200
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     fronts = tuple(replace(front, begin_h=front.begin_h + rng.uniform(-3.0, 3.0)) for front in spec.fronts)
@@ -172,7 +172,7 @@ def other_weather(spec: Spec) -> Spec:
 
 
 def returning_walk(rng: np.random.Generator, memory_h: float) -> np.ndarray:
-    """Ornstein-Uhlenbeck process of mean 0 and variance 1, one value a step, exact for its `memory_h`."""
+    """Return an Ornstein-Uhlenbeck process of mean 0 and variance 1, one value a step, exact for its `memory_h`."""
     keep = np.exp(-STEP_S / 3600.0 / memory_h)
     noise = rng.standard_normal(ROWS)
     walk = np.empty(ROWS)
@@ -183,19 +183,19 @@ def returning_walk(rng: np.random.Generator, memory_h: float) -> np.ndarray:
 
 
 def hours() -> np.ndarray:
-    """Hours since midnight of day 1 at the start of each step."""
+    """Return the hours since midnight of day 1 at the start of each step."""
     return np.arange(ROWS) * (STEP_S / 3600.0)
 
 
 def weakened(front: Front, share: float) -> np.ndarray:
-    """Factor of a front on each step: 1 before it, `share` in it, back to 1 after it."""
+    """Return the factor of a front on each step: 1 before it, `share` in it, back to 1 after it."""
     after = hours() - front.begin_h
     back = np.exp(-np.clip(after - front.hold_h, 0.0, None) / front.recover_h)
     return np.where(after < 0.0, 1.0, 1.0 - (1.0 - share) * back)
 
 
 def clear_sky_index(spec: Spec, rng: np.random.Generator) -> np.ndarray:
-    """Share of the clear-sky irradiance that gets through the clouds, in [0.06, 1.04]."""
+    """Return the share of the clear-sky irradiance below the clouds, in [0.06, 1.04]."""
     slow = spec.clear_spread * returning_walk(rng, spec.clear_memory_h)
     fast = spec.flicker * returning_walk(rng, 0.2)
     index = np.clip(spec.clear_mean + slow + fast, 0.12, 1.04)
@@ -205,7 +205,7 @@ def clear_sky_index(spec: Spec, rng: np.random.Generator) -> np.ndarray:
 
 
 def wind_ms(spec: Spec, rng: np.random.Generator) -> np.ndarray:
-    """Wind speed in m/s at 10 m above ground; day 1 glides into day 2 around midnight."""
+    """Return the wind speed in m/s at 10 m above ground, with a smooth transition between the days around midnight."""
     day_two = 1.0 / (1.0 + np.exp(-(hours() - 24.0) / 1.5))
     mean = spec.wind_mean[0] + (spec.wind_mean[1] - spec.wind_mean[0]) * day_two
     mean = mean * (1.0 + spec.diurnal * np.cos(2.0 * np.pi * (hours() - spec.windiest_h) / 24.0))
@@ -216,7 +216,7 @@ def wind_ms(spec: Spec, rng: np.random.Generator) -> np.ndarray:
 
 
 def solar_w(spec: Spec, index: np.ndarray, speed_ms: np.ndarray) -> np.ndarray:
-    """AC power in W of the panels: Ineichen clear sky x index, Erbs split, isotropic sky, Faiman heat, PVWatts."""
+    """Return the AC power in W of the panels: Ineichen clear sky x index, Erbs, isotropic sky, Faiman, PVWatts."""
     begin = pd.Timestamp(spec.first_day, tz=ZONE)
     times = pd.date_range(begin, periods=ROWS, freq=f"{STEP_S}s") + pd.Timedelta(seconds=STEP_S / 2)
     sun = pvlib.solarposition.get_solarposition(times, LATITUDE_DEG, LONGITUDE_DEG, altitude=ALTITUDE_M)
@@ -228,7 +228,7 @@ def solar_w(spec: Spec, index: np.ndarray, speed_ms: np.ndarray) -> np.ndarray:
     clear = pvlib.clearsky.ineichen(sun["apparent_zenith"], airmass, spec.turbidity, ALTITUDE_M, extra)
     ghi = clear["ghi"] * index
     split = pvlib.irradiance.erbs(ghi, sun["zenith"], times)
-    # Erbs calls a clear morning hazier than Ineichen does: mix the two by how clear the sky is.
+    # Erbs rates a clear morning as hazier than Ineichen: mix the two by the clearness of the sky.
     clearness = np.clip((index - 0.75) / 0.25, 0.0, 1.0)
     plane = pvlib.irradiance.get_total_irradiance(
         TILT_DEG,
@@ -247,13 +247,13 @@ def solar_w(spec: Spec, index: np.ndarray, speed_ms: np.ndarray) -> np.ndarray:
 
 
 def turbine_w(spec: Spec, speed_ms: np.ndarray) -> np.ndarray:
-    """Power in W of the small turbines: logarithmic wind profile up to the hub, then the power curve."""
+    """Return the power in W of the small turbines: logarithmic wind profile up to the hub, then the power curve."""
     at_hub = wind_speed.logarithmic_profile(pd.Series(speed_ms), MAST_M, HUB_M, ROUGHNESS_M)
     return np.asarray(power_output.power_curve(at_hub, CURVE_MS, CURVE_SHARE * spec.turbines_w), dtype=float)
 
 
 def envelope_w(spec: Spec) -> np.ndarray:
-    """Power in W that the data centre may draw, one value a step, rounded to 0.1 W."""
+    """Return the power in W that the data centre may draw, one value a step, rounded to 0.1 W."""
     rng = np.random.Generator(np.random.PCG64(spec.seed))
     index = clear_sky_index(spec, rng)
     speed = wind_ms(spec, rng)
@@ -262,13 +262,13 @@ def envelope_w(spec: Spec) -> np.ndarray:
 
 
 def csv_text(spec: Spec) -> str:
-    """The profile as `time_s,power_w` lines."""
+    """Return the profile as `time_s,power_w` lines."""
     rows = (f"{i * STEP_S},{power:.1f}" for i, power in enumerate(envelope_w(spec)))
     return "time_s,power_w\n" + "\n".join(rows) + "\n"
 
 
 def main() -> int:
-    """Write or check the six files; the exit code is 1 if a check fails."""
+    """Write or check the six files; return 1 if a check fails."""
     parser = argparse.ArgumentParser(
         description="Make power_profiles/profile1.csv to profile3.csv and other1.csv to 3."
     )

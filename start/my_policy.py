@@ -1,8 +1,8 @@
 """A queue order and a scheduler of your own: change `key`, and run the commands of README.md again.
 
-batwatt policies my_policy.py                                     what is in this file
-batwatt run --plugin my_policy.py -o '{"order": "my-order"}' ...  the order, in a scheduler of batwatt
-batwatt run -s my_policy.py ...                                   the scheduler
+batwatt policies my_policy.py                                     list the parts of this file
+batwatt run --plugin my_policy.py -o '{"order": "my-order"}' ...  run a scheduler of batwatt with the order
+batwatt run -s my_policy.py ...                                   run the scheduler
 """
 
 from batwatt.scheduling.backfilling import EasyBackfilling
@@ -17,13 +17,13 @@ from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 @register("order", "my-order")
 class MyOrder(Order):
-    """Narrow jobs first, but an hour of waiting makes up for one server."""
+    """Narrow jobs first; an hour of waiting counts as much as one server."""
 
-    # The key of a job does not change while it waits: the queue is sorted once. Say False if it depends on now_s.
+    # The key of a job does not change while it waits: the queue is sorted once. Set False if it depends on now_s.
     time_invariant = True
 
     def key(self, jobs, now_s):
-        """Priority, smallest first: servers + hours at submission.
+        """Return the priority, smallest first: servers + hours at submission.
 
         `jobs` has `submit_s` and `walltime_s` (s) and `hosts`, numbers of one job or vectors of all: write a formula
         that works for both (numpy.where instead of if).
@@ -31,11 +31,11 @@ class MyOrder(Order):
         return jobs.hosts + jobs.submit_s / 3600.0
 
 
-# pybatsim looks for a class that has the name of the file, with a capital letter.
+# pybatsim loads the class with the name of the file and a capital letter.
 
 
 class My_policy(EnvelopeScheduler):
-    """EASY backfilling in that order; every server stays on unless the options name a response."""
+    """EASY backfilling by `my-order`; every server stays on unless the options name a response."""
 
     order = MyOrder()
     backfilling = EasyBackfilling()

@@ -15,7 +15,7 @@ SEED = 7
 
 
 def signals() -> tuple[np.ndarray, np.ndarray]:
-    """Carbon intensity (g/kWh) and price (EUR/kWh) of a summer's grid with much sun and some wind."""
+    """Return carbon intensity (g/kWh) and price (EUR/kWh) of a grid in summer with much sun and some wind."""
     rng = np.random.default_rng(SEED)
     hour = np.arange(HOURS)
     clouds = np.repeat(rng.uniform(0.55, 1.0, HOURS // 24), 24)
@@ -30,7 +30,7 @@ def signals() -> tuple[np.ndarray, np.ndarray]:
 
 
 def texts() -> dict[str, str]:
-    """The files' names and contents."""
+    """Return the contents of the files by name."""
     dates = [f"{BEGIN + timedelta(hours=hour):%Y-%m-%dT%H:%MZ}" for hour in range(HOURS)]
     carbon, price = signals()
     made = {

@@ -17,11 +17,11 @@ PEAK_KW = 48.0
 LATITUDE, LONGITUDE = 52.4, 13.1
 SEED = 11
 DAYS = (0.95, 0.9, 0.55, 0.3, 0.7, 0.95, 1.0, 0.85, 0.45, 0.6, 0.9, 1.0, 0.35, 0.75, 0.9)
-"""How clear the sky is in the mean of each day."""
+"""Mean clearness of the sky of each day."""
 
 
 def clear_sky() -> np.ndarray:
-    """The sine of the sun's height in July, at least 0."""
+    """Return the sine of the sun's elevation in July, at least 0."""
     hour = np.arange(ROWS) * STEP_MIN / 60.0 - 2.0 + LONGITUDE / 15.0
     declination, latitude = np.radians(22.5), np.radians(LATITUDE)
     angle = np.radians(15.0 * (hour % 24.0 - 12.0))
@@ -30,7 +30,7 @@ def clear_sky() -> np.ndarray:
 
 
 def text() -> str:
-    """The log: kW by local dates. At night the meter shows some watts of either sign."""
+    """Return the log: kW by local dates. At night the meter reads some watts of either sign."""
     rng = np.random.default_rng(SEED)
     height = clear_sky()
     day = np.array(DAYS)[np.arange(ROWS) * STEP_MIN // (24 * 60)]
@@ -38,7 +38,7 @@ def text() -> str:
     for row in range(ROWS):
         swing = 0.8 * swing + rng.normal(0.0, 0.6)
         cloud[row] = swing
-    # the less clear a day, the more it swings
+    # less clear days vary more
     index = np.clip(day + 0.35 * np.sqrt(day * (1.0 - day)) * cloud, 0.08, 1.05)
     power = PEAK_KW * height**1.15 * index
     power = np.where(height > 0.0, power, rng.normal(0.0, 0.004, ROWS))

@@ -30,7 +30,7 @@ LIMITS_H = {"debug": 0.5, "batch": 24.0, "long": 72.0}
 
 @dataclass
 class Line:
-    """A job: what it asks for, and how long it would run, in s."""
+    """A job: its request, and its run time without a limit; times in s."""
 
     user: str
     account: str
@@ -42,18 +42,18 @@ class Line:
 
     @property
     def partition(self) -> str:
-        """The smallest that allows its time limit."""
+        """The smallest partition that allows the time limit."""
         return next(name for name, limit_h in LIMITS_H.items() if self.limit_s <= limit_h * HOUR_S)
 
 
 def drawn() -> list[Line]:
-    """The jobs, by submission: more by day than at night, and fewer at the weekend."""
+    """Return random jobs by submission: more by day than at night, and fewer at the weekend."""
     rng = np.random.default_rng(SEED)
     hours = np.arange(DAYS * 24)
     busy = (0.15 + np.exp(-(((hours % 24) - 12.5) ** 2) / 20.0)) * np.where(hours // 24 % 7 < 5, 1.0, 0.35)
     at_h = np.sort(rng.choice(hours, JOBS, p=busy / busy.sum()) + rng.random(JOBS))
     names = list(ACCOUNTS)
-    found = []
+    jobs = []
     for submit_h in at_h.tolist():
         account = names[rng.choice(len(names), p=[ACCOUNTS[name][1] for name in names])]
         users, _, (median_h, sigma), widths = ACCOUNTS[account]
@@ -62,8 +62,8 @@ def drawn() -> list[Line]:
         share = 0.5 ** np.arange(len(users))
         user = users[rng.choice(len(users), p=share / share.sum())]
         run_s = int(HOUR_S * np.clip(median_h * np.exp(sigma * rng.normal()), 0.02, 30.0))
-        asked_s = run_s * rng.uniform(1.1, 4.0)
-        limit_s = min(int(-(-asked_s // 1800) * 1800), int(LIMITS_H["long"] * HOUR_S))
+        request_s = run_s * rng.uniform(1.1, 4.0)
+        limit_s = min(int(-(-request_s // 1800) * 1800), int(LIMITS_H["long"] * HOUR_S))
         cores = int(list(widths)[rng.choice(len(weights), p=weights / weights.sum())])
         line = Line(user, account, cores, int(HOUR_S * submit_h), run_s, limit_s)
         chance = rng.random()
@@ -77,18 +77,18 @@ def drawn() -> list[Line]:
             line.state, line.run_s = "CANCELLED by 1001", 0
         elif chance < 0.145:
             line.state = "OUT_OF_MEMORY"
-        found.append(line)
-    return found
+        jobs.append(line)
+    return jobs
 
 
 def started(jobs: list[Line]) -> list[int | None]:
-    """When each started, first come first served; None for those that never did."""
+    """Return the start in s of each job, first come first served; None for a job that never starts."""
     ends: list[tuple[int, int]] = []
     free, now_s = CORES, 0
-    found: list[int | None] = []
+    starts_s: list[int | None] = []
     for job in jobs:
         if not job.run_s:
-            found.append(None)
+            starts_s.append(None)
             continue
         now_s = max(now_s, job.submit_s)
         while ends and (ends[0][0] <= now_s or free < job.cores):
@@ -96,12 +96,12 @@ def started(jobs: list[Line]) -> list[int | None]:
             now_s, free = max(now_s, end_s), free + cores
         free -= job.cores
         heappush(ends, (now_s + job.run_s, job.cores))
-        found.append(now_s)
-    return found
+        starts_s.append(now_s)
+    return starts_s
 
 
 def text() -> str:
-    """The dump, taken when the two weeks are over."""
+    """Return the dump at the end of the two weeks."""
     jobs = drawn()
     over_s = DAYS * 24 * HOUR_S
     lines = [HEADER]
@@ -123,7 +123,7 @@ def text() -> str:
         lines.append("|".join(map(str, cells)))
         if start_s is not None:
             lines.append(f"{id}.batch||{job.account}||{state.split()[0]}|{start}|{start}|{run_s}|{job.cores}|")
-    # one line was cut off when the dump was copied
+    # the last line is cut off, as by a copy
     lines.append(lines[-1][:40])
     return "\n".join(lines) + "\n"
 
