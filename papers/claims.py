@@ -1,4 +1,4 @@
-"""What a paper claims, and whether it holds here."""
+"""Claims of a paper, and their verdicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ YES, PARTLY, NO, OPEN = "yes", "partly", "no", "open"
 class Claim:
     """A sentence of a paper, its section, table or figure, and the test that decides from the numbers of the page.
 
-    The test returns what came out, as a text, and one of `YES`, `PARTLY`, `NO` and `OPEN`.
+    The test returns the outcome as a text, and one of `YES`, `PARTLY`, `NO` and `OPEN`.
     """
 
     sentence: str
@@ -31,6 +31,6 @@ def counted(count: int, total: int = 1) -> str:
 def claims_table(
     claims: Iterable[Claim], numbers: Any, heading: Sequence[str] = ("the paper", "where", "here", "holds")
 ) -> str:
-    """Return the table of the claims with what came out and the verdicts."""
+    """Return the table of the claims with their outcomes and verdicts."""
     rows = ((str(n), one.sentence, one.section, *one.test(numbers)) for n, one in enumerate(claims, 1))
     return markdown(["#", *heading], rows, texts=5)

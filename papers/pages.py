@@ -30,9 +30,9 @@ def markdown(heading: Sequence[str], rows: Iterable[Sequence[str]], texts: int =
 
 
 def fill(page: Path, tables: Mapping[str, str], check: bool = False) -> list[str]:
-    """Write the tables into a page unless `check`; returns the names of those that were others.
+    """Write the tables into a page unless `check`; return the names of the tables that differ.
 
-    Raises ValueError if the page lacks a table or has one more.
+    Raises ValueError if the page lacks a table or has another one.
     """
     text = page.read_text(encoding="utf-8")
     places = PLACE.findall(text)
@@ -53,7 +53,7 @@ def main(
 ) -> int:
     """Run a paper's script: `make` the numbers from folders of results and fill the page, or `--check` the page.
 
-    Returns 1 if a checked table differs.
+    Return 1 if a checked table differs.
     """
     parser = argparse.ArgumentParser(description=make.__doc__)
     for name in folders:

@@ -1,7 +1,7 @@
-"""Claims that pairs of runs decide: two algorithms, or two capacities, on the same jobs and the same random walk.
+"""Claims that pairs of runs decide: two algorithms, or two capacities, on equal jobs and an equal random walk.
 
 A point is a row of a frame: a run, or the mean of runs that differ in the seed of the algorithm only. Two points are a
-pair if they agree in all `Points.dimensions` but what is compared.
+pair if they agree in all `Points.dimensions` but the compared ones.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from papers.runs import FIXED
 Side = Mapping[str, str | float]
 How = Literal["difference", "more", "less", "times"]
 REPEATED = ("trace", "walk")
-"""Points that differ in these only are of one number."""
+"""Dimensions of repetitions: points that differ only in these belong to one number."""
 MISSING = -1.0
-"""Stands for a number that a point does not have: what is missing is one value like others."""
+"""Value of a missing number, so that missing numbers are equal."""
 
 
 @dataclass(frozen=True)
 class Points:
-    """The points of a campaign and the columns that say what was run; `study` is one of them."""
+    """The points of a campaign and the columns of their parameters; `study` is one of them."""
 
     frame: pd.DataFrame
     dimensions: Sequence[str]
@@ -37,12 +37,12 @@ class Points:
 
 @dataclass(frozen=True)
 class Pairs:
-    """What is compared in the studies whose names are, or begin like, one of `stems`.
+    """A comparison in the studies whose names are, or begin with, one of `stems`.
 
-    `first` and `second` are values of columns, and both have those of `also`; the two may differ in `free`, too. `how`:
-    `difference`, first - second; `more`, by how many % the first is more than the second; `less`, by how many % the
-    second is less than the first; `times`, first / second. The claim is that the number is above `threshold`, by
-    default 0, or 1 of what counts times.
+    `first` and `second` are values of columns, and both have those of `also`; the two may also differ in `free`. `how`:
+    `difference`, first - second; `more`, the excess of the first over the second in %; `less`, the shortfall of the
+    second below the first in %; `times`, first / second. The claim is that the number is above `threshold`, by default
+    0, or 1 for `times`.
     """
 
     stems: tuple[str, ...]
@@ -57,7 +57,7 @@ class Pairs:
 
     @property
     def least(self) -> float:
-        """What the number must be above."""
+        """Bound below the number of a claim that holds."""
         return (1.0 if self.how == "times" else 0.0) if self.threshold is None else self.threshold
 
     @property
@@ -68,7 +68,7 @@ class Pairs:
         return {"times": " times", "difference": of_difference}.get(self.how, f" % {self.how}")
 
     def compared(self, first: pd.Series, second: pd.Series) -> pd.Series:
-        """The numbers of pairs; of a quotient, NaN where what it is divided by is 0."""
+        """Return the numbers of pairs; NaN for a quotient with the divisor 0."""
         if self.how == "difference":
             return first - second
         if self.how == "less":
@@ -78,20 +78,20 @@ class Pairs:
 
 
 def interval(values: pd.Series) -> tuple[float, float, float]:
-    """Mean, standard error and half the 95 % interval (Student's t) of some numbers; both are NaN of one."""
+    """Return mean, standard error and half the 95 % interval (Student's t) of numbers; both are NaN for one number."""
     mean, error, count = mean_of(values)
     return mean, error, error * sure(count)
 
 
 def verdict(mean: float, half: float, least: float) -> str:
-    """Whether an interval is above a number, below it, or neither; that of one number tells nothing."""
+    """Return the verdict of an interval: above a bound, below it, or open; the interval of one number is open."""
     if mean - half > least:
         return YES
     return NO if mean + half < least else OPEN
 
 
 def numbers(points: Points, compared: Sequence[Pairs]) -> pd.DataFrame:
-    """A row per comparison and point at which there are pairs: what it is of, its mean, error, pairs and verdict."""
+    """Return a row per comparison and point with pairs: its description, mean, error, pairs and verdict."""
     rows = []
     for pairs in compared:
         studies = dict.fromkeys(points.frame["study"])
@@ -108,14 +108,14 @@ def numbers(points: Points, compared: Sequence[Pairs]) -> pd.DataFrame:
 
 
 def _values(points: Points, study: str, pairs: Pairs) -> Iterator[tuple[str, pd.Series]]:
-    """What a number is of, as a text, and the numbers of its pairs."""
+    """Yield the description of each number and the numbers of its pairs."""
     rows = points.frame[points.frame["study"] == study]
     if "structure" in rows and not any("structure" in side for side in (pairs.first, pairs.second, pairs.also)):
-        # nothing is terminated there
+        # no run is terminated under a fixed capacity
         rows = rows[rows["structure"] != FIXED]
     first, second = (_picked(rows, {**pairs.also, **side}, points.dimensions) for side in (pairs.first, pairs.second))
     free = {*pairs.first, *pairs.second, *pairs.free}
-    # points are those of the side of which there are more
+    # points are those of the larger side
     swapped = len(second) > len(first)
     here, there = (second, first) if swapped else (first, second)
     same = [name for name in points.dimensions if name not in free]
@@ -133,7 +133,7 @@ def _values(points: Points, study: str, pairs: Pairs) -> Iterator[tuple[str, pd.
 
 
 def _picked(rows: pd.DataFrame, side: Side, dimensions: Sequence[str]) -> pd.DataFrame:
-    """The rows that are as a side says; numbers to what they were rounded to."""
+    """Return the rows with the values of a side; numbers are compared within rounding."""
     for name, value in side.items():
         rows = rows[np.isclose(rows[name], value) if isinstance(value, float) else rows[name] == value]
     wholes = [name for name in dimensions if pd.api.types.is_numeric_dtype(rows[name])]
@@ -141,30 +141,30 @@ def _picked(rows: pd.DataFrame, side: Side, dimensions: Sequence[str]) -> pd.Dat
 
 
 def _apart(matched: pd.DataFrame, dimensions: Sequence[str]) -> list[str]:
-    """The dimensions that distinguish points, without those that follow from others."""
-    chosen: list[str] = []
+    """Return the dimensions that distinguish points, without those that follow from others."""
+    names: list[str] = []
     count = 1
     for name in dimensions:
-        if name not in REPEATED and (more := len(matched[[*chosen, name]].drop_duplicates())) > count:
-            chosen, count = [*chosen, name], more
-    return chosen
+        if name not in REPEATED and (more := len(matched[[*names, name]].drop_duplicates())) > count:
+            names, count = [*names, name], more
+    return names
 
 
 @dataclass(frozen=True)
 class Decided:
-    """The test of a claim by pairs: how many numbers are as it says, and their least, mean and largest.
+    """The test of a claim by pairs: the count of numbers that agree with it, and their least, mean and largest.
 
-    It holds if at least half of the numbers are decided and all of these agree, in part if as many agree as do not.
+    The claim holds if at least half of the numbers are decided and all of these agree, in part on a tie.
     """
 
     compared: tuple[Pairs, ...]
     decimals: int | None = None
 
     def __call__(self, points: Points) -> tuple[str, str]:
-        """Return what came out of points, and the verdict."""
-        return self.told(numbers(points, self.compared))
+        """Return the outcome of points as a text, and the verdict."""
+        return self.outcome(numbers(points, self.compared))
 
-    def told(self, rows: pd.DataFrame) -> tuple[str, str]:
+    def outcome(self, rows: pd.DataFrame) -> tuple[str, str]:
         """Return the text and the verdict of numbers; rows as of `numbers`."""
         if rows.empty:
             return "not run", OPEN
@@ -188,7 +188,7 @@ def decided(*compared: Pairs, decimals: int | None = None) -> Decided:
 
 
 def all_numbers(points: Points, claims: Sequence[Any]) -> pd.DataFrame:
-    """Every number of the claims that pairs decide, with the number of its claim in the table."""
+    """Return every number of the claims that pairs decide, with the number of its claim in the table."""
     tables = [
         numbers(points, claim.test.compared).assign(claim=place)
         for place, claim in enumerate(claims, 1)
@@ -199,7 +199,7 @@ def all_numbers(points: Points, claims: Sequence[Any]) -> pd.DataFrame:
 
 
 def means_table(rows: pd.DataFrame, by: Sequence[str], over: str, measure: str, decimals: int = 1) -> str:
-    """Mean ± standard error of a measure: a row per value of `by`, a column per value of `over`, in order of size."""
+    """Return mean ± standard error of a measure: a row per value of `by`, a column per value of `over`, ascending."""
     cells = {}
     for where, values in rows.groupby([*by, over], sort=False)[measure]:
         mean, error, _ = interval(values)

@@ -1,4 +1,4 @@
-"""The rows of a campaign that a paper's page is made of: what was run, and some of its figures."""
+"""Rows of a campaign for a paper's page: the parameters of runs, and some of their figures."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pandas as pd
 
 WHERE = ["study", "label", "platform", "workload", "capacity"]
-"""What was run, but for options and seeds."""
+"""Parameters of a run without options and seeds."""
 VARIES = ["cap_structure", "cap_range", "cap_step", "cap_period_s", "cap_mean", "cap_headroom", "cap_seed",
           "cap_saved", "cap_gained"]  # fmt: skip
-"""What a capacity that a text describes is made of."""
+"""Parameters of a capacity that a text describes."""
 FIXED = "constant"
 """Structure of a capacity that does not vary."""
 
@@ -20,7 +20,7 @@ FIXED = "constant"
 def runs_of(results: Path, columns: Sequence[str]) -> pd.DataFrame:
     """Return these columns of the runs of a campaign that ended well, numbers to 6 decimals.
 
-    Raises ValueError if runs failed: means would be over others.
+    Raises ValueError if runs failed, as means would lack them.
     """
     frame = pd.read_parquet(results / "table.parquet")
     if failed := int((frame["status"] != "done").sum()):

@@ -1,4 +1,4 @@
-"""A lower bound on the carbon of several jobs on one finite cluster, whatever plans them."""
+"""A lower bound on the carbon of several jobs on one finite cluster, for any planner."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from batwatt.model.signal_integral import SignalIntegral
 def least_carbon(jobs: Sequence[ShiftJob], deadlines_s: Sequence[float], cpus: int, integral: SignalIntegral) -> float:
     """Return the least carbon in g of any schedule that runs each job between its arrival and its deadline.
 
-    Jobs draw the same as long as they run, and have no start-up. The linear programme has y_jk >= 0, the cpu s of job j
+    Jobs have constant power, and no start-up. The linear programme has y_jk >= 0, the cpu s of job j
     in interval k between arrivals, deadlines and edges of the signal (d_k s long, c_k in the mean):
 
         least  sum of p_j c_k y_jk,  sum over k of y_jk = cpus_j l_j,  y_jk <= cpus_j d_k,
         sum over j of y_jk <= cpus d_k
 
-    Every schedule gives such y: here jobs may be suspended at will and run on a part of their cpus. Raises ValueError
+    Every schedule gives such y: jobs may be suspended at any time and run on a part of their cpus. Raises ValueError
     for a job in phases, RuntimeError if no y exists.
     """
     for job in jobs:

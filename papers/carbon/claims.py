@@ -21,12 +21,12 @@ def values(tables: Tables, name: str, column: str) -> pd.Series:
 
 
 def definitive(tables: Tables) -> tuple[str, str]:
-    """Every plan is exact: the study ends without a time limit."""
+    """Test if every plan is exact: the study ends without a time limit."""
     return f"all {values(tables, 'overall', 'plans').sum():,.0f} optima are exact", NO
 
 
 def suspending(tables: Tables) -> tuple[str, str]:
-    """Suspending gains less than a point for jobs up to 4 h, several for 16 h."""
+    """Test if suspending gains less than a point for jobs up to 4 h, several for 16 h."""
     gains = values(tables, "final", "by interrupting").set_axis(tables["final"]["length, h"].astype(float))
     short, long = gains[gains.index <= 4.0], gains[16.0]
     text = f"up to 4 h of work {short.max():.2f} points at most, 16 h {long.min():.1f} to {long.max():.1f}"
@@ -34,27 +34,27 @@ def suspending(tables: Tables) -> tuple[str, str]:
 
 
 def phases(tables: Tables) -> tuple[str, str]:
-    """Knowing phases gains less than a tenth of a point for each pattern."""
+    """Test if knowing phases gains less than a tenth of a point for each pattern."""
     gains = [values(tables, name, "phases in pieces, points").max() for name in ("patterns", "final-patterns")]
     text = f"{gains[0]:.3f} points at most in chapter 6, {gains[1]:.3f} in the final text's jobs"
     return text, counted(max(gains) < 0.1)
 
 
 def emit_more(tables: Tables) -> tuple[str, str]:
-    """No job emits more in pieces than in one piece."""
+    """Test if no job emits more in pieces than in one piece."""
     share = values(tables, "author", "at all arrivals, % of jobs")["pieces emit more than one piece"]
     return f"{share:.1f} % of the plans", counted(share > 0.0)
 
 
 def too_large(tables: Tables) -> tuple[str, str]:
-    """The dynamic programme solves the largest case."""
+    """Test if the dynamic programme solves the largest case."""
     last = tables["solver"].iloc[-1]
     took, added = last["dynamic programme: time"], last["dynamic programme: added, MiB"]
     return f"dynamic programme: {took} times its first row, {added} MiB", NO
 
 
 def listing(tables: Tables) -> tuple[str, str]:
-    """The phases of Listing 5.6 have less energy than the measured runs."""
+    """Test if the phases of Listing 5.6 have less energy than the measured runs."""
     thesis = values(tables, "fit", "thesis")
     phases_j = {name: thesis[f"{name}, s"] * thesis[f"{name}, W"] for name in PHASES}
     energy_kj = (phases_j["start-up"] + 5 * sum(phases_j[name] for name in PHASES[1:])) / 1e3
@@ -62,19 +62,19 @@ def listing(tables: Tables) -> tuple[str, str]:
 
 
 def power(tables: Tables) -> tuple[str, str]:
-    """The RMSE of the power is the thesis's."""
+    """Test if the RMSE of the power is the thesis's."""
     rmse = tables["fit"].set_index("figure").loc["power, leaving one out: RMSE, W"]
     return f"{rmse['fitted']} W, on data drawn to its figures", counted(rmse["fitted"] == rmse["thesis"])
 
 
 def energy(tables: Tables) -> tuple[str, str]:
-    """The mean error of the energy is 0 for any data."""
+    """Test if the mean error of the energy is 0 for any data."""
     error = values(tables, "fit", "fitted")["energy, leaving one out: mean error, kJ"]
     return f"{error:.1f} kJ, for any data, if powers are mean energies by mean durations", counted(error < 0.0)
 
 
 def share(tables: Tables) -> tuple[str, str]:
-    """The start-up is somewhat more than a quarter."""
+    """Test if the start-up is somewhat more than a quarter."""
     thesis = values(tables, "fit", "thesis")
     work_s = 5 * sum(thesis[f"{name}, s"] for name in PHASES[1:])
     percent = 100.0 * thesis["start-up, s"] / (thesis["start-up, s"] + work_s)
@@ -82,7 +82,7 @@ def share(tables: Tables) -> tuple[str, str]:
 
 
 def resumed(tables: Tables) -> tuple[str, str]:
-    """A resumed start-up takes two thirds of the energy of the first."""
+    """Test if a resumed start-up takes two thirds of the energy of the first."""
     thesis = values(tables, "fit", "thesis")
     again = thesis["suspended after a save, resumed, kJ"] - thesis["straight, kJ"]
     first = thesis["start-up, s"] * thesis["start-up, W"] / 1e3
@@ -90,7 +90,7 @@ def resumed(tables: Tables) -> tuple[str, str]:
 
 
 def aborted(tables: Tables) -> tuple[str, str]:
-    """The difference of both interruptions is one training phase."""
+    """Test if the difference of both interruptions is one training phase."""
     thesis = values(tables, "fit", "thesis")
     lost = thesis["aborted before the second save, resumed, kJ"] - thesis["suspended after a save, resumed, kJ"]
     phase = thesis["training, s"] * thesis["training, W"] / 1e3

@@ -26,7 +26,7 @@ from papers.carbon.measured import ABORT, END, Run, draw
 from papers.pages import number
 
 FIRST, CHECKPOINT = "training", "save"
-"""Phases: the first one of work, and the one that ends with all saved."""
+"""Phases: the first phase of work, and the phase of the checkpoint."""
 KJ = 1e3
 LISTING = {"start-up": (23.45, 60.0), "training": (8.17, 221.93), "evaluate": (1.54, 63.17), "save": (2.72, 105.1)}
 """Listing 5.6 of the thesis: duration in s and power in W."""
@@ -53,7 +53,7 @@ def model_of(names: Sequence[str], durations_s: Array, energies_j: Array) -> Pha
 def fit(runs: Sequence[Run]) -> tuple[PhaseModel, float, Array]:
     """Return the model of straight runs; leaving out one run in turn, the RMSE of the power and energy errors in J.
 
-    Phases last, and draw, their mean. Raises ValueError if the runs have other phases.
+    Phases have the mean duration and the mean power. Raises ValueError if the runs have different phases.
     """
     names = [name for name, *_ in runs[0].spans]
     if any([name for name, *_ in run.spans] != names or run.marks[-1][1] != END for run in runs):
@@ -74,28 +74,28 @@ def fit(runs: Sequence[Run]) -> tuple[PhaseModel, float, Array]:
 
 
 def predicted_j(model: PhaseModel, run: Run) -> float:
-    """Return the energy in J that a model predicts for a run with the interruptions of this one.
+    """Return the energy in J that a model predicts for a run with the interruptions of `run`.
 
     Each part takes a whole start-up and its phases of work. After `suspend` the next phase follows, after `abort` the
-    first one after the last checkpoint; a phase that was cut counts as long as it lasted.
+    first one after the last checkpoint; a cut phase counts with its measured duration.
     """
-    done, energy_j = 0, 0.0
+    next_phase, energy_j = 0, 0.0
     for name, begin_s, end_s, then in run.spans:
         if name == model.startup[0].name:
             energy_j += model.startup_steps.energy_j
             continue
-        phase = model.work[done]
+        phase = model.work[next_phase]
         if phase.name != name:
             raise ValueError(f"{name} where the model has {phase.name}")
         energy_j += phase.power_w * (min(phase.duration_s, end_s - begin_s) if then == ABORT else phase.duration_s)
-        done += 1
+        next_phase += 1
         if then == ABORT:
-            done = max((n for n in range(1, done) if model.work[n - 1].is_checkpoint), default=0)
+            next_phase = max((n for n in range(1, next_phase) if model.work[n - 1].is_checkpoint), default=0)
     return energy_j
 
 
 def fitted() -> pd.DataFrame:
-    """Return the figures of the thesis, and those of the synthetic measurements."""
+    """Return the figures of the thesis and of the synthetic measurements."""
     runs = dict(draw())
     model, rmse_w, errors_j = fit(runs["straight"])
     rest = np.concatenate([run.watts for run in runs["idle"]])

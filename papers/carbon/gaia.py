@@ -1,19 +1,19 @@
-"""Re-enact GAIA (Hanafy et al., ASPLOS 2024): when its policies run jobs, to the tick, without reserved cpus.
+"""Reproduce GAIA (Hanafy et al., ASPLOS 2024): the runs of jobs by its policies, to the tick, without reserved cpus.
 
 Time is in ticks of 5 s; H = 720 ticks are an hour. A job arrives at n, takes l ticks (both cut), may wait W ticks and
 draws its mean power (GAIA: 1 W per cpu). c(t) is the carbon of 1 W in tick t; C_k is the sum of c over [n + k,
-n + k + l) x cpus, rounded as GAIA rounds it (numpy's pairwise sum over the ticks), so that near-ties fall as there.
-What differs from our own policies, which are exact in continuous time:
+n + k + l) x cpus, rounded as in GAIA (numpy's pairwise sum over the ticks), so that near-ties break as in GAIA.
+Differences to the policies of batwatt, which are exact in continuous time:
 
 - Starts are tried at n, n + H, n + 2H, ...: hours count from the arrival, not from the change of the signal.
 - The first minimum wins, to the last bit of a rounded sum.
 - A job is short if its cut length is below 2 h. The expected length e is the mean over its class, in which 2 h count as
   short and as long; with a single wait for all jobs GAIA expects 2 ticks.
 - The threshold is the 0.3-quantile of the ticks of the next 24 h, and a tick must be strictly below it.
-- GAIA takes jobs in by the order of the file: none before the jobs above it.
+- GAIA admits jobs in the order of the file: none before the jobs above it.
 - Rows of the signal count as hours, whatever their dates; 720 of them. A job that may run until their end stops GAIA.
 
-GAIA's reserved and spot machines, and what they cost, are not here. tests/papers/golden has GAIA's own results.
+Reserved and spot machines of GAIA and their costs are left out. tests/papers/golden has the results of GAIA's program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Pieces = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Task:
-    """A job in ticks: when GAIA takes it in, its length, the longest wait, and the expected length of its class."""
+    """A job in ticks: its admission by GAIA, its length, the longest wait, and the expected length of its class."""
 
     submit: int
     length: int

@@ -1,6 +1,6 @@
 """Draw synthetic measurements of a training job, to the figures of the carbon thesis (sections 4.1 and 5.3.1).
 
-Nothing here was measured. Phases are those of Listing 5.6 but for `EVALUATE` and `AGAIN`, as README.md explains;
+No value was measured. Phases are those of Listing 5.6 but for `EVALUATE` and `AGAIN`, as README.md explains;
 durations and samples are seeded random numbers, and each run is scaled so that mean and standard deviation of the
 energies are the thesis's. Times are in s, to the ms; power in W, to 10 mW as by the thesis's meter.
 """
@@ -25,11 +25,11 @@ EPOCHS = 5
 JITTER = 0.006
 """Standard deviation of a phase's duration, as a share of it."""
 DIP_SHARE, DIP_W = 0.15, 145.0
-"""Training: share of the time in which the processor waits for data, and the power that it draws less then."""
+"""Training: share of the time in which the processor waits for data, and the reduction of its power in that time."""
 SLOPE_W = 33.0
 """Evaluation: power falls from this above its mean to this below."""
 STARTUP, AGAIN = Phase("start-up", 23.45, 60.0), Phase("start-up", 19.0, 51.05)
-"""At first, and when the job is resumed: without the download of its data."""
+"""First start-up, and start-up of a resumed job, without the download of its data."""
 TRAINING, EVALUATE, SAVE = Phase("training", 8.17, 221.93), Phase("evaluate", 1.54, 138.67), Phase("save", 2.72, 105.1)
 CUT = Phase("training", 8.02, 221.93)
 """A training phase that was killed just before its end."""
@@ -38,7 +38,7 @@ EPOCH = (TRAINING, EVALUATE, SAVE)
 
 @dataclass(frozen=True)
 class Run:
-    """Samples of power, and marks (time, event): each begins a phase, which lasts until the next, or is one of ENDS."""
+    """Samples of power, and marks (time, event): a mark begins a phase, which lasts until the next, or is of ENDS."""
 
     times_s: Array
     watts: Array
@@ -101,7 +101,7 @@ def samples(phase: Phase, rng: np.random.Generator, count: int) -> Array:
 
 
 def run_of(experiment: Experiment, lengths_s: Array, energy_j: float, rng: np.random.Generator) -> Run:
-    """Draw a run: samples at rest, over which those of each phase are laid, scaled to that energy."""
+    """Draw a run: samples at rest, replaced by those of each phase, scaled to `energy_j`."""
     marks: list[tuple[float, str]] = []
     now, rest = AROUND_S, iter(lengths_s.tolist())
     for phases, end in experiment.parts:
@@ -118,7 +118,7 @@ def run_of(experiment: Experiment, lengths_s: Array, energy_j: float, rng: np.ra
             first, last = np.searchsorted(times, [begin_s, end_s], "left")
             watts[first:last] = samples(next(order), rng, last - first)
             active[first:last] = 1.0
-    # the energy is a linear function of the scale: two points of it are enough
+    # the energy is a linear function of the scale: two points define it
     whole, none = (Run(times, watts * (1.0 + (k - 1.0) * active), tuple(marks)).energies_j().sum() for k in (1.0, 0.0))
     scale = (energy_j - none) / (whole - none)
     return Run(times.round(1), (watts * (1.0 + (scale - 1.0) * active)).round(2), tuple(marks))

@@ -1,9 +1,9 @@
 """Plan a job by the mixed-integer programme of section 5.3.3 of the carbon thesis: the reference of the optimum.
 
-Listings 5.8 to 5.11 with PuLP, solved by HiGHS. `work[t]` says that the job works in slot t, `begun[t]` that it begins
-to (Table 5.1), which takes a start-up in the slots before (Listing 5.9); the progress counts what was worked (Listing
-5.10), and two indicators for each phase and slot, switched by a big M, say in which phase it is (Listing 5.11). A
-start-up is never cut, so what it costs is known for each slot in which work may begin, without a progress of its own.
+Listings 5.8 to 5.11 with PuLP, solved by HiGHS. `work[t]` is 1 if the job works in slot t, `begun[t]` if it begins to
+work (Table 5.1), after a start-up in the slots before (Listing 5.9). The progress counts slots of work (Listing 5.10),
+and two indicators for each phase and slot, switched by a big M, define the phase (Listing 5.11). A start-up is never
+cut, so its carbon is a constant of each slot in which work may begin, without a progress of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def plan_milp(
     """
     grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts)
     problem, work = _formulated(grid, max_starts)
-    # with the usual tolerance of 1e-6 a big M lets it "prove" schedules that are not optimal
+    # with the usual tolerance of 1e-6 and a big M the solver "proves" schedules that are not optimal
     exact = {"gapRel": 0.0, "gapAbs": 0.0, "mip_feasibility_tolerance": 1e-9}
     problem.solve(pulp.HiGHS(msg=False, threads=1, **exact))
     if problem.sol_status != pulp.LpSolutionOptimal:
@@ -63,7 +63,7 @@ def _formulated(grid: TimeGrid, max_starts: int | None) -> tuple[pulp.LpProblem,
         problem += begun[t] >= work[t] - before
         problem += begun[t] <= work[t]
         problem += begun[t] <= 1 - before
-        # a start-up fills the slots before work begins, and nothing else is done in them
+        # a start-up fills the slots before work begins, without work in them
         starting = pulp.lpSum(begun[t + 1 : t + startup + 1])
         problem += work[t] + starting <= 1
     for t in range(min(startup, slots)):
@@ -81,8 +81,8 @@ def _formulated(grid: TimeGrid, max_starts: int | None) -> tuple[pulp.LpProblem,
 
 
 def _by_phase(problem: pulp.LpProblem, grid: TimeGrid, work: list[Any], progress: list[Any]) -> list[Any]:
-    """Equation 5.1: what each phase emits in each slot, if it is active there."""
-    # the big M: no progress is larger; the least is what solvers like best
+    """Return the emissions of each phase in each slot if the phase is active in it (Equation 5.1)."""
+    # the big M: the largest progress, as solvers prefer a small value
     most = len(grid.work_w) + 1
     costs, first = [], 0
     for number, (watts, group) in enumerate(groupby(grid.work_w.tolist())):

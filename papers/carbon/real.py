@@ -1,9 +1,9 @@
-"""Shift the jobs of Alibaba PAI on the German series: alone by GAIA's rules and by ours, and on one finite cluster.
+"""Shift the jobs of Alibaba PAI on the German series: alone by the rules of GAIA and of batwatt, and on a cluster.
 
     python -m papers.carbon.real pai_1k.csv DE-2024-hourly.csv
         write data/real.csv, real-startups.csv and cluster.csv, and fill the page
 
-README.md says where both files come from.
+README.md names the sources of both files.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ PERCENT = 100.0
 
 
 def with_startup(job: ShiftJob) -> ShiftJob:
-    """Return the job after a start-up at its power, in whole minutes: slots of a minute are exact then."""
+    """Return the job after a start-up at its power, in whole minutes, for which slots of a minute are exact."""
     [work] = job.model.work
     whole = replace(work, duration_s=SLOT_S * math.ceil(work.duration_s / SLOT_S))
     model = PhaseModel((Phase("start-up", STARTUP_S, work.power_w),), (whole,))
@@ -74,7 +74,7 @@ def shifted(outcome: Outcome, base: Outcome, grams: str, decimals: int) -> dict[
 
 
 def alone(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
-    """Compare GAIA by its own rules with the same policies in continuous time."""
+    """Compare GAIA by its own rules with its policies in continuous time."""
     options = ShiftOptions(wait_h=WAIT_H)
     theirs = [gaia.simulate(jobs, integral.values.tolist(), name, WAIT_H) for name in BOTH]
     ours = [simulate(jobs, integral, name, options) for name in BOTH]
@@ -101,7 +101,7 @@ def with_startups(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.Data
 
 
 def clusters(jobs: Sequence[ShiftJob], integral: SignalIntegral) -> pd.DataFrame:
-    """Run the scheduler `carbon` on fewer and fewer machines; compare with immediate starts on as many."""
+    """Run the scheduler `carbon` on decreasing numbers of machines; compare with immediate starts on each."""
     rows = []
     for machines in MACHINES:
         runs = dict(engine_runs(jobs, integral, machines))

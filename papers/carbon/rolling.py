@@ -3,7 +3,7 @@
     python -m papers.carbon.rolling DE-LU_2023_hourly.csv US-CAL-CISO_2023_hourly.csv
         write data/rolling.csv (a row for each run, some four minutes), and fill the page
 
-README.md says where both files come from.
+README.md names the sources of both files.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ HOSTS, POWER_W, IDLE_W = 8, 200.0, 100.0
 JOB_DAYS, DAYS = 4.0, 8.0
 """Jobs arrive in the first of these; all end within the second."""
 SLOT_S = 900.0
-"""Arrivals and lengths are multiples of it, so that the slots of the calendar are exact."""
+"""Unit of arrivals and lengths, so that the slots of the calendar are exact."""
 WAIT_H = 24.0
 LENGTHS_H = (0.5, 1.0, 2.0, 4.0, 8.0)
 CPUS = (1, 1, 1, 2, 4)
 ERRORS = (0.0, 0.03, 0.06)
-"""Errors an hour ahead; a day ahead 15 and 29 %."""
+"""Errors of forecasts one hour ahead; 15 and 29 % one day ahead."""
 REPLAN_H = 1.0
 Case = tuple[str, float, bool]
-"""Policy, error of forecasts, and whether jobs are planned again each hour."""
+"""Policy, error of forecasts, and True if jobs are planned again each hour."""
 AT_ONCE: Case = ("immediate", 0.0, False)
 CASES: tuple[Case, ...] = (
     AT_ONCE,
@@ -57,7 +57,7 @@ def signal_of(path: Path, seed: int) -> SignalIntegral:
 
 
 def jobs_of(load: float, seed: int) -> pd.DataFrame:
-    """Draw jobs until they ask for `load` of the hosts over the days in which they arrive."""
+    """Draw jobs up to a load of `load` over the days of arrivals."""
     rng = np.random.default_rng((seed, round(100 * load)))
     rows, requested = [], 0.0
     while requested < load * HOSTS * JOB_DAYS * DAY_S:
@@ -69,7 +69,7 @@ def jobs_of(load: float, seed: int) -> pd.DataFrame:
 
 
 def run(jobs: pd.DataFrame, integral: SignalIntegral, case: Case, seed: int) -> tuple[float, np.ndarray]:
-    """Run the scheduler `carbon`: g per W that a busy host draws more than an idle one, and the ends of the jobs."""
+    """Run the scheduler `carbon`; return g per W of a busy host above an idle one, and the ends of the jobs."""
     policy, error, again = case
     options = {"signal": integral, "policy": policy, "wait_h": [WAIT_H], "slot_s": SLOT_S, "forecast_error": error,
                "forecast_seed": seed, "replan_h": REPLAN_H if again else None}  # fmt: skip
@@ -84,7 +84,7 @@ def run(jobs: pd.DataFrame, integral: SignalIntegral, case: Case, seed: int) -> 
 def results(signal: str, load: float, seed: int, path: Path) -> Iterator[dict[str, object]]:
     """Yield for each case the share saved relative to `AT_ONCE` and the carbon beyond the bound, in %.
 
-    `_off`: idle hosts are off; `_on`: they stay on. A job that is late in any case may be as late in the bound.
+    `_off`: idle hosts are off; `_on`: they stay on. The bound may delay a job as much as the latest case.
     """
     integral, jobs = signal_of(path, seed), jobs_of(load, seed)
     runs = {case: run(jobs, integral, case, seed) for case in CASES}

@@ -4,7 +4,7 @@
         plan each of `CASES` by the thesis's mixed-integer programme (HiGHS) and by the dynamic programme, in processes
         of their own (some three minutes), write data/solver.csv and fill the page
 
-Times are CPU seconds, and only quotients of those of one call are shown: seconds say little of other machines.
+Times are CPU seconds; tables have only quotients of one call, as seconds depend on the machine.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ PLANNERS: dict[str, Callable[..., Any]] = {MILP: plan_milp, DYNAMIC: plan}
 LIMIT_S = 30
 """CPU seconds after which a plan is stopped."""
 LEAST_S = 0.2
-"""CPU seconds for which the dynamic programme is repeated: one plan takes too little to be seen."""
+"""CPU seconds for which the dynamic programme is repeated, as one plan is too short to measure."""
 STARTUP, PHASES = 5, 4
 SMALL = tuple((slots, work) for slots in (24, 36, 48) for work in (6, 12, 24, 36) if work + STARTUP <= slots)
 CASES = (*SMALL, (250, 120), (1000, 400), (5000, 800))
-"""Slots and those of work: the last ones are the thesis's example, one between, and its example that is too large."""
+"""Slots and slots of work: the last cases are the thesis's example, one between, and its example that is too large."""
 SOLVED = 250
-"""The solver is not tried with more slots."""
+"""Largest number of slots for the solver."""
 KIB_PER_MIB = 1024.0
 EXACT = 1e-9
 
@@ -57,7 +57,7 @@ class Taken:
 
 
 def instance_of(slots: int, work: int) -> tuple[PhaseModel, SignalIntegral, float, float]:
-    """Return phases of 60 and 300 W in turn under a signal with days and nights, a slot an hour."""
+    """Return alternating phases of 60 and 300 W under a signal with days and nights, a slot an hour."""
     rng = np.random.default_rng(1)
     at = np.arange(slots) * (2.0 * np.pi / 24.0)
     integral = SignalIntegral.regular(300.0 + 120.0 * np.sin(at) + rng.uniform(0.0, 60.0, slots), HOUR_S)
@@ -67,7 +67,7 @@ def instance_of(slots: int, work: int) -> tuple[PhaseModel, SignalIntegral, floa
 
 
 def child(method: str, slots: int, work: int) -> None:
-    """Print the peak of this process in KiB before the plan; after it, if it is not stopped, CPU seconds and carbon."""
+    """Print the peak memory in KiB, plan, then print CPU seconds and carbon."""
     planner, instance = PLANNERS[method], instance_of(slots, work)
     # all code is loaded, or compiled, before
     planner(*instance_of(12, PHASES), slot_s=HOUR_S)
@@ -86,7 +86,7 @@ def measured(method: str, slots: int, work: int) -> Taken:
     command = [sys.executable, "-m", "papers.carbon.solver", method, str(slots), str(work)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tables.HERE.parents[1]) as run:
         lines = run.stdout.read().splitlines() if run.stdout else []
-        # which tells of this process alone, also if it was stopped
+        # the usage of this process alone, also if it was stopped
         _, status, usage = os.wait4(run.pid, 0)
         run.returncode = os.waitstatus_to_exitcode(status)
     if not lines or run.returncode > 0:
@@ -112,7 +112,7 @@ def measure_all() -> Rows:
 
 
 def solver_table(rows: Rows) -> pd.DataFrame:
-    """Return times relative to the first case's, and to each other; memory of each process and of its plan."""
+    """Return times relative to the first case and between planners; memory of each process and of its plan."""
     first = rows[CASES[0]]
     lines = []
     for (slots, work), (proven, dynamic) in rows.items():
@@ -128,7 +128,7 @@ def solver_table(rows: Rows) -> pd.DataFrame:
 
 
 def _times(took_s: float, other_s: float) -> str:
-    """Return a quotient to two digits; of a plan that was stopped, its lower limit."""
+    """Return a quotient to two digits; its lower limit for a stopped plan."""
     quotient = (LIMIT_S if math.isnan(took_s) else took_s) / other_s
     digits = 1 - math.floor(math.log10(quotient))
     return f"{'> ' if math.isnan(took_s) else ''}{round(quotient, digits):,.{max(0, min(1, digits))}f}"

@@ -3,10 +3,10 @@
     python -m papers.carbon.study papers/carbon/small.yaml power_profiles/carbon/carbon-hourly.csv results/carbon-small
         write table.parquet (a row for each job and arrival) and summary.csv (means over the arrivals)
 
-The studies are all combinations of the lists of the YAML file. `length_h` is the length of the work; the start-up comes
-on top, and counts for the deadline. Jobs finish within `deadline_h` of their arrival, or wait `wait_h` at most.
-The twin of a job has its length and energy at constant power, without a start-up: all that GAIA and Let's Wait Awhile
-know of it. A plan for the twin is carried out on the job.
+The studies are all combinations of the lists of the YAML file. `length_h` is the length of the work without the
+start-up, but the deadline includes it. Jobs finish within `deadline_h` of their arrival, or wait `wait_h` at most.
+The twin of a job has its length and energy at constant power, without a start-up: the input of GAIA and Let's Wait
+Awhile. A plan for the twin is carried out on the job.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from batwatt.units import DAY_S, HOUR_S, PRECISION_S
 
 TABLE, SUMMARY = "table.parquet", "summary.csv"
 MARGIN_S = 2 * DAY_S
-"""Length of the signal that is read beyond all deadlines, for plans that turn out to be late."""
-WHO = ["study", "pattern", "length_h", "startup_s", "startup_w", "wait_h", "deadline_h"]
-"""Columns that tell the jobs apart."""
+"""Length of the signal after all deadlines, for plans that are late."""
+JOB_COLUMNS = ["study", "pattern", "length_h", "startup_s", "startup_w", "wait_h", "deadline_h"]
+"""Columns that distinguish the jobs."""
 MINUTE_S = 60.0
 
 
@@ -92,22 +92,22 @@ def cases_of(declared: Mapping[str, Any]) -> Iterator[Case]:
 def plans(case: Case, arrival_s: float, integral: SignalIntegral) -> dict[str, float]:
     """Return the carbon in g, and the number of starts, of every planner for a job that arrives at `arrival_s`.
 
-    `_twin_g` is the carbon that a plan for the twin promises. Raises InputError if the signal ends too early.
+    `_twin_g` is the planned carbon of the twin. Raises InputError if the signal ends too early.
     """
     model = case.model
     job = ShiftJob("job", arrival_s, model)
     twin = replace(job, model=model.averaged())
-    window, known = StartWindow(arrival_s, case.wait_s), Known()
+    window, facts = StartWindow(arrival_s, case.wait_s), Known()
     deadline_s = window.deadline_s(job)
 
     def optimum(of: PhaseModel) -> Execution:
         planned = plan(of, integral, arrival_s, deadline_s)
         return Execution(job, planned.segments) if of is model else carry_out(job, planned.intervals, apart=True)
 
-    at_once = immediate(job, window, integral, known)
-    guessed = oracle(twin, window, integral, known)
-    pieces = suspend_resume(twin, window, integral, known)
-    # the work at its mean power; then a start-up that is work like any other: done once, and kept
+    at_once = immediate(job, window, integral, facts)
+    guessed = oracle(twin, window, integral, facts)
+    pieces = suspend_resume(twin, window, integral, facts)
+    # the work at its mean power; then the start-up as a part of the work, which is not repeated
     steady = PhaseModel(model.startup, (Phase("mean", model.work_s, model.work_steps.energy_j / model.work_s),))
     free = PhaseModel((), (*model.startup, *model.work))
     best, aware = optimum(model), optimum(steady)
@@ -118,7 +118,7 @@ def plans(case: Case, arrival_s: float, integral: SignalIntegral) -> dict[str, f
         "arrival_s": arrival_s,
         "immediate_g": carry_out(job, at_once).emitted(integral),
         "immediate_twin_g": carry_out(twin, at_once).emitted(integral),
-        "oracle_g": carry_out(job, oracle(job, window, integral, known)).emitted(integral),
+        "oracle_g": carry_out(job, oracle(job, window, integral, facts)).emitted(integral),
         "oracle_averaged_g": carry_out(job, guessed).emitted(integral),
         "oracle_twin_g": carry_out(twin, guessed).emitted(integral),
         "optimum_g": best.emitted(integral),
@@ -137,14 +137,14 @@ def rows_of(case: Case, integral: SignalIntegral) -> pd.DataFrame:
     """Return a row for each arrival."""
     rows = pd.DataFrame([plans(case, arrival_s, integral) for arrival_s in case.arrivals_s])
     values = (case.study, case.pattern, case.length_h, case.startup_s, case.startup_w)
-    who = dict(zip(WHO, (*values, case.wait_s / HOUR_S, case.deadline_s / HOUR_S), strict=True))
-    return pd.concat([pd.DataFrame(who, index=rows.index), rows], axis=1)
+    labels = dict(zip(JOB_COLUMNS, (*values, case.wait_s / HOUR_S, case.deadline_s / HOUR_S), strict=True))
+    return pd.concat([pd.DataFrame(labels, index=rows.index), rows], axis=1)
 
 
 def summary_of(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each job: means over its arrivals, their number, and the share that is late."""
-    grouped = table.groupby(WHO, sort=False)
-    means = grouped[[name for name in table.columns if name not in (*WHO, "arrival_s")]].mean().round(6)
+    grouped = table.groupby(JOB_COLUMNS, sort=False)
+    means = grouped[[name for name in table.columns if name not in (*JOB_COLUMNS, "arrival_s")]].mean().round(6)
     means.insert(0, "arrivals", grouped.size())
     means["suspend_late_share"] = grouped["suspend_late_s"].agg(lambda late_s: (late_s > 0.0).mean()).round(6)
     return means.reset_index()

@@ -6,8 +6,8 @@
         compare the tables with data/
 
 `data/summary.csv` has a row for each job of study.yaml, `small.csv` for each of small.yaml: carbon in g as means over
-the arrivals. `real.csv`, `rolling.csv`, `solver.csv` and `fit.csv` come from the scripts of these names. The other
-files are tables that are too long for the page.
+the arrivals. The scripts of these names write `real.csv`, `rolling.csv`, `solver.csv` and `fit.csv`. The other files
+are tables that are too long for the page.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DATA, PAGE, FIGURE = HERE / "data", HERE / "README.md", HERE / "figure.png"
 CHAPTER6, FINAL, CONTRAST = "chapter6", "final", "contrast"
 PERCENT, MINUTE_S = 100.0, 60.0
 MUCH = 0.01
-"""The author calls two plans equal whose carbon differs by less than this share."""
+"""Largest difference in carbon, as a share, of two plans that the author calls equal."""
 MEASURES = {
     "carbon_g": ("at once, g", 1),
     "one": ("one piece", 2),
@@ -70,7 +70,7 @@ SOLVED = ("24 6", "24 12", "48 6", "48 12", "48 36", "250 120", "1,000 400", "5,
 """Slots and work of the cases of `solver` on the page."""
 DRAWN = ("machine at rest, W", "standard deviation, W", "standard deviation, kJ", "start-up, s", "training, s",
          "training, W", "evaluate, s", "save, s", "save, W")  # fmt: skip
-"""Rows of `fit` that drawn runs have by construction: not on the page."""
+"""Rows of `fit` that hold by construction of the drawn runs: not on the page."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def shares(summary: pd.DataFrame, table: Shares) -> pd.DataFrame:
 
 
 def author(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how many jobs of the study `final` differ by more than 1 %: at the author's midnight, at all arrivals."""
+    """Return the share of jobs of the study `final` that differ by more than 1 %: at midnight, and at all arrivals."""
     part = table[table["study"] == FINAL]
     rows = []
     for sentence, one, other, startup_s in (
@@ -186,7 +186,7 @@ def author(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def hours(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what the optimum saves by the hour of the arrival, in UTC as in the series."""
+    """Return the savings of the optimum by the hour of the arrival, in UTC as in the series."""
     part = table[table["study"] == CHAPTER6]
     block = (part["arrival_s"] % DAY_S // (4 * HOUR_S)).astype(int)
     rows = []
@@ -199,10 +199,10 @@ def hours(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rolling(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return what planning once and each hour again saves, and how far it is from the bound; means over the seeds."""
+    """Return the savings of one plan and of hourly plans, and the distance from the bound; means over the seeds."""
     rows = []
-    shown = runs[runs["policy"] != "immediate"]
-    for (signal, load, policy), part in shown.groupby(["signal", "load", "policy"], sort=False):
+    planned = runs[runs["policy"] != "immediate"]
+    for (signal, load, policy), part in planned.groupby(["signal", "load", "policy"], sort=False):
         row = {"signal": signal, "load": f"{load:g}", "policy": policy}
         for name, error, again in (
             ("exact", 0.0, False), ("3 %, once", 0.03, False), ("3 %, again", 0.03, True), ("6 %, once", 0.06, False),
@@ -222,7 +222,7 @@ def spread(values: pd.Series) -> str:
 
 
 def draw(final: pd.DataFrame) -> Figure:
-    """Draw what the study `final` saves over wait and length, a panel for each planner."""
+    """Draw the savings of the study `final` over wait and length, a panel for each planner."""
     planners = {
         "one piece": "in one piece",
         "pieces": "in pieces: the optimum",

@@ -1,7 +1,7 @@
-"""What it costs that checkpoints end together if they take different times.
+"""Measure the cost of checkpoints that end together but take different times.
 
 Random small periods of each kind: the plan of each, without and with refill, compared with the best of every schedule
-on a grid of seconds (`grid.py`). A loss is the share of the useful work of that schedule that the plan does not have.
+on a grid of seconds (`grid.py`). A loss is the share of useful work by which the plan is below that schedule.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from papers.checkpoint.grid import schedules
 
 INSTANCES = 1000
 PROCESSORS, JOBS, RECOVERY_S = 8, 5, 2
-"""Recoveries take 0 to `RECOVERY_S` s."""
+"""Numbers of processors and jobs, and the longest recovery in s."""
 STATES: tuple[State, ...] = ("checkpointed", "running", "stopped")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Instances with a period of `period_s` and checkpoints of 1 s to `longest_s`; `alike`: all of a time."""
+    """Instances with a period of `period_s` and checkpoints of 1 s to `longest_s`; `alike`: all of one time."""
 
     period_s: int
     longest_s: int
@@ -55,14 +55,14 @@ def instances(kind: Kind, count: int) -> Iterator[Instance]:
 
 
 def loss(instance: Instance) -> tuple[float, float]:
-    """Return the share of the best schedule's useful work that the plan does not have, and the same with refill."""
+    """Return the share of the best schedule's useful work that the plan lacks, without and with refill."""
     without, refilled = (plan(instance, refill=refill).work_processor_s for refill in (False, True))
-    most = schedules(instance, known=int(refilled))
+    most = schedules(instance, lower_bound=int(refilled))
     return (1.0 - without / most, 1.0 - refilled / most) if most else (0.0, 0.0)
 
 
 def losses(count: int = INSTANCES, kinds: tuple[Kind, ...] = KINDS) -> pd.DataFrame:
-    """Return a row per kind: how many plans lose, their mean and largest loss in %, without and with refill."""
+    """Return a row per kind: the number of plans with a loss, mean and largest loss in %, without and with refill."""
     rows = []
     for kind in kinds:
         both = pd.DataFrame([loss(instance) for instance in instances(kind, count)])

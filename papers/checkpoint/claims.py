@@ -1,4 +1,4 @@
-"""The two statements of the checkpoint paper, and the questions that it leaves, put as claims."""
+"""Claims of the checkpoint paper: its two statements, and its open questions as claims."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ OURS = "ours"
 
 
 def against(other: str) -> Pairs:
-    """The dynamic programme compared with what kills, on the same jobs and walk."""
+    """Compare the dynamic programme with an algorithm that kills, on equal jobs and walks."""
     return Pairs(ON_RIGID, DP, {"label": other}, free=COSTS)
 
 
 def prepared(first: str, second: str = "cheapest") -> Pairs:
-    """Two choices of who is checkpointed before a change."""
+    """Compare two choices of the jobs to checkpoint before a change."""
     return Pairs(("prepare",), {"label": first}, {"label": second})
 
 
 def free_of_charge(points: Points) -> tuple[str, str]:
-    """With C = R = 0 the dynamic programme has not surely more goodput than the subset sum."""
+    """Test if with C = R = 0 the dynamic programme has not surely more goodput than the subset sum."""
     pairs = Pairs(("costs",), DP, {"label": SUBSET}, also={"checkpoint_s": 0.0})
     row = numbers(points, [pairs]).iloc[0]
     text = f"the dynamic programme adds {row['number']:.1f} ± {row['standard_error']:.1f} points"

@@ -1,7 +1,7 @@
-"""The runs behind the page of the checkpoint paper.
+"""Runs for the page of the checkpoint paper.
 
-A label such as `DP fair 0.5 C=60` is the algorithm `DP fair 0.5` with C = 60 s: what stands after `=` is in the
-options, and is no part of the algorithm's name.
+A label such as `DP fair 0.5 C=60` is the algorithm `DP fair 0.5` with C = 60 s: words with `=` repeat options, and are
+not part of the algorithm's name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from papers.runs import VARIES, WHERE, options_of, runs_of, with_capacities
 
 PLANNED, SUBSET = "DP", "subset sum"
 KILLING = ("Random", "LWW", "LFD", "FirstFitAware", "TargetASAP", "PackedTargetASAP")
-"""Algorithms that know neither checkpoints nor the future."""
+"""Algorithms without checkpoints and foresight."""
 FIGURES = ["goodput", "aborted_volume", "checkpoint_volume", "recovery_volume", "min_yield", "mean_yield",
            "mean_wait_s", "terminations"]  # fmt: skip
 DIMENSIONS = ("study", "platform", "label", "range", "step", "period_s", "structure", "trace", "walk",
@@ -30,19 +30,19 @@ def write_runs(results: Path, path: Path) -> None:
 
 
 def read_points(path: Path) -> Points:
-    """Read runs with what their labels, options and capacities say, and figures in % and min."""
+    """Read runs with the parameters of their labels, options and capacities, and figures in % and min."""
     frame = with_capacities(pd.read_csv(path))
     options = options_of(frame, _USUAL).astype(float)
     ours = frame["scheduler"] == "checkpoint"
-    asked = options["min_yield"]
+    min_yield = options["min_yield"]
     names = frame["label"].str.replace(r"\s*\b[A-Za-z]\w*=\S+", "", regex=True).str.strip()
-    fair = names.str.replace(r"\s*\bfair\b.*", "", regex=True) + asked.map(
+    fair = names.str.replace(r"\s*\bfair\b.*", "", regex=True) + min_yield.map(
         lambda value: f" fair {value:g}" if value > 0.0 else ""
     )
     frame = frame.assign(
-        label=fair.where(asked.notna(), names),
+        label=fair.where(min_yield.notna(), names),
         trace=frame["workload"],
-        asked_yield=asked.fillna(0.0).where(ours),
+        asked_yield=min_yield.fillna(0.0).where(ours),
         **{name: options[name].where(ours) for name in ("checkpoint_s", "recovery_s", "warning_s")},
         goodput_percent=100.0 * frame["goodput"],
         aborted_percent=100.0 * frame["aborted_volume"],

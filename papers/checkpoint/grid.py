@@ -1,7 +1,7 @@
-"""The best of every schedule of a period on a grid of time, which plans of checkpoints are compared with.
+"""Search the best of all schedules of a period on a grid of time, to compare with plans of checkpoints.
 
 Any job may begin a checkpoint, stop or recover at any step, any number of times, but no work is ever lost. Rules:
-docs/explanation/checkpoint.md. Nothing of the planner is used here.
+docs/explanation/checkpoint.md. The search is independent of the planner.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Iterable, Iterator
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 
 JobState = tuple[str, int]
-"""What a job is between two steps, and for how many more steps; off and clean are saved, dirty is not."""
+"""State of a job between two steps, and its remaining steps; off and clean are saved, dirty is not."""
 Step = tuple[int, int, JobState]
-"""The processors a job holds for a step, those that do useful work, and its state afterwards."""
+"""Processors of a job in a step, those with useful work, and its state after the step."""
 OFF, CLEAN, DIRTY = ("off", 0), ("clean", 0), ("dirty", 0)
 
 
-def schedules(instance: Instance, known: int = 0) -> int:
-    """The most useful work in processor s of any schedule whose times are whole seconds.
+def schedules(instance: Instance, lower_bound: int = 0) -> int:
+    """Return the largest useful work in processor s of all schedules in whole seconds.
 
-    What runs at the end of the period keeps its work. Jobs without end, all times in whole s. `known`: so much can be
-    had for sure, what cannot come up to it is not followed. Raises ValueError if nothing can.
+    Jobs have no end and keep their work at the end of the period; all times are in whole s. The search drops schedules
+    that cannot reach `lower_bound`, in processor s. Raises ValueError if no schedule does.
     """
     moves = [_moves(job) for job in instance.jobs]
     most = _fill([job.processors for job in instance.jobs], instance.processors)
     best = {tuple(_begins(job) for job in instance.jobs): 0}
     for left in reversed(range(_whole(instance.period_s))):
-        least = known - left * most
+        least = lower_bound - left * most
         following: dict[tuple[JobState, ...], int] = {}
         for states, work in best.items():
             options = [move[state] for move, state in zip(moves, states, strict=True)]
@@ -36,12 +36,12 @@ def schedules(instance: Instance, known: int = 0) -> int:
                     following[after] = work + gain
         best = following
     if not best:
-        raise ValueError("no schedule keeps all work" + (f" and does {known} processor s" if known else ""))
+        raise ValueError(f"no schedule keeps all work{f' and does {lower_bound} processor s' if lower_bound else ''}")
     return max(best.values())
 
 
 def _fill(widths: Iterable[int], processors: int) -> int:
-    """The most of the processors that jobs can hold at once."""
+    """Return the largest number of processors that jobs can hold at once."""
     sums = {0}
     for width in widths:
         sums |= {some + width for some in sums}
@@ -49,7 +49,7 @@ def _fill(widths: Iterable[int], processors: int) -> int:
 
 
 def _together(options: list[list[Step]], free: int) -> Iterator[tuple[tuple[JobState, ...], int]]:
-    """What all jobs may do in one step: their states after it, and the processors that work."""
+    """Yield the transitions of all jobs in one step: their states after it, and the processors that work."""
     if not options:
         yield (), 0
         return
@@ -65,10 +65,10 @@ def _begins(job: PeriodJob) -> JobState:
 
 
 def _moves(job: PeriodJob) -> dict[JobState, list[Step]]:
-    """What the job may do in a step, from each of its states."""
+    """Return the transitions of a job in a step, by its state."""
     p = job.processors
     checkpoint, recovery = _whole(job.checkpoint_s), _whole(job.recovery_s)
-    # work, or hold the processors and remain as it is, or give them back
+    # work, or hold the processors in the same state, or release them
     clean = [(p, p, DIRTY), (p, 0, CLEAN), (0, 0, OFF)]
     off = [(0, 0, OFF), (p, 0, _after("recovering", recovery - 1))] if recovery else clean
     dirty = [(p, p, DIRTY), (p, 0, DIRTY)]

@@ -1,13 +1,13 @@
-"""Make the traces of the studies that no generator of campaigns makes, in data/.
+"""Generate the traces of the studies that campaigns cannot generate, in data/.
 
     python -m papers.checkpoint.jobs [FOLDER]
 
-Lengths are those of Mira' (docs/explanation/varcap.md), scaled to a mean, which is in the name; releases are spread
-over two days such that the jobs ask for 1.3 times what is there on average, 0.7 of the machines: somebody always waits,
-and goodput is what is not lost.
+Lengths are those of Mira' (docs/explanation/varcap.md), scaled to the mean in the name. Releases are spread over two
+days at a load of 1.3 of the mean capacity, 0.7 of the machines: jobs always wait, and goodput is the work that is not
+lost.
 
     jobs-single-2h.csv        one processor each, for 32 machines
-    reference-single-2h.csv   their work by length: the reference of riskaware's categories
+    reference-single-2h.csv   work of these jobs by length: the reference of riskaware's categories
     jobs-costs.csv            1 to 8 processors, checkpoints of 30 s to 15 min, recoveries of half of that; 24 machines
     jobs-endless.csv          ten jobs without an end of 2 to 16 processors, 75 in all; for 32 machines
 """
@@ -38,12 +38,12 @@ ENDLESS = (16, 13, 11, 9, 7, 6, 5, 3, 3, 2)
 
 
 def single(mean_h: float, machines: int = 32) -> pd.DataFrame:
-    """Jobs of one processor with this mean length in h."""
+    """Return jobs of one processor with a mean length in h."""
     return _released(mean_h, machines, 1.0).assign(cpus=1)
 
 
 def costs(machines: int = 24) -> pd.DataFrame:
-    """Jobs of 1 to 8 processors with checkpoints of their own."""
+    """Return jobs of 1 to 8 processors with checkpoints of their own."""
     table = _released(2.0, machines, float(np.dot(WIDTHS, SHARES)))
     rng = rng_of(8, "costs")
     checkpoints_s = np.rint(30.0 * 30.0 ** rng.random(len(table)))
@@ -52,12 +52,12 @@ def costs(machines: int = 24) -> pd.DataFrame:
 
 
 def endless() -> pd.DataFrame:
-    """Jobs without an end, all there from the beginning."""
+    """Return jobs without an end, all submitted at the begin."""
     return pd.DataFrame({"arrival_time": 0, "length": ENDLESS_S, "cpus": ENDLESS})
 
 
 def _released(mean_h: float, machines: int, mean_width: float) -> pd.DataFrame:
-    """Releases and lengths in whole s."""
+    """Return releases and lengths in whole s."""
     count = round(LOAD * MEAN_CAPACITY * machines * HORIZON_S / (3600.0 * mean_h * mean_width))
     drawn = varcap_table(VarcapLike(like="mira", jobs=count, machines=96), 1)
     release_s = drawn["arrival_time"] * (HORIZON_S / drawn["arrival_time"].max())
@@ -66,13 +66,13 @@ def _released(mean_h: float, machines: int, mean_width: float) -> pd.DataFrame:
 
 
 def traces() -> Mapping[str, pd.DataFrame]:
-    """Every trace, and riskaware's references for those of one processor, by the name of its file."""
-    found = {"jobs-costs": costs(), "jobs-endless": endless()}
+    """Return all traces, and riskaware's references for those of one processor, by file name."""
+    tables = {"jobs-costs": costs(), "jobs-endless": endless()}
     for name, mean_h in SINGLE_H.items():
-        jobs = found[f"jobs-single-{name}"] = single(mean_h)
+        jobs = tables[f"jobs-single-{name}"] = single(mean_h)
         areas = jobs["length"].groupby(jobs["length"]).sum()
-        found[f"reference-single-{name}"] = areas.rename_axis("length_s").rename("area_core_s").reset_index()
-    return found
+        tables[f"reference-single-{name}"] = areas.rename_axis("length_s").rename("area_core_s").reset_index()
+    return tables
 
 
 def main(words: list[str]) -> int:

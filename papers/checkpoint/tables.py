@@ -5,8 +5,8 @@
     python -m papers.checkpoint.tables --check
         compare the tables with data/runs.csv
 
-`runs.csv` has the figures of each run, `claims.csv` every number that a claim is decided by, `alignment.csv` what plans
-of random small periods lose (`alignment.py`).
+`runs.csv` has the figures of each run, `claims.csv` every number that decides a claim, `alignment.csv` the losses of
+plans of random small periods (`alignment.py`).
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ PERCENTS = {
 
 
 def figure1(points: Points) -> str:
-    """Return what the planner makes of Figure 1, and the engine of the same jobs where they are new to it."""
+    """Return the planner's goodputs of Figure 1, and the engine's if the fifth job has never run."""
     rows = []
     for name in ("figure1", "figure1-new"):
-        for asked in (0.0, 0.2):
-            followed = follow(read_sequence(PERIODS / f"{name}.json").sequence, min_yield=asked)
-            run = points.frame[(points.frame["study"] == "figure1") & (points.frame["asked_yield"] == asked)]
+        for min_yield in (0.0, 0.2):
+            followed = follow(read_sequence(PERIODS / f"{name}.json").sequence, min_yield=min_yield)
+            run = points.frame[(points.frame["study"] == "figure1") & (points.frame["asked_yield"] == min_yield)]
             engine = f"{run['goodput'].iloc[0]:.4%}" if name == "figure1-new" else NOTHING
             periods = (f"{period.goodput:.2%}" for period in followed.periods)
-            rows.append([f"{name}.json", f"{asked:g}", *periods, f"{followed.goodput:.4%}", engine,
+            rows.append([f"{name}.json", f"{min_yield:g}", *periods, f"{followed.goodput:.4%}", engine,
                          f"{followed.min_yield:.2f}"])  # fmt: skip
     return markdown(
         ["periods", "least yield asked for", "19", "16", "22", "goodput", "on the engine", "least yield"], rows
@@ -58,7 +58,7 @@ def figure1(points: Points) -> str:
 
 
 def gains(points: Points, study: str, over: str) -> str:
-    """Return by how many points DP is ahead on the same walk; bold where 0 lies outside the 95 % interval."""
+    """Return the lead of DP in points on equal walks; bold if 0 lies outside the 95 % interval."""
     rows = points.frame[(points.frame["study"] == study) & (points.frame["structure"] != FIXED)]
     ours = rows[rows["label"] == PLANNED].pivot_table("goodput_percent", "walk", over)
     lines = []
@@ -66,16 +66,16 @@ def gains(points: Points, study: str, over: str) -> str:
         if label == PLANNED:
             continue
         part = rows[rows["label"] == label]
-        known = part[over].notna().any()
+        varied = part[over].notna().any()
         theirs = (
-            part.pivot_table("goodput_percent", "walk", over) if known else part.set_index("walk")["goodput_percent"]
+            part.pivot_table("goodput_percent", "walk", over) if varied else part.set_index("walk")["goodput_percent"]
         )
         cells = []
         for x in ours.columns:
-            if known and x not in theirs.columns:
+            if varied and x not in theirs.columns:
                 cells.append(NOTHING)
                 continue
-            mean, error, half = interval((ours[x] - (theirs[x] if known else theirs)).dropna())
+            mean, error, half = interval((ours[x] - (theirs[x] if varied else theirs)).dropna())
             text = f"{number(mean, 1, signed=True)} ± {number(error, 1)}"
             cells.append(text if verdict(mean, half, 0.0) == "open" else f"**{text}**")
         lines.append([f"than {label}", *cells])
@@ -107,7 +107,7 @@ def crossing(xs: list[float], values: list[float]) -> float:
 
 
 def break_even(points: Points) -> str:
-    """Return the C (= R) up to which checkpoints have more goodput than the best that kills, by trace and period."""
+    """Return the C (= R) up to which checkpoints have more goodput than the best of killing, by trace and period."""
     rows = points.frame[(points.frame["study"] == "single") & (points.frame["structure"] != FIXED)]
     lines = []
     for (trace, period_s), part in rows.groupby(["trace", "period_s"], sort=False):
@@ -134,7 +134,7 @@ def break_even(points: Points) -> str:
 
 
 def draw(points: Points) -> Figure:
-    """Goodput by the time of checkpoints: rigid jobs, and jobs of one processor by the time between changes."""
+    """Draw goodput by the time of checkpoints: rigid jobs, and jobs of one processor by the time between changes."""
     figure = Figure(figsize=(7.2, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     rigid = points.frame[(points.frame["study"] == "costs") & (points.frame["structure"] != FIXED)]

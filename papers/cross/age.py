@@ -1,4 +1,4 @@
-"""What a limit of age costs under `adaptive`, and what it bounds: the table of docs/explanation/adaptive.md.
+"""Measure the cost and the effect of a limit of age under `adaptive`: the table of docs/explanation/adaptive.md.
 
     python -m papers.cross.age FOLDER [-j 2]
 
@@ -58,9 +58,9 @@ def main() -> None:
         samples = [rows_of(log, sample, arguments.data, arguments.jobs) for sample in range(SAMPLES)]
         for label, row in (sum(samples) / SAMPLES).iterrows():
             system, _, limit = str(label).partition("/")
-            shown = "none" if limit == "None" else f"{float(limit):g} h"
+            limit_text = "none" if limit == "None" else f"{float(limit):g} h"
             longest, mean, slowdown = row
-            print(f"| {log} | {system} | {shown} | {longest:.1f} h | {mean:.2f} h | {slowdown:.2f} |")
+            print(f"| {log} | {system} | {limit_text} | {longest:.1f} h | {mean:.2f} h | {slowdown:.2f} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The findings of the study of all systems, each tested on the part looked at and on the part held back."""
+"""Findings of the study of all systems, each tested on the part for tuning and on the held-back part."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ Test = Callable[[Numbers], tuple[str, str]]
 
 
 def ratio_of(before: str, after: str, *tests: tuple[str, int]) -> Test:
-    """Test that measures fall (-1), rise (+1) or stay within 1 % or better (0) from one case to another.
+    """Return a test that measures fall (-1), rise (+1) or stay within 1 % or better (0) from one case to another.
 
-    Falls and rises count if the 95 % interval of the logs leaves out 1; without any the finding is open, and what must
-    stay is a condition.
+    Falls and rises count if the 95 % interval of the logs leaves out 1; without any the finding is open. A measure that
+    must stay is a condition.
     """
 
     def test(numbers: Numbers) -> tuple[str, str]:
@@ -55,12 +55,12 @@ NAMES = {SLOWDOWN: "slowdown", CARBON: "carbon", WORK: "work"}
 
 
 def idea(name: str, *tests: tuple[str, int]) -> Test:
-    """Test an idea by its name."""
+    """Return the test of an idea by its name."""
     return ratio_of(*CASES[name], *tests)
 
 
 def rejected(numbers: Numbers) -> tuple[str, str]:
-    """Risk-aware mapping rejects more than a quarter of the jobs."""
+    """Test if risk-aware mapping rejects more than a quarter of the jobs."""
     shares = []
     for table in numbers.parts.values():
         finished = (pivot(table, "jobs_finished") / pivot(table, "jobs_total"))["riskaware"].mean()
@@ -69,7 +69,7 @@ def rejected(numbers: Numbers) -> tuple[str, str]:
 
 
 def carbon(numbers: Numbers) -> tuple[str, str]:
-    """The scheduler `carbon` emits less than LWW for more slowdown."""
+    """Test if the scheduler `carbon` emits less than LWW for more slowdown."""
     emitted, slower = [], []
     for table in numbers.parts.values():
         grams, slowdown = pivot(table, CARBON), pivot(table, SLOWDOWN)
@@ -81,7 +81,7 @@ def carbon(numbers: Numbers) -> tuple[str, str]:
 
 
 def front(numbers: Numbers) -> tuple[str, str]:
-    """Ours is beaten by mixtures with its preemption only."""
+    """Test if `adaptive` is beaten by mixtures with its preemption only."""
     texts, foreign = [], 0
     for table in numbers.parts.values():
         by = [beaten(cell)[OURS] for _, cell in table.groupby(CELL)]
@@ -91,7 +91,7 @@ def front(numbers: Numbers) -> tuple[str, str]:
 
 
 def grounds(numbers: Numbers) -> tuple[str, str]:
-    """Ours, with the paper's objective, is within 1 % of the best of each paper or better."""
+    """Test if `adaptive`, with the paper's objective, is within 1 % of the best of each paper or better."""
     rows = [row for row in ground_rows(numbers.grounds) if "for slowdown" not in row.label]
     bad = [f"{row.title.partition(':')[0]} ({row.difference:+.1%} ± {row.error:.1%})" for row in rows if not row.good]
     text = f"{len(rows) - len(bad)} of {len(rows)}" + (f"; not {', '.join(bad)}" if bad else "")

@@ -1,9 +1,9 @@
-"""Run what estimates.yaml declares: cases that know run times, walltimes or predictions, on logs with requests.
+"""Run the study of estimates.yaml: cases with run times, walltimes or predictions, on logs with requested times.
 
     python -m papers.cross.estimates FOLDER [--part tune] [--only kth] [-o out/estimates] [-j 2]
 
 FOLDER has the files of data/sources.csv, whose digests are checked. A log x way x load writes a file of rows, one for
-each case and sample; one that is there as declared is not run again. `papers.cross.tables` reads these.
+each case and sample; a file with the declared content is not run again. `papers.cross.tables` reads these files.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from papers.cross.run import HERE, check_data, envelope_of, lengths_of, run_case
 
 STUDY = HERE / "estimates.yaml"
 EXACT = "exact"
-"""The way that knows run times."""
+"""Way with exact run times."""
 WITHOUT_RUN_TIMES = ("checkpoint",)
-"""Cases that use no run times, whose rows are the same in each way: they run in `EXACT` only."""
+"""Cases without run times, with equal rows in each way: they run in `EXACT` only."""
 Declared = Mapping[str, Any]
 
 
@@ -39,7 +39,7 @@ def whole_log(file: Path) -> tuple[bw.Workload, dict[str, float]]:
 
 
 def jobs_of(log: Declared, signal: str, data: Path) -> bw.Workload:
-    """Return the jobs of the sample of a log that belongs to a signal, with users and requests."""
+    """Return the jobs of the sample of a log for a signal, with users and requested times."""
     begin_s, end_s = (DAY_S * day for day in log["days"][signal])
     whole, lengths = whole_log(data / log["file"])
     width = log["machines"] * log["cores"]
@@ -54,7 +54,7 @@ def jobs_of(log: Declared, signal: str, data: Path) -> bw.Workload:
 
 
 def cases_of(declared: Declared, way: str) -> dict[str, bw.Case]:
-    """Return the cases of a way; those that shift jobs twice, with exact forecasts and with those that are declared."""
+    """Return the cases of a way; cases that shift jobs twice, with exact and with declared forecasts."""
     cases = {}
     for label, (scheduler, options) in declared["cases"].items():
         if label in WITHOUT_RUN_TIMES and way != EXACT:
@@ -86,7 +86,7 @@ def run_sample(
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run what is not there yet."""
+    """Run the tables without an up-to-date file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="FOLDER", help="folder with the files of data/sources.csv")
     parser.add_argument("--part", default="tune", choices=("tune", "held"))

@@ -1,4 +1,4 @@
-"""The rows behind the page on all systems, and what is compared in them."""
+"""Rows for the page on all systems, and their comparisons."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PARTS = ("tune", "held")
 CELL = ["log", "signal", "share"]
 SAMPLE = [*CELL, "sample"]
 REFERENCES = ("no limit", "constant")
-"""Cases that do not follow the power."""
+"""Cases that ignore the power."""
 SLOWDOWN, WORK = "mean_full_speed_slowdown", "finished_work_fraction"
 """The measures of the front."""
 BASE, OURS = "varcap LWW", "adaptive + checkpoint"
 OWN = ("adaptive", "least loss", "preemption")
-"""Words of cases that are made of parts of ours."""
+"""Words in the names of cases with parts of `adaptive`."""
 IDEAS = (
     ("shortest first", "varcap LWW", "LWW + shortest first"),
     ("checkpoint for resubmit (LWW)", "varcap LWW", "LWW + checkpoint"),
@@ -50,7 +50,7 @@ GROUNDS = {
     "varcap-azure": ("goodput", "higher", "varcap dissertation, cloud: goodput"),
     "checkpoint": ("goodput", "higher", "Cendrier et al.: goodput"),
 }
-"""Study of adaptive.yaml -> the paper's metric, which values are better, and the title of the row."""
+"""Study of adaptive.yaml -> the paper's metric, its better direction, and the title of the row."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def difference(wide: pd.DataFrame, metric: str, case: str, other: str) -> tuple[
 
 
 def beaten(cell: pd.DataFrame) -> dict[str, dict[str, bool]]:
-    """Return for each case those that finish at least as much work with at most its slowdown, and one of them better.
+    """Return for each case the others with at least its work and at most its slowdown, and one of the two better.
 
-    With each, whether it is better by more than two standard errors.
+    The value of another case is True if it is better by more than two standard errors.
     """
     wide = measured(cell)
     cases = list(dict.fromkeys(followed(cell)["case"]))
@@ -127,14 +127,14 @@ def by_log(logarithms: pd.Series) -> tuple[float, float]:
 def ratios(table: pd.DataFrame, name: str, before: str, after: str) -> pd.Series:
     """Return the ratio of a measure after to before: a value for each cell, the geometric mean of its samples."""
     wide = pivot(table, name)
-    # where nobody waited before, there is no ratio
+    # no ratio for a slowdown or a wait of 0
     some = (wide[before] > 0.0) & (wide[after] > 0.0)
     return np.exp(np.log((wide[after] / wide[before])[some]).groupby(level=CELL, sort=False).mean())
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Ours on the ground of a paper: the best of the others, the paired relative difference and its standard error."""
+    """`adaptive` on the ground of a paper: the best of the others, the paired relative difference and its error."""
 
     title: str
     best: str
@@ -148,7 +148,7 @@ class Ground:
 
 
 def ground_rows(table: pd.DataFrame) -> Iterator[Ground]:
-    """Yield each of ours with the best of the others in the mean, by paper and cost of a checkpoint."""
+    """Yield each case of `adaptive` with the best of the others in the mean, by paper and cost of a checkpoint."""
     for study, (metric, better, title) in GROUNDS.items():
         rows = table[table["study"] == study]
         inputs = [name for name in ("workload", "envelope", "capacity") if name in rows and rows[name].notna().any()]

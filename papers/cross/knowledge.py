@@ -1,4 +1,4 @@
-"""Tables of the study of estimates: what is left of each case without knowledge of run times."""
+"""Tables of the study of estimates: the results of each case without exact run times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from papers.pages import markdown
 
 BOUNDED = "mean_bounded_slowdown"
 ROBUST = ("adaptive + checkpoint", "doubling")
-"""The case and the way that the declaration expects to be the best without knowledge."""
+"""Case and way that the declaration expects to be the best without exact run times."""
 
 
 def wide(table: pd.DataFrame) -> pd.DataFrame:

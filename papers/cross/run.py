@@ -1,9 +1,9 @@
-"""Run what study.yaml declares: every case on every log x signal x load, measured alike.
+"""Run the study of study.yaml: every case on every log x signal x load, with equal measures.
 
     python -m papers.cross.run FOLDER [--part tune] [--only hpc2n/solar/0.5] [-o out/cross] [-j 2]
 
 FOLDER has the files of data/sources.csv, whose digests are checked. A cell writes OUT/PART-LOG-SIGNAL-SHARE.csv, a row
-for each case, sample and seed; one that is there as declared is not run again. `papers.cross.tables` reads these.
+for each case, sample and seed; a file as declared is not run again. `papers.cross.tables` reads these files.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ Declared = Mapping[str, Any]
 
 
 def cells(part: str, declared: Declared) -> Iterator[tuple[str, str, float]]:
-    """(log, signal, share) of each cell of a part."""
-    found = declared["parts"][part]
-    for log in found["logs"]:
-        for signal in found["signals"]:
+    """Yield (log, signal, share) of each cell of a part."""
+    content = declared["parts"][part]
+    for log in content["logs"]:
+        for signal in content["signals"]:
             for share in declared["shares"]:
                 yield log, signal, share
 
 
 def jobs_of(log: Declared, sample: int, data: Path) -> bw.Workload:
-    """The jobs of a log that are submitted within the days of a sample, times from the first day on."""
+    """Return the jobs of a log submitted within the days of a sample, with times from the first day on."""
     begin_s, end_s = (DAY_S * day for day in log["days"][sample])
     with TemporaryDirectory() as folder:
         file = data / log["file"]
@@ -52,7 +52,7 @@ def jobs_of(log: Declared, sample: int, data: Path) -> bw.Workload:
         whole = bw.Workload.read(
             file, unit=log.get("unit", "s"), **{name: log[name] for name in ("begin",) if name in log}
         )
-    kept = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
+    selected = [job for job in whole.jobs if begin_s <= job.submit_time_s < end_s][:: log.get("sample", 1)]
     lengths = lengths_of(whole)
     width = log["machines"] * log["cores"]
     rows = [
@@ -60,18 +60,18 @@ def jobs_of(log: Declared, sample: int, data: Path) -> bw.Workload:
             "id": job.name, "submission_time_s": job.submit_time_s - begin_s, "length_s": lengths[job.name],
             "hosts": min(job.hosts, width), "user": job.raw.get("user"),
         }
-        for job in kept
+        for job in selected
     ]  # fmt: skip
     return bw.Workload.from_frame(pd.DataFrame(rows).astype({"id": str}), source=str(log["file"]))
 
 
 def lengths_of(workload: bw.Workload) -> dict[str, float]:
-    """Run time of each job, by name, in s."""
+    """Return the run time in s of each job, by name."""
     return dict(zip((job.name for job in workload.jobs), run_times_s(workload, 1e9).tolist(), strict=True))
 
 
 def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data: Path) -> str:
-    """The power as a text: a budget of carbon or money, or sun with a grid connection, with a mean of `share`."""
+    """Return a power as a text: a budget of carbon or money, or sun with a grid connection, with a mean of `share`."""
     begin = str(signal["from"][sample])
     file = f"{data / signal['file']},from={begin},days=14,repeat=yes"
     if "budget" in signal:
@@ -79,7 +79,7 @@ def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data
         return f"{signal['budget']}:{file}{kind},budget={share}"
     peak_w = signal["peak"] * full_w
     sun = f"power:{file},peak_w={peak_w:g}"
-    # the mean of two weeks of that sun, so that the grid gives the rest
+    # the mean of two weeks of sun, as the grid gives the rest
     mean_w = bw.read_signal(data / signal["file"], begin=begin, days=14.0, wanted="power", unit="W")
     top = max(bw.read_signal(data / signal["file"], wanted="power", unit="W").values)
     mean = float(mean_w.integral(mean_w.end_s)) / mean_w.end_s / top * peak_w
@@ -89,20 +89,20 @@ def envelope_of(signal: Declared, sample: int, share: float, full_w: float, data
 def run_cell(
     part: str, cell: tuple[str, str, float], sample: int, declared: Declared, data: Path, workers: int
 ) -> pd.DataFrame:
-    """The table of a sample of a cell."""
+    """Return the table of a sample of a cell."""
     log, signal, share = cell
-    found, cases = declared["parts"][part], declared["cases"]
-    about, host_w = found["logs"][log], declared["host_w"]
+    content, cases = declared["parts"][part], declared["cases"]
+    about, host_w = content["logs"][log], declared["host_w"]
     full_w = float(about["machines"] * about["cores"] * host_w)
     table = run_cases(
         about,
         jobs_of(about, sample, data),
-        envelope_of(found["signals"][signal], sample, share, full_w, data),
+        envelope_of(content["signals"][signal], sample, share, full_w, data),
         {label: bw.Case(*case) for label, case in cases.items()},
         host_w,
-        carbon=f"{data / found['emissions']},repeat=yes",
-        price=f"{data / found['cost']},repeat=yes",
-        seeds=found["seeds"],
+        carbon=f"{data / content['emissions']},repeat=yes",
+        price=f"{data / content['cost']},repeat=yes",
+        seeds=content["seeds"],
         workers=workers,
     )
     for name, value in zip(("part", "log", "signal", "share", "sample"), (part, *cell, sample), strict=True):
@@ -124,7 +124,7 @@ def run_cases(
 def run_once(
     path: Path, about: Declared, name: str, run: Callable[[Any], pd.DataFrame], samples: Iterable[Any], **columns: Any
 ) -> None:
-    """Write the tables of samples, with further columns, to a file, unless it is there as declared by `about`."""
+    """Write the tables of samples, with further columns, to a file, unless it exists as declared by `about`."""
     declaration = json.loads(json.dumps(about, default=str))
     key = path.with_suffix(".json")
     if key.exists() and path.exists() and json.loads(key.read_text()) == declaration:
@@ -138,7 +138,7 @@ def run_once(
 
 
 def check_data(folder: Path, declared: Declared) -> None:
-    """Exit with a line for the first file of the study that the folder lacks or has with another content."""
+    """Exit with a line for the first file of the study that is missing in the folder or has another content."""
     sources = pd.read_csv(SOURCES).set_index("file")
     text = json.dumps(declared, default=str)
     for name, digest in sources["sha256"].items():
@@ -148,7 +148,7 @@ def check_data(folder: Path, declared: Declared) -> None:
 
 
 def main(words: list[str] | None = None) -> None:
-    """Run what is not there yet."""
+    """Run the cells without an up-to-date file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="FOLDER", help="folder with the files of data/sources.csv")
     parser.add_argument("--part", default="tune", choices=("tune", "held"))

@@ -51,10 +51,10 @@ HERE = Path(__file__).resolve().parent
 PAGE, DATA, FIGURE = HERE / "README.md", HERE / "data", HERE / "figure.png"
 ROWS = ["case", *SAMPLE, "seed", "jobs_total", "jobs_finished", "killed_power", SLOWDOWN, "mean_wait_s", WORK,
         "energy_j", "energy_above_cap_j", "carbon_g", "cost"]  # fmt: skip
-"""Columns of the rows that are committed."""
+"""Columns of the committed rows."""
 ESTIMATES = ["part", "log", "way", "share", "signal", "case", "jobs_total", "jobs_finished", "killed_power",
              knowledge.BOUNDED, SLOWDOWN, "mean_wait_s", WORK, "energy_j", "carbon_g"]  # fmt: skip
-"""Columns of the rows of the study of estimates that are committed."""
+"""Columns of the committed rows of the study of estimates."""
 FURTHER = ["mean_slowdown", "goodput", SLOWDOWN, "max_full_speed_slowdown", WORK, "jobs_finished"]
 SYSTEMS = ["case", "jobs finished", "work finished", "kills", "slowdown", "wait, h", f"carbon / {BASE}",
            "energy above the envelope", "cells on the front"]  # fmt: skip
@@ -62,7 +62,7 @@ MEASURES = {"slowdown": SLOWDOWN, "wait": "mean_wait_s", "carbon": "carbon_g", "
 
 
 def systems(table: pd.DataFrame) -> list[list[str]]:
-    """A row for each case: means over cells and their samples."""
+    """Return a row for each case: means over cells and their samples."""
     names = [SLOWDOWN, "mean_wait_s", "jobs_total", "jobs_finished", "killed_power", WORK, "carbon_g",
              "energy_above_cap_j", "energy_j"]  # fmt: skip
     wide = {name: pivot(table, name) for name in names}
@@ -88,13 +88,13 @@ def systems(table: pd.DataFrame) -> list[list[str]]:
 
 
 def spread(ratio: pd.Series) -> str:
-    """Geometric mean of the logs, its 95 % interval, least and greatest cell."""
+    """Return the geometric mean of the logs, its 95 % interval, least and greatest cell."""
     mean, half = by_log(np.log(ratio))
     return f"{math.exp(mean):.2f} ×/÷ {math.exp(half):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
 
 
 def ideas(table: pd.DataFrame) -> list[list[str]]:
-    """A row for each idea: the ratios of slowdown, wait, carbon and work after to before."""
+    """Return a row for each idea: the ratios of slowdown, wait, carbon and work after to before."""
     return [
         [idea, f"{before} → {after}", *(spread(ratios(table, name, before, after)) for name in MEASURES.values())]
         for idea, before, after in IDEAS
@@ -102,9 +102,9 @@ def ideas(table: pd.DataFrame) -> list[list[str]]:
 
 
 def front(table: pd.DataFrame) -> list[list[str]]:
-    """For each cell: the slowdown of ours, the best of the others that finish no less work, and those that beat ours.
+    """Return for each cell the slowdown of `adaptive`, the best other with at least its work, and those that beat it.
 
-    With each the ratio of its slowdown to ours, geometric mean ×/÷ standard error; in bold those beyond two of these.
+    Each has the ratio of its slowdown to that of `adaptive`, geometric mean ×/÷ standard error; bold beyond two errors.
     """
     rows = []
     for (log, signal, share), cell in table.groupby(CELL, sort=False):
@@ -132,13 +132,13 @@ def front(table: pd.DataFrame) -> list[list[str]]:
 
 
 def ratio_to_ours(wide: pd.DataFrame, case: str) -> str:
-    """A case with the ratio of its slowdown to ours."""
+    """Return a case with the ratio of its slowdown to that of `adaptive`."""
     mean, error = difference(wide, SLOWDOWN, OURS, case)
     return f"{case}: {math.exp(mean):.3g} ×/÷ {math.exp(error):.2f}"
 
 
 def grounds(table: pd.DataFrame) -> str:
-    """On each paper's own ground: the best of the others in the mean, ours, and the paired difference."""
+    """Return for each paper's ground the best of the others in the mean, `adaptive`, and the paired difference."""
     rows = [
         [
             row.title,
@@ -155,7 +155,7 @@ def grounds(table: pd.DataFrame) -> str:
 
 
 def others(table: pd.DataFrame) -> list[list[str]]:
-    """Means of further measures on the papers' own ground."""
+    """Return means of further measures on the grounds of the papers."""
     rows = []
     for study in GROUNDS:
         means = table[table["study"] == study].groupby("label", sort=False)[FURTHER].mean()
@@ -167,7 +167,7 @@ def others(table: pd.DataFrame) -> list[list[str]]:
 
 
 def details(numbers: Numbers) -> dict[str, pd.DataFrame]:
-    """Return the tables that are too long for the page, by name of the file."""
+    """Return the tables that are too long for the page, by file name."""
     made: dict[str, list[pd.DataFrame]] = {"systems": [], "ideas": [], "front": []}
     heads = {
         "systems": SYSTEMS,
@@ -216,7 +216,7 @@ def tables(folder: Path = DATA) -> dict[str, str]:
 
 
 def draw(numbers: Numbers) -> Figure:
-    """The ratio of slowdown after to before each idea, with 95 % intervals, on both parts."""
+    """Draw the ratio of slowdown after to before each idea, with 95 % intervals, on both parts."""
     figure = Figure(figsize=(7.2, 4.6), layout="constrained")
     axes = figure.subplots()
     for part, colour, shift in zip(PARTS, ("tab:blue", "tab:orange"), (0.15, -0.15), strict=True):

@@ -1,7 +1,7 @@
-"""What an agent decides every ten minutes of a day: how many idle hosts stay on.
+"""Environment of an agent that decides the number of idle hosts that stay on, every ten minutes of a day.
 
 Jobs start by first fit, and hosts are switched by `TimeoutPolicy`, whose reserve the agent sets; hosts beyond the
-reserve go off after five minutes. A timeout alone is the same policy with no reserve.
+reserve go off after five minutes. A timeout alone is `TimeoutPolicy` without a reserve.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from papers.gym.timeout import TimeoutPolicy
 RESERVES = (0, 1, 2, 3, 4, 6, 8)
 EXCESS_S = 300.0
 CHOICES = tuple((reserve, EXCESS_S) for reserve in RESERVES)
-"""What an agent decides: (idle hosts that stay on, timeout in s of the others)."""
+"""Actions of an agent: (idle hosts that stay on, timeout in s of the others)."""
 DECISION_S, LOOK_S = 600.0, 300.0
-"""How often an agent decides, and how often it looks at hosts between events, in s."""
+"""Periods in s of decisions, and of checks of hosts between events."""
 TIMEOUT_EVERY_S = 60.0
-"""How often hosts are looked at under a timeout alone, which shall not lose by looking late."""
+"""Period in s of checks of hosts under a timeout alone, short enough that late checks cost little."""
 OBSERVED = (
     "time_of_day_s", "free_hosts", "running_jobs", "queue_length", "queue_hosts", "oldest_wait_s", "next_end_s",
     "head_shadow_s", "idle_hosts", "asleep_hosts", "booting_hosts", "idle_s",
@@ -37,7 +37,7 @@ WAIT_WEIGHT, ENERGY_WEIGHT = 1.0, 5e-6
 
 
 class HostsEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """A day of decisions of `CHOICES`; `draw` gives the number of a day, hosts are looked at every `every_s` s, too."""
+    """A day of decisions of `CHOICES`; `draw` returns the number of a day, `every_s` the period of checks of hosts."""
 
     def __init__(self, draw: Callable[[np.random.Generator], int], every_s: float = LOOK_S) -> None:
         reward = {"mean_wait_s": WAIT_WEIGHT, "energy_j": ENERGY_WEIGHT}
@@ -87,11 +87,11 @@ class HostsEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
 
 Decide = Callable[[NDArray[np.float32]], tuple[int, float]]
-"""What is observed -> reserve and timeout in s until the next decision."""
+"""Observation -> reserve and timeout in s until the next decision."""
 
 
 def run_day(day: int, decide: Decide, every_s: float = LOOK_S) -> dict[str, float]:
-    """Return mean wait in s and energy in J of a day, on which hosts are looked at every `every_s` s, too."""
+    """Return mean wait in s and energy in J of a day, with checks of hosts every `every_s` s."""
     env = HostsEnv(lambda _: day, every_s)
     seen, _ = env.reset(seed=0)
     over, info = False, {}
@@ -104,7 +104,7 @@ def run_day(day: int, decide: Decide, every_s: float = LOOK_S) -> dict[str, floa
 
 
 def always(reserve: int, timeout_s: float) -> Decide:
-    """Return a policy that decides the same at all times."""
+    """Return a policy with a constant decision."""
     return lambda _: (reserve, timeout_s)
 
 
@@ -114,7 +114,7 @@ def score(row: dict[str, float]) -> float:
 
 
 class Network:
-    """The policy network of a trained agent, without the library that trained it: two layers of tanh, then argmax."""
+    """The policy network of a trained agent, without its training library: two layers of tanh, then argmax."""
 
     def __init__(self, layers: list[NDArray[np.float32]]) -> None:
         self.layers = layers

@@ -1,7 +1,7 @@
-"""The cells of the study of agents that switch hosts: platform, jobs of a day, days of training and held-back days.
+"""Cells of the study of agents that switch hosts: platform, jobs of a day, days of training and held-back days.
 
-Declared before any held-back day was run. A day is drawn from its number: Poisson arrivals with a wave over the day,
-a level of the day, and a level of 0.4 on two of seven days. All days have the same law and differ in their draws.
+The cells were declared before any held-back day was run. A day is drawn from its number: Poisson arrivals with a wave
+over the day, a level of the day, and a level of 0.4 on two of seven days. All days have one law and different draws.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from batwatt.units import DAY_S, HOUR_S
 
 HOSTS = 16
 SERVERS = Path(__file__).resolve().parents[2] / "platforms" / "grid5000-idle.xml"
-"""Its first server is Paravance: 69.9 W idle, 200.5 W with a job, 4.5 W asleep, 10 s to switch off, 189 s to boot."""
+"""Platform whose first server is Paravance: 69.9 W idle, 200.5 W with a job, 4.5 W asleep, off in 10 s, on in 189 s."""
 SEEDS = (1, 2, 3)
 """Seeds of training: weights, exploration and order of the days."""
 TRAINING_DAYS = range(100)
 """Days of training, drawn at random."""
 TUNING_DAYS = range(5_000, 5_030)
-"""Days on which weights of the reward and settings were chosen and the learning curve is measured."""
+"""Days for the choice of reward weights and settings and for the learning curve."""
 HELD_BACK_DAYS = range(9_000, 9_040)
-"""Days that were run once, after training."""
+"""Days run once, after training."""
 MEAN_JOBS = 120.0
 WIDTHS, SHARES = (1, 2, 4, 8), (0.5, 0.25, 0.17, 0.08)
 MEDIAN_S, SPREAD = 600.0, 1.1

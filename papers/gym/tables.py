@@ -33,7 +33,7 @@ T_95 = 2.0227
 
 
 def policies() -> Iterator[tuple[str, str, Decide, float]]:
-    """List (kind, name, decisions, how often hosts are looked at in s) of what runs on each day."""
+    """Yield (kind, name, decisions, period in s of checks of hosts) of each policy to run on each day."""
     for seed in SEEDS:
         yield AGENT, str(seed), Network.read(DATA / f"agent-{seed}.npz"), LOOK_S
     for timeout_s in TIMEOUTS_S:
@@ -56,7 +56,7 @@ def make() -> None:
 
 
 def by_name(runs: pd.DataFrame, kind: str) -> dict[str, pd.DataFrame]:
-    """Return name -> rows by day of the policies of a kind, the one that waits longest first."""
+    """Return name -> rows by day of the policies of a kind, the longest mean wait first."""
     groups = {str(name): rows.set_index("day") for name, rows in runs[runs["kind"] == kind].groupby("name")}
     return dict(sorted(groups.items(), key=lambda item: -item[1]["mean_wait_s"].mean()))
 
@@ -79,7 +79,7 @@ def front(groups: dict[str, pd.DataFrame]) -> list[pd.DataFrame]:
 
 
 def _turns_up(first: pd.DataFrame, middle: pd.DataFrame, last: pd.DataFrame) -> bool:
-    """Return whether the middle point lies on or above the line between the others."""
+    """Return True if the middle point lies on or above the line between the others."""
     (x0, y0), (x1, y1), (x2, y2) = point(first), point(middle), point(last)
     return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)
 

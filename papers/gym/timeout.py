@@ -7,15 +7,15 @@ import numpy as np
 from batwatt.gym import BatwattEnv
 
 NEEDED = ("idle_hosts", "booting_hosts", "idle_s", "queue_hosts")
-"""Columns of the observation by which the policy decides."""
+"""Columns of the observation that the policy needs."""
 
 
 class TimeoutPolicy:
     """Start the first job that can start, switch hosts on for waiting jobs, and off after `timeout_s` s without a job.
 
-    Hosts are switched on while those that are on without a job, or switch on, are fewer than waiting jobs request and
-    `reserve` more; they are switched off while they are more. Both attributes may change between actions. The
-    environment has `switch=True` and observes `NEEDED`.
+    Hosts are switched on while idle and booting hosts are fewer than the requests of waiting jobs and `reserve` more;
+    hosts are switched off while they are more. Both attributes may change between actions. The environment has
+    `switch=True` and observes `NEEDED`.
     """
 
     def __init__(self, env: BatwattEnv, timeout_s: float, reserve: int = 0) -> None:

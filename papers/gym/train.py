@@ -35,14 +35,14 @@ CURVE_EVERY = 10
 
 
 BASE = (2, 300.0)
-"""The policy whose rewards on the same day are subtracted, so that what no policy changes is no noise."""
+"""Base policy: its rewards on the same day are subtracted, so that rewards that no policy changes add no noise."""
 SCALE = 0.2
 """Factor of rewards for learning."""
 
 
 @cache
 def base_of(day: int) -> dict[float, float]:
-    """Return the sum of the rewards of the base on a day by the time in s of each decision; the last one is its end."""
+    """Return the sum of the base's rewards on a day by the time in s of each decision; the last time is the end."""
     env = HostsEnv(lambda _: day)
     env.reset(seed=0)
     sums, total, over = {0.0: 0.0}, 0.0, False
@@ -54,7 +54,7 @@ def base_of(day: int) -> dict[float, float]:
 
 
 class RelativeEnv(HostsEnv):
-    """A day of training, with rewards relative to those of the base."""
+    """A day of training, with rewards relative to those of the base policy."""
 
     def __init__(self) -> None:
         super().__init__(self._draw)
@@ -69,7 +69,7 @@ class RelativeEnv(HostsEnv):
         seen, gained, over, cut, info = super().step(action)
         last = list(self._base.values())[-1]
         times_s = list(self._base)
-        # a decision is late where nothing could be decided: the base may have decided at other times
+        # decisions are late without a possible action: those of the base may be at other times
         base = last if over else self._base[times_s[bisect_right(times_s, info["time_s"]) - 1]]
         gained, self._last = SCALE * (gained - base + self._last), base
         return seen, gained, over, cut, info

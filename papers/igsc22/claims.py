@@ -13,7 +13,7 @@ SCARCE = ("profile1", "profile2")
 
 
 def baseline(numbers: Numbers) -> tuple[str, str]:
-    """No configuration has the best slowdown, the most violations and no kill."""
+    """Test if the response `none` has the best slowdown, the most violations and no kill."""
     slowdown, violations, kills = (numbers.mean(BASELINE, name) for name in (SLOWDOWN, VIOLATIONS, KILLS))
     others = [numbers.mean(label, SLOWDOWN) for label in TABLE2]
     text = f"{slowdown:.2f}, {violations:.0f} violations, {kills:.0f} kills; best response {min(others):.2f}"
@@ -22,14 +22,14 @@ def baseline(numbers: Numbers) -> tuple[str, str]:
 
 
 def single_digits(numbers: Numbers) -> tuple[str, str]:
-    """Each response has fewer than ten violations."""
+    """Test if each response has fewer than ten violations."""
     means = numbers.means("workloads")[VIOLATIONS]
     values = [value for label, value in means.items() if label.split()[-1] in ("IDFS", "IAFS", "IDSB", "IASB", "HFLD")]
     return f"{min(values):.1f} to {max(values):.1f}", counted(max(values) < 10.0)
 
 
 def violations_of_idsb(numbers: Numbers) -> tuple[str, str]:
-    """IDSB has more violations than the other responses of Table II."""
+    """Test if IDSB has more violations than the other responses of Table II."""
     three = [numbers.mean(label, VIOLATIONS) for label in (IDSB, HFLD, "FF Asc IDFS")]
     two = [numbers.mean(label, VIOLATIONS, "readings", "profile2") for label in (IDSB, HFLD, IDFS)]
     text = "IDSB, HFLD, IDFS: profile 3 {:.1f}, {:.1f}, {:.1f}; profile 2 {:.1f}, {:.1f}, {:.1f}".format(*three, *two)
@@ -37,7 +37,7 @@ def violations_of_idsb(numbers: Numbers) -> tuple[str, str]:
 
 
 def kills_of_idfs(numbers: Numbers) -> tuple[str, str]:
-    """IDFS kills more jobs than HFLD."""
+    """Test if IDFS kills more jobs than HFLD."""
     cells = [(IDFS, HFLD, envelope) for envelope in ("profile3", *SCARCE)]
     pairs = [
         tuple(numbers.mean(label, KILLS, "readings", envelope) for label in (one, other))
@@ -48,27 +48,27 @@ def kills_of_idfs(numbers: Numbers) -> tuple[str, str]:
 
 
 def fewest_kills(numbers: Numbers) -> tuple[str, str]:
-    """FF Slow HFLD kills fewest of Table II."""
+    """Test if FF Slow HFLD kills fewest of Table II."""
     kills = {label: numbers.mean(label, KILLS) for label in TABLE2}
     text = ", ".join(f"{label} {kills[label]:.1f}" for label in (FIRST_FIT, HFLD, IDSB))
     return text, counted(kills[FIRST_FIT] == min(kills.values()))
 
 
 def finished_work(numbers: Numbers) -> tuple[str, str]:
-    """HFLD finishes more work than IDFS and IDSB."""
+    """Test if HFLD finishes more work than IDFS and IDSB."""
     hfld, idfs, idsb = (numbers.mean(label, WORK) for label in (HFLD, IDFS, IDSB))
     text = f"EBF Slow: HFLD {hfld:.1f} %, IDFS {idfs:.1f} %, IDSB {idsb:.1f} %"
     return text, counted((hfld > idfs) + (hfld > idsb), 2)
 
 
 def slowdown_of_idsb(numbers: Numbers) -> tuple[str, str]:
-    """IDSB has the best slowdown of the responses."""
+    """Test if IDSB has the best slowdown of the responses."""
     idsb, hfld, idfs = (numbers.mean(label, SLOWDOWN) for label in (IDSB, HFLD, IDFS))
     return f"EBF Slow: IDSB {idsb:.2f}, HFLD {hfld:.2f}, IDFS {idfs:.2f}", counted(idsb < min(hfld, idfs))
 
 
 def first_fit(numbers: Numbers) -> tuple[str, str]:
-    """First-fit is worse in slowdown than EASY under HFLD, and most of all under the scarcer profiles."""
+    """Test if first-fit is worse in slowdown than EASY under HFLD, and most of all under the scarcer profiles."""
     pairs = [
         [numbers.mean(label, SLOWDOWN, "readings", envelope) for label in (FIRST_FIT, HFLD)]
         for envelope in ("profile3", *SCARCE)
@@ -79,7 +79,7 @@ def first_fit(numbers: Numbers) -> tuple[str, str]:
 
 
 def ascending(numbers: Numbers) -> tuple[str, str]:
-    """IDFS has a better slowdown in ascending than in descending order."""
+    """Test if IDFS has a better slowdown in ascending than in descending order."""
     up, down = (numbers.mean(f"FF {order} IDFS", SLOWDOWN) for order in ("Asc", "Desc"))
     return f"FF Asc IDFS {up:.2f}, FF Desc IDFS {down:.2f}", counted(up < down)
 
@@ -93,7 +93,7 @@ def kills_by_profile(numbers: Numbers) -> dict[str, dict[str, float]]:
 
 
 def most_kills_of_idfs(numbers: Numbers) -> tuple[str, str]:
-    """IDFS kills most under profiles 1 and 3."""
+    """Test if IDFS kills most under profiles 1 and 3."""
     kills = kills_by_profile(numbers)
     values = [cell["FF Asc IDFS"] for cell in kills.values()]
     most = [cell["FF Asc IDFS"] == max(cell.values()) for cell in kills.values()]
@@ -102,7 +102,7 @@ def most_kills_of_idfs(numbers: Numbers) -> tuple[str, str]:
 
 
 def fewest_kills_of_hfld(numbers: Numbers) -> tuple[str, str]:
-    """An HFLD kills fewest under every profile."""
+    """Test if an HFLD kills fewest under every profile."""
     best = {name: min(cell, key=cell.__getitem__) for name, cell in kills_by_profile(numbers).items()}
     kills = kills_by_profile(numbers)
     text = ", ".join(f"{label} ({kills[name][label]:.0f})" for name, label in best.items())
@@ -110,7 +110,7 @@ def fewest_kills_of_hfld(numbers: Numbers) -> tuple[str, str]:
 
 
 def balanced(numbers: Numbers) -> tuple[str, str]:
-    """EBF Slow HFLD is not worse than EBF Slow IDSB in kills, in both readings of Algorithm 1."""
+    """Test if EBF Slow HFLD is not worse than EBF Slow IDSB in kills, in both readings of Algorithm 1."""
     names = ("", " in turns")
     verdicts = []
     for name in names:

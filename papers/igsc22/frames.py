@@ -1,4 +1,4 @@
-"""The two files of numbers behind the powercap paper's page, as data frames."""
+"""The two files of numbers for the powercap paper's page, as data frames."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pandas as pd
 SLOWDOWN, KILLS, VIOLATIONS, WORK = "mean_slowdown", "kills", "violations", "finished_work_percent"
 OPTIMUM = "Optimum"
 ALL = "all"
-"""In place of an envelope: the mean over all of them."""
+"""Value in place of an envelope for the mean over all envelopes."""
 TIE = 2.0
-"""A mean of differences below this many standard errors decides nothing."""
+"""Least mean of differences, in standard errors, that is not a tie."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,6 @@ class Numbers:
 
 
 def is_tie(differences: pd.Series) -> bool:
-    """Return whether the mean of paired differences is 0 or less than `TIE` standard errors from it."""
+    """Return True if the mean of paired differences is 0 or less than `TIE` standard errors from it."""
     mean = differences.mean()
     return bool(mean == 0.0 or abs(mean) < TIE * differences.sem())

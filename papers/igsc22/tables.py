@@ -6,7 +6,7 @@
         compare the tables with data/
 
 `summary.csv` has the means of each algorithm by study and envelope, and over `all` envelopes; `instances.csv` has each
-run of the optimum, of the algorithms of Table II, of our own and of those that `PAIRS` compares. Units are in the names
+run of the optimum, of the algorithms of Table II, of batwatt's own and of those in `PAIRS`. Units are in the names
 of the columns: kills in jobs, violations in steps of the envelope. `paired.csv` has the differences of all `PAIRS`.
 """
 
@@ -54,9 +54,9 @@ PAIRS = (
     ("other-seeds", "EBF Slow Frugal", "EBF Slow HFLD"),
     ("other-seeds", "EBF Slow Frugal forecast", "EBF Slow HFLD"),
 )
-"""Study and two algorithms of it that are compared workload by workload."""
+"""Study and two of its algorithms to compare by workload."""
 HIDDEN = ("EBF Slow no config.", "EBF Slow IDFS", "FF Asc IDFS", "FF Slow IDFS", "FF Slow IDSB")
-"""Rows of tables of means that are not on the page, like those of exact work."""
+"""Rows of tables of means that are not on the page; rows of exact work are not either."""
 WHERE = ["study", "label", "workload", "envelope"]
 COUNTS = ["killed_power", "killed_walltime", "violations"]
 MEANS = [SLOWDOWN, "killed_power", "killed_walltime", KILLS, VIOLATIONS, WORK, ENERGY]
@@ -73,40 +73,40 @@ COMPARED = (SLOWDOWN, KILLS, VIOLATIONS)
 
 
 def write_numbers(results: Path, folder: Path) -> None:
-    """Write the two files from the table of the campaign. Raises ValueError if the campaign is another."""
+    """Write the two files from the table of the campaign. Raises ValueError for another campaign."""
     frame = pd.read_parquet(results / "table.parquet")
     if not {"workloads", "profiles"} <= set(frame["study"]):
         raise ValueError(f"{results} is not the campaign of {HERE / 'study.yaml'}")
-    done = frame[frame["status"] == "done"]
-    if len(done) < len(frame):
-        print(f"{len(frame) - len(done)} of {len(frame)} runs failed; means are over the others", file=sys.stderr)
-    if done.duplicated(WHERE).any():
+    runs = frame[frame["status"] == "done"]
+    if len(runs) < len(frame):
+        print(f"{len(frame) - len(runs)} of {len(frame)} runs failed; means are over the others", file=sys.stderr)
+    if runs.duplicated(WHERE).any():
         raise ValueError(f"{results} has several runs of an algorithm on an instance")
-    done = done.assign(
-        kills=done["killed_power"] + done["killed_walltime"],
-        finished_work_percent=100.0 * done["finished_work_fraction"].astype(float),
-        energy_kwh=done["energy_j"] / 3.6e6,
+    runs = runs.assign(
+        kills=runs["killed_power"] + runs["killed_walltime"],
+        finished_work_percent=100.0 * runs["finished_work_fraction"].astype(float),
+        energy_kwh=runs["energy_j"] / 3.6e6,
     )
     named, others = labels_of(frame)
     for column, values in (("study", frame["study"].unique()), ("label", [*named, *others])):
-        done[column] = pd.Categorical(done[column], values, ordered=True)
+        runs[column] = pd.Categorical(runs[column], values, ordered=True)
     parts = []
-    for part in (done, done.assign(envelope=ALL)):
+    for part in (runs, runs.assign(envelope=ALL)):
         group = part.groupby(["study", "label", "envelope"], observed=True)
         parts.append(group[MEANS].mean().assign(runs=group.size()).reset_index())
     summary = pd.concat(parts).sort_values(["study", "label"], kind="stable")
     compared = {(study, label) for study, *pair in PAIRS for label in pair}
     listed = [
-        label in named or (study, label) in compared for study, label in zip(done["study"], done["label"], strict=True)
+        label in named or (study, label) in compared for study, label in zip(runs["study"], runs["label"], strict=True)
     ]
-    instances = done[listed].sort_values(WHERE)[[*WHERE, *RUN]]
+    instances = runs[listed].sort_values(WHERE)[[*WHERE, *RUN]]
     instances[COUNTS] = instances[COUNTS].astype("Int64")
     for name, table in (("summary", summary[["study", "label", "envelope", "runs", *MEANS]]), ("instances", instances)):
         table.to_csv(folder / f"{name}.csv", index=False, float_format="%.6f", lineterminator="\n")
 
 
 def labels_of(frame: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """Return the optimum, the algorithms of Table II and our own; then the others, by name."""
+    """Return the optimum, the algorithms of Table II and batwatt's own; then the others, by name."""
     first = frame.drop_duplicates("label").set_index("label")
     main = set(frame.loc[frame["study"] == "workloads", "label"])
     own = [
@@ -130,7 +130,7 @@ def triple(row: pd.Series, suffix: str = "", *, signed: bool = False, whole: boo
 
 
 def table2(numbers: Numbers) -> str:
-    """Table II: means, and distances to the optimum of the same instance, ours and the paper's."""
+    """Return Table II: means, and distances to the optimum of the same instance, measured and of the paper."""
     runs = numbers.runs("workloads")
     best = runs[runs["label"] == OPTIMUM]
     pairs = runs.merge(best, on=["workload", "envelope"], suffixes=("", "_best"))
@@ -153,7 +153,7 @@ def table2(numbers: Numbers) -> str:
 
 
 def profiles(numbers: Numbers) -> str:
-    """One workload under each profile."""
+    """Return the figures of one workload under each profile."""
     study = "profiles"
     envelopes = sorted(set(numbers.runs(study)["envelope"]))
     means = [numbers.means(study, envelope) for envelope in envelopes]
@@ -165,7 +165,7 @@ def profiles(numbers: Numbers) -> str:
 
 
 def means(numbers: Numbers, study: str) -> str:
-    """The means of a study over all its workloads and envelopes, without `HIDDEN` algorithms."""
+    """Return the means of a study over all its workloads and envelopes, without `HIDDEN` algorithms."""
     table = numbers.means(study)
     table = table[~table.index.isin(HIDDEN) & ~table.index.str.endswith("exact")]
     rows = [[str(label), *cells(row)] for label, row in table.iterrows()]
@@ -173,7 +173,7 @@ def means(numbers: Numbers, study: str) -> str:
 
 
 def paired(numbers: Numbers) -> pd.DataFrame:
-    """Differences of two algorithms on the same workloads: mean and standard error, by envelope."""
+    """Return the differences of two algorithms on the same workloads: mean and standard error, by envelope."""
     columns = (*COMPARED, WORK)
     rows = []
     for study, one, other in PAIRS:
@@ -185,7 +185,7 @@ def paired(numbers: Numbers) -> pd.DataFrame:
 
 
 def difference(values: pd.Series, decimals: int) -> str:
-    """Mean and standard error of paired differences; "tie" if the mean is less than two errors from 0."""
+    """Return mean and standard error of paired differences; "tie" if the mean is less than two errors from 0."""
     if len(values) < 2:
         return NOTHING
     text = f"{number(values.mean(), decimals, signed=True)} ± {number(values.sem(), decimals)}"
@@ -193,7 +193,7 @@ def difference(values: pd.Series, decimals: int) -> str:
 
 
 def draw(numbers: Numbers) -> Figure:
-    """Kills over slowdown of every algorithm under profile 3, one colour for each response."""
+    """Draw kills over slowdown of every algorithm under profile 3, one colour for each response."""
     table = numbers.means("workloads")
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
     axes = figure.subplots()

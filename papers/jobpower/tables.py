@@ -6,7 +6,7 @@
         compare the tables with data/runs.csv
 
 Each seed has its own 500 jobs (`batwatt generate power-jobs --seed SEED`) on platforms/marconi100-48.xml, and its own
-envelope: a random walk between 30 and 90 % of the most that Marconi100's nodes drew above idle on average, in steps of
+envelope: a random walk between 30 and 90 % of the largest mean power of Marconi100's nodes above idle, in steps of
 30 minutes. All runs of a seed have the same jobs and the same envelope.
 """
 
@@ -60,21 +60,21 @@ CHECKS: dict[str, Any] = {
     "gaussian 3": {"name": "gaussian", "sigma": 3},
     "max": "max",
 }
-"""Name -> option; of the Gaussian ones with their sigma."""
+"""Name -> option; Gaussian checks have their sigma."""
 PREDICTORS = (EXACT, "user", "user-queue-width", "history")
 KILLING = (EXACT, "history")
-"""Predictors that are also run with kills."""
+"""Predictors that also run with kills."""
 KEPT_OFF = {(check, "user") for check in CHECKS if check.startswith("gaussian")} | {
     ("knapsack", "history"),
     ("knapsack", "user"),
 }
 KILLED_OFF = ("knapsack", "gaussian 1", "gaussian 2")
-"""Checks and predictors that are in runs.csv, not on the page, as is the predictor user-queue-width."""
+"""Checks and predictors in runs.csv but not on the page, such as the predictor user-queue-width."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a run of a seed is."""
+    """A run of a seed: its action above the cap, check and predictor."""
 
     excess: str
     check: str
@@ -82,13 +82,13 @@ class Case:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The scheduler's."""
-        found = {"power_check": CHECKS.get(self.check, NODE), "predictor": self.predictor, "excess": self.excess}
-        return found | ({"victim": "resubmit"} if self.excess == KILL else {})
+        """Options of the scheduler."""
+        values = {"power_check": CHECKS.get(self.check, NODE), "predictor": self.predictor, "excess": self.excess}
+        return values | ({"victim": "resubmit"} if self.excess == KILL else {})
 
 
 def cases() -> Iterator[Case]:
-    """All of a seed."""
+    """Yield all cases of a seed."""
     yield Case(KEEP, NONE, EXACT)
     for excess, predictors in ((KEEP, PREDICTORS), (KILL, KILLING)):
         yield Case(excess, NODE, EXACT)
@@ -98,7 +98,7 @@ def cases() -> Iterator[Case]:
 
 
 def envelope_of(seed: int, nodes: int) -> Series:
-    """The cap in W of a seed; after 300 hours the highest, so that all jobs can end."""
+    """Return the cap in W of a seed; after 300 hours the highest, so that all jobs can end."""
     rng = np.random.default_rng([seed, 7])
     share, shares = 0.6, []
     for _ in range(STEPS):
@@ -109,9 +109,9 @@ def envelope_of(seed: int, nodes: int) -> Series:
 
 
 def run_case(case: Case, platform: Platform, workload: Workload, envelope: Series) -> dict[str, Any]:
-    """The figures of a run."""
-    given = {} if case.check == NONE else {"envelope": envelope}
-    scheduler = Jobpower({"platform": platform, **case.options, **given})
+    """Run a case and return its figures."""
+    limit = {} if case.check == NONE else {"envelope": envelope}
+    scheduler = Jobpower({"platform": platform, **case.options, **limit})
     again = scheduler.needs_dynamic_jobs
     engine = Engine(platform, [workload], EngineConfig(energy=False, dynamic_jobs=again, profile_reuse=again))
     data = RunData("jobpower", simulate(engine, scheduler))
@@ -121,7 +121,7 @@ def run_case(case: Case, platform: Platform, workload: Workload, envelope: Serie
 
 
 def run_seed(seed: int) -> list[dict[str, Any]]:
-    """All runs of a seed."""
+    """Run all cases of a seed and return their figures."""
     platform = read_platform(PLATFORM)
     workload = parse_workload(pm100_like(None, seed), "w0", f"seed {seed}")
     envelope = envelope_of(seed, len(platform))
@@ -129,24 +129,24 @@ def run_seed(seed: int) -> list[dict[str, Any]]:
 
 
 def error(values: pd.Series) -> float:
-    """Standard error of the mean."""
+    """Return the standard error of the mean."""
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def cell(values: pd.Series, decimals: int) -> str:
-    """Mean and standard error."""
+    """Return mean and standard error as a text."""
     return f"{values.mean():.{decimals}f} ± {error(values):.{decimals}f}"
 
 
 def groups(runs: pd.DataFrame, excess: str) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """(check, predictor, its runs by seed) in the order in which they were run."""
+    """Yield (check, predictor, its runs by seed) in the order of the runs."""
     of_excess = runs[runs["excess"] == excess]
     for (check, predictor), rows in of_excess.groupby(["check", "predictor"], sort=False):
         yield str(check), str(predictor), rows.set_index("seed")
 
 
 def checks_table(runs: pd.DataFrame) -> str:
-    """Runs in which jobs go on; turnaround against that of node-level watts, seed by seed."""
+    """Return the table of runs without kills; turnaround against that of node-level watts, by seed."""
     base = next(rows for check, _, rows in groups(runs, KEEP) if check == NODE)
     lines = []
     for check, predictor, rows in groups(runs, KEEP):
@@ -161,7 +161,7 @@ def checks_table(runs: pd.DataFrame) -> str:
 
 
 def kills_table(runs: pd.DataFrame) -> str:
-    """Runs in which the last started jobs are killed; turnaround against the same without kills, seed by seed."""
+    """Return the table of runs that kill the last started jobs; turnaround against that without kills, by seed."""
     without = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
     lines = []
     for check, predictor, rows in groups(runs, KILL):
@@ -177,7 +177,7 @@ def kills_table(runs: pd.DataFrame) -> str:
 
 
 def predictors_table(runs: pd.DataFrame) -> str:
-    """Errors of the predictors, of the runs with the check `mean`."""
+    """Return the errors of the predictors in the runs with the check `mean`."""
     lines = []
     for check, predictor, rows in groups(runs, KEEP):
         if check == "mean":
@@ -193,7 +193,7 @@ def tables() -> dict[str, str]:
 
 
 def tradeoff(runs: pd.DataFrame) -> Figure:
-    """Share of time above the cap against mean turnaround: means and standard errors over the seeds."""
+    """Draw the share of time above the cap against mean turnaround: means and standard errors over the seeds."""
     figure, [[axes]] = style.panels_of(style.WIDTH_IN, 4.2, 1, 1, margins_in=(0.42, 0.48), left=0.09, right=0.985)
     points = {(check, predictor): rows for check, predictor, rows in groups(runs, KEEP)}
     for number, predictor in enumerate(PREDICTORS):
@@ -217,7 +217,7 @@ def tradeoff(runs: pd.DataFrame) -> Figure:
     axes.set_xticks([], minor=True)
     axes.set_xlabel("mean turnaround (h)")
     axes.set_ylabel("time above the cap (%)")
-    # room for the marker of nothing
+    # room for markers at 0
     axes.set_ylim(bottom=-0.8)
     style.plain(axes)
     axes.legend(fontsize=7.0, frameon=False, ncols=2, loc="upper right")

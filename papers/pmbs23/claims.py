@@ -18,7 +18,7 @@ MAX_STRETCH = "max_full_speed_slowdown"
 
 def over(first: tuple[str, ...], second: tuple[str, ...], stems: tuple[str, ...] = EVERYWHERE, measure: str =
          "goodput_percent", threshold: float | None = None) -> list[Pairs]:  # fmt: skip
-    """Each of the first strategies compared with each of the second on the same jobs and walk."""
+    """Compare each of the first strategies with each of the second on the same jobs and walk."""
     how = "times" if threshold else "difference"
     return [
         Pairs(stems, {"label": one}, {"label": other}, measure=measure, how=how, threshold=threshold)
@@ -27,13 +27,13 @@ def over(first: tuple[str, ...], second: tuple[str, ...], stems: tuple[str, ...]
 
 
 def along(sweep: str, more: float, less: float, labels: tuple[str, ...] = tuple(STRATEGIES.values())) -> list[Pairs]:
-    """Each strategy at one value of what varies compared with itself at another, with the same seeds."""
+    """Compare each strategy at two values of the varied parameter, with the same seeds."""
     name = SWEEPS[sweep]
     return [Pairs((sweep,), {name: more}, {name: less}, also={"label": label}) for label in labels]
 
 
 def little_apart(means: pd.DataFrame) -> tuple[str, str]:
-    """Both first fits have goodputs within 1 point of each other in the mean of every case."""
+    """Test if both first fits have goodputs within 1 point of each other in the mean of every case."""
     cases = means[~means["study"].str.contains("-log-scale")]
     goodputs = cases.pivot(index=["study", "value"], columns="label", values="goodput_percent")
     apart = (goodputs[AWARE] - goodputs[UNAWARE]).abs().dropna()
@@ -41,7 +41,7 @@ def little_apart(means: pd.DataFrame) -> tuple[str, str]:
 
 
 def gain_on_borg(means: pd.DataFrame) -> tuple[str, str]:
-    """The largest gain of a target strategy over a first fit on Borg, in means of a case."""
+    """Test the largest gain of a target strategy over a first fit on Borg, in means of a case."""
     cases = means[means["study"].str.endswith("-borg")]
     goodputs = cases.pivot(index=["study", "value"], columns="label", values="goodput_percent")
     gain = float((goodputs[list(BOTH_ASAP)].max(axis=1) - goodputs[list(FIRST_FIT)].min(axis=1)).max())
@@ -49,7 +49,7 @@ def gain_on_borg(means: pd.DataFrame) -> tuple[str, str]:
 
 
 def often_changing(means: pd.DataFrame) -> tuple[str, str]:
-    """The goodput of first fits on SyntheticUniform at a period of 400 s."""
+    """Test the goodput of first fits on SyntheticUniform at a period of 400 s."""
     rows = means[(means["study"] == "period-uniform") & (means["value"] == 400.0) & means["label"].isin(FIRST_FIT)]
     low, high = rows["goodput_percent"].min(), rows["goodput_percent"].max()
     return f"{low:.1f} to {high:.1f} %", YES if high < 75.0 else NO

@@ -1,6 +1,6 @@
-"""The runs behind the page of the riskaware paper, and what their names say.
+"""Runs for the page of the riskaware paper, and the parameters in their names.
 
-study      mavg-borg: what varies, and the type of the jobs
+study      mavg-borg: the varied parameter, and the type of the jobs
 platform   152x24             machine slots, cores of a machine
 workload   uniform-20000-0    type, jobs, seed; or a slice of the Borg trace, 14D_518400
 capacity   walk-24-8-1200-3   machines on average, range, period in s, seed
@@ -24,7 +24,7 @@ STRATEGIES = {
 }
 """Option `strategy` -> name in the paper, in the order of its figures."""
 SWEEPS = {"mavg": "mean", "period": "period_s", "range": "range", "cores": "cores", "jobs": "jobs"}
-"""Beginning of the names of studies -> the column that varies."""
+"""Beginning of the names of studies -> the varied column."""
 WHERE = ["study", "strategy", "platform", "workload", "capacity"]
 FIGURES = ["goodput", "max_full_speed_slowdown", "mean_full_speed_slowdown", "aborted_volume", "mean_aborted_time_s",
            "completed_fraction"]  # fmt: skip
@@ -55,7 +55,7 @@ def points_of(results: Path) -> Points:
 
 
 def means_of(points: Points) -> pd.DataFrame:
-    """Return mean and standard error of `MEASURES` by study, value of what varies, and strategy."""
+    """Return mean and standard error of `MEASURES` by study, value of the varied column, and strategy."""
     frame = points.frame
     values = sum((frame[column].where(frame["study"].str.startswith(f"{sweep}-"), 0.0) for sweep, column in
                   SWEEPS.items()), start=pd.Series(0.0, frame.index))  # fmt: skip

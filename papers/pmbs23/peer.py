@@ -1,11 +1,11 @@
-"""Our five strategies and the program that the riskaware paper's authors published, on the same traces and walks.
+"""Compare batwatt's five strategies with the published program of the riskaware paper's authors, on equal inputs.
 
     python -m papers.pmbs23.peer --traces 7D_864000.txt ... --walks walk-24-8-1200-0.txt ... [--program P --tied P]
 
-runs ours, keeps their figures in data/peer.csv and says in how many cases all figures are equal. Figures have 6 digits,
-as many as their program prints. `--program` runs that program again (compiled from
-github.com/lucasperotin/variableResources), `--tied` the same with the three changes that the page lists. Ours and the
-changed program get the lines of a trace by release, numbered: jobs released at one time come by line.
+runs batwatt, writes its figures to data/peer.csv and prints the number of cases with equal figures. Figures have 6
+digits, as printed by the program. `--program` also runs the program (compiled from
+github.com/lucasperotin/variableResources), `--tied` the program with the three changes of the page. Batwatt and the
+changed program read the lines of a trace by release, numbered: jobs released at one time are in the order of lines.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ ARGUMENTS = {
 }
 """Strategy -> the program's arguments."""
 RANDOM = "first-fit-unaware"
-"""The program seeds it by the clock."""
+"""Strategy with a seed from the clock in the program."""
 SLOTS, CORES, LENGTH_S = 152, 24, 604_800
 CASE = ["trace", "walk", "strategy"]
 FIGURES = ["capacity_core_s", "useful_core_s", "aborted_core_s", "max_full_speed_slowdown", "mean_full_speed_slowdown"]
 PROGRAM, TIED, OURS = "program", "program-tied", "ours"
-"""Whose figures a row has."""
+"""Sources of the figures of a row."""
 
 
 def begin_of(trace: Path) -> float:
-    """Begin of the window in s, as the name of a trace says it: 7D_864000."""
+    """Return the begin of the window in s, from the name of a trace: 7D_864000."""
     return float(trace.stem.rpartition("_")[2])
 
 
@@ -55,7 +55,7 @@ def by_line(trace: Path, folder: Path) -> Path:
 
 
 def theirs(program: Path, strategy: str, trace: Path, walk: Path, folder: Path) -> list[float]:
-    """Return the figures that the program prints of one run."""
+    """Run the program and return its printed figures."""
     quantiles, out = folder / "quantiles.txt", folder / "out.txt"
     if not quantiles.exists():
         lengths = read_reference(BORG_WEEK).quantiles_s(1000)
@@ -71,7 +71,7 @@ def theirs(program: Path, strategy: str, trace: Path, walk: Path, folder: Path) 
 
 
 def ours(strategy: str, trace: Path, walk: Path) -> list[float]:
-    """Return our figures of the same run."""
+    """Run batwatt and return the figures of the program."""
     begin_s = begin_of(trace)
     result = bw.simulate(
         bw.Platform.machines(SLOTS, CORES), trace, "riskaware", options={"strategy": strategy}, capacity=walk,
@@ -81,7 +81,7 @@ def ours(strategy: str, trace: Path, walk: Path) -> list[float]:
 
 
 def equal(figures: pd.DataFrame, of: str) -> pd.DataFrame:
-    """Return, by case, whether all figures are ours, and the difference of the goodputs in points."""
+    """Return, by case, True if all figures are equal to batwatt's, and the difference of the goodputs in points."""
     rows = figures.set_index([*CASE, "of"])
     one, mine = (rows.xs(name, level="of")[FIGURES] for name in (of, OURS))
     one, mine = one.align(mine, join="inner", axis=0)
@@ -92,7 +92,7 @@ def equal(figures: pd.DataFrame, of: str) -> pd.DataFrame:
 
 
 def table(names: dict[str, str]) -> str:
-    """Return how many cases of each strategy are equal, and how far the unchanged program is from ours."""
+    """Return the number of equal cases of each strategy, and the distance of the unchanged program from batwatt."""
     figures = pd.read_csv(PEER, dtype=str)
     changed, plain = (equal(figures, of).groupby(level="strategy") for of in (TIED, PROGRAM))
     same = changed["same"].agg(["sum", "size"])
@@ -111,7 +111,7 @@ def table(names: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Run, keep and report."""
+    """Run the cases, write their figures and print a report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=Path, nargs="+", required=True, help="job traces named 7D_BEGIN.txt")
     parser.add_argument("--walks", type=Path, nargs="+", required=True, help="capacity files")

@@ -5,7 +5,7 @@
     python -m papers.pmbs23.tables --check
         compare the tables with these files and data/peer.csv
 
-`means.csv` has the means of each strategy at each point, `claims.csv` every number that a claim is decided by.
+`means.csv` has the means of each strategy at each point, `claims.csv` every number that decides a claim.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TYPES = {"borg": "Borg", "uniform": "SyntheticUniform", "log-scale": "log-scale"
 def saved(claim: Claim, numbers: pd.DataFrame) -> Claim:
     """Return a claim whose test reads its saved numbers, if pairs of runs decide it."""
     test = claim.test
-    return replace(claim, test=lambda _: test.told(numbers)) if isinstance(test, Decided) else claim
+    return replace(claim, test=lambda _: test.outcome(numbers)) if isinstance(test, Decided) else claim
 
 
 def goodput(rows: pd.DataFrame) -> pd.Series:
@@ -87,7 +87,7 @@ def often(means: pd.DataFrame) -> str:
 
 
 def draw(means: pd.DataFrame) -> Figure:
-    """Goodput of every strategy by the range of the number of machines, a panel per type of jobs."""
+    """Draw goodput of every strategy by the range of the number of machines, a panel per type of jobs."""
     figure = Figure(figsize=(7.2, 5.0), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True).flat
     for axes, (kind, name) in zip(panels, TYPES.items(), strict=True):

@@ -22,7 +22,7 @@ WIDE: Side = {"structure": "walk", "foresight_h": 0.0}
 
 
 def hours(stems: tuple[str, ...], more: float, less: float, **words: object) -> Pairs:
-    """Less foresight compared with more, on the same walk."""
+    """Compare less foresight with more, on the same walk."""
     return Pairs(stems, {"foresight_h": less}, {"foresight_h": more}, **words)  # type: ignore[arg-type]
 
 
@@ -65,7 +65,7 @@ GENERAL = (
 
 
 def of_tng(dependent: str, long: str, schedulers: str, day_h: float) -> tuple[Claim, ...]:
-    """Claims of a TNG cell in these studies; foresight is `day_h`: 24 h, or 3 h as if jobs ran eight times as long."""
+    """Return the claims of a TNG cell in studies; foresight `day_h` is 24 h, or 3 h as if jobs ran 8 times as long."""
     on_walks = partial(Pairs, (schedulers,), also=WIDE)
     base, long_short = {"label": "Base"}, {"label": "LongShort"}
     two_mode = {"label": "TwoMode", "foresight_h": day_h}

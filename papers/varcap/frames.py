@@ -1,8 +1,8 @@
-"""The runs behind the page of the varcap dissertation, and what their names and options say.
+"""Runs for the page of the varcap dissertation, and the parameters in their names and options.
 
 workload   tng-3, mira-1500-0      the last number is the seed
            dep-0.12-3, long-0.8-0  fraction of jobs that depend on others; of core hours in long jobs
-capacity   carbon-DE-2024-07-03    the grid and the day; else the columns `cap_...` tell of it
+capacity   carbon-DE-2024-07-03    the grid and the day; else the columns `cap_...` describe it
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAPPINGS = {"migration": "Migration", "longshort": "LongShort", "jobsize-order":
 TERMINATIONS = {"random": "Random", "lww": "LWW", "lfd": "LFD"}
 """Values of the options `mapping` and `termination` -> names in the text."""
 CONVENTIONAL = ("Random", "Base")
-"""The schedulers that on a fixed capacity are what others are held against; Base terminates as Random does."""
+"""Reference schedulers, on a fixed capacity; Base terminates as Random does."""
 CASES = ("fig5-", "fig6-8", "errors", "longer-5-")
 """Beginnings of studies whose labels name cases: the options name the scheduler."""
 FIGURES = ["goodput", "goodput_short", "goodput_long", "job_failure_rate", "mean_wait_s", "slowdown_rate",
@@ -28,12 +28,12 @@ FIGURES = ["goodput", "goodput_short", "goodput_long", "job_failure_rate", "mean
 DIMENSIONS = ("study", "platform", "label", "source", "day", "range", "step", "period_s", "headroom",
               "structure", "foresight_h", "long_fraction", "dependencies", "trace", "walk")  # fmt: skip
 CAPACITY = ("structure", "range", "step", "period_s", "headroom", "source", "day", "walk")
-"""Those that say nothing of a fixed capacity."""
+"""Dimensions without a value for a fixed capacity."""
 _OPTIONS: Mapping[str, object] = {"mapping": "base", "termination": None, "foresight_h": 0.0}
 
 
 def write_runs(results: Path, path: Path) -> None:
-    """Write the runs of a campaign to a file, one for those that differ in the seed of the scheduler: their mean."""
+    """Write the runs of a campaign to a file, with the mean of runs that differ only in the scheduler's seed."""
     by = [*WHERE, "options", *VARIES]
     rows = runs_of(results, [*by, *FIGURES]).groupby(by, sort=False, dropna=False)[FIGURES].mean().reset_index()
     rows.round(6).to_csv(path, index=False, lineterminator="\n")
@@ -70,7 +70,7 @@ def read_points(path: Path) -> Points:
         saved_percent=100.0 * frame["cap_saved"],
         gained_percent=100.0 * frame["cap_gained"],
     )
-    # of each row's machines and jobs the mean with a conventional scheduler on a fixed capacity
+    # the mean of a conventional scheduler on a fixed capacity, for the machines and jobs of each row
     held = (frame["structure"] == FIXED) & (frame["foresight_h"] == 0.0)
     held &= policy.isin(["Base", "Random"]) & ~options["mapping"].isin(list(MAPPINGS))
     fixed = frame[held].groupby(["platform", "workload"])["useful_core_s"].mean().rename("at_fixed")

@@ -1,4 +1,4 @@
-"""Capacities by price and carbon (sections 5.4 and 6.3): what constant budgets buy by the hour, and what they save.
+"""Capacities by price and carbon (sections 5.4 and 6.3): capacity and savings of constant budgets by the hour.
 
 Series of carbon and prices are read from signals/, which is not shipped: the page names files, sources and digests.
 """
@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid of 2023: files of its price and of its carbon, with what their readers must be told."""
+    """A grid of 2023: files of its price and of its carbon, with arguments of their readers."""
 
     name: str
     price: str
@@ -52,7 +52,7 @@ CARBON = {
     "France 2020": ("FR-2020-30min.csv", YEAR_20),
     "CAISO 2023": (str(CAISO.carbon), YEAR_23),
 }
-"""Row -> file, and all that is used of it: the budget is that of all of it, in each of its seasons, too."""
+"""Row -> file, and its part in use; the budget is that of the whole part, also in each of its seasons."""
 MARGINAL = "watttime-caiso-north-5min.csv,unit=g/kWh"
 DAYS = tuple(f"2023-{month:02d}-15" for month in range(1, 13))
 """The exemplar days of prices.yaml."""
@@ -79,7 +79,7 @@ def by_day(hours: Floats) -> Floats:
 
 
 def character(name: str, text: str) -> dict[str, object]:
-    """Return how a capacity varies, and what it saves and gains."""
+    """Return the variation of a capacity, its savings and its gain."""
     capacity, signal = capacity_of(text)
     traits, paid, hours = characterise(capacity), bill(capacity.series, signal), by_hour(capacity)
     days = by_day(hours)
@@ -110,7 +110,7 @@ def character(name: str, text: str) -> dict[str, object]:
 
 
 def variation() -> pd.DataFrame:
-    """Return how capacities by carbon and by price vary (5.4.1, 5.4.2, Figures 5.12 and 5.14)."""
+    """Return the variation of capacities by carbon and by price (5.4.1, 5.4.2, Figures 5.12 and 5.14)."""
     rows = []
     for name, (file, whole) in CARBON.items():
         text = f"carbon:{SIGNALS / file},period=3600"
@@ -132,7 +132,7 @@ def variation() -> pd.DataFrame:
 
 
 def stranded() -> pd.DataFrame:
-    """Return when power costs nothing (5.4.3, Figure 5.15): how much, when, how long, at which carbon."""
+    """Return the times of free power (5.4.3, Figure 5.15): share, hours, lengths and carbon."""
     rows = []
     for grid in GRIDS:
         text = f"{SIGNALS / grid.price},{YEAR_23}"
@@ -160,7 +160,7 @@ def stranded() -> pd.DataFrame:
 
 
 def days_of(grid: Grid, headroom: float, budget: str, by: str) -> pd.DataFrame:
-    """Return what each day emits, costs and has of capacity at a headroom, and what it would with a fixed one.
+    """Return carbon, cost and capacity of each day at a headroom, and those of a fixed capacity.
 
     The budget, of carbon or of money (`by`), is that of the day, for the exemplar days, or that of the year.
     """
@@ -198,9 +198,9 @@ def cost(points: Points) -> pd.DataFrame:
         if grid.carbon is not None:
             figures["carbon_saved"] = quotient(days["carbon"], days["carbon_fixed"], "less")
         studies = ("german-year",) if budget == "year" else ("german", "german-headroom")
-        done = frame[frame["study"].isin(studies) & np.isclose(frame["headroom"], headroom)]
+        runs = frame[frame["study"].isin(studies) & np.isclose(frame["headroom"], headroom)]
         if grid is DE and by == "carbon":
-            figures["work"] = interval(done.groupby("day")["work_percent"].mean())
+            figures["work"] = interval(runs.groupby("day")["work_percent"].mean())
         for name, (mean, error, half) in figures.items():
             row |= {f"{name}_percent": mean, f"{name}_error": error, f"{name}_half": half}
         rows.append(row)
@@ -226,7 +226,7 @@ def ranges() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Priced:
-    """A number of a file: its column, its row but for the grid, and the bounds that it is told by."""
+    """A number of a file: its column, its row without the grid, and the bounds of its verdict."""
 
     file: str
     column: str
@@ -234,7 +234,7 @@ class Priced:
     bounds: Single
 
     def __call__(self, grid: str) -> tuple[str, str]:
-        """Return the number of a grid with its error, and the verdict; dashes where it has none."""
+        """Return the number of a grid with its error, and the verdict; dashes for a missing number."""
         frame = pd.read_csv(DATA / self.file)
         for name, value in {"grid": grid, **self.row}.items():
             frame = frame[frame[name] == value]
@@ -254,7 +254,7 @@ class SavedPer:
     column: str
 
     def __call__(self, grid: str) -> tuple[str, str]:
-        """Return the number of a grid; dashes where it has none, and no verdict."""
+        """Return the number of a grid without a verdict; dashes for a missing number."""
         frame = pd.read_csv(DATA / "cost.csv").set_index(["grid", "by", "budget", "headroom"])
         if (grid, "carbon", "year", 0.7) not in frame.index:
             return "–", "–"

@@ -1,4 +1,4 @@
-"""Sentences of the varcap dissertation that one number decides: TNG cells (5.3, 7.3), and who is terminated (6.1)."""
+"""Sentences of the varcap dissertation that one number decides: TNG cells (5.3, 7.3), terminated jobs (6.1)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from papers.pairs import Points, interval, verdict
 from papers.runs import FIXED
 
 Side = tuple[str, float, float]
-"""Scheduler, range (0: the fixed capacity), and whether it has the longest foresight (0 or 1)."""
+"""Scheduler, range (0: the fixed capacity), and 1 for the longest foresight, else 0."""
 GOODPUT, FAILED, WAIT, MIGRATED = "goodput_percent", "failure_percent", "mean_wait_s", "migrated_percent"
 HELD: Side = ("Base", 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class Group:
-    """The same studies on jobs as they are, or as if they ran longer: a second there stands for `scale`."""
+    """Studies on jobs as they are, or as if they ran longer: a second of such a study stands for `scale` seconds."""
 
     studies: tuple[str, ...]
     period_s: float
@@ -47,11 +47,11 @@ LONGER = Group(("longer-5-9", "longer-7-4", "longer-7-5"), 450.0, 3.0, 8.0)
 
 @dataclass(frozen=True)
 class Single:
-    """What is said of `first`, compared with `second` if there is one.
+    """A sentence on `first`, compared with `second` if there is one.
 
-    `how`: `value`, the mean of the first; `times`, first / second; `percent`, that in %; `more` and `less`, by how many
-    % the first is more than the second, or less: quotients of means. The number is at least, or at `most`, what is
-    `printed`. `neutral` is the number that would tell nothing: beyond it, but below what is printed, it holds in part.
+    `how`: `value`, the mean of the first; `times`, first / second; `percent`, first / second in %; `more` and `less`,
+    the excess or the shortfall of the first in % of the second, as quotients of means. The sentence holds if the number
+    is at least, or at `most`, `printed`; it holds in part between the `neutral` number of no effect and `printed`.
     """
 
     measure: str
@@ -76,9 +76,9 @@ class Single:
             values, others = pairs[self.measure], pairs[f"{self.measure}_there"]
         if self.measure == WAIT and others is None:
             values = group.scale * values
-        return self.told(values, others)
+        return self.outcome(values, others)
 
-    def told(self, values: pd.Series, others: pd.Series | None) -> tuple[str, str]:
+    def outcome(self, values: pd.Series, others: pd.Series | None) -> tuple[str, str]:
         """Return the number of some values, compared with others, and the verdict."""
         if values.empty:
             return "not run", OPEN
@@ -90,7 +90,7 @@ class Single:
         return f"{number(mean, places)}{spread}{' s' if seconds else unit}", self.verdict(mean, half)
 
     def verdict(self, mean: float, half: float) -> str:
-        """Whether the 95 % interval lies where the dissertation says."""
+        """Return the verdict of the 95 % interval against the bounds of the sentence."""
         half = math.inf if math.isnan(half) else half
         low, high = mean - half, mean + half
         if self.most:
@@ -107,8 +107,7 @@ class Single:
 def quotient(first: pd.Series, second: pd.Series | None, how: str) -> tuple[float, float, float]:
     """Return the quotient of two means, as `how` says, its standard error and half its 95 % interval.
 
-    The quotient of pairs is large where hardly anybody waits. The error is that of the mean of first - quotient x
-    second.
+    Quotients of pairs are large for short waits. The error is that of the mean of first - quotient x second.
     """
     if second is None:
         return interval(first)
@@ -122,12 +121,12 @@ def quotient(first: pd.Series, second: pd.Series | None, how: str) -> tuple[floa
 
 
 def wide(name: str, foresight: float = 0.0) -> Side:
-    """A scheduler at range 0.6."""
+    """Return the side of a scheduler at range 0.6."""
     return name, 0.6, foresight
 
 
 def base(size: float) -> Side:
-    """Base at a range."""
+    """Return the side of Base at a range."""
     return "Base", size, 0.0
 
 
@@ -190,7 +189,7 @@ VERDICTS = (YES, PARTLY, NO, OPEN)
 KINDS = {GOODPUT: "goodput", FAILED: "failures and migrations", MIGRATED: "failures and migrations", WAIT: "waits"}
 
 
-def told(points: Points) -> pd.DataFrame:
+def outcomes(points: Points) -> pd.DataFrame:
     """Return each sentence with its number and verdict, of jobs as they are and as if they ran longer."""
     rows = []
     for one in SENTENCES:
@@ -200,7 +199,7 @@ def told(points: Points) -> pd.DataFrame:
 
 
 def counts_table(sentences: pd.DataFrame) -> str:
-    """Return how many sentences have which verdict, by what they are of."""
+    """Return the number of sentences by subject and verdict."""
     cells = [(name, verdict) for name in ("tng", "longer") for verdict in VERDICTS]
     rows = [
         [str(kind), *(str((part[f"{name}_holds"] == verdict).sum()) for name, verdict in cells)]
@@ -222,16 +221,16 @@ FAIRER = (
     ("length", "Random is fairer than LWW by run time (said of Borg)", "LWW", "Random"),
     ("length", "Random is fairer than LFD by run time (said of Borg)", "LFD", "Random"),
 )  # fmt: skip
-"""Measure, sentence of 6.1, and whose value is larger than whose, or than `NEUTRAL`."""
+"""Measure, sentence of 6.1, the algorithm of the larger value, and that of the smaller one, or `NEUTRAL`."""
 
 
 def distance(jobs: np.ndarray, terminations: np.ndarray) -> float:
-    """Return half the sum of the differences of shares, %: as many terminations hit other classes than the shares."""
+    """Return half the sum of the differences of shares in %: the terminations beyond the shares of the classes."""
     return float(100.0 * np.abs(jobs / jobs.sum() - terminations / terminations.sum()).sum() / 2.0)
 
 
 def unfairness(prefix: Path) -> dict[str, float]:
-    """Return what is measured of the terminations of a kept run until the end of its window.
+    """Return the measures of the terminations of a kept run until the end of its window.
 
     `longer`: share of terminations that hit jobs of more than an hour less the share of such jobs, points; `larger`:
     cores of a terminated run / of a job; `length`, `cores`: `distance` by classes of run time and of size, %.
@@ -273,7 +272,7 @@ def write_fairness(results: Path, path: Path) -> None:
 
 
 def fairness_table(path: Path) -> str:
-    """Return the sentences of 6.1 on who is terminated, with their numbers and verdicts."""
+    """Return the sentences of 6.1 on terminated jobs, with their numbers and verdicts."""
     frame = pd.read_csv(path)
     rows = []
     for measure, sentence, larger, smaller in FAIRER:

@@ -6,8 +6,8 @@
         compare the tables with data/
 
 `runs.csv`, `claims-runs.csv` and `prices-runs.csv` have the figures of each run of the three campaigns, `claims.csv`
-every number that a claim of the first two tables is decided by, `sentences.csv` the sentences that a single number
-decides, `fairness.csv` who was terminated; `variation.csv`, `stranded.csv`, `cost.csv` and `ranges.csv` are of
+every number that decides a claim of the first two tables, `sentences.csv` the sentences that a single number decides,
+`fairness.csv` the measures of terminations; `variation.csv`, `stranded.csv`, `cost.csv` and `ranges.csv` are of
 capacities by carbon and price (`prices.py`).
 """
 
@@ -82,16 +82,16 @@ def acceptable(points: Points, study: str) -> pd.DataFrame:
     """Return the acceptable variation in % of the mean capacity by limit and algorithm, infinite if no more was run."""
     rows = of_study(points, study)
     fixed = rows.loc[(rows["structure"] == FIXED) & rows["label"].isin(CONVENTIONAL), "goodput_percent"].mean()
-    found = {}
+    limits = {}
     for label, part in rows.groupby("label", sort=False):
         lost = 100.0 * (1.0 - part.groupby("range")["goodput_percent"].mean() / fixed)
         mean = float(part["cap_mean"].mean())
-        found[str(label)] = [100.0 * crossing(lost, limit) / mean for limit in LIMITS]
-    return pd.DataFrame(found, index=pd.Index(LIMITS, name="limit"))
+        limits[str(label)] = [100.0 * crossing(lost, limit) / mean for limit in LIMITS]
+    return pd.DataFrame(limits, index=pd.Index(LIMITS, name="limit"))
 
 
 def crossing(lost: pd.Series, limit: float) -> float:
-    """Return the range up to which less than a limit is lost, on a straight line between two ranges."""
+    """Return the range at which the loss reaches a limit, on a straight line between two ranges."""
     before: tuple[float, float] | None = None
     for size, loss in lost.sort_index().items():
         if loss >= limit:
@@ -120,7 +120,7 @@ def table73(points: Points) -> str:
 
 
 def german(points: Points) -> str:
-    """Return the German days of each algorithm: mean over the days of the work, the worst day, failures and waits."""
+    """Return the German days of each algorithm: mean work over the days, the worst day, failures and waits."""
     rows = of_study(points, "german")
     days = (
         rows[rows["structure"] != FIXED]
@@ -169,7 +169,7 @@ def mustang(points: Points) -> str:
 
 
 def draw(points: Points) -> Figure:
-    """Goodput by range: terminations on Mira and Azure, and schedulers of a TNG cell as if jobs ran longer."""
+    """Draw goodput by range: terminations on Mira and Azure, and schedulers of a TNG cell as if jobs ran longer."""
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     parts = (
@@ -224,7 +224,7 @@ def make(results: Path, single: Path, priced: Path) -> None:
     for folder, path in ((results, RUNS), (single, SINGLE), (priced, PRICED)):
         write_runs(folder, path)
     sentences.write_fairness(single, FAIRNESS)
-    sentences.told(read_points(SINGLE)).to_csv(SENTENCES, index=False, lineterminator="\n")
+    sentences.outcomes(read_points(SINGLE)).to_csv(SENTENCES, index=False, lineterminator="\n")
     prices.write_numbers(read_points(PRICED))
     points = read_points(RUNS)
     all_numbers(points, CLAIMS).round(4).to_csv(DATA / "claims.csv", index=False, lineterminator="\n")

@@ -18,7 +18,7 @@ from papers.checkpoint.grid import schedules
 def test_no_schedule_is_better_if_all_checkpoints_take_the_same_time(instance):
     # fails if the plan claims more than there is, too
     work = plan(instance).work_processor_s
-    assert work == plan(instance, refill=True).work_processor_s == schedules(instance, known=int(work))
+    assert work == plan(instance, refill=True).work_processor_s == schedules(instance, lower_bound=int(work))
 
 
 @examples(1500)
@@ -28,7 +28,7 @@ def test_with_different_checkpoints_a_plan_is_one_of_the_schedules(instance):
     best = schedules(instance)
     assert aligned <= refilled <= best
     # what is known to be had changes nothing but the time that it takes
-    assert schedules(instance, known=int(aligned)) == best
+    assert schedules(instance, lower_bound=int(aligned)) == best
 
 
 def two_after_another(period_s: float, longest_s: float) -> Instance:
@@ -88,9 +88,9 @@ def test_a_schedule_loses_no_work():
 
 def test_more_than_can_be_had():
     job = PeriodJob("a", 2, 4.0, 3.0, "running")
-    assert schedules(Instance(9.0, 2, (job,)), known=18) == 18
+    assert schedules(Instance(9.0, 2, (job,)), lower_bound=18) == 18
     with pytest.raises(ValueError, match="does 19 processor s"):
-        schedules(Instance(9.0, 2, (job,)), known=19)
+        schedules(Instance(9.0, 2, (job,)), lower_bound=19)
 
 
 def test_losses_by_alignment():

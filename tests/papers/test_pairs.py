@@ -96,5 +96,5 @@ def test_a_point_of_another_capacity_is_compared_with_every_walk():
 def test_a_claim_with_more_against_it_than_for_it_does_not_hold():
     rows = pd.DataFrame({"number": [1.0, -1.0, -2.0], "verdict": [YES, NO, NO], "standard_error": [0.1] * 3})
     claim = decided(Pairs(("s",), {"label": "a"}, {"label": "b"}))
-    assert claim.told(rows) == ("1 of 3, 2 against; −0.7 (−2.0 to 1.0) points", NO)
-    assert claim.told(rows[:2])[1] == PARTLY
+    assert claim.outcome(rows) == ("1 of 3, 2 against; −0.7 (−2.0 to 1.0) points", NO)
+    assert claim.outcome(rows[:2])[1] == PARTLY

@@ -77,7 +77,7 @@ def test_pairs_are_of_the_same_jobs_and_walk():
 
 def test_the_committed_sentences_are_those_of_the_runs():
     listed = pd.read_csv(tables.SENTENCES)
-    pd.testing.assert_frame_equal(sentences.told(read_points(tables.SINGLE)), listed)
+    pd.testing.assert_frame_equal(sentences.outcomes(read_points(tables.SINGLE)), listed)
     # goodput, waits, failures and migrations: yes, partly, no and open on a TNG cell, then as if jobs ran longer
     counts = [[int(cell) for cell in line.split("|")[2:-1]] for line in sentences.counts_table(listed).splitlines()[2:]]
     assert [sum(line[:4]) for line in counts] == [sum(line[4:]) for line in counts] == [10, 12, 11]
