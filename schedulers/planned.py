@@ -54,7 +54,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         states = [_Action(row.time_s, 0, hostset.from_text(row.hosts), "", row.pstate) for row in self.plan.states]
         starts = [_Action(row.start_s, 1, hostset.from_text(row.hosts), row.id) for row in self.plan.jobs]
         self._actions = sorted(states + starts, key=itemgetter(0, 1, 2, 3))
-        self._known = {row.id for row in self.plan.jobs}
+        self._planned_ids = {row.id for row in self.plan.jobs}
 
     @property
     def needs_energy(self) -> bool:
@@ -73,7 +73,7 @@ class Planned(EnvelopeScheduler[PlannedOptions]):
         """Queue a job; one that is not in the plan is rejected."""
         super().onJobSubmission(job)
         self.queue.new.clear()
-        if job.id in self.lifecycle.states and job.id not in self._known:
+        if job.id in self.lifecycle.states and job.id not in self._planned_ids:
             self.reject([self.lifecycle.states[job.id]], "as they are not in the plan")
 
     def onNoMoreEvents(self) -> None:

@@ -30,7 +30,7 @@ from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
-from batwatt.systems.carbon.policies import Known, immediate, oracle, suspend_resume
+from batwatt.systems.carbon.policies import Facts, immediate, oracle, suspend_resume
 from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import DAY_S, HOUR_S, PRECISION_S
 
@@ -97,7 +97,7 @@ def plans(case: Case, arrival_s: float, integral: SignalIntegral) -> dict[str, f
     model = case.model
     job = ShiftJob("job", arrival_s, model)
     twin = replace(job, model=model.averaged())
-    window, facts = StartWindow(arrival_s, case.wait_s), Known()
+    window, facts = StartWindow(arrival_s, case.wait_s), Facts()
     deadline_s = window.deadline_s(job)
 
     def optimum(of: PhaseModel) -> Execution:

@@ -197,7 +197,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._entries = {"kinds": max(self.platform.kinds) + 1, "steps": forecast_steps}
         self._columns = self._observations(observation, {"switch": switch, "dvfs": dvfs})
         self._rewards = self._chosen_rewards(reward)
-        self._known: dict[int, Episode] = {}
+        self._episodes: dict[int, Episode] = {}
         self._settings = {
             "observation": [column.name for column in self._columns],
             "reward": {each.name: weight for each, weight in self._rewards},
@@ -349,9 +349,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             bound = f"must be from 0 to {len(several) - 1}, got {shown(number)}"
             raise InputError("options['workload']", bound, "name one of the workloads")
         position = int(number)
-        if position not in self._known:
-            self._known[position] = self._episode_of(several[position])
-        return self._known[position]
+        if position not in self._episodes:
+            self._episodes[position] = self._episode_of(several[position])
+        return self._episodes[position]
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
         inputs = replace(self._inputs, workloads=(workload_arg(workload),))

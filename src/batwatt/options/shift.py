@@ -22,7 +22,7 @@ from batwatt.scheduling.job_lengths import request_s
 from batwatt.scheduling.options import WAIT_H, WaitHours
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 from batwatt.systems.carbon.forecast import SignalForecast
-from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.policies import Facts, policy_named
 from batwatt.systems.carbon.windows import by_class, is_short
 
 _WHERE = "option 'shift'"
@@ -79,5 +79,5 @@ def held_until(
         window = by_class(alone, shift.wait_h)
         if window.latest_s + max(length_s, total / count) > signal.end_s:
             continue
-        begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), Known(total / count))[0][0]
+        begins_s[job.id] = policy.choose(alone, window, forecast.at(job.submit_time_s), Facts(total / count))[0][0]
     return begins_s

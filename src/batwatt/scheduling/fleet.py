@@ -163,14 +163,14 @@ class Fleet:
             self._on[m].append(task)
             if self._measured:
                 self._recount_memory(m)
-            if self.foresight.known:
+            if self.foresight.has_forecast:
                 self._until(m, max(until_s, float(self.until_s[m])))
             return
         self.free[places] = 0
         self.whole[places] = False
         self.memory[places] = 0.0
         self._owner[places] = task.number
-        if self.foresight.known:
+        if self.foresight.has_forecast:
             unstable = places[places >= self._stable]
             self.until_s[unstable] = until_s
             self.foresight.count(now_s, until_s, len(unstable))
@@ -191,7 +191,7 @@ class Fleet:
             self._on[m].remove(task)
             if self._measured:
                 self._recount_memory(m)
-            if self.foresight.known:
+            if self.foresight.has_forecast:
                 until_s = -1.0
                 for other in self._on[m]:
                     until_s = max(until_s, other.ends_s(other.assumed_s))
@@ -201,7 +201,7 @@ class Fleet:
         self._update_whole(places)
         self.memory[places] = self.memory_each
         self._owner[places] = -1
-        if self.foresight.known:
+        if self.foresight.has_forecast:
             unstable = places[places >= self._stable]
             self.foresight.count(-1.0, task.ends_s(task.assumed_s), -len(unstable))
             self.until_s[unstable] = -1.0

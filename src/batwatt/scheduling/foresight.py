@@ -105,9 +105,9 @@ class CapacityForecast:
 
 
 class Foresight:
-    """The known changes to come and, for each, the number of machines that are taken to be busy beyond it.
+    """Forecast changes of the capacity and, for each, the number of machines assumed to be busy after it.
 
-    Without a forecast it knows nothing, and restrains no job.
+    Without a forecast there are no changes, and no job is restrained.
     """
 
     def __init__(self, forecast: CapacityForecast | None = None) -> None:
@@ -116,7 +116,7 @@ class Foresight:
         self.times_s: Floats = _NOTHING
         self.limits: Floats = _NOTHING
         self.counts: Floats = _NOTHING
-        self.known = forecast is not None
+        self.has_forecast = forecast is not None
         """True if there is a forecast."""
         self.ahead = False
         """True if a change is known now."""

@@ -40,7 +40,7 @@ class JobLengths:
         problem = f"job {job.id} has neither a delay nor a walltime"
         raise InputError("workload", problem, "plans need lengths: give it a walltime")
 
-    def known(self, job: Job) -> bool:
+    def has_length(self, job: Job) -> bool:
         """Return whether a job's profile gives its run time, not only its walltime."""
         return self._by_profile(job) is not None
 

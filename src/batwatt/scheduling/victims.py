@@ -165,7 +165,7 @@ class Victims:
         """Return a run that is killed, and the next one under a rule if there is one."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
-        if self._lengths.known(first):
+        if self._lengths.has_length(first):
             _, length_s, run_s = self._lengths.described(first)
         elif rule.needs_lengths:
             raise self._lengths.unknown(first, name)

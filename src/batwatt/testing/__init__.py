@@ -45,7 +45,7 @@ from batwatt.scheduling.node_selection import Nodes
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun, Victim, next_run
-from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.policies import Facts, policy_named
 from batwatt.systems.carbon.windows import StartWindow
 from batwatt.systems.powercap.job_power.power_checks import Load
 from batwatt.systems.powercap.job_power.predictors import Submitted
@@ -260,7 +260,7 @@ def _policy(choice: object, rng: np.random.Generator) -> None:
     job = ShiftJob("1", float(rng.integers(0, 100_000)), constant(float(rng.integers(600, 20_000)), 100.0), 1)
     window = StartWindow(job.arrival_s, float(rng.integers(0, 40_000)))
     signal = SignalIntegral.regular(rng.uniform(50, 500, 96).tolist())
-    intervals = policy.choose(job, window, signal, Known())
+    intervals = policy.choose(job, window, signal, Facts())
     _law(bool(intervals), "it plans nothing")
     edges = [edge for interval in intervals for edge in interval]
     _law(edges == sorted(edges), f"its intervals are not in order: {intervals}")

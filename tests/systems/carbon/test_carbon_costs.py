@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from batwatt.errors import InputError
 from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.costs import Given, MachinePrices, Request, assign
+from batwatt.systems.carbon.costs import MachinePrices, Request, RequestStart, assign
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 
@@ -55,9 +55,9 @@ REQUESTS = st.builds(
 )
 
 
-def by_ticks(requests: list[Request], reserved: int) -> list[Given | None]:
+def by_ticks(requests: list[Request], reserved: int) -> list[RequestStart | None]:
     """The same second by second."""
-    found: list[Given | None] = [None] * len(requests)
+    found: list[RequestStart | None] = [None] * len(requests)
     ends: list[tuple[float, int]] = []
     for now in range(40):
         free = reserved - sum(cpus for end, cpus in ends if end > now)
@@ -67,13 +67,13 @@ def by_ticks(requests: list[Request], reserved: int) -> list[Given | None]:
             due = now == request.begin_s
             if request.spot:
                 if due:
-                    found[index] = Given(now, "spot")
+                    found[index] = RequestStart(now, "spot")
             elif (due or request.conserving) and request.cpus <= free:
-                found[index] = Given(now, "reserved")
+                found[index] = RequestStart(now, "reserved")
                 free -= request.cpus
                 ends.append((now + request.length_s, request.cpus))
             elif due:
-                found[index] = Given(now, "on-demand")
+                found[index] = RequestStart(now, "on-demand")
     return found
 
 

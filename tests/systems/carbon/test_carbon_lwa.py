@@ -14,7 +14,7 @@ import pytest
 from batwatt.model.phases import constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
-from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.policies import Facts, policy_named
 from batwatt.systems.carbon.windows import StartWindow, by_constraint
 
 FRENCH = Path(__file__).resolve().parents[3].parent / "shared" / "data" / "carbon" / "FR-2020-30min.csv"
@@ -69,7 +69,7 @@ def test_the_french_year_gives_what_lwa_gives(policy, constraint, grams):
     for job in machine_learning_jobs():
         window = StartWindow(job.arrival_s, 0.0) if constraint is None else by_constraint(job, constraint, integral)
         late = one_step_later(window, job, integral.end_s)
-        intervals = policy_named(policy).choose(job, late, integral, Known())
+        intervals = policy_named(policy).choose(job, late, integral, Facts())
         total += sum(carry_out(job, intervals).emissions(integral))
     assert total == pytest.approx(grams, rel=1e-11)
 

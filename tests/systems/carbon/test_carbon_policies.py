@@ -11,7 +11,7 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import plan
-from batwatt.systems.carbon.policies import POLICIES, Known, phase_aware, policy_named
+from batwatt.systems.carbon.policies import POLICIES, Facts, phase_aware, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.windows import StartWindow
 
@@ -31,7 +31,7 @@ def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **k
     arrival_s = float(known.pop("arrival_s", 0.0))
     job = ShiftJob("a", arrival_s, model)
     window = StartWindow(arrival_s, wait_h * HOUR)
-    intervals = policy_named(name).choose(job, window, SignalIntegral.regular(values), Known(**known))
+    intervals = policy_named(name).choose(job, window, SignalIntegral.regular(values), Facts(**known))
     return [(begin / HOUR, end / HOUR) for begin, end in intervals]
 
 
@@ -117,17 +117,17 @@ def test_phase_aware_counts_start_ups():
     job = ShiftJob("a", 0.0, model)
     window = StartWindow(0.0, 2 * HOUR)
     # within 4 h it runs 2 h, or 2.5 h if suspended once, of which 2 h may be cheap: 400 g or 200 + 150 g
-    best = carry_out(job, policy_named("phase-aware").choose(job, window, integral, Known()), apart=True)
+    best = carry_out(job, policy_named("phase-aware").choose(job, window, integral, Facts()), apart=True)
     assert best.emitted(integral) == pytest.approx(350.0)
     assert best.end_s == 4 * HOUR
     # who does not know takes the two cheap hours and ends half an hour late: 200 + 150 g
-    greedy = carry_out(job, policy_named("suspend-resume").choose(job, window, integral, Known()))
+    greedy = carry_out(job, policy_named("suspend-resume").choose(job, window, integral, Facts()))
     assert greedy.emitted(integral) == pytest.approx(350.0)
     assert greedy.end_s == 4.5 * HOUR
-    once = policy_named("phase-aware").choose(job, window, integral, Known(max_starts=1))
+    once = policy_named("phase-aware").choose(job, window, integral, Facts(max_starts=1))
     assert len(once) == 1
     # no phase is a checkpoint
-    assert len(policy_named("phase_aware_checkpoints").choose(job, window, integral, Known())) == 1
+    assert len(policy_named("phase_aware_checkpoints").choose(job, window, integral, Facts())) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("immediate", "latest")])
@@ -155,7 +155,7 @@ def test_phase_aware_without_phases_is_suspend_resume():
     integral = SignalIntegral.regular(rng.uniform(50.0, 500.0, 12))
     job = ShiftJob("a", 1200.0, constant(7320.0, 90.0))
     window = StartWindow(1200.0, 6 * 3600.0)
-    greedy = carry_out(job, phase_aware(job, window, integral, Known()), apart=True)
+    greedy = carry_out(job, phase_aware(job, window, integral, Facts()), apart=True)
     exact = plan(job.model, integral, 1200.0, window.deadline_s(job), slot_s=60.0)
     assert not exact.rounded
     assert greedy.emitted(integral) == pytest.approx(exact.carbon, rel=1e-12)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from batwatt.model.phases import Phase, PhaseModel, Steps
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
-from batwatt.systems.carbon.policies import POLICIES, Known, policy_named
+from batwatt.systems.carbon.policies import POLICIES, Facts, policy_named
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 from batwatt.systems.carbon.windows import StartWindow
 from batwatt.units import HOUR_S
@@ -63,7 +63,7 @@ def breakpoints(steps: Steps, integral: SignalIntegral, window: StartWindow) -> 
 @given(cases(startup=True))
 def test_oracle_is_the_first_least_of_all_breakpoints(case):
     job, window, integral = case
-    ((begin_s, _),) = policy_named("oracle").choose(job, window, integral, Known())
+    ((begin_s, _),) = policy_named("oracle").choose(job, window, integral, Facts())
     every = {
         date: exact_carbon(date, job.model.steps, integral) for date in breakpoints(job.model.steps, integral, window)
     }
@@ -75,7 +75,7 @@ def test_oracle_is_the_first_least_of_all_breakpoints(case):
 @given(cases(startup=True), st.integers(1, 200))
 def test_nothing_between_breakpoints_is_better(case, parts):
     job, window, integral = case
-    execution = carry_out(job, policy_named("oracle").choose(job, window, integral, Known()))
+    execution = carry_out(job, policy_named("oracle").choose(job, window, integral, Facts()))
     anywhere = integral.of_steps(np.linspace(window.arrival_s, window.latest_s, parts + 1), job.model.steps)
     assert execution.emitted(integral) <= job.cpus * anywhere.min() + 1e-15
 
@@ -85,11 +85,11 @@ def test_nothing_between_breakpoints_is_better(case, parts):
 def test_carbon_saved_per_time_is_the_first_most_of_all_breakpoints(case, usual):
     job, window, integral = case
     if usual is None:
-        steps, ((begin_s, _),) = job.model.steps, policy_named("cst-oracle").choose(job, window, integral, Known())
+        steps, ((begin_s, _),) = job.model.steps, policy_named("cst-oracle").choose(job, window, integral, Facts())
     else:
         steps = Steps(np.array([0.0, usual]), np.ones(1))
         ((begin_s, _),) = policy_named("cst-average").choose(
-            job, window, integral, Known(expected_length_s=float(usual))
+            job, window, integral, Facts(expected_length_s=float(usual))
         )
     now, length = Fraction(window.arrival_s), Fraction(steps.length_s)
     at_once = exact_carbon(now, steps, integral)
@@ -109,7 +109,7 @@ def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
 @given(cases())
 def test_suspend_resume_takes_the_first_cheapest_seconds(case):
     job, window, integral = case
-    found = policy_named("suspend-resume").choose(job, window, integral, Known())
+    found = policy_named("suspend-resume").choose(job, window, integral, Facts())
     every = range(int(job.arrival_s), int(window.deadline_s(job)))
     order = sorted(every, key=lambda second: (float(integral.at(second)), second))
     assert seconds_of(found) == sorted(order[: int(job.length_s)])
@@ -119,7 +119,7 @@ def test_suspend_resume_takes_the_first_cheapest_seconds(case):
 @given(cases())
 def test_suspend_resume_below_a_threshold_second_by_second(case):
     job, window, integral = case
-    found = policy_named("suspend-resume-threshold").choose(job, window, integral, Known())
+    found = policy_named("suspend-resume-threshold").choose(job, window, integral, Facts())
     known = range(int(job.arrival_s), int(integral.end_s))
     # the least value that holds for 30 % of the time
     values = sorted(float(integral.at(second)) for second in known)
@@ -140,7 +140,7 @@ def test_suspend_resume_below_a_threshold_second_by_second(case):
 @given(cases(least_w=1), st.integers(1, 5))
 def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
     job, window, integral = case
-    found = policy_named("wait-awhile-interrupting").choose(job, window, integral, Known(slot_s=float(step)))
+    found = policy_named("wait-awhile-interrupting").choose(job, window, integral, Facts(slot_s=float(step)))
     begin, end = int(job.arrival_s), int(window.deadline_s(job))
     slots = [range(at, min(at + step, end)) for at in range(begin, end, step)]
     order = sorted(slots, key=lambda slot: (sum(Fraction(float(integral.at(s))) for s in slot) / len(slot), slot[0]))
@@ -191,7 +191,7 @@ def test_what_is_added_to_the_whole_signal_changes_no_choice(case, added, name):
     job, window, integral = case
     raised = SignalIntegral(integral.edges_s, integral.values + added)
     choose = policy_named(name).choose
-    assert choose(job, window, raised, Known()) == choose(job, window, integral, Known())
+    assert choose(job, window, raised, Facts()) == choose(job, window, integral, Facts())
 
 
 def simulated(job: ShiftJob, window: StartWindow, integral: SignalIntegral, name: str, **options: object):

@@ -127,7 +127,7 @@ class CarbonCluster:
 
     def piece(self, job: ManagedJob, name: str, length_s: float, power_w: float, *, last: bool) -> Piece:
         """Register the profile of a piece of a job, which will be called `name`."""
-        if not self._lengths.known(job.job):
+        if not self._lengths.has_length(job.job):
             problem = f"job {job.job.id} was to be suspended, and its profile does not say how long it runs"
             raise InputError("option 'policy'", problem, "choose one that does not suspend jobs, such as oracle")
         beyond_s = max(0.0, job.length_s - job.walltime_s) if last else 0.0

@@ -54,14 +54,14 @@ class Request:
     spot: bool = False
 
 
-class Given(NamedTuple):
+class RequestStart(NamedTuple):
     """Start of a request in s, and the kind of its machines."""
 
     begin_s: float
     machine: str
 
 
-def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
+def assign(requests: Sequence[Request], reserved: int) -> list[RequestStart]:
     """Return the start and the machines of each request, in order, with `reserved` cpus besides those on demand.
 
     At each time at which something happens, reserved cpus whose segment ends are freed first; then the requests that
@@ -79,7 +79,7 @@ def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
     ]
     heapq.heapify(events)
     free, waiting = reserved, set[int]()
-    assignments: list[Given | None] = [None] * len(requests)
+    assignments: list[RequestStart | None] = [None] * len(requests)
     while events:
         now_s, due = events[0][0], set[int]()
         while events and events[0][0] == now_s:
@@ -93,7 +93,7 @@ def assign(requests: Sequence[Request], reserved: int) -> list[Given]:
             machine = SPOT if request.spot else RESERVED if request.cpus <= free else ON_DEMAND
             if machine == ON_DEMAND and place not in due:
                 continue
-            assignments[order[place]] = Given(now_s, machine)
+            assignments[order[place]] = RequestStart(now_s, machine)
             waiting.discard(place)
             if machine == RESERVED:
                 free -= request.cpus

@@ -31,7 +31,7 @@ STEP_S = 1800.0
 
 
 @dataclass(frozen=True)
-class Known:
+class Facts:
     """Facts for a policy besides job and signal: the mean length of the job's class in s (None: the job's own).
 
     `slot_s`: the time steps of policies that plan by steps (None: their own). `max_starts` bounds the starts of a job.
@@ -42,7 +42,7 @@ class Known:
     max_starts: int | None = None
 
 
-Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, Known], tuple[Interval, ...]]
+Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, Facts], tuple[Interval, ...]]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def policy_named(name: str, where: str = "option policy", suspending: bool = Tru
     return POLICIES[plain]
 
 
-def needed_s(job: ShiftJob, window: StartWindow, facts: Known) -> float:
+def needed_s(job: ShiftJob, window: StartWindow, facts: Facts) -> float:
     """Return the end in s of the signal that a choice needs: n + W + the longer of the length and the expected one."""
     return window.latest_s + max(job.length_s, facts.expected_length_s or 0.0)
 
@@ -112,19 +112,19 @@ def _after(window: StartWindow, pieces: list[Interval]) -> tuple[Interval, ...]:
 
 
 @carbon_policy("immediate")
-def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def immediate(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Start on arrival: s = n."""
     return _run(job, window.arrival_s)
 
 
 @carbon_policy("latest")
-def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def latest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Start as late as allowed: s = n + W."""
     return _run(job, window.latest_s)
 
 
 @carbon_policy("lowest")
-def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Start when the signal is lowest: s = first argmin of c(t) for t in [n, n + W], whatever the job does then."""
     part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
     reached = part.edges_s[:-1] <= window.wait_s
@@ -132,7 +132,7 @@ def lowest(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: 
 
 
 @carbon_policy("oracle")
-def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Start when one uninterrupted run emits least: s = first argmin of C(s), s in [n, n + W], on the true power curve.
 
     C is linear between the starts at which an edge of p meets an edge of c, so that only those, n and n + W matter.
@@ -142,7 +142,7 @@ def oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: 
 
 
 @carbon_policy("waiting")
-def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Start when a job of mean length e emits least: s = first argmin of the integral of c over [s, s + e[.
 
     e is the mean length of the job's class, at constant power (GAIA's lowest window); s in [n, n + W].
@@ -151,7 +151,7 @@ def waiting(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts:
 
 
 @carbon_policy("cst-oracle")
-def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Save most per time until completion: s = n + k, k = first argmax of (C(n) - C(n + k)) / (k + l), k in [0, W].
 
     Between two meetings of edges C is linear, so that the ratio is monotone, and only the meetings, 0 and W matter.
@@ -160,13 +160,13 @@ def cst_oracle(job: ShiftJob, window: StartWindow, integral: SignalIntegral, fac
 
 
 @carbon_policy("cst-average")
-def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def cst_average(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Save most per time, for a job of the mean length e of its class at constant power: as cst-oracle with e for l."""
     return _most_per_time(job, window, integral, facts, _usual(job, facts))
 
 
 @carbon_policy("suspend-resume", interrupting=True)
-def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Run in the cheapest l seconds of [n, n + l + W[, the earliest first among equals; knows no start-up.
 
     Steps of the signal are taken by (c, begin) until they last l; of the last the first part. With start-ups the job
@@ -186,7 +186,7 @@ def suspend_resume(job: ShiftJob, window: StartWindow, integral: SignalIntegral,
 
 @carbon_policy("suspend-resume-threshold", interrupting=True)
 def suspend_resume_threshold(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts
 ) -> tuple[Interval, ...]:
     """Run whenever c(t) < q, the 0.3-quantile of the day from n, or once W has been waited in all; knows no start-up.
 
@@ -208,7 +208,7 @@ def suspend_resume_threshold(
 
 
 @carbon_policy("wait-awhile")
-def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Start after k steps, where the mean of c over the run is least: s = n + k d, first argmin for k d <= W.
 
     d = 30 min, or the slot that is given; k whole. Let's Wait Awhile, not interrupting, with the right bound.
@@ -223,7 +223,7 @@ def wait_awhile(job: ShiftJob, window: StartWindow, integral: SignalIntegral, fa
 
 @carbon_policy("wait-awhile-interrupting", interrupting=True)
 def wait_awhile_interrupting(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts
 ) -> tuple[Interval, ...]:
     """Run in the D cheapest steps of [n, n + l + W[, by (mean of c, begin); knows no start-up.
 
@@ -244,7 +244,7 @@ def wait_awhile_interrupting(
 
 
 @carbon_policy("phase-aware", interrupting=True, exact=True)
-def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known) -> tuple[Interval, ...]:
+def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts) -> tuple[Interval, ...]:
     """Run and suspend so that least is emitted with every start-up counted: the exact optimum (dynamic programming).
 
     Section 5.3.3 of the carbon thesis. Slots are those given, or the longest that fit the job and the signal, as far as
@@ -260,19 +260,19 @@ def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, fa
 
 @carbon_policy("phase-aware-checkpoints", interrupting=True, checkpoints=True, exact=True)
 def phase_aware_checkpoints(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts
 ) -> tuple[Interval, ...]:
     """Exact optimum where jobs can be suspended at the ends of their checkpoint phases only (dynamic programming).
 
     A job without one needs no slots: for it oracle is the optimum.
     """
     if not job.model.checkpoints_s and facts.slot_s is None:
-        return oracle(job, window, integral, Known())
+        return oracle(job, window, integral, Facts())
     return _optimum(job, window, integral, facts, True)
 
 
 def _optimum(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known, checkpoints: bool
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts, checkpoints: bool
 ) -> tuple[Interval, ...]:
     return plan(
         job.model,
@@ -286,12 +286,12 @@ def _optimum(
     ).intervals
 
 
-def _usual(job: ShiftJob, facts: Known) -> Steps:
+def _usual(job: ShiftJob, facts: Facts) -> Steps:
     return constant(facts.expected_length_s or job.length_s, 1.0).steps
 
 
 def _least(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts, steps: Steps
 ) -> tuple[Interval, ...]:
     part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
     starts = candidates(steps, part, window.wait_s)
@@ -299,7 +299,7 @@ def _least(
 
 
 def _most_per_time(
-    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Known, steps: Steps
+    job: ShiftJob, window: StartWindow, integral: SignalIntegral, facts: Facts, steps: Steps
 ) -> tuple[Interval, ...]:
     part = ahead(integral, window.arrival_s, needed_s(job, window, facts), job.id)
     starts = candidates(steps, part, window.wait_s)

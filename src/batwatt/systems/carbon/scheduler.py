@@ -33,7 +33,7 @@ from batwatt.systems.carbon.cluster import CarbonCluster, PhaseCluster
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
 from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.options import CarbonOptions
-from batwatt.systems.carbon.policies import Known, policy_named
+from batwatt.systems.carbon.policies import Facts, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.shared import Placement, SharedCluster
 from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
@@ -176,7 +176,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self.shared.integral = self.forecast.at(job.arrival_s)
         window = start_window(job, self.shared.integral, settings.wait_h, settings.deadline_h, settings.constraint)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
-        facts = self._known(job, settings.max_starts)
+        facts = self._facts_of(job, settings.max_starts)
         execution = self.shared.place(job, allowed, facts)
         if execution is None and self.transitions.out:
             # it waits until the hosts that it needs are back
@@ -186,10 +186,10 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self.shared.calendar.lack(lacking, job.arrival_s)
         return execution, window
 
-    def _known(self, job: ShiftJob, max_starts: int | None) -> Known:
+    def _facts_of(self, job: ShiftJob, max_starts: int | None) -> Facts:
         """Return facts for policies: the mean length of the job's class so far, and the bound on its starts."""
         total_s, count = self._lengths[is_short(job)]
-        return Known(total_s / count, max_starts=max_starts)
+        return Facts(total_s / count, max_starts=max_starts)
 
     def _plan_anew(self, now_s: float) -> None:
         """Plan waiting jobs again; a job that must have started by now keeps its plan."""
@@ -209,7 +209,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
         wait_s = plan.window.deadline_s(whole) - left.job.length_s - begin_s
         limit = self.settings.max_starts
-        facts = self._known(whole, limit if limit is None else max(1, limit - plan.segment))
+        facts = self._facts_of(whole, limit if limit is None else max(1, limit - plan.segment))
         return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), facts), wait_s < 0.0
 
     def _go_on(self, job: ManagedJob, left: Execution) -> None:

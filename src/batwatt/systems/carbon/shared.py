@@ -16,7 +16,7 @@ from batwatt.model.phases import Array
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import NoPlanError, plan
-from batwatt.systems.carbon.policies import Known, ShiftPolicy, immediate, oracle
+from batwatt.systems.carbon.policies import Facts, ShiftPolicy, immediate, oracle
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.starts import NOISE, first_least
 from batwatt.systems.carbon.windows import StartWindow
@@ -29,7 +29,7 @@ class Placement:
 
     execution: Execution
     window: StartWindow
-    facts: Known
+    facts: Facts
 
     @property
     def due_s(self) -> float:
@@ -51,7 +51,7 @@ class SharedCluster:
     def __init__(self, integral: SignalIntegral, calendar: ReservationCalendar, policy: ShiftPolicy) -> None:
         self.integral, self.calendar, self.policy = integral, calendar, policy
 
-    def place(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution | None:
+    def place(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
         """Place a job, which holds its cores from now on; return None if it never fits. Raises InputError."""
         calendar, policy = self.calendar, self.policy
         intervals = policy.choose(job, window, self.integral, facts)
@@ -110,10 +110,10 @@ class SharedCluster:
         # what is saved by rounding alone is not saved
         return after < before - NOISE * abs(before)
 
-    def _at_once(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution:
+    def _at_once(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution:
         return carry_out(job, immediate(job, window, self.integral, facts))
 
-    def _among_others(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution | None:
+    def _among_others(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
         slot_s = self.calendar.slot_s
         if self.policy.exact:
             return self._optimum(job, window, facts)
@@ -125,7 +125,7 @@ class SharedCluster:
         carbon = self.integral.of_steps(window.arrival_s + delays_s, job.model.steps)
         return _later(whole, float(delays_s[first_least(carbon)]))
 
-    def _optimum(self, job: ShiftJob, window: StartWindow, facts: Known) -> Execution | None:
+    def _optimum(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
         for blocked in self._blocked(job, window):
             try:
                 planned = plan(

@@ -18,7 +18,7 @@ from batwatt.systems.carbon.costs import FREE, MachinePrices, Request, assign
 from batwatt.systems.carbon.execution import Execution, Interval, ShiftJob, carry_out
 from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.outcome import Outcome, rows_of
-from batwatt.systems.carbon.policies import POLICIES, Known, ShiftPolicy, is_policy, policy_named
+from batwatt.systems.carbon.policies import POLICIES, Facts, ShiftPolicy, is_policy, policy_named
 from batwatt.systems.carbon.windows import StartWindow, expected_lengths, is_short, start_window
 
 _WHERE = "options of the simulation"
@@ -127,7 +127,7 @@ def simulate(
     if options.price is not None and options.price_weight > 0.0:
         signal = integral.plus(options.price, options.carbon_weight, options.price_weight)
     means = expected_lengths(jobs).items()
-    facts = {short: Known(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
+    facts = {short: Facts(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
     parts, fixed = [], []
     for repetition, forecast in enumerate(_forecasts(signal, options)):
         plans = [
@@ -187,7 +187,7 @@ def _with_present(forecast: SignalIntegral, signal: SignalIntegral, job: ShiftJo
 
 
 def _chosen(
-    job: ShiftJob, window: StartWindow, signal: SignalIntegral, rule: Rule, facts: Known, options: ShiftOptions
+    job: ShiftJob, window: StartWindow, signal: SignalIntegral, rule: Rule, facts: Facts, options: ShiftOptions
 ) -> tuple[Interval, ...]:
     """Return the intervals in which the policy lets the job run."""
     seen = replace(job, model=job.model.averaged()) if options.averaged else job

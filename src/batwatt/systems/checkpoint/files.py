@@ -95,8 +95,8 @@ class _SequenceFile(_PlatformRow):
 
 
 @dataclass(frozen=True)
-class GivenInstance:
-    """Content of an instance's file. `names`: the jobs' ids as they are there, `platform`: all processors there are.
+class InstanceData:
+    """Content of an instance's file. `names`: ids of the jobs in the file, `platform`: all processors of the platform.
 
     `past`: work of the jobs before.
     """
@@ -119,19 +119,19 @@ class GivenInstance:
 
 
 @dataclass(frozen=True)
-class GivenSequence:
-    """Content of a capacity sequence's file. `names`: the jobs' ids as they are there."""
+class SequenceData:
+    """Content of a capacity sequence's file. `names`: ids of the jobs in the file."""
 
     sequence: CapacitySequence
     names: Mapping[str, JobName]
 
 
-def read_instance(path: Path | str) -> GivenInstance:
+def read_instance(path: Path | str) -> InstanceData:
     """Read the instance of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
     return instance_of(load_strict(read_text(path), path), path)
 
 
-def instance_of(data: Any, path: Path | str) -> GivenInstance:
+def instance_of(data: Any, path: Path | str) -> InstanceData:
     """Return the instance that a JSON object describes; `path` is the name of it in errors. Raises InputError."""
     file = _checked(data, path, _InstanceFile)
     processors = file.processors
@@ -157,10 +157,10 @@ def instance_of(data: Any, path: Path | str) -> GivenInstance:
         instance = Instance(file.period_s, processors, tuple(job.job() for job in file.jobs))
     except ValueError as error:
         raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
-    return GivenInstance(instance, names, file.k, file.platform, past)
+    return InstanceData(instance, names, file.k, file.platform, past)
 
 
-def read_running(path: Path | str) -> GivenInstance:
+def read_running(path: Path | str) -> InstanceData:
     """Read an instance just before a change: `processors` are those of now, and all jobs that run fit. InputError."""
     file = read_instance(path)
     if file.k is None:
@@ -179,7 +179,7 @@ def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, w
         raise InputError(path, problem, "correct that, or the states of the jobs")
 
 
-def read_sequence(path: Path | str) -> GivenSequence:
+def read_sequence(path: Path | str) -> SequenceData:
     """Read the sequence of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
     file = _read(path, _SequenceFile)
     counts = file.capacities
@@ -190,7 +190,7 @@ def read_sequence(path: Path | str) -> GivenSequence:
     try:
         jobs = tuple(job.job() for job in file.jobs)
         new = frozenset(str(job.id) for job in file.jobs if job.state == NEW)
-        return GivenSequence(CapacitySequence(file.period_s, tuple(counts), k, jobs, file.platform, new), names)
+        return SequenceData(CapacitySequence(file.period_s, tuple(counts), k, jobs, file.platform, new), names)
     except ValueError as error:
         raise InputError(path, str(error), "correct k, or capacities") from None
 

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 from batwatt.errors import InputError
 from batwatt.systems.checkpoint.fairness import plan_with_yield
-from batwatt.systems.checkpoint.files import GivenInstance
+from batwatt.systems.checkpoint.files import InstanceData
 from batwatt.systems.checkpoint.instance import PeriodPlan
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
 from batwatt.systems.checkpoint.sequence import METHODS, Method
 
 
 def plan_instance(
-    source: GivenInstance, where: object, method: Method, min_yield: float = 0.0, *, refill: bool = False
+    source: InstanceData, where: object, method: Method, min_yield: float = 0.0, *, refill: bool = False
 ) -> PeriodPlan:
     """Return the plan of one period; `min_yield` and `refill` are for the dynamic programme. Raises InputError."""
     check_method(method, min_yield, refill)

@@ -142,7 +142,7 @@ class _Judge:
             problem = f"weights must be >= 0, finite and not all 0, of {outcomes[0]} to {outcomes[-1]} processors"
             raise ValueError(f"{problem}, got {dict(shares)!r}")
         self._weights = [shares.get(p, 0.0) / total for p in outcomes]
-        self._known: dict[frozenset[str], tuple[float, ...]] = {}
+        self._goodputs_of: dict[frozenset[str], tuple[float, ...]] = {}
 
     def __call__(self, ids: frozenset[str]) -> float:
         goodputs = self._goodputs(ids)
@@ -155,9 +155,9 @@ class _Judge:
         return tuple(zip(self._processors, self._goodputs(ids), strict=True))
 
     def _goodputs(self, ids: frozenset[str]) -> tuple[float, ...]:
-        goodputs = self._known.get(ids)
+        goodputs = self._goodputs_of.get(ids)
         if goodputs is None:
-            goodputs = self._known[ids] = tuple(self._work_out(ids))
+            goodputs = self._goodputs_of[ids] = tuple(self._work_out(ids))
         return goodputs
 
     def _work_out(self, ids: frozenset[str]) -> Iterable[float]:

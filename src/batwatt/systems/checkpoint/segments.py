@@ -112,7 +112,7 @@ class Segments:
         self._wait(task)
 
     def _task(self, job: Job) -> ManagedJob:
-        if not self._lengths.known(job):
+        if not self._lengths.has_length(job):
             problem = (
                 f"job {job.id} is no delay, nor flops alike on all hosts: what a checkpoint leaves of it is unknown"
             )

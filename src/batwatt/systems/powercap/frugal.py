@@ -70,7 +70,7 @@ class Frugal(Response):
 
     def respond(self, plan: Plan, cap_w: float) -> None:
         """Apply F1 to F7 at the beginning of a step."""
-        watts = self._known(plan)
+        watts = self._watts_of(plan)
         _slow_down(plan, watts)
         to_wake = self._choose(plan, cap_w)
         _kill_until(plan, watts, cap_w)
@@ -84,11 +84,11 @@ class Frugal(Response):
 
     def adjust(self, plan: Plan, cap_w: float) -> None:
         """Apply F4 and F6 within a step."""
-        watts = self._known(plan)
+        watts = self._watts_of(plan)
         _slow_down(plan, watts)
         _speed_up(plan, watts, cap_w)
 
-    def _known(self, plan: Plan) -> _Watts:
+    def _watts_of(self, plan: Plan) -> _Watts:
         if self._watts.hosts is not plan.hosts:
             self._watts = _Watts(plan.hosts, self.efficiency)
         return self._watts

@@ -126,7 +126,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         if alive is not None:
             self.change(alive, now_s)
         foresight = self.fleet.foresight
-        if foresight.known and foresight.look(now_s, alive is not None, self.fleet.until_s):
+        if foresight.has_forecast and foresight.look(now_s, alive is not None, self.fleet.until_s):
             self.flow.freed = True
 
     def change(self, alive: int, now_s: float) -> None:

@@ -68,7 +68,7 @@ def test_a_history_is_what_its_weights_say(rows, decay):
 def test_who_is_unknown_draws_full_watts():
     for name in ("user", "user-queue-width", "history"):
         found = predictor(name)
-        assert found.predict(job(2)) == Prediction(600.0, 0.0, 600.0, known=False)
+        assert found.predict(job(2)) == Prediction(600.0, 0.0, 600.0, is_estimate=False)
 
 
 def test_the_chain_of_a_history():
@@ -89,14 +89,14 @@ def test_the_chain_of_a_history():
     alone = predictor("user-queue-width")
     alone.learn(job(1, "u1", "q1"), JobPower(110.0))
     assert alone.predict(job(1, "u1", "q1")).mean_w == 110.0
-    assert not alone.predict(job(2, "u1", "q1")).known
-    assert not alone.predict(job(1, "u1", "q2")).known
+    assert not alone.predict(job(2, "u1", "q1")).is_estimate
+    assert not alone.predict(job(1, "u1", "q2")).is_estimate
 
 
 def test_a_level_counts_from_its_least_number_of_runs():
     found = predictor({"name": "history", "least": 2})
     found.learn(job(1, "u1", "q1"), JobPower(110.0))
-    assert not found.predict(job(1, "u1", "q1")).known
+    assert not found.predict(job(1, "u1", "q1")).is_estimate
     found.learn(job(1, "u2", "q2"), JobPower(210.0))
     # the user has one run, everybody together two
     assert found.predict(job(1, "u1", "q1")).mean_w == pytest.approx((0.9 * 110.0 + 210.0) / 1.9)
@@ -110,7 +110,7 @@ def test_exact_is_what_the_fields_say():
     # 20 s of 150 W and 30 s of 250 W: mean 210, variance (20 x 60^2 + 30 x 40^2) / 50 = 2400
     phases = [[20.0, 150.0], [30.0, 250.0]]
     assert figures(found.predict(job(power_phases=phases))) == (210.0, 2400.0, 250.0)
-    assert not found.predict(job()).known
+    assert not found.predict(job()).is_estimate
 
 
 def test_estimates_of_a_workload_are_above_idle():
@@ -127,7 +127,7 @@ def test_the_score_of_three_runs():
     assert scores.mape is None and scores.mape_known is None and scores.blind_share is None
     scores.add(Prediction(100.0, 0.0, 100.0), 80.0)  # 25 %
     scores.add(Prediction(90.0, 0.0, 90.0), 120.0)  # 25 %
-    scores.add(Prediction(300.0, 0.0, 300.0, known=False), 100.0)  # 200 %
+    scores.add(Prediction(300.0, 0.0, 300.0, is_estimate=False), 100.0)  # 200 %
     scores.add(Prediction(300.0, 0.0, 300.0), 0.0)  # cannot be scored
     assert scores.mape == pytest.approx(2.5 / 3.0)
     assert scores.mape_known == pytest.approx(0.25)

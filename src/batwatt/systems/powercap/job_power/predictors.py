@@ -19,12 +19,12 @@ Key = tuple[str, ...]
 
 
 class Prediction(NamedTuple):
-    """Power of all hosts of a job: mean and maximum in W, variance in W²; `known` unless it is their full watts."""
+    """Power of all hosts of a job: mean and maximum in W, variance in W²; `is_estimate` unless it is full watts."""
 
     mean_w: float
     variance_w2: float
     max_w: float
-    known: bool = True
+    is_estimate: bool = True
 
 
 class Submitted(NamedTuple):
@@ -59,7 +59,7 @@ class Predictor(ABC):
     def nothing_known(self, job: Submitted) -> Prediction:
         """Return the full watts of all hosts of a job."""
         full_w = job.hosts * self.node_w
-        return Prediction(full_w, 0.0, full_w, known=False)
+        return Prediction(full_w, 0.0, full_w, is_estimate=False)
 
 
 @register("predictor", "exact", "real", "oracle")
@@ -184,13 +184,13 @@ class Scores:
         self.errors: list[float] = []
         """Errors of predictions from known runs or fields."""
         self.blind: list[float] = []
-        """Errors of full watts, where nothing was known."""
+        """Errors of predictions of full watts."""
 
     def add(self, predicted: Prediction, drawn_w: float) -> None:
         """Score a run; one that drew nothing cannot be."""
         if drawn_w > 0.0:
             error = abs(predicted.mean_w - drawn_w) / drawn_w
-            (self.errors if predicted.known else self.blind).append(error)
+            (self.errors if predicted.is_estimate else self.blind).append(error)
 
     @property
     def mape(self) -> float | None:
@@ -199,12 +199,12 @@ class Scores:
 
     @property
     def mape_known(self) -> float | None:
-        """Mean absolute percentage error of the runs of which something was known, as a fraction."""
+        """Mean absolute percentage error of the runs with an estimate, as a fraction."""
         return _mean(self.errors)
 
     @property
     def blind_share(self) -> float | None:
-        """The share of runs of which nothing was known."""
+        """Share of runs without an estimate."""
         runs = len(self.errors) + len(self.blind)
         return len(self.blind) / runs if runs else None
 
