@@ -201,7 +201,7 @@ def _means_chart(
             mean, error, count = means[x]
             errors = f" ± {plain(error)}" if math.isfinite(error) else ""
             head = " ".join(filter(None, (title if numbers else "", written(x))))
-            text = f"mean {plain(mean)}{errors} {measure.shown}".strip()
+            text = f"mean {plain(mean)}{errors} {measure.display}".strip()
             tips.append("\n".join(filter(None, (head, text, f"{count} of {data.samples} {data.units}"))))
         series.append(Marks(kind, label, [place[x] for x in there], [means[x][0] for x in there], data.looks[label],
                             error=np.nan_to_num([means[x][1] for x in there]), tips=tips))  # fmt: skip

@@ -59,7 +59,7 @@ def cases_table(name: str, title: str, data: ComparedCases, by: pd.Series | None
     for measure in data.measures:
         means = [part.means.get(measure.name, pd.Series(dtype=float)) for part in parts.values()]
         suited = in_suitable_unit(measure, pd.concat(means))
-        text = f"{suited.title} ({suited.shown})" if suited.shown not in ("", "jobs") else suited.title
+        text = f"{suited.title} ({suited.display})" if suited.display not in ("", "jobs") else suited.title
         for value, part in parts.items():
             headings.append(Heading(value or text, tip=measure.meaning, group=text if value else ""))
             best = part.best(measure)

@@ -65,7 +65,7 @@ def amount(measure: Figure, value: float) -> str:
     """Return a value of a measure with its unit; times in the unit that suits them."""
     if measure.name.endswith("_s"):
         return duration(value)
-    return " ".join(filter(None, (number(measure, value), measure.shown if measure.shown != "jobs" else "")))
+    return " ".join(filter(None, (number(measure, value), measure.display if measure.display != "jobs" else "")))
 
 
 def signed(measure: Figure, difference: Difference) -> str:
@@ -82,7 +82,7 @@ def signed(measure: Figure, difference: Difference) -> str:
 def signed_amount(measure: Figure, difference: Difference) -> str:
     """Return a difference with its unit, that of a share in % points."""
     suited = in_suitable_unit(measure, [difference.mean])
-    unit = "% points" if suited.shown == "%" else suited.shown
+    unit = "% points" if suited.display == "%" else suited.display
     return " ".join(filter(None, (signed(suited, difference), unit)))
 
 
@@ -92,7 +92,7 @@ def in_suitable_unit(measure: Figure, values: Iterable[float]) -> Figure:
     if not measure.name.endswith("_s") or not sizes:
         return measure
     size, unit = time_unit(max(sizes))
-    return replace(measure, factor=1.0 / size, shown=unit)
+    return replace(measure, factor=1.0 / size, display=unit)
 
 
 def jobs(count: float) -> str:

@@ -15,7 +15,7 @@ Values = Mapping[str, float | int | None]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured figure: values are in `unit`, and displayed in the unit `shown` after a product with `factor`.
+    """A measured figure: values are in `unit`, and displayed in the unit `display` after a product with `factor`.
 
     `better` is `lower`, `higher`, or empty without a preference. `title` is for sentences and axes, `head` has the
     lines of a heading in a narrow table. A figure without `decimals` is a count. `parts` are the terms of a sum.
@@ -27,7 +27,7 @@ class Figure:
     better: str = ""
     title: str = ""
     head: str = ""
-    shown: str = ""
+    display: str = ""
     factor: float = 1.0
     decimals: int = 2
     parts: tuple[str, ...] = ()
@@ -45,26 +45,26 @@ class Figure:
     @property
     def axis(self) -> str:
         """Label of an axis."""
-        return f"{self.title} ({self.shown})" if self.shown else self.title
+        return f"{self.title} ({self.display})" if self.display else self.title
 
     @property
     def label(self) -> str:
         """Heading in a narrow table, with the unit in the last line."""
-        return "\n".join(filter(None, (self.head, self.shown)))
+        return "\n".join(filter(None, (self.head, self.display)))
 
     def in_currency(self, currency: str) -> Figure:
         """Return the figure, with the unit `currency` for a cost; an empty currency changes nothing."""
-        return replace(self, shown=currency) if currency and self.shown == MONEY else self
+        return replace(self, display=currency) if currency and self.display == MONEY else self
 
 
 MONEY = "money"
 """Unit of a cost in an unknown currency."""
 _count = partial(Figure, decimals=0)
-_share = partial(Figure, shown="%", factor=100.0)
-_minutes = partial(Figure, shown="min", factor=1.0 / 60.0, decimals=1)
-_energy = partial(Figure, shown="kWh", factor=1.0 / J_PER_KWH)
-_watts = partial(Figure, shown="kW", factor=1e-3)
-_hours = partial(Figure, shown="h", factor=1.0 / HOUR_S)
+_share = partial(Figure, display="%", factor=100.0)
+_minutes = partial(Figure, display="min", factor=1.0 / 60.0, decimals=1)
+_energy = partial(Figure, display="kWh", factor=1.0 / J_PER_KWH)
+_watts = partial(Figure, display="kW", factor=1e-3)
+_hours = partial(Figure, display="h", factor=1.0 / HOUR_S)
 
 METRICS = (
     Figure("mean_slowdown", "", "mean of turnaround time / execution time over the successful jobs", "lower",
@@ -122,7 +122,7 @@ METRICS = (
     _share("job_failure_rate", "", "runs killed / (those + runs completed) in the window", "lower",
            head="failed\nruns"),
     _count("terminations", "runs", "runs that the scheduler killed in the window", "lower", head="killed",
-           shown="runs"),
+           display="runs"),
     _count("migrations", "runs", "runs that were interrupted in the window to go on elsewhere"),
     Figure("slowdown_rate", "", "fraction of the completed runs that took longer than the workload says", "lower"),
     _share("goodput_short", "", "the part of goodput that is of short jobs", "higher"),
@@ -172,22 +172,22 @@ _OTHERS = (
     _hours("mean_turnaround_s", "s", "mean of end - first submission over the completed jobs", "lower",
            head="turn-\naround\nmean", decimals=3),
     _count("completed", "jobs", "jobs of the workload that completed successfully", "higher", head="completed",
-           shown="jobs"),
+           display="jobs"),
     # of a row of an account
     Figure("node_hours", "h", "hours of nodes that jobs have, or that no job has", head="node\nhours", decimals=3),
-    Figure("energy_kwh", "kWh", "energy of a row of an account", title="energy of a row", shown="kWh", decimals=3),
+    Figure("energy_kwh", "kWh", "energy of a row of an account", title="energy of a row", display="kWh", decimals=3),
     Figure("carbon_kg", "kg", "carbon dioxide equivalent of a row of an account, at the carbon signal",
-           title="carbon of a row", shown="kgCO2e", decimals=3),
+           title="carbon of a row", display="kgCO2e", decimals=3),
     # of an optimum
     Figure("lower_bound", "", "no schedule has a smaller mean slowdown", title="lower bound"),
     Figure("gap", "", "(mean slowdown - lower bound) / mean slowdown", "lower", "gap"),
     # of a generated capacity
-    Figure("cap_range", "", "largest - least capacity", title="range of the capacity", shown="share of all machines"),
-    Figure("cap_step", "", "largest step of the capacity", title="largest change", shown="share of all machines"),
+    Figure("cap_range", "", "largest - least capacity", title="range of the capacity", display="share of all machines"),
+    Figure("cap_step", "", "largest step of the capacity", title="largest change", display="share of all machines"),
     Figure("cap_period_s", "s", "time from one step of the capacity to the next", title="time between changes",
-           shown="s"),
-    Figure("cap_mean", "", "mean capacity", title="mean capacity", shown="share of all machines"),
-    Figure("cap_headroom", "", "upper bound of the capacity", title="most capacity", shown="share of all machines"),
+           display="s"),
+    Figure("cap_mean", "", "mean capacity", title="mean capacity", display="share of all machines"),
+    Figure("cap_headroom", "", "upper bound of the capacity", title="most capacity", display="share of all machines"),
     Figure("cap_saved", "", "share by which the capacity costs less than a fixed one"),
     Figure("cap_gained", "", "share by which the capacity is larger than a fixed one of the same cost"),
 )  # fmt: skip

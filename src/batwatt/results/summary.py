@@ -77,7 +77,7 @@ def summary(label: str, metrics: Values, currency: str = "") -> list[Column]:
     if under_capacity:
         # waits for machines to come back are long
         figures = [
-            replace(one, shown="h", factor=1.0 / HOUR_S, decimals=2) if one.name == "mean_wait_s" else one
+            replace(one, display="h", factor=1.0 / HOUR_S, decimals=2) if one.name == "mean_wait_s" else one
             for one in figures
         ]
     elif runs_at_other_speeds(metrics["mean_run_time_stretch"]):
