@@ -49,7 +49,7 @@ class Timeline:
     end_s: float
 
     def computing(self) -> Iterator[StateSegment]:
-        """The parts of the spans in which a job runs on the server."""
+        """Yield the parts of the spans in which a job runs on the server."""
         busy: dict[int, list[tuple[float, float]]] = {}
         for run in sorted(self.runs, key=lambda run: (run.start_s, run.end_s)):
             for host in range(run.low, run.high + 1):
