@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -157,12 +158,14 @@ def saved_work_adds_up(run: Observed) -> None:
 
 @dataclass(frozen=True)
 class System:
-    """The cases of a system, how many are drawn, whether some of them kill, and its laws."""
+    """The cases of a system or of a part of it, how many are drawn, whether some of them kill, and its laws."""
 
     cases: st.SearchStrategy[Case]
     count: int = 200
     kills: bool = True
     laws: tuple[Callable[[Observed], None], ...] = LAWS
+    through_text: bool = True
+    """Whether messages of its runs can be Batsim's text."""
 
 
 OF_VARCAP = (
@@ -172,11 +175,7 @@ OF_VARCAP = (
     jobs_are_stopped_for_others_now_and_then_only,
 )
 OF_CHECKPOINT = tuple(law for law in LAWS if law.__name__ != "work_is_conserved")
-SYSTEMS = {
-    **{f"powercap-{name}": System(powercap(name), kills=name != "none") for name in names("response")},
-    **{f"varcap-{name}": System(varcap(name), laws=(*LAWS, *OF_VARCAP)) for name in names("mapping")},
-    **{f"riskaware-{name}": System(riskaware(name), laws=(*LAWS, the_first_machines_are_alive))
-       for name in names("strategy")},
+WHOLE = {
     "checkpoint": System(checkpoint(), laws=(*OF_CHECKPOINT, saved_work_adds_up)),
     "oversubscribed": System(oversubscribed()),
     "carbon": System(carbon(), 100, laws=(*LAWS, runs_are_suspended_and_not_killed)),
@@ -185,32 +184,65 @@ SYSTEMS = {
     "planned": System(planned(), kills=False),
     "replay": System(replay(), kills=False),
     "slurm": System(slurm(), kills=False),
-    "gym": System(gym(), 150),
+    "gym": System(gym(), 150, through_text=False),
+}
+PARTS = {
+    **{f"powercap-{name}": System(powercap(name), 120, kills=name != "none") for name in names("response")},
+    **{f"varcap-{name}": System(varcap(name), 120, laws=(*LAWS, *OF_VARCAP)) for name in names("mapping")},
+    **{f"riskaware-{name}": System(riskaware(name), 120, laws=(*LAWS, the_first_machines_are_alive))
+       for name in names("strategy")},
 }  # fmt: skip
-
-
-def over_cases(name: str, count: int, check: Callable[[Case], None]) -> None:
-    """Check `count` drawn cases of a system."""
-    examples(count, suppress_health_check=[HealthCheck.too_slow])(given(SYSTEMS[name].cases)(check))()
-
-
+EACH = WHOLE | PARTS
+of_powercap = st.sampled_from([name for name in names("response") if name != "none"]).flatmap(powercap)
+of_varcap = st.sampled_from(names("mapping")).flatmap(varcap)
+of_riskaware = st.sampled_from(names("strategy")).flatmap(riskaware)
+SYSTEMS = WHOLE | {
+    "powercap": System(of_powercap),
+    "varcap": System(of_varcap),
+    "riskaware": System(of_riskaware),
+}
+"""Systems with all of their parts."""
+many_examples = partial(examples, suppress_health_check=[HealthCheck.too_slow])
 KILLING: set[str] = set()
 """Systems of which `test_laws` has seen a kill."""
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_laws(name):
-    """All laws of the system hold."""
-    system = SYSTEMS[name]
+@pytest.mark.parametrize("name", EACH)
+def test_laws(name, tmp_path):
+    """All laws hold; two runs write the same, and so does one whose messages are Batsim's text."""
+    system = EACH[name]
+    runs: list[Observed] = []
 
     def check(case: Case) -> None:
-        run = case.run()
-        if any(attempt.state == KILLED for attempt in run.ran):
+        runs[:] = [case.run(), case.run()]
+        if any(attempt.state == KILLED for attempt in runs[0].ran):
             KILLING.add(name)
         for law in system.laws:
-            law(run)
+            law(runs[0])
+        assert runs[0].record == runs[1].record
+        if system.through_text:
+            the_text_gives_the_same(case, runs[0], system.laws)
 
-    over_cases(name, system.count, check)
+    many_examples(system.count)(given(system.cases)(check))()
+    one, two = (write_record(run.record, tmp_path / f"{i}") for i, run in enumerate(runs))
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+
+
+def the_text_gives_the_same(case: Case, run: Observed, laws: Iterable[Callable[[Observed], None]]) -> None:
+    """Through Batsim's text rows are equal; where the text has not the times of a case, its laws hold."""
+    through_text = case.run(ThroughText)
+    if case.exact:
+        for one, two in zip(through_text.record.jobs, run.record.jobs, strict=True):
+            assert alike(one, two), (one, two)
+    else:
+        for law in laws:
+            law(through_text)
+
+
+def alike(one: JobRow, two: JobRow) -> bool:
+    """Whether two rows are equal, their times and energies to the decimals that messages have; `stretch` divides."""
+    cells = zip(one._replace(stretch=None), two._replace(stretch=None), strict=True)
+    return all(x == y or (isinstance(x, float) and abs(x - y) <= WRITTEN_S * max(1.0, abs(x))) for x, y in cells)
 
 
 def some_run_is_killed(case: Case) -> bool:
@@ -218,41 +250,13 @@ def some_run_is_killed(case: Case) -> bool:
     return any(attempt.state == KILLED for attempt in case.run().ran)
 
 
-@pytest.mark.parametrize("name", [name for name, system in SYSTEMS.items() if system.kills])
+@pytest.mark.parametrize("name", [name for name, system in EACH.items() if system.kills])
 def test_some_run_is_killed(name):
     """The laws see kills: among as many cases as it takes, up to 1000, there is one with a kill."""
     if name in KILLING:
         return
     of_kills = settings(max_examples=1000, phases=[Phase.generate], database=None, deadline=None)
-    find(SYSTEMS[name].cases, some_run_is_killed, settings=of_kills)
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_equal_runs(name, tmp_path):
-    """Two runs write the same, and so does one whose messages are Batsim's text."""
-    runs: list[Observed] = []
-
-    def check(case: Case) -> None:
-        runs[:] = [case.run(), case.run()]
-        assert runs[0].record == runs[1].record
-        told = case.run(ThroughText)
-        if case.exact:
-            for one, two in zip(told.record.jobs, runs[0].record.jobs, strict=True):
-                assert alike(one, two), (one, two)
-        else:
-            # times that the text has not
-            for law in SYSTEMS[name].laws:
-                law(told)
-
-    over_cases(name, 60, check)
-    one, two = (write_record(run.record, tmp_path / f"{i}") for i, run in enumerate(runs))
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
-
-
-def alike(one: JobRow, two: JobRow) -> bool:
-    """Whether two rows are equal, their times and energies to the decimals that messages have; `stretch` divides."""
-    cells = zip(one._replace(stretch=None), two._replace(stretch=None), strict=True)
-    return all(x == y or (isinstance(x, float) and abs(x - y) <= WRITTEN_S * max(1.0, abs(x))) for x, y in cells)
+    find(EACH[name].cases, some_run_is_killed, settings=of_kills)
 
 
 NEVER_LOST = (attempts_follow_each_other, no_host_has_two_jobs, jobs_have_the_hosts_they_asked_for)
@@ -268,38 +272,35 @@ def test_kills_that_come_too_late(name):
         for law in (*NEVER_LOST, machines_in_use_are_alive):
             law(run)
 
-    over_cases(name, 60, check)
+    many_examples(120)(given(SYSTEMS[name].cases)(check))()
 
 
-STEADY = ("powercap-none", "jobpower", "replay", "oversubscribed", "slurm")
-"""Systems that switch no host; machines need not be switched either. A host that switches would be available again."""
+STEADY = {"powercap-none": PARTS["powercap-none"]} | {
+    name: SYSTEMS[name] for name in ("jobpower", "replay", "oversubscribed", "slurm")
+}
+"""Systems that switch no host. A host that switches would be available again."""
+MAY_BE_STEADY = {name: SYSTEMS[name] for name in ("varcap", "riskaware", "checkpoint", "carbon")}
+"""Machines of these need not be switched."""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name for name in SYSTEMS if name in STEADY or name.startswith(("varcap", "riskaware", "checkpoint", "carbon"))],
-)
+@pytest.mark.parametrize("name", STEADY | MAY_BE_STEADY)
 def test_hosts_out_of_service(name):
     """Nothing starts on a host that is away for a while, and no job is lost."""
-    draws = st.tuples(SYSTEMS[name].cases, st.integers(0, 4), dates, tens)
+    draws = st.tuples((STEADY | MAY_BE_STEADY)[name].cases, st.integers(0, 4), dates, tens)
 
     def check(drawn: tuple[Case, int, float, float]) -> None:
         case, host, begin_s, lasts_s = drawn
-        if name not in STEADY:
+        if name in MAY_BE_STEADY:
             case.options["switch"] = False
         run = replace(case, away=((host, begin_s, begin_s + 3 * lasts_s),)).run()
         assert run.attempts.keys() == run.jobs.keys()
         for law in (*NEVER_LOST, nothing_runs_on_hosts_that_sleep_or_switch, nothing_starts_out_of_service):
             law(run)
 
-    examples(60, suppress_health_check=[HealthCheck.too_slow])(given(draws)(check))()
+    many_examples(120)(given(draws)(check))()
 
 
 # tests of one system ------------------------------------------------------------------------------------------------
-
-of_varcap = st.sampled_from(names("mapping")).flatmap(varcap)
-of_powercap = st.sampled_from([name for name in names("response") if name != "none"]).flatmap(powercap)
-of_riskaware = st.sampled_from(names("strategy")).flatmap(riskaware)
 
 
 def leave_out(case: Case, *options: str) -> None:
@@ -308,7 +309,7 @@ def leave_out(case: Case, *options: str) -> None:
         case.options.pop(name, None)
 
 
-@examples(200, suppress_health_check=[HealthCheck.too_slow])
+@many_examples(200)
 @given(case=of_powercap)
 def test_an_envelope_told_by_events_gives_the_same_result(case):
     options, series = case.options, case.options["envelope"]
@@ -324,7 +325,7 @@ def test_an_envelope_told_by_events_gives_the_same_result(case):
     assert replace(case, jobs=tuple(jobs), events=tuple(envelope_events(series))).run().record == by_file
 
 
-@examples(100, suppress_health_check=[HealthCheck.too_slow])
+@many_examples(100)
 @given(case=varcap("longshort"))
 def test_longshort_never_kills_long_jobs(case):
     options = case.options
@@ -337,7 +338,7 @@ def test_longshort_never_kills_long_jobs(case):
         assert not (attempt.state == KILLED and long), attempt
 
 
-@examples(200, suppress_health_check=[HealthCheck.too_slow])
+@many_examples(200)
 @given(case=of_varcap)
 def test_nothing_fails_that_is_foreseen(case):
     # run times are exact, at most 300 s; the stable group of longshort stays in service without a job
@@ -348,7 +349,7 @@ def test_nothing_fails_that_is_foreseen(case):
     assert not [attempt for attempt in case.run().ran if attempt.state == KILLED]
 
 
-@examples(200, suppress_health_check=[HealthCheck.too_slow])
+@many_examples(200)
 @given(case=checkpoint())
 def test_no_work_is_lost_with_a_warning_and_a_true_k(case):
     leave_out(case, "k", "warning_s", "checkpoint_s", "until_s")
@@ -370,7 +371,7 @@ def one_by_one(self, hurried, now_s, alike):
     return iter([task for task in self._idle(alike) if self._at_risk(task, now_s) == hurried])
 
 
-@examples(60, suppress_health_check=[HealthCheck.too_slow])
+@many_examples(60)
 @given(case=checkpoint(st.sampled_from([0.0, 10.0, 200.0]), most=50, least=10))
 def test_jobs_that_plans_of_checkpoint_leave_out(case):
     record = case.run().record
@@ -400,7 +401,7 @@ class Witness:
         return self.planner.ended(number, time_s)
 
 
-@examples(100, suppress_health_check=[HealthCheck.too_slow])
+@many_examples(100)
 @given(case=of_riskaware)
 def test_runs_of_riskaware_are_those_of_its_plans(case):
     """What completes does so on the machine and at the time of its plan, to a millisecond."""
