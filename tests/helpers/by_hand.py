@@ -1,9 +1,12 @@
-"""Rules worked out by hand, written as text: a name, then its lines."""
+"""Rules, jobs and capacities written as text."""
 
 from __future__ import annotations
 
 import json
 import re
+from typing import Any
+
+from batwatt.model.series import Series
 
 CHOICE = re.compile(r"\{[^{}|]*\|[^{}]*\}")
 
@@ -34,3 +37,22 @@ def options_of(line: str) -> dict[str, object]:
         except ValueError:
             options[name] = value
     return options
+
+
+def job_row(text: str) -> dict[str, Any]:
+    """A job of `name submission length hosts [field=number ..]` as in a workload, its profile in `_profile`."""
+    name, submit_s, length_s, hosts, *words = text.split()
+    row: dict[str, Any] = {"id": name, "subtime": float(submit_s), "res": int(hosts), "profile": f"p{name}"}
+    row |= {field: float(value) for field, value in (word.split("=") for word in words)}
+    return row | {"_profile": {"type": "delay", "delay": float(length_s)}}
+
+
+def capacity_of(text: str) -> list[tuple[float, int]]:
+    """`4 100:2 200:3`: 4 machines, 2 from 100 s on, 3 from 200 s on."""
+    first, *words = text.split()
+    return [(0.0, int(first)), *((float(time_s), int(count)) for time_s, count in (word.split(":") for word in words))]
+
+
+def series_of(rows: list[tuple[float, int]]) -> Series:
+    """The series of (time in s, machines)."""
+    return Series(tuple(float(time_s) for time_s, _ in rows), tuple(float(count) for _, count in rows))

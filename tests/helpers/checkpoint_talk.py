@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 
 from builders import played
+from by_hand import capacity_of, job_row, series_of
 
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.model.series import Series
 from batwatt.schedulers.checkpoint import Checkpoint
 
 ID, CORES, STATE, START, END, HOSTS, META = 0, 4, 7, 8, 10, 14, 16
 
 
-def row_of(name, submit_s, length_s, cpus, **fields):
-    """A job as it stands in a workload; its profile travels in `_profile`."""
-    row = {"id": str(name), "subtime": submit_s, "res": cpus, "profile": f"p{name}", **fields}
-    return row | {"_profile": {"type": "delay", "delay": length_s}}
-
-
-def series_of(*rows):
-    """`(0, 4), (100, 2)`: 4 machines, 2 from 100 s on."""
-    return Series(tuple(float(at) for at, _ in rows), tuple(float(n) for _, n in rows))
-
-
-def play(rows, capacity, machines, cores=1, between=None, energy=False, **options):
-    """The record of a run on the embedded engine."""
-    scheduler = Checkpoint({"capacity": capacity, "switch": energy} | options)
+def play(jobs, capacity, machines, cores=1, between=None, energy=False, **options):
+    """The record of a run on the embedded engine; jobs and capacity are texts, or rows and a series."""
+    rows = map(job_row, jobs.split(", ")) if isinstance(jobs, str) else jobs
+    series = series_of(capacity_of(capacity)) if isinstance(capacity, str) else capacity
+    scheduler = Checkpoint({"capacity": series, "switch": energy} | options)
     config = {"energy": energy, "dynamic_jobs": True, "profile_reuse": True}
     return played(scheduler, machines_platform(MachineSpec(machines, cores)), *rows, link=between, **config)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from builders import played
-from by_hand import blocks_of, options_of
+from by_hand import blocks_of, capacity_of, options_of, series_of
 from plain_varcap import PlainJob, Ran, Rules, plain_runs
 
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.model.series import Series
 from batwatt.model.workload import MIGRATED
 from batwatt.schedulers.varcap import Varcap
 
@@ -48,16 +47,6 @@ def row_of(job: PlainJob) -> dict[str, object]:
     row |= {"estimate_s": job.estimate_s} if job.estimate_s is not None else {}
     row |= {"depends_on": list(job.depends_on)} if job.depends_on else {}
     return row | {"_profile": {"type": "delay", "delay": job.length_s}}
-
-
-def capacity_of(text: str) -> list[tuple[float, int]]:
-    """`4 100:2 200:3`: 4 machines, 2 from 100 s on, 3 from 200 s on."""
-    first, *more = text.split()
-    return [(0.0, int(first)), *((float(at), int(n)) for at, n in (word.split(":") for word in more))]
-
-
-def series_of(rows: list[tuple[float, int]]) -> Series:
-    return Series(tuple(at for at, _ in rows), tuple(float(n) for _, n in rows))
 
 
 def play(jobs, capacity, machines, cores, between=None, energy=False, **options):

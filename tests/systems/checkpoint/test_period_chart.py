@@ -11,7 +11,6 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.errors import InputError
 from batwatt.systems.checkpoint.figures import charts as period_chart
 from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
 from batwatt.systems.checkpoint.figures.charts import plot_followed, plot_plan
@@ -155,9 +154,3 @@ def test_a_plan_is_drawn(tmp_path):
 def test_a_course_is_drawn(tmp_path):
     sequence = CapacitySequence(20_000.0, (8, 7, 9), 2, JOBS)
     assert plot_followed(follow(sequence), tmp_path / "a.svg").read_text().startswith("<?xml")
-
-
-def test_refused(tmp_path):
-    with pytest.raises(InputError, match="end its name with one of png, svg, pdf"):
-        plot_plan(plan(Instance(100.0, 8, JOBS)), tmp_path / "x.bmp")
-    assert not (tmp_path / "x.bmp").exists()

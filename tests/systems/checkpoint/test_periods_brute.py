@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_periods import all_dates, brute, largest_subset, total, worked
 
-from batwatt.systems.checkpoint.instance import Assignment, Instance, JobPhase, PeriodJob, PeriodPlan
+from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob, PeriodPlan
 from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, plan, subset_sum
 
 
@@ -40,12 +40,6 @@ def test_as_good_as_the_best_of_every_plan(drawn):
         assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)
 
     check()
-
-
-@examples(200)
-@given(instances(jobs=4, longest=12, fractions=False), st.booleans())
-def test_other_dates_of_the_end_of_checkpoints_are_not_better(instance, refill):
-    assert brute(instance, refill, times=all_dates(instance, 2)) == brute(instance, refill)
 
 
 @examples(600)
@@ -157,29 +151,3 @@ def alike_with_an_end(draw):
 @given(alike_with_an_end(), st.booleans())
 def test_jobs_that_are_alike(instance, refill):
     assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, times=all_dates(instance, 1))
-
-
-@pytest.mark.parametrize(
-    ("state", "phases", "problem"),
-    [
-        ("stopped", [("work", 0, 9)], "without a recovery"),
-        ("stopped", [("recovery", 0, 2), ("work", 2, 8)], "loses work"),
-        ("running", [], "loses work"),
-        ("running", [("work", 1, 9)], "loses work"),
-        ("running", [("work", 0, 9), ("recovery", 9, 11)], "outside the period"),
-        ("checkpointed", [("recovery", 0, 2), ("work", 2, 9)], "though it is in memory"),
-        ("checkpointed", [("work", 5, 9)], "without a recovery"),
-    ],
-)
-def test_the_check_finds_what_cannot_be(state, phases, problem):
-    job = PeriodJob("a", 2, 3.0, 2.0, state)
-    act = Assignment(job, "run", 9.0, tuple(JobPhase(*phase) for phase in phases))
-    with pytest.raises(AssertionError, match=problem):
-        worked(PeriodPlan(Instance(9.0, 2, (job,)), "dp", 0.0, (act,)))
-
-
-def test_the_check_counts_processors():
-    jobs = PeriodJob("a", 2, 3.0, 2.0, "checkpointed"), PeriodJob("b", 2, 3.0, 2.0, "checkpointed")
-    acts = tuple(Assignment(job, "run", 9.0, (JobPhase("work", 0.0, 9.0),)) for job in jobs)
-    with pytest.raises(AssertionError, match="4 processors are held"):
-        worked(PeriodPlan(Instance(9.0, 3, jobs), "dp", 0.0, acts))

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 from builders import workload_of
+from by_hand import capacity_of, job_row, series_of
 from examples import examples
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
-from varcap_talk import capacity_of, series_of
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -28,19 +28,11 @@ LAG_S = 1e-3
 ALL_SPEEDS = np.array(sorted((*SPEEDS, 1.0)))
 
 
-def job_of(text: str) -> dict[str, object]:
-    """`name submission length cpus [use=..] [memory=..]`."""
-    name, at, length, cpus, *more = text.split()
-    row = {"id": name, "subtime": float(at), "res": int(cpus), "profile": f"p{name}"}
-    row |= {key: float(value) for key, value in (word.split("=") for word in more)}
-    return row | {"_profile": {"type": "delay", "delay": float(length)}}
-
-
 def play(jobs, capacity, machines, cores, between=None, **options):
     """The record of a run on machines of so many promised cores."""
     platform = machines_platform(SpeedMachineSpec(machines, cores))
     work = workload_with_flops(
-        workload_of(*map(job_of, jobs), nb_res=machines * cores), MachineSpec(machines, cores).nominal_flops
+        workload_of(*map(job_row, jobs), nb_res=machines * cores), MachineSpec(machines, cores).nominal_flops
     )
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
     given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
@@ -146,18 +138,16 @@ def test_speeds_by_hand(jobs, capacity, options, expected):
         # on several machines, and never
         ("a 0 100 15 use=0.1, b 0 9 21", "2", {"machines": 2}, "a 0-100, b rejected"),
         ("a 0 100 4, b 60 100 4 use=0.5", "1 50:0 150:1", {}, "a 0-200, b 60-200"),
+        # 8 and 1 of 5 cores: both run at 5 / 9, rounded down to 0.55
+        ("a 0 110 8, b 0 55 2 use=0.5", "1", {"oversubscription": 2}, "a 0-200, b 0-100"),
         # jobs without use have that of the options
         ("a 0 100 8, b 0 100 2 use=0.5", "1", {"use": 0.5, "oversubscription": 2}, "a 0-100, b 0-100"),
     ],
-    ids=["cores", "memory", "several machines", "no core", "the use of the options"],
+    ids=["cores", "memory", "several machines", "no core", "8 and 1 of 5 cores", "the use of the options"],
 )  # fmt: skip
 def test_runs_by_hand(jobs, capacity, options, expected):
     told = runs(*jobs.split(", "), capacity=capacity, **options)
     assert ", ".join(f"{name} {times}" for name, times in told.items()) == expected
-
-
-def test_8_and_1_of_5_cores():
-    assert runs("a 0 110 8", "b 0 55 2 use=0.5", capacity="1", oversubscription=2)["b"] == "0-100"
 
 
 def test_the_window_ends():
@@ -166,9 +156,6 @@ def test_the_window_ends():
         "a": ("COMPLETED_KILLED", ""),
         "b": ("REJECTED", WINDOW_OVER),
     }
-
-
-# who gets what ------------------------------------------------------------------------------------------------------
 
 
 # laws ---------------------------------------------------------------------------------------------------------------
@@ -264,7 +251,7 @@ def test_nobody_is_slowed_down_while_there_is_enough(rows, values):
 
 def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **options) -> str:
     platform = machines_platform(machines or SpeedMachineSpec(1, 4))
-    rows = [job_of(text) | ({"_profile": profile} if profile else {}) for text in jobs]
+    rows = [job_row(text) | ({"_profile": profile} if profile else {}) for text in jobs]
     work = workload_of(*rows)
     work = work if profile else workload_with_flops(work, MachineSpec(1, 1).nominal_flops)
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
