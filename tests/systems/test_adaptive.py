@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from builders import one_by_one
-from cli_house import ROOT
+from builders import machine, one_by_one
 
 import batwatt as bw
 from batwatt.errors import InputError
@@ -18,8 +17,6 @@ from batwatt.systems.carbon.execution import ShiftJob
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
-GOOGLE = ROOT / "workloads" / "google-288-00.json"
-GRID, PROFILE = ROOT / "platforms" / "grid5000.xml", ROOT / "power_profiles" / "profile3.csv"
 JOBS = bw.Workload.from_frame(one_by_one(40, 60.0, 400.0, 137.0, 7))
 MIXED = bw.Workload.from_frame(
     pd.DataFrame(
@@ -33,6 +30,9 @@ CAPACITY = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 5.0, 6.0), "machin
 VARCAP = {"order": "smith", "backfilling": "easy", "termination": "least-loss"}
 
 
+SERVERS = machine(3, 3)
+CAPS = bw.Series((0.0, 900.0, 1800.0, 2700.0, 3600.0), (600.0, 150.0, 600.0, 120.0, 500.0), "power_w")
+"""Three jobs are killed on the servers, which have several speeds."""
 ENVELOPE = bw.Series((0.0, 900.0), (600.0, 350.0), "power_w")
 LESS = bw.Series((0.0, 900.0, 1800.0, 2700.0), (6.0, 3.0, 3.0, 3.0), "machines")
 SIGNAL = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 80.0, 500.0] * 30)
@@ -61,10 +61,18 @@ def in_phases():
         # an envelope is machines of one speed, with or without a capacity that asks for less
         ((MACHINES, JOBS), {"envelope": ENVELOPE}, {}, "varcap", {"capacity": LESS}, VARCAP),
         ((MACHINES, JOBS), {"envelope": ENVELOPE, "capacity": CAPACITY}, {}, "varcap", {"capacity": LESS}, VARCAP),
-        ((GRID, GOOGLE), {"envelope": PROFILE}, {}, "powercap", {"envelope": PROFILE}, FRUGAL),
+        ((SERVERS, JOBS), {"envelope": CAPS}, {}, "powercap", {"envelope": CAPS}, FRUGAL),
+        # the core loses killed jobs, and the end of registration is still reported
+        ((SERVERS, JOBS), {"envelope": CAPS}, {"parts": {"victim": "lose"}},
+         "powercap", {"envelope": CAPS}, FRUGAL | {"victim": "lose"}),
         (in_phases(), {"carbon": SIGNAL}, {}, "carbon", {"carbon": SIGNAL}, {}),
         ((MACHINES, JOBS), {"capacity": CAPACITY, "carbon": SIGNAL}, CARBON,
          "carbon", {"capacity": CAPACITY, "carbon": SIGNAL}, {"wait_h": [8]}),
+        # by default carbon is measured only
+        ((MACHINES, JOBS), {"capacity": CAPACITY, "carbon": SIGNAL}, {},
+         "varcap", {"capacity": CAPACITY, "carbon": SIGNAL}, VARCAP),
+        # without limits
+        ((MACHINES, JOBS), {}, {}, "varcap", {"capacity": bw.Series((0.0,), (6.0,), "machines")}, VARCAP),
         # the end of a window, past which carbon goes
         ((MACHINES, JOBS), {"capacity": CAPACITY, "carbon": SIGNAL}, CARBON | {"until_s": 1000.0},
          "carbon", {"capacity": CAPACITY, "carbon": SIGNAL}, {"wait_h": [8]}),
@@ -72,7 +80,8 @@ def in_phases():
          "varcap", {"capacity": CAPACITY}, VARCAP | {"order": "fcfs"}),
     ],
     ids=["machines", "jobs that can be checkpointed", "goodput", "watts", "watts and a capacity", "several speeds",
-         "phases", "carbon", "carbon past a window", "parts in place of ours"],
+         "lost jobs", "phases", "carbon", "carbon measured", "no limit", "carbon past a window",
+         "parts in place of ours"],
 )  # fmt: skip
 def test_it_does_as_its_core(inputs, facts, options, core, core_facts, core_options):
     one = bw.simulate(*inputs, "adaptive", **facts, options=options)
@@ -81,45 +90,24 @@ def test_it_does_as_its_core(inputs, facts, options, core, core_facts, core_opti
     assert one.metrics["energy_j"] == two.metrics["energy_j"]
 
 
-def test_what_its_choices_are_good_for():
+def test_preemption_serves_the_mean_slowdown():
     options = {"checkpoint_s": 30, "recovery_s": 10}
-    one = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options=options)
-    without = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=PREEMPTING | {"preemption": None})
-    assert one.metrics["mean_slowdown"] < without.metrics["mean_slowdown"]
-    # carbon is measured only, by default
-    one = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=SIGNAL, options=CARBON)
-    jobs = bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, carbon=SIGNAL)
-    assert one.metrics["carbon_g"] < jobs.metrics["carbon_g"]
-    assert bw.simulate(MACHINES, JOBS, "adaptive").metrics["jobs_finished"] == 40
+    preempting = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options=options)
+    other = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=PREEMPTING | {"preemption": None})
+    assert preempting.metrics["mean_slowdown"] < other.metrics["mean_slowdown"]
 
 
 @pytest.mark.parametrize(
-    ("given", "line"),
+    ("arguments", "line"),
     [
         ({"options": {"until_s": 9.0}}, "option 'until_s': the core 'powercap', .* has no use for it; leave it out"),
         ({"options": {"switch": False}}, "option 'switch', energy: servers of several speeds .*; leave out both"),
         ({"energy": False}, "option 'switch', energy: servers of several speeds .*; leave out both"),
     ],
 )
-def test_what_servers_of_several_speeds_do_not_go_with(given, line):
+def test_what_servers_of_several_speeds_do_not_go_with(arguments, line):
     with pytest.raises(InputError, match=line):
-        bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, **given)
-
-
-def test_the_one_that_is_shortest_and_narrowest_first():
-    """One host of two is free at 10 s: of 100 s on 1 host, 90 s on 1 and 60 s on 2 the keys are 10000, 8100, 7200."""
-    frame = pd.DataFrame(
-        {"id": list("oabc"), "submission_time_s": [0, 1, 2, 3], "length_s": [10, 100, 90, 60], "hosts": [2, 1, 1, 2]}
-    )
-    found = bw.simulate(bw.Platform.machines(2, 1), bw.Workload.from_frame(frame), "adaptive")
-    starts = found.jobs.set_index("job_id")["starting_time_s"]
-    assert starts[["c", "b", "a"]].tolist() == [10.0, 70.0, 70.0]
-
-
-def test_killed_jobs_may_be_lost():
-    """The core loses jobs, and the end of registration is still reported."""
-    found = bw.simulate(GRID, GOOGLE, "adaptive", envelope=PROFILE, options={"parts": {"victim": "lose"}})
-    assert found.metrics["killed_power"] > 0 and found.metrics["resubmissions"] == 0
+        bw.simulate(SERVERS, JOBS, "adaptive", envelope=CAPS, **arguments)
 
 
 @pytest.mark.parametrize(

@@ -20,18 +20,13 @@ from batwatt.run.spec import RunSpec
 
 MACHINES, CORES = 4, 3
 SAVED = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
-VARCAP = {"long_s": 130.0, "longest_s": 300.0, "machine_memory": 8.0}
-PREEMPTIVE = {"termination": "least-loss", "order": "smith", "backfilling": "easy", "victim": SAVED}
+PREEMPTIVE = {"order": "smith", "backfilling": "easy", "preemption": "slowdown", "termination": "least-loss"}
 CASES = {
     "powercap-hfld": ("powercap", {"order": "slowdown", "backfilling": "easy", "response": "hfld"}),
-    "riskaware-first-fit-unaware": ("riskaware", {"strategy": "first-fit-unaware"}),
+    "varcap-preemption": ("varcap", PREEMPTIVE | {"victim": SAVED, "machine_memory": 8.0}),
     "riskaware-window": ("riskaware", {"strategy": "target-asap"}),
-    "varcap-migration": ("varcap", VARCAP | {"mapping": "migration"}),
-    "varcap-longshort": ("varcap", VARCAP | {"mapping": "longshort", "stable": 1}),
-    "varcap-preemption": ("varcap", PREEMPTIVE | {"preemption": "slowdown"}),
     "checkpoint-expected": ("checkpoint", {"switch": False, "min_yield": 0.5, "prepare": "expected"}),
 }
-"""Half of the jobs are long, and no machine is always there, but longshort thinks that one is."""
 SMALL = Path(__file__).resolve().parents[2] / "platforms" / "small.xml"
 ENVELOPE = "time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n"
 """Servers fall asleep, and jobs are killed."""
@@ -94,7 +89,7 @@ def embedded(tmp_path_factory):
     return run_of
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ["powercap-hfld", "varcap-preemption"])
 def test_the_wire(name, embedded):
     one, ours = embedded(name)
     folder = one.prefix.parent
