@@ -1,21 +1,18 @@
 """Replaying dialogues recorded from a real Batsim against the embedded engine, and comparing what both wrote.
 
-The recordings are packed (tests/data/README.md): `python tests/golden.py unpack FOLDER`, `pack FOLDER`.
+tests/data/README.md says how the recordings are packed.
 """
 
 from __future__ import annotations
 
 import atexit
 import csv
-import io
 import json
 import math
 import shutil
-import sys
 import tarfile
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -32,30 +29,15 @@ def recordings(packed: Path = ARCHIVE) -> Path:
     """The unpacked recordings, in a folder of this process."""
     folder = Path(tempfile.mkdtemp(prefix="recordings"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    unpack(folder, packed)
+    with tarfile.open(packed) as archive:
+        # the filter is not there before Python 3.11.4
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
     return folder
 
 
 def scenarios(*kinds: str) -> list[Path]:
     """The recordings of some kinds (folders of the archive)."""
     return sorted(path for kind in kinds for path in (recordings() / kind).iterdir())
-
-
-def unpack(folder: Path, packed: Path = ARCHIVE) -> None:
-    with tarfile.open(packed) as archive:
-        # the filter is not there before Python 3.11.4
-        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
-
-
-def pack(folder: Path, packed: Path = ARCHIVE, paths: Iterable[Path] | None = None) -> None:
-    """Alike files together, which packs them smaller; nothing of the machine in it."""
-    with tarfile.open(packed, "w:xz", preset=9) as archive:
-        chosen = folder.glob("*/*/*") if paths is None else paths
-        for path in sorted((p for p in chosen if p.is_file()), key=lambda p: (p.name, p)):
-            entry = tarfile.TarInfo(str(path.relative_to(folder)))
-            data = path.read_bytes()
-            entry.size = len(data)
-            archive.addfile(entry, io.BytesIO(data))
 
 
 def engine_of(folder: Path, scenario: dict) -> Engine:
@@ -100,7 +82,7 @@ class Script:
 
 
 def by_date(messages: list[dict]) -> dict[float, list[str]]:
-    found = defaultdict(list)
+    events = defaultdict(list)
     for message in messages:
         for event in message["events"]:
             data = json.loads(json.dumps(event["data"]))
@@ -108,8 +90,8 @@ def by_date(messages: list[dict]) -> dict[float, list[str]]:
                 data["workloads"] = None
             if event["type"] == "ANSWER":
                 data = {key: f"{value:.8g}" for key, value in data.items()}
-            found[event["timestamp"]].append(json.dumps([event["type"], data], sort_keys=True))
-    return {time: sorted(events) for time, events in found.items()}
+            events[event["timestamp"]].append(json.dumps([event["type"], data], sort_keys=True))
+    return {time: sorted(texts) for time, texts in events.items()}
 
 
 def numbers_close(ours: str, theirs: str) -> bool:
@@ -174,7 +156,3 @@ def grouped(rows: list[dict[str, str]], column: str | None) -> list[list[dict[st
         else:
             groups.append([row])
     return groups
-
-
-if __name__ == "__main__":
-    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]))

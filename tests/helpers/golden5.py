@@ -1,6 +1,6 @@
 """Replaying dialogues recorded from Batsim 5 (v5.0.0-rc2) against the embedded engine.
 
-The recordings are packed (tests/data/README.md): `python tests/helpers/golden5.py unpack FOLDER`, `pack FOLDER`.
+tests/data/README.md says how the recordings are packed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import golden
@@ -21,8 +20,6 @@ from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.model.record import Record
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "batsim5.tar.xz"
-OUTPUTS = ("jobs.csv", "consumed_energy.csv", "pstate_changes.csv", "machine_states.csv", "schedule.json")
-FILES = ("command.txt", "platform.xml", "workload*.json", "events*.txt", "messages.jsonl", "result.json")
 _LINE = re.compile(r'\{"from": "(batsim|edc)"(?:, "flags": \d+)?, "message": (.*)\}')
 
 
@@ -74,15 +71,3 @@ class Recording:
         if not engine.ended and not self.stopped:
             sent.append(write_message(engine.message()))
         return engine.close() if engine.ended else None
-
-
-def pack(folder: Path) -> None:
-    """Pack the recordings in a folder, without those about Batsim's own command line."""
-    paths = [path for pattern in (*FILES, *(f"out/{name}" for name in OUTPUTS)) for path in folder.glob(f"*/{pattern}")]
-    kept = [path for path in paths if not path.relative_to(folder).parts[0].startswith("error_cli_")]
-    golden.pack(folder, ARCHIVE, kept)
-
-
-if __name__ == "__main__":
-    action, target = sys.argv[1:]
-    golden.unpack(Path(target), ARCHIVE) if action == "unpack" else pack(Path(target))
