@@ -72,13 +72,6 @@ def test_neighbours_where_there_are(free, processors, expected):
     assert neighbours(np.array([each == "1" for each in free]), processors) == expected
 
 
-def test_a_job_moves_if_nothing_else_helps():
-    """1, 2 and 1 processors: a is on the first one when b comes, and b must be there when the second one goes."""
-    stretches = [Stretch(0.0, 1.0, 1), Stretch(1.0, 2.0, 2), Stretch(2.0, 3.0, 1)]
-    placed = arrange(stretches, [work("a", 1, 0.0, 2.0), work("b", 1, 1.0, 3.0)])
-    assert bands(placed) == [("a", 0, 2, ((0, 1),)), ("b", 1, 2, ((1, 2),)), ("b", 2, 3, ((0, 1),))]
-
-
 def test_more_than_there_are_is_refused():
     with pytest.raises(ValueError, match="job b has no 2 processors at 0 s"):
         arrange([Stretch(0.0, 1.0, 3)], [work("a", 2, 0.0, 1.0), work("b", 2, 0.0, 1.0)])

@@ -34,7 +34,7 @@ DRAWN = {
 
 @pytest.mark.parametrize("drawn", DRAWN)
 def test_as_good_as_the_best_of_every_plan(drawn):
-    @examples(2000)
+    @examples(1000)
     @given(DRAWN[drawn], st.booleans())
     def check(instance, refill):
         assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)

@@ -65,7 +65,7 @@ def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, qua
     assert plain_periods.total(instance, works) == best
 
 
-@examples(1000)
+@examples(500)
 @given(histories(ends=True), st.sampled_from([0, 1, 2, 3, 4]))
 def test_due_jobs_work(history, quarters):
     instance, past = history

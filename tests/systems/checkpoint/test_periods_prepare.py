@@ -42,7 +42,7 @@ def prepared(plain: Preparing, **how):
 
 @examples(500)
 @given(changes(jobs=6), covers)
-def test_the_cheapest(change, cover):
+def test_the_cheapest_and_all(change, cover):
     plain, platform = change
     found = prepared(plain, cover=cover, platform=platform)
 
@@ -52,6 +52,9 @@ def test_the_cheapest(change, cover):
     assert found.ids in plain.sets(cover)
     assert price(found.ids) == min(map(price, plain.sets(cover)))
     assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
+    whole = prepared(plain, objective="all")
+    ids = frozenset(job.id for job in plain.running)
+    assert (whole.ids, whole.cost_processor_s) == (ids, plain.cost(ids))
 
 
 @examples(200)
@@ -90,15 +93,6 @@ def test_the_largest_mean(change, cover, shares):
     assert found.value == pytest.approx(float(mean(found.ids)), rel=1e-12, abs=1e-12)
     # of sets that are alike but for rounding either will do
     assert float(max(map(mean, plain.sets(cover))) - mean(found.ids)) <= 1e-12
-
-
-@examples(100)
-@given(changes())
-def test_all_is_what_subset_sum_asks_for(change):
-    plain, _ = change
-    found = prepared(plain, objective="all")
-    assert found.ids == {job.id for job in plain.running}
-    assert found.cost_processor_s == plain.cost(found.ids)
 
 
 def running(name: str, processors: int, checkpoint_s: float, recovery_s: float = 0.0) -> PeriodJob:

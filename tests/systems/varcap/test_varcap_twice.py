@@ -36,7 +36,7 @@ def jobs_of(draw, machines, cores):
 def options_of(draw, machines, least):
     """Options of the scheduler; victims are not chosen at random."""
     name = draw(st.sampled_from(list(KNOWS)))
-    given = {
+    options = {
         "mapping": name,
         "knowledge": draw(st.none() | st.sampled_from(KNOWS[name])),
         "foresight_h": draw(st.sampled_from([0.0, 0.0437, 1.0])),
@@ -47,15 +47,17 @@ def options_of(draw, machines, least):
         "longest_s": draw(st.sampled_from([200.0, 300.0])),
     }
     if name != "migration":
-        given["termination"] = draw(st.sampled_from(["lww", "lfd", "order"]))
+        # by default base takes victims at random
+        rules = ["lww", "lfd", "order"] if name == "base" else [None, "lww", "lfd", "order"]
+        options["termination"] = draw(st.sampled_from(rules))
     if name in ("base", "migration", "longshort"):
-        given["order"] = draw(st.sampled_from(["fcfs", "wfp"]))
-        given["backfilling"] = draw(st.sampled_from([None, "greedy", "none", "easy"]))
+        options["order"] = draw(st.sampled_from(["fcfs", "wfp"]))
+        options["backfilling"] = draw(st.sampled_from([None, "greedy", "none", "easy"]))
     if name == "longshort":
-        given["stable"] = draw(st.none() | st.integers(0, least))
+        options["stable"] = draw(st.none() | st.integers(0, least))
     if name == "twomode" and draw(st.booleans()):
-        given["low"], given["high"] = sorted(draw(st.tuples(*[st.integers(0, machines)] * 2)))
-    return given
+        options["low"], options["high"] = sorted(draw(st.tuples(*[st.integers(0, machines)] * 2)))
+    return options
 
 
 @st.composite
