@@ -93,8 +93,10 @@ def played(
 ) -> Record:
     """Run on the embedded engine, which takes jobs of the scheduler if that has to register some."""
     dynamic = scheduler.needs_dynamic_jobs if "dynamic_jobs" not in config else False
-    given = EngineConfig(**{"dynamic_jobs": dynamic, "profile_reuse": dynamic} | config)
-    return simulate(Engine(platform, [workload_of(*jobs, nb_res=len(platform))], given, events), scheduler, link)
+    engine_config = EngineConfig(**{"dynamic_jobs": dynamic, "profile_reuse": dynamic} | config)
+    return simulate(
+        Engine(platform, [workload_of(*jobs, nb_res=len(platform))], engine_config, events), scheduler, link
+    )
 
 
 def starts(record: Record) -> dict[str, tuple[float, str]]:

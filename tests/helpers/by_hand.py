@@ -21,7 +21,7 @@ def blocks_of(text: str) -> dict[str, list[str]]:
         block = "\n".join(line for line in block.splitlines() if not line.strip().startswith("#"))
         choices = CHOICE.search(block)
         for place in range(len(choices[0].split("|")) if choices else 1):
-            name, *lines = CHOICE.sub(lambda found, place=place: found[0][1:-1].split("|")[place], block).splitlines()
+            name, *lines = CHOICE.sub(lambda match, place=place: match[0][1:-1].split("|")[place], block).splitlines()
             assert name not in blocks, name
             blocks[name] = [line.strip() for line in lines]
     return blocks

@@ -166,9 +166,9 @@ def planned(draw) -> Case:
             hosts = f"{first}-{first + job['res'] - 1}"
             start_s = 200.0 + draw(dates)
             rows.append(PlannedJob(id=f"w0!{job['id']}", start_s=start_s, run_s=1.0, hosts=hosts, pstates={hosts: 0}))
-    known = {row.id.partition("!")[2] for row in rows}
+    planned_ids = {row.id.partition("!")[2] for row in rows}
     options = {"platform": SERVERS, "plan": SchedulePlan(states=tuple(states), jobs=tuple(rows))}
-    return Case(Planned, SERVERS, jobs, options, hopeless=lambda run, job: job["id"] not in known)
+    return Case(Planned, SERVERS, jobs, options, hopeless=lambda run, job: job["id"] not in planned_ids)
 
 
 @st.composite

@@ -25,18 +25,18 @@ def play(jobs, capacity, machines, cores=1, between=None, energy=False, **option
 
 def spans_of(record):
     """The spans of each job in order of time: (kind, begin, end, state, hosts)."""
-    found = defaultdict(list)
+    by_job = defaultdict(list)
     for row in record.jobs:
         if row[START] is None or row[START] < 0:
             continue
         kind = row[META] if row[META] in ("checkpoint", "recovery") else "work"
         saved = row[META] == "checkpointed"
         span = (kind, row[START], row[END], row[STATE], saved, frozenset(ids(from_text(row[HOSTS]))))
-        found[row[ID].partition("#")[0]].append(span)
-    return {name: sorted(spans, key=lambda span: span[1:3]) for name, spans in found.items()}
+        by_job[row[ID].partition("#")[0]].append(span)
+    return {name: sorted(spans, key=lambda span: span[1:3]) for name, spans in by_job.items()}
 
 
-def told(record):
+def in_words(record):
     """The spans as text: `1: work 0-98 saved | checkpoint 98-100`."""
     lines = []
     for name, spans in sorted(spans_of(record).items()):

@@ -170,7 +170,7 @@ class Observed:
         A request is written as switching for all of its hosts, until the last one has switched: one that computes
         already, or sleeps, is in its new state at once, and may have another one before the row of the end.
         """
-        told = [[(0.0, host.initial_pstate)] for host in self.case.platform.hosts]
+        lines = [[(0.0, host.initial_pstate)] for host in self.case.platform.hosts]
         at_once: dict[str, frozenset[int]] = {}
         rows = self.record.pstate_changes
         for i, (time_s, text, state) in enumerate(rows):
@@ -179,15 +179,15 @@ class Observed:
                 there = at_once.pop(text, frozenset[int]())
                 for host in hosts:
                     if host not in there:
-                        told[host].append((time_s, state))
+                        lines[host].append((time_s, state))
                 continue
             final = next((later for _, other, later in rows[i:] if other == text and later >= 0), None)
-            there = frozenset(host for host in hosts if self._is_there(host, told[host][-1][1], state))
+            there = frozenset(host for host in hosts if self._is_there(host, lines[host][-1][1], state))
             at_once[text] = there
             for host in hosts:
-                new = state if host not in there else told[host][-1][1] if final is None else final
-                told[host].append((time_s, new))
-        return told
+                new = state if host not in there else lines[host][-1][1] if final is None else final
+                lines[host].append((time_s, new))
+        return lines
 
     def _is_there(self, host: int, now: int, request: int) -> bool:
         """Whether a host in state `now` needs not switch for a request to compute or to sleep."""

@@ -61,16 +61,16 @@ class Talk:
 class ByHand:
     """Categories of one's own: length in s -> C_i."""
 
-    given: dict[float, float] = field(default_factory=dict)
+    categories: dict[float, float] = field(default_factory=dict)
 
     def of(self, lengths_s):
-        return np.array([self.given.get(float(length), 1.0) for length in lengths_s])
+        return np.array([self.categories.get(float(length), 1.0) for length in lengths_s])
 
 
 def planner(machines, cores, categories, alive=None, **rules) -> Talk:
     """M_use stays as it is, and is all machines, unless `rules` say otherwise; lengths have the given categories."""
-    chosen = {"always": 0, "distance": 0, "low": 0.0, "high": 1.0, "usable": machines} | rules
-    talk = Talk(Targets(machines, cores, TargetSettings(**chosen), ByHand(categories)))
+    settings = {"always": 0, "distance": 0, "low": 0.0, "high": 1.0, "usable": machines} | rules
+    talk = Talk(Targets(machines, cores, TargetSettings(**settings), ByHand(categories)))
     assert talk.at(0, alive=machines if alive is None else alive) == ""
     return talk
 
@@ -94,12 +94,12 @@ def follow(talk: Talk, lines: list[str]) -> None:
         when, _, jobs = act.partition(":")
         if " ends " in when:
             name, _, time_s = when.split()
-            told = talk.ends(name, float(time_s))
+            decisions = talk.ends(name, float(time_s))
         else:
             time_s, *change = when.split()
             alive = int(change[0].removeprefix("alive=")) if change else None
-            told = talk.at(float(time_s), *filter(None, jobs.strip().split(", ")), alive=alive)
-        assert not arrow or told == expected.strip(), f"{line}: {told!r}"
+            decisions = talk.at(float(time_s), *filter(None, jobs.strip().split(", ")), alive=alive)
+        assert not arrow or decisions == expected.strip(), f"{line}: {decisions!r}"
         for fact in facts:
             assert_fact(talk, *fact.split(), line)
 
@@ -108,16 +108,16 @@ def assert_fact(talk: Talk, what: str, *values: str) -> None:
     """Compare a fact of a line, its last value, with the planner."""
     *values, line = values
     if what == "ends":
-        told = {name: talk.end_s(name) for name in values[::2]}
-        assert told == {name: float(time_s) for name, time_s in zip(values[::2], values[1::2], strict=True)}, line
+        actual = {name: talk.end_s(name) for name in values[::2]}
+        assert actual == {name: float(time_s) for name, time_s in zip(values[::2], values[1::2], strict=True)}, line
     elif what == "stretch":
         over, _, under = values[0].partition("/")
         assert talk.planner.worst_stretch == float(over) / float(under or 1), (line, talk.planner.worst_stretch)
     elif what == "usable":
         assert talk.planner.usable == int(values[0]), (line, talk.planner.usable)
     elif what in ("alive", "dropped"):
-        told = talk.planner.machines_alive() if what == "alive" else talk.planner.dropped()
-        assert list(map(str, told)) == list(values), (line, told)
+        actual = talk.planner.machines_alive() if what == "alive" else talk.planner.dropped()
+        assert list(map(str, actual)) == list(values), (line, actual)
     else:
         assert talk.plan(what) == (int(values[0]), float(values[1])), (line, talk.plan(what))
 

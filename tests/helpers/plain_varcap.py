@@ -186,10 +186,10 @@ class PlainVarcap:
 
     def assumed_s(self, job: PlainJob) -> float:
         usual = {"longshort": "class", "jobsize-order": "exact", "twomode": "exact"}
-        known = self.rules.knowledge or usual.get(self.rules.mapping, "none")
-        if known == "class":
+        knowledge = self.rules.knowledge or usual.get(self.rules.mapping, "none")
+        if knowledge == "class":
             return self.rules.longest_s if self.kind(job) == LONG else self.rules.long_s
-        return {"none": math.inf, "exact": self.estimate_of(job)}[known]
+        return {"none": math.inf, "exact": self.estimate_of(job)}[knowledge]
 
     def reject(self) -> None:
         """What can never run."""
@@ -290,11 +290,11 @@ class PlainVarcap:
         for waits in sorted(queue, key=lambda waits: self.key(waits, by_length)):
             job = waits.job
             late = self.now_s + job.expected_s > shadow_s
-            found = self.place(job, [m for m in machines if not (late and m in reserved)], self.running, foresee=True)
-            if found:
+            places = self.place(job, [m for m in machines if not (late and m in reserved)], self.running, foresee=True)
+            if places:
                 self.waiting.remove(waits)
                 self.state[job.id] = "runs"
-                self.running.append(Runs(waits, waits.attempt, self.now_s, self.now_s, found))
+                self.running.append(Runs(waits, waits.attempt, self.now_s, self.now_s, places))
             elif backfill == "none":
                 return
             elif backfill == "easy" and not reserved:
@@ -307,9 +307,9 @@ class PlainVarcap:
         own = [run for run in self.running if not set(run.machines).isdisjoint(machines)]
         for shadow_s in sorted(map(expected_s, own)):
             left = [run for run in own if expected_s(run) > shadow_s]
-            found = self.place(job, machines, left)
-            if found:
-                return shadow_s, found
+            places = self.place(job, machines, left)
+            if places:
+                return shadow_s, places
         return math.inf, ()
 
     # changes --------------------------------------------------------------------------------------------------
@@ -369,10 +369,10 @@ class PlainVarcap:
         for run in homeless:
             while run in self.running:
                 here = [other for other in self.running if other not in homeless]
-                found = self.place(run.job, range(self.rules.machines), here)
-                if found:
+                places = self.place(run.job, range(self.rules.machines), here)
+                if places:
                     self.ends(run, "migrated")
-                    moved = replace(run, attempt=run.attempt + 1, start_s=self.now_s, machines=found)
+                    moved = replace(run, attempt=run.attempt + 1, start_s=self.now_s, machines=places)
                     self.running.append(moved)
                 else:
                     self.kill(min([*here, run], key=self.least_work))

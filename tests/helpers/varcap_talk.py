@@ -28,15 +28,15 @@ SIGN = {"completed": "", "killed": "x", "migrated": ">"}
 def job_of(text: str) -> PlainJob:
     """`name submission length cpus [memory=..] [estimate_s=..] [depends_on=a;b]`."""
     name, at, length, cpus, *more = text.split()
-    given = dict(word.split("=") for word in more)
+    fields = dict(word.split("=") for word in more)
     return PlainJob(
         name,
         float(at),
         float(length),
         int(cpus),
-        float(given.pop("memory", 0)),
-        float(given.pop("estimate_s")) if "estimate_s" in given else None,
-        tuple(filter(None, given.pop("depends_on", "").split(";"))),
+        float(fields.pop("memory", 0)),
+        float(fields.pop("estimate_s")) if "estimate_s" in fields else None,
+        tuple(filter(None, fields.pop("depends_on", "").split(";"))),
     )
 
 
@@ -74,14 +74,14 @@ def runs_of(record, cores) -> list[Ran]:
 
 def in_words(runs) -> dict[str, str]:
     """Job -> its runs: `0-50@1x 60-160@0,2` was killed at 50 s on machine 1 and ran again; `>` is a migration."""
-    told: dict[str, list[str]] = {}
+    by_job: dict[str, list[str]] = {}
     for run in sorted(runs, key=lambda run: run.attempt):
         word = "rejected"
         if run.how != "rejected":
             times = f"{round(run.start_s, 3):.9g}-{round(run.end_s, 3):.9g}"
             word = f"{times}@{','.join(map(str, run.machines))}{SIGN[run.how]}"
-        told.setdefault(run.id, []).append(word)
-    return {name: " ".join(words) for name, words in sorted(told.items())}
+        by_job.setdefault(run.id, []).append(word)
+    return {name: " ".join(words) for name, words in sorted(by_job.items())}
 
 
 def scheduler(*jobs: str, machines: int, capacity: str = "", cores: int = 1, **options) -> dict[str, str]:
@@ -103,20 +103,20 @@ class ByHand:
 
     options: dict[str, object]
     jobs: list[str]
-    told: dict[str, str]
+    expected: dict[str, str]
     some: bool
 
     def played(self, play_of) -> dict[str, str]:
         """What becomes of the jobs by the scheduler, or by its twin."""
-        told = play_of(*self.jobs, **self.options)
-        return {name: told[name] for name in self.told} if self.some else told
+        runs = play_of(*self.jobs, **self.options)
+        return {name: runs[name] for name in self.expected} if self.some else runs
 
 
 def rules_of(text: str) -> dict[str, ByHand]:
     """Rules of lines of options, of jobs (or those of the rule before) and of runs: `->` of all, `~>` of some jobs."""
     rules, jobs = {}, []
     for name, (options, *lines) in blocks_of(text).items():
-        told = dict(word.split(" ", 1) for line in lines if line[1] == ">" for word in line[3:].split(", "))
+        expected = dict(word.split(" ", 1) for line in lines if line[1] == ">" for word in line[3:].split(", "))
         jobs = [word for line in lines if line[1] != ">" for word in line.split(", ")] or jobs
-        rules[name] = ByHand(options_of(options), jobs, told, lines[-1][0] == "~")
+        rules[name] = ByHand(options_of(options), jobs, expected, lines[-1][0] == "~")
     return rules

@@ -7,7 +7,7 @@ import math
 import pytest
 from builders import machine, workload_of
 from by_hand import blocks_of, job_row, options_of, series_of
-from checkpoint_talk import META, play, spans_of, told
+from checkpoint_talk import META, in_words, play, spans_of
 from examples import examples
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
@@ -107,7 +107,7 @@ the plan of a period follows no order
 def test_rules(name):
     setup, jobs, *lines = RULES[name]
     options = options_of(setup)
-    assert told(play(jobs, str(options.pop("capacity")), **options)) == lines
+    assert in_words(play(jobs, str(options.pop("capacity")), **options)) == lines
 
 
 TWO = "a 0 1e7 1, b 0 1e7 1"
@@ -131,7 +131,7 @@ def test_a_fall_of_more_than_k_kills():
 )  # fmt: skip
 def test_a_change_in_the_middle_of_a_recovery(capacity, until_s, expected):
     record = play(TWO, capacity, 2, checkpoint_s=4, recovery_s=150, until_s=until_s, k=1)
-    assert expected in " ".join(told(record))
+    assert expected in " ".join(in_words(record))
 
 
 def test_a_checkpoint_that_is_due_as_the_recovery_ends():
@@ -188,7 +188,7 @@ def test_tables_that_are_too_large_stop_nothing(monkeypatch, objective):
     options = {"checkpoint_s": 5, "recovery_s": 5, "k": 1, "until_s": 300}
     jobs = "0 0 1e7 1, 1 0 1e7 2, 2 0 1e7 3, 3 0 1e7 5"
     record = play(jobs, "6 100:5 200:6", 6, prepare=objective, **options)
-    assert told(record)[0].startswith("0: work 0-95 saved | checkpoint 95-100")
+    assert in_words(record)[0].startswith("0: work 0-95 saved | checkpoint 95-100")
 
 
 small = st.integers(0, 9)
@@ -218,7 +218,7 @@ def test_the_engine_gives_what_plans_claim(drawn):
     # a checkpoint that takes no time needs no plan: the scheduler saves such jobs at every change
     drawn["min_yield"] *= drawn["method"] == "dp"
     jobs = [(min(p, min(capacities)), drawn["constant"] or c + 1, r) for p, c, r in drawn["jobs"]]
-    chosen = {name: drawn[name] for name in ("method", "min_yield", "cover")}
+    options = {name: drawn[name] for name in ("method", "min_yield", "cover")}
     sequence = CapacitySequence(
         100.0,
         tuple(capacities),
@@ -228,13 +228,13 @@ def test_the_engine_gives_what_plans_claim(drawn):
         new=frozenset(str(n) for n in range(len(jobs))),
     )
     try:
-        claimed = follow(sequence, objective=drawn["prepare"], **chosen)
+        claimed = follow(sequence, objective=drawn["prepare"], **options)
     except (NoPeriodPlanError, ValueError):
         assume(False)
     rows = [job_row(f"{n} 0 1e7 {p} checkpoint_s={c} recovery_s={r}") for n, (p, c, r) in enumerate(jobs)]
     capacity = series_of([(100.0 * n, p) for n, p in enumerate(capacities)])
     end_s = 100.0 * len(capacities)
-    record = play(rows, capacity, machines, k=sequence.k, prepare=drawn["prepare"], until_s=end_s, **chosen)
+    record = play(rows, capacity, machines, k=sequence.k, prepare=drawn["prepare"], until_s=end_s, **options)
     spans = [(name, *span) for name, all_of in spans_of(record).items() for span in all_of]
     for job, (cpus, _, _) in enumerate(jobs):
         worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from examples import examples
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.systems.checkpoint.figures import charts as period_chart
@@ -45,11 +45,11 @@ def test_who_stays_is_below_those_that_go():
 def test_figure_1():
     """Jobs of 3, 3, 5, 8, 8 processors; 19, 16, 22: j4 stays, j5 has the processors of j3 and 3 that were kept."""
     stretches = [Stretch(0.0, 10.0, 19), Stretch(10.0, 20.0, 16), Stretch(20.0, 30.0, 22)]
-    given = [
+    all_stays = [
         work("j1", 3, 0.0, 10.0), work("j2", 3, 0.0, 10.0), work("j3", 5, 0.0, 12.0), work("j4", 8, 0.0, 30.0),
         work("j5", 8, 12.0, 30.0), work("j1", 3, 20.0, 30.0), work("j2", 3, 20.0, 30.0),
     ]  # fmt: skip
-    placed = arrange(stretches, given)
+    placed = arrange(stretches, all_stays)
     assert sorted(bands(placed)) == [
         ("j1", 0, 10, ((13, 16),)), ("j1", 20, 30, ((16, 19),)),
         ("j2", 0, 10, ((16, 19),)), ("j2", 20, 30, ((19, 22),)),
@@ -77,10 +77,10 @@ def test_more_than_there_are_is_refused():
         arrange([Stretch(0.0, 1.0, 3)], [work("a", 2, 0.0, 1.0), work("b", 2, 0.0, 1.0)])
 
 
-def check(stretches, given):
+def check(stretches, all_stays):
     """Each job has its processors at each instant of its stays, no two have the same, and they are there."""
-    placed = arrange(stretches, given)
-    dates = sorted({time for each in (*stretches, *given) for time in (each.begin_s, each.end_s)})
+    placed = arrange(stretches, all_stays)
+    dates = sorted({time for each in (*stretches, *all_stays) for time in (each.begin_s, each.end_s)})
     for begin, end in pairwise(dates):
         if end - begin < 1e-6:
             continue
@@ -92,14 +92,17 @@ def check(stretches, given):
         wide = Counter()
         for each in now:
             wide[each.stay.job] += sum(high - low for low, high in each.bands)
-        assert wide == {each.job: each.processors for each in given if each.begin_s < at < each.end_s}
+        assert wide == {each.job: each.processors for each in all_stays if each.begin_s < at < each.end_s}
     for kind in ("work", "checkpoint", "recovery"):
-        assert spent(kind, (each.stay for each in placed)) == pytest.approx(spent(kind, given))
+        assert spent(kind, (each.stay for each in placed)) == pytest.approx(spent(kind, all_stays))
 
 
-def spent(kind, given):
+def spent(kind, all_stays):
     return sum(
-        stay.processors * (phase.end_s - phase.begin_s) for stay in given for phase in stay.phases if phase.kind == kind
+        stay.processors * (phase.end_s - phase.begin_s)
+        for stay in all_stays
+        for phase in stay.phases
+        if phase.kind == kind
     )
 
 
@@ -121,10 +124,14 @@ def courses(draw):
 @given(courses(), st.sampled_from((0.0, 0.6)))
 def test_laws(sequence, target):
     """Of whatever is planned: a picture shows every job on its processors, on none twice, and all of its work."""
-    found = follow(sequence, min_yield=target)
-    stretches, given = period_chart.shown(found)
-    check(stretches, given)
-    assert spent("work", given) == pytest.approx(sum(period.work_processor_s for period in found.periods))
+    try:
+        followed = follow(sequence, min_yield=target)
+    except ValueError:
+        # a period too short for a checkpoint
+        assume(False)
+    stretches, all_stays = period_chart.shown(followed)
+    check(stretches, all_stays)
+    assert spent("work", all_stays) == pytest.approx(sum(period.work_processor_s for period in followed.periods))
 
 
 JOBS = (

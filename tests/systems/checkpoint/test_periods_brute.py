@@ -15,14 +15,14 @@ from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob, P
 from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, plan, subset_sum
 
 
-def is_as_it_says(chosen: PeriodPlan) -> Fraction:
+def is_as_it_says(solution: PeriodPlan) -> Fraction:
     """The useful work of a plan, which can be carried out by its phases alone."""
-    instance = chosen.instance
-    works = worked(chosen)
-    assert works == tuple(Fraction(act.work_s) for act in chosen.acts)
+    instance = solution.instance
+    works = worked(solution)
+    assert works == tuple(Fraction(act.work_s) for act in solution.acts)
     work = total(instance, works)
-    assert Fraction(chosen.work_processor_s) == work
-    assert chosen.goodput == float(work / (instance.processors * Fraction(instance.period_s)))
+    assert Fraction(solution.work_processor_s) == work
+    assert solution.goodput == float(work / (instance.processors * Fraction(instance.period_s)))
     return work
 
 
@@ -48,28 +48,28 @@ def test_as_good_as_the_best_of_every_plan(drawn):
     st.lists(st.sampled_from([0, 0, 0, 1, 2, 4, 8]), max_size=4),
     st.booleans(),
 )
-def test_least_work_of_some_jobs_and_jobs_with_an_end(instance, asked, refill):
-    asked = [*asked, 0, 0, 0, 0][: len(instance.jobs)]
-    least = {job.id: Least(float(wanted)) for job, wanted in zip(instance.jobs, asked, strict=True) if wanted}
-    best = brute(instance, refill, asked, all_dates(instance, 4))
+def test_least_work_of_some_jobs_and_jobs_with_an_end(instance, wanted_s, refill):
+    wanted_s = [*wanted_s, 0, 0, 0, 0][: len(instance.jobs)]
+    least = {job.id: Least(float(wanted)) for job, wanted in zip(instance.jobs, wanted_s, strict=True) if wanted}
+    best = brute(instance, refill, wanted_s, all_dates(instance, 4))
     if best is None:
         with pytest.raises(NoPeriodPlanError):
             plan(instance, least=least, refill=refill)
         return
-    chosen = plan(instance, least=least, refill=refill)
-    assert is_as_it_says(chosen) == best
-    assert all(act.work_s >= wanted for act, wanted in zip(chosen.acts, asked, strict=True))
+    solution = plan(instance, least=least, refill=refill)
+    assert is_as_it_says(solution) == best
+    assert all(act.work_s >= wanted for act, wanted in zip(solution.acts, wanted_s, strict=True))
 
 
 @examples(500)
 @given(instances(ends=True))
 def test_subset_sum_is_never_better(instance):
     try:
-        chosen = subset_sum(instance)
+        solution = subset_sum(instance)
     except NoPeriodPlanError:
         assert max(job.checkpoint_s for job in instance.jobs if job.state == "running") > instance.period_s
         return
-    assert is_as_it_says(chosen) <= is_as_it_says(plan(instance))
+    assert is_as_it_says(solution) <= is_as_it_says(plan(instance))
 
 
 @examples(500)
@@ -108,9 +108,9 @@ def test_a_plan_worked_out_by_hand():
         PeriodJob("c", 5, 9.0, 1.0, "stopped"),
         PeriodJob("d", 4, 9.0, 1.0, "stopped"),
     )
-    chosen = plan(Instance(10.0, 8, jobs))
-    assert (chosen.work_processor_s, chosen.goodput, chosen.checkpoints_end_s) == (60.0, 0.75, 3.0)
-    assert [act.phases for act in chosen.acts] == [
+    solution = plan(Instance(10.0, 8, jobs))
+    assert (solution.work_processor_s, solution.goodput, solution.checkpoints_end_s) == (60.0, 0.75, 3.0)
+    assert [act.phases for act in solution.acts] == [
         (JobPhase("checkpoint", 0.0, 3.0),),
         (JobPhase("work", 0.0, 10.0),),
         (JobPhase("recovery", 3.0, 4.0), JobPhase("work", 4.0, 10.0)),
@@ -121,19 +121,19 @@ def test_a_plan_worked_out_by_hand():
 def test_a_job_that_ends_makes_room_without_a_checkpoint():
     # 10 s on 3 processors: a works its last 5 s; then b recovers for 2 s and works 3 s
     jobs = (PeriodJob("a", 3, 1.0, 2.0, "running", left_s=5.0), PeriodJob("b", 2, 1.0, 2.0, "stopped"))
-    chosen = plan(Instance(10.0, 3, jobs))
-    assert (chosen.work_processor_s, chosen.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
-    assert [act.decision for act in chosen.acts] == ["end", "recover-later"]
-    assert chosen.acts[0].phases == (JobPhase("work", 0.0, 5.0),)
+    solution = plan(Instance(10.0, 3, jobs))
+    assert (solution.work_processor_s, solution.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
+    assert [act.decision for act in solution.acts] == ["end", "recover-later"]
+    assert solution.acts[0].phases == (JobPhase("work", 0.0, 5.0),)
     # it may end, and a checkpoint that would take longer does not matter; b, not to be stopped, ends beside it
     jobs = (
         PeriodJob("a", 2, 9.0, 2.0, "running", left_s=5.0),
         PeriodJob("b", 1, 9.0, 2.0, "checkpointed", left_s=3.0),
         PeriodJob("c", 3, 1.0, 1.0, "stopped"),
     )
-    chosen = plan(Instance(10.0, 3, jobs))
-    assert chosen.work_processor_s == 2 * 5 + 1 * 3 + 3 * 4
-    assert [act.decision for act in chosen.acts] == ["end", "end", "recover-later"]
+    solution = plan(Instance(10.0, 3, jobs))
+    assert solution.work_processor_s == 2 * 5 + 1 * 3 + 3 * 4
+    assert [act.decision for act in solution.acts] == ["end", "end", "recover-later"]
 
 
 @st.composite

@@ -35,9 +35,9 @@ def pasts(past):
     return {name: Past(float(done), float(alone)) for name, (done, alone) in past.items()}
 
 
-def works_of(chosen):
-    works = plain_periods.worked(chosen)
-    assert works == tuple(Fraction(act.work_s) for act in chosen.acts)
+def works_of(solution):
+    works = plain_periods.worked(solution)
+    assert works == tuple(Fraction(act.work_s) for act in solution.acts)
     return works
 
 
@@ -45,9 +45,9 @@ def works_of(chosen):
 @given(histories(ends=True))
 def test_yields(history):
     instance, past = history
-    chosen = plan(instance)
-    expected = plain_periods.yields(instance, works_of(chosen), past)
-    assert list(yields(chosen, pasts(past)).values()) == [float(one) for one in expected]
+    solution = plan(instance)
+    expected = plain_periods.yields(instance, works_of(solution), past)
+    assert list(yields(solution, pasts(past)).values()) == [float(one) for one in expected]
 
 
 @examples(300)
@@ -71,9 +71,9 @@ def test_due_jobs_work(history, quarters):
     instance, past = history
     target = Fraction(quarters, 4)
     must, work = plain_periods.fair(instance, past, target, plain_periods.rule_dates(instance))
-    chosen = fair(instance, pasts(past), float(target))
-    assert {act.job.id for act in chosen.acts if act.work_s > 0.0} >= must
-    assert plain_periods.total(instance, works_of(chosen)) == work
+    solution = fair(instance, pasts(past), float(target))
+    assert {act.job.id for act in solution.acts if act.work_s > 0.0} >= must
+    assert plain_periods.total(instance, works_of(solution)) == work
 
 
 def stopped(name: str, processors: int, recovery_s: float = 0.0) -> PeriodJob:
@@ -96,9 +96,9 @@ def test_due_jobs_worked_out_by_hand():
     instance = Instance(10.0, 4, (wide, narrow, small))
     past = {"wide": Past(30.0, 30.0), "narrow": Past(10.0, 30.0), "small": Past(0.0, 30.0)}
     # without work small has 0 of 40 s; with it 8 of 40 s, beside narrow with 19 of 40 s: 17 processor s of 40
-    found = plan_with_yield(instance, past, 0.2)
-    assert (found.goodput, plan(instance).goodput) == (0.425, 1.0)
-    assert yields(found, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
+    solution = plan_with_yield(instance, past, 0.2)
+    assert (solution.goodput, plan(instance).goodput) == (0.425, 1.0)
+    assert yields(solution, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
     # at a target of 0.2 only small is due; narrow (0.25 without work) is at 0.3, wide (0.75) is not
     for target in (0.2, 0.3):
         assert fair(instance, past, target).work_processor_s == 17.0
@@ -110,9 +110,9 @@ def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
     # checkpoint would leave 7 s for b: 14 processor s instead of 19
     jobs = (PeriodJob("a", 3, 1.0, 2.0, "running"), PeriodJob("b", 2, 1.0, 2.0, "checkpointed"))
     instance, past = Instance(10.0, 3, jobs), {"a": Past(10.0, 10.0), "b": Past(0.0, 0.0)}
-    found = plan_with_yield(instance, past, 0.2)
-    assert (found.work_processor_s, found.checkpoints_end_s) == (19.0, 6.0)
-    assert yields(found, past) == {"a": 0.75, "b": 0.2}
+    solution = plan_with_yield(instance, past, 0.2)
+    assert (solution.work_processor_s, solution.checkpoints_end_s) == (19.0, 6.0)
+    assert yields(solution, past) == {"a": 0.75, "b": 0.2}
     # with b at y, the later the less: (21 - 10 y) of 30, until both have 17 / 30 if it begins at 4/3 s
     for least in (0.1, 0.2, 0.3, 0.4, 0.5):
         assert plan_with_yield(instance, past, least).goodput == pytest.approx((21 - 10 * least) / 30)
@@ -120,8 +120,8 @@ def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
         plan_with_yield(instance, past, 0.57)
     # a may have 5 s left: then it needs no checkpoint, and b has 3 s
     ending = Instance(10.0, 3, (replace(jobs[0], left_s=5.0), jobs[1]))
-    found = plan_with_yield(ending, past, 0.2)
-    assert (found.work_processor_s, found.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
+    solution = plan_with_yield(ending, past, 0.2)
+    assert (solution.work_processor_s, solution.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
 
 
 def test_a_job_that_did_not_fit_waits_for_the_processors_and_is_not_behind():
@@ -138,8 +138,8 @@ def test_no_job_that_is_due_starves(target):
     in_turn = []
     for _ in range(12):
         instance = Instance(10.0, 6, jobs)
-        chosen = fair(instance, pasts(past), target)
-        works = works_of(chosen)
+        solution = fair(instance, pasts(past), target)
+        works = works_of(solution)
         past = {job.id: (past[job.id][0] + work, past[job.id][1] + 10) for job, work in zip(jobs, works, strict=True)}
         in_turn.extend(job.id for job, work in zip(jobs, works, strict=True) if work)
     assert set(in_turn) == {"a", "b", "c"}

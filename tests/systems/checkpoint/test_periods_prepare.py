@@ -44,14 +44,14 @@ def prepared(plain: Preparing, **how):
 @given(changes(jobs=6), covers)
 def test_the_cheapest_and_all(change, cover):
     plain, platform = change
-    found = prepared(plain, cover=cover, platform=platform)
+    choice = prepared(plain, cover=cover, platform=platform)
 
     def price(ids):
         return plain.cost(ids), sum(job.processors for job in plain.running if job.id in ids)
 
-    assert found.ids in plain.sets(cover)
-    assert price(found.ids) == min(map(price, plain.sets(cover)))
-    assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
+    assert choice.ids in plain.sets(cover)
+    assert price(choice.ids) == min(map(price, plain.sets(cover)))
+    assert (choice.exact, choice.cost_processor_s) == (True, plain.cost(choice.ids))
     whole = prepared(plain, objective="all")
     ids = frozenset(job.id for job in plain.running)
     assert (whole.ids, whole.cost_processor_s) == (ids, plain.cost(ids))
@@ -66,12 +66,12 @@ def test_the_best_of_the_worst(change, cover):
     def worst(ids):
         return min(plain.goodput(ids, processors) for processors in counts)
 
-    found = prepared(plain, objective="worst", cover=cover, platform=platform)
-    assert found.ids in plain.sets(cover)
-    assert worst(found.ids) == max(map(worst, plain.sets(cover)))
-    assert found.value == float(worst(found.ids))
-    assert found.outcomes == tuple((processors, float(plain.goodput(found.ids, processors))) for processors in counts)
-    assert (found.exact, found.cost_processor_s) == (True, plain.cost(found.ids))
+    choice = prepared(plain, objective="worst", cover=cover, platform=platform)
+    assert choice.ids in plain.sets(cover)
+    assert worst(choice.ids) == max(map(worst, plain.sets(cover)))
+    assert choice.value == float(worst(choice.ids))
+    assert choice.outcomes == tuple((processors, float(plain.goodput(choice.ids, processors))) for processors in counts)
+    assert (choice.exact, choice.cost_processor_s) == (True, plain.cost(choice.ids))
 
 
 @examples(200)
@@ -88,11 +88,11 @@ def test_the_largest_mean(change, cover, shares):
         return sum(weighted, Fraction(0)) / sum(weights)
 
     given_weights = None if shares is None else dict(zip(counts, map(float, weights), strict=True))
-    found = prepared(plain, objective="expected", cover=cover, platform=platform, weights=given_weights)
-    assert found.ids in plain.sets(cover)
-    assert found.value == pytest.approx(float(mean(found.ids)), rel=1e-12, abs=1e-12)
+    choice = prepared(plain, objective="expected", cover=cover, platform=platform, weights=given_weights)
+    assert choice.ids in plain.sets(cover)
+    assert choice.value == pytest.approx(float(mean(choice.ids)), rel=1e-12, abs=1e-12)
     # of sets that are alike but for rounding either will do
-    assert float(max(map(mean, plain.sets(cover))) - mean(found.ids)) <= 1e-12
+    assert float(max(map(mean, plain.sets(cover))) - mean(choice.ids)) <= 1e-12
 
 
 def running(name: str, processors: int, checkpoint_s: float, recovery_s: float = 0.0) -> PeriodJob:
@@ -141,14 +141,14 @@ def test_many_jobs_are_improved_one_by_one():
         def value(ids, of=of):
             return float(of([plain.goodput(ids, processors) for processors in counts]))
 
-        found = prepared(plain, objective=objective, platform=before, most_tried=8)
-        assert not found.exact
-        assert found.value == pytest.approx(value(found.ids), rel=1e-12)
-        assert sum(job.processors for job in jobs if job.id in found.ids) >= k
+        choice = prepared(plain, objective=objective, platform=before, most_tried=8)
+        assert not choice.exact
+        assert choice.value == pytest.approx(value(choice.ids), rel=1e-12)
+        assert sum(job.processors for job in jobs if job.id in choice.ids) >= k
         others_found = [prepared(plain, objective=name).ids for name in ("cheapest", "all")]
-        assert found.value >= max(map(value, others_found)) - 1e-12
+        assert choice.value >= max(map(value, others_found)) - 1e-12
         # no job added, dropped or exchanged makes it better
         for job in jobs:
-            near = found.ids ^ {job.id}
+            near = choice.ids ^ {job.id}
             if sum(other.processors for other in jobs if other.id in near) >= k:
-                assert value(near) <= found.value + 1e-12
+                assert value(near) <= choice.value + 1e-12

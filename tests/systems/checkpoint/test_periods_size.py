@@ -46,8 +46,8 @@ def test_what_would_be_too_large_is_refused():
     ):
         plan(Instance(100.0, 20_000, jobs_of(*rows)))
     # without what happens within the period there is a plan still: 1 and 9999 of 20000
-    found = plan(Instance(100.0, 20_000, jobs_of(*rows)), skip_large=True)
-    assert [act.decision for act in found.acts] == ["run", "wait", "recover"]
+    solution = plan(Instance(100.0, 20_000, jobs_of(*rows)), skip_large=True)
+    assert [act.decision for act in solution.acts] == ["run", "wait", "recover"]
 
 
 def test_what_would_take_too_long_is_refused(monkeypatch):
@@ -68,7 +68,7 @@ def test_in_little_memory_the_plan_is_the_same(monkeypatch, seed):
     rows = [(int(p), float(c), float(r), str(state)) for p, c, r, state in zip(*drawn, strict=True)]
     rows += [(2, float(c), 3.0, "running") for c in rng.integers(1, 20, 5)]
     instance = Instance(100.0, 25, jobs_of(*rows))
-    found = plan(instance)
+    solution = plan(instance)
     monkeypatch.setattr(plans, "AT_ONCE_BYTES", 0)  # the choices of a few jobs at a time
     again = plan(instance)
-    assert (again.checkpoints_end_s, again.acts) == (found.checkpoints_end_s, found.acts)
+    assert (again.checkpoints_end_s, again.acts) == (solution.checkpoints_end_s, solution.acts)

@@ -35,8 +35,8 @@ def play(jobs, capacity, machines, cores, between=None, **options):
         workload_of(*map(job_row, jobs), nb_res=machines * cores), MachineSpec(machines, cores).nominal_flops
     )
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
-    given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
-    return simulate(engine, Oversubscribed(given), between)
+    settings = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
+    return simulate(engine, Oversubscribed(settings), between)
 
 
 def runs(*jobs: str, capacity: str, machines: int = 1, cores: int = 10, **options) -> dict[str, str]:
@@ -57,21 +57,21 @@ def speeds_in(record, hosts: int) -> dict[str, list[tuple[float, float]]]:
             continue
         for host in ids(from_text(names)):
             lines[host].append((time, states[state]))
-    told = {}
+    speeds = {}
     for row in record.jobs:
         if row[START] is None:
             continue
-        found = set()
+        tracks = set()
         for host in ids(from_text(row[HOSTS])):
             line = lines[host]
             first = bisect.bisect_right(line, (row[START], math.inf)) - 1
             steps = [(max(time, row[START]), speed) for time, speed in line[first:] if time < row[END]]
             # of changes at one time the last counts, and one to the same speed is none
             steps = [step for i, step in enumerate(steps) if i + 1 == len(steps) or steps[i + 1][0] > step[0]]
-            found.add(tuple(step for i, step in enumerate(steps) if not i or steps[i - 1][1] != step[1]))
-        assert len(found) == 1, "the cores of a job differ in speed"
-        told[row[ID]] = list(found.pop())
-    return told
+            tracks.add(tuple(step for i, step in enumerate(steps) if not i or steps[i - 1][1] != step[1]))
+        assert len(tracks) == 1, "the cores of a job differ in speed"
+        speeds[row[ID]] = list(tracks.pop())
+    return speeds
 
 
 # by hand ------------------------------------------------------------------------------------------------------------
@@ -90,9 +90,9 @@ def test_slowed_down_and_caught_up():
     record = play(jobs, "2 300:1 900:2", 2, 10)
     ends = {row[ID]: (row[START], round(row[END], 3)) for row in record.jobs}
     assert ends == {"1": (0, 1049.6), "2": (0, 1049.6), "3": (600, 2600)}
-    told = speeds_in(record, 20)
-    assert told["1"] == told["2"] == [(0, 1), (600, 0.71), (900, 1.25)]
-    assert told["3"] == [(600, 0.71), (900, 1.25), (1248, 1)]
+    speeds = speeds_in(record, 20)
+    assert speeds["1"] == speeds["2"] == [(0, 1), (600, 0.71), (900, 1.25)]
+    assert speeds["3"] == [(600, 0.71), (900, 1.25), (1248, 1)]
 
 
 def test_what_is_left_over_is_shared_like_what_is_missing():
@@ -102,9 +102,9 @@ def test_what_is_left_over_is_shared_like_what_is_missing():
     1 + 1 / 2 = 1.5 of at most 2.5, and is even after 258 s. At 900 s nothing changes.
     """
     record = play(("a 0 3000 5 use=0.4", "b 0 3000 5"), "2 300:1 600:2", 2, 5, oversubscription=1.25)
-    told = speeds_in(record, 10)
-    assert told["a"] == [(0, 1), (300, 0.57), (600, 1.5), (858, 1)]
-    assert told["b"] == [(0, 1), (300, 0.57), (600, 1)]
+    speeds = speeds_in(record, 10)
+    assert speeds["a"] == [(0, 1), (300, 0.57), (600, 1.5), (858, 1)]
+    assert speeds["b"] == [(0, 1), (300, 0.57), (600, 1)]
     assert {row[ID]: round(row[END], 3) for row in record.jobs} == {"a": 3000, "b": 3129}
 
 
@@ -124,8 +124,8 @@ def test_what_is_left_over_is_shared_like_what_is_missing():
     ids=["an end", "an end, shorter intervals", "a start", "enough", "no core"],
 )  # fmt: skip
 def test_speeds_by_hand(jobs, capacity, options, expected):
-    told = speeds_in(play(jobs.split(", "), capacity, 2, 10, **options), 20)
-    assert {name: told[name] for name in expected} == expected
+    speeds = speeds_in(play(jobs.split(", "), capacity, 2, 10, **options), 20)
+    assert {name: speeds[name] for name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_speeds_by_hand(jobs, capacity, options, expected):
     ids=["cores", "memory", "several machines", "no core", "8 and 1 of 5 cores", "the use of the options"],
 )  # fmt: skip
 def test_runs_by_hand(jobs, capacity, options, expected):
-    told = runs(*jobs.split(", "), capacity=capacity, **options)
-    assert ", ".join(f"{name} {times}" for name, times in told.items()) == expected
+    ends = runs(*jobs.split(", "), capacity=capacity, **options)
+    assert ", ".join(f"{name} {times}" for name, times in ends.items()) == expected
 
 
 def test_the_window_ends():
@@ -194,15 +194,15 @@ def capacity_text(values, step_s):
 def test_speeds(rows, values, step_s, options):
     text = capacity_text(values, step_s)
     record = play(lines_of(rows), text, MACHINES, CORES, **options)
-    told = speeds_in(record, MACHINES * CORES)
-    times = {time for line in told.values() for time, _ in line} | {at for at, _ in capacity_of(text)}
+    speeds = speeds_in(record, MACHINES * CORES)
+    times = {time for line in speeds.values() for time, _ in line} | {at for at, _ in capacity_of(text)}
     ran = [row for row in record.jobs if row[START] is not None]
     assert all(row[STATE] == "COMPLETED_SUCCESSFULLY" for row in ran)
     for row in record.jobs:
         _, length_s, _, use = rows[int(row[ID])]
         if row[START] is None:
             continue
-        line = told[row[ID]]
+        line = speeds[row[ID]]
         # nobody runs faster than its cores let it
         assert max(speed for _, speed in line) <= max(1.0, 1.0 / use) + 1e-9
         # what it has done at its end is its length, and at no time more than the time that has passed
@@ -224,7 +224,7 @@ def test_speeds(rows, values, step_s, options):
         for row in ran:
             if row[START] <= time < row[END]:
                 _, _, cpus, use = rows[int(row[ID])]
-                speed = [speed for at, speed in told[row[ID]] if at <= time][-1]
+                speed = [speed for at, speed in speeds[row[ID]] if at <= time][-1]
                 used += cpus * use * speed
                 standing += cpus * use * STANDSTILL
         assert used <= alive * CORES / options["oversubscription"] + standing + 1e-6, time
@@ -255,9 +255,9 @@ def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **opt
     work = workload_of(*rows)
     work = work if profile else workload_with_flops(work, MachineSpec(1, 1).nominal_flops)
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
-    given = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
+    settings = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
     with pytest.raises(InputError) as error:
-        simulate(engine, Oversubscribed(given))
+        simulate(engine, Oversubscribed(settings))
     return str(error.value)
 
 

@@ -81,7 +81,7 @@ a victim that ends before is left alone
 @pytest.mark.parametrize("name", RULES)
 def test_rules(name):
     rule = RULES[name]
-    assert rule.played(lambda *jobs, **options: scheduler(*jobs, **ONE | options)) == rule.told
+    assert rule.played(lambda *jobs, **options: scheduler(*jobs, **ONE | options)) == rule.expected
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_long_queues_are_as_sorting_all_of_them(order, backfilling):
         for i in range(120)
     ]
     capacity = [(0.0, 4), (200.0, 2), (500.0, 3)]
-    chosen = CHOSEN | {"order": order, "backfilling": backfilling}
-    record, _ = play(jobs, capacity, 4, CORES, energy=True, **chosen)
+    options = CHOSEN | {"order": order, "backfilling": backfilling}
+    record, _ = play(jobs, capacity, 4, CORES, energy=True, **options)
     with patch.object(Boxes, "sorted", all_sorted), patch.object(Preemptions, "_to_weigh", all_weighed):
-        assert play(jobs, capacity, 4, CORES, energy=True, **chosen)[0] == record
+        assert play(jobs, capacity, 4, CORES, energy=True, **options)[0] == record

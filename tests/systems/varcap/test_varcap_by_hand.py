@@ -329,7 +329,7 @@ a job that is not in the workload counts as completed
 @pytest.mark.parametrize("play_of", [scheduler, plain])
 @pytest.mark.parametrize("name", RULES)
 def test_rules(name, play_of):
-    assert RULES[name].played(play_of) == RULES[name].told
+    assert RULES[name].played(play_of) == RULES[name].expected
 
 
 OF_THE_SCHEDULER = rules_of("""
@@ -374,7 +374,7 @@ no false alarm
 
 @pytest.mark.parametrize("name", OF_THE_SCHEDULER)
 def test_rules_of_the_scheduler(name):
-    assert OF_THE_SCHEDULER[name].played(scheduler) == OF_THE_SCHEDULER[name].told
+    assert OF_THE_SCHEDULER[name].played(scheduler) == OF_THE_SCHEDULER[name].expected
 
 
 SAVED = {"machines": 3, "cores": 4, "capacity": "3 100:2", "termination": "least-loss"}
@@ -382,7 +382,7 @@ SAVED["victim"] = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
 
 
 @pytest.mark.parametrize(
-    ("d", "options", "told"),
+    ("d", "options", "expected"),
     [
         # C + R = 30 s on 4 cores on each machine; of equals it is the least safe. d keeps 60 - 20 of its 300 s,
         # recovers 10 and goes on where b and c were, when c ends
@@ -394,18 +394,18 @@ SAVED["victim"] = {"name": "checkpoint", "checkpoint_s": 20, "recovery_s": 10}
     ],
     ids=["checkpoint and recovery are what is lost", "the fewest cores", "one that has hardly run"],
 )
-def test_what_is_lost_with_checkpoints(d, options, told):
-    assert scheduler("a 0 1000 4", "b 30 200 2", d, "c 60 400 2", **SAVED, **options)["d"] == told
+def test_what_is_lost_with_checkpoints(d, options, expected):
+    assert scheduler("a 0 1000 4", "b 30 200 2", d, "c 60 400 2", **SAVED, **options)["d"] == expected
 
 
 @pytest.mark.parametrize(("of_a", "of_b"), [(100.1, 100.2), (100, 100), (232.304, 147.317)])
 def test_of_equal_work_the_later_submission_is_killed(of_a, of_b):
     # both began at 10 s: 40.3 s of work each at 50.3 s, whatever their lengths; b's machine leaves
     for play_of in (scheduler, plain):
-        told = play_of(
+        runs = play_of(
             "w 0 10 2", f"a 1 {of_a} 1", f"b 2 {of_b} 1", machines=2, capacity="2 50.3:1", mapping="migration"
         )
-        assert (told["a"].count("x"), told["b"].count("x")) == (0, 1)
+        assert (runs["a"].count("x"), runs["b"].count("x")) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -415,14 +415,14 @@ def test_of_equal_work_the_later_submission_is_killed(of_a, of_b):
 def test_the_mode_at_the_threshold(low, high, longest):
     # R = 4 against 2.5, 3.5, 4, 4, 3.5, 4.5; machines beyond 4 are not in service until all is over
     jobs = [f"{name} 0 {10 * number} 1" for number, name in enumerate("abcde", 1)]
-    told = {"a": "0-10@3", "b": "0-20@2", "c": "0-30@1", "d": "0-40@0", "e": "10-60@3"}
+    expected = {"a": "0-10@3", "b": "0-20@2", "c": "0-30@1", "d": "0-40@0", "e": "10-60@3"}
     if longest:
-        told = {"e": "0-50@0", "d": "0-40@1", "c": "0-30@2", "b": "0-20@3", "a": "20-30@3"}
+        expected = {"e": "0-50@0", "d": "0-40@1", "c": "0-30@2", "b": "0-20@3", "a": "20-30@3"}
     machines = max(4, high)
     for play_of in (scheduler, plain):
         assert play_of(
             *jobs, machines=machines, capacity=f"4 100:{machines}", mapping="twomode", low=low, high=high
-        ) == told  # fmt: skip
+        ) == expected  # fmt: skip
 
 
 # what is drawn ------------------------------------------------------------------------------------------------------
@@ -458,8 +458,10 @@ def started(change_s: float, seed: int, noise: float, name: str = "base") -> tup
     """How many jobs of two hours start at 0 s and at 1 s, when five of ten machines stay at the change."""
     jobs = [f"j{i} {at} 7200 1" for i, at in enumerate([0] * 10 + [1])]
     options = {"knowledge": "exact", "foresight_h": 1, "termination": "order", "mapping": name, "seed": seed}
-    told = scheduler(*jobs, machines=10, capacity=f"10 {change_s}:5", foresight_noise=noise, **options)
-    return sum(runs.startswith("0-") for runs in told.values()), sum(runs.startswith("1-") for runs in told.values())
+    by_job = scheduler(*jobs, machines=10, capacity=f"10 {change_s}:5", foresight_noise=noise, **options)
+    return sum(runs.startswith("0-") for runs in by_job.values()), sum(
+        runs.startswith("1-") for runs in by_job.values()
+    )
 
 
 @pytest.mark.parametrize(("change_s", "deviation"), [(3600, 2.0), (900, 1.0)])
@@ -478,9 +480,9 @@ def test_the_noise_of_what_is_foreseen(change_s, deviation):
 
 
 def test_what_is_foreseen_depends_on_the_seed_and_not_on_the_scheduler():
-    told = [started(3600, seed, 0.2) for seed in range(12)]
-    assert len(set(told)) > 2
-    assert told == [started(3600, seed, 0.2, "jobsize-order") for seed in range(12)]
+    counts = [started(3600, seed, 0.2) for seed in range(12)]
+    assert len(set(counts)) > 2
+    assert counts == [started(3600, seed, 0.2, "jobsize-order") for seed in range(12)]
     assert {started(3600, seed, 0.0) for seed in range(3)} == {(5, 0)}
 
 

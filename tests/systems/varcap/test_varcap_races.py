@@ -12,22 +12,22 @@ class Late:
     """A link that tells of the end of killed jobs only so many seconds later: `hold` has s by job."""
 
     def __init__(self, engine, hold):
-        self.engine, self.hold, self.kept = engine, hold, []
+        self.engine, self.hold, self.held = engine, hold, []
 
     def message(self):
         message = self.engine.message()
-        told = []
+        events = []
         for event in message.events:
             killed = isinstance(event, JobCompleted) and event.state == "COMPLETED_KILLED"
             if killed and event.job_id in self.hold:
-                self.kept.append((message.now + self.hold[event.job_id], event))
+                self.held.append((message.now + self.hold[event.job_id], event))
             else:
-                told.append(event)
-        due = [event for at, event in self.kept if at <= message.now]
+                events.append(event)
+        due = [event for at, event in self.held if at <= message.now]
         for event in due:
             event.time = message.now
-        self.kept = [(at, event) for at, event in self.kept if at > message.now]
-        return Message(message.now, due + told)
+        self.held = [(at, event) for at, event in self.held if at > message.now]
+        return Message(message.now, due + events)
 
     def reply(self, reply):
         self.engine.reply(reply)
@@ -45,10 +45,10 @@ MOVING = ("a 0 90 3", "b 0 1000 1", "c 0 95 3", "d 0 1000 1", "e 0 1000 2")
 
 def test_a_step_waits_for_what_moves():
     # at 100 s machine 1 (one core used) leaves: d moves, but is said to have ended at 101 s only, when R = 1
-    told = late(*MOVING, capacity="3 100:2 101:1 300:3", hold={"d": 1}, mapping="migration")
-    assert told["d"].startswith("0-100@1>")
-    assert all(word.count("@") >= 1 for word in told.values())
-    assert sum(word.count("x") for word in told.values()) == 0
+    runs = late(*MOVING, capacity="3 100:2 101:1 300:3", hold={"d": 1}, mapping="migration")
+    assert runs["d"].startswith("0-100@1>")
+    assert all(word.count("@") >= 1 for word in runs.values())
+    assert sum(word.count("x") for word in runs.values()) == 0
 
 
 @pytest.mark.parametrize("hold", [{"b": 3.0}, {"c": 3.0}, dict.fromkeys("abcde", 2.0)])
@@ -60,18 +60,18 @@ def test_kills_that_take_a_while(name, termination, hold):
     jobs = ["a 0 1000 2", "b 0 1000 2", "c 0 1000 3", "d 0 1000 1", "e 0 1000 1", "t 0 400 1"]
     # what is held back is told with another message only
     jobs += [f"z{at} {at}.5 1 1" for at in (103, 104, 105, 500)]
-    told = late(*jobs, capacity="3 100:2 101:1 101.5:3 102:1 300:3", hold=hold, mapping=name,
+    runs = late(*jobs, capacity="3 100:2 101:1 101.5:3 102:1 300:3", hold=hold, mapping=name,
                 termination=termination, long_s=100, stable=None if name != "longshort" else 1)  # fmt: skip
-    assert len(told) == len(jobs)
-    assert all(not words.endswith(("x", ">")) and words != "rejected" for words in told.values())
+    assert len(runs) == len(jobs)
+    assert all(not words.endswith(("x", ">")) and words != "rejected" for words in runs.values())
 
 
 def test_a_long_chain_of_jobs_that_can_never_run():
     # the first is too wide for two machines; each waits for the one before
     chain = ["j0 0 10 9", *(f"j{i} 0 10 1 depends_on=j{i - 1}" for i in range(1, 3000)), "k 0 10 1"]
-    told = scheduler(*chain, machines=2)
-    assert told.pop("k") == "0-10@0"
-    assert set(told.values()) == {"rejected"}
+    runs = scheduler(*chain, machines=2)
+    assert runs.pop("k") == "0-10@0"
+    assert set(runs.values()) == {"rejected"}
 
 
 def test_reasons_of_rejections_are_logged(caplog):
