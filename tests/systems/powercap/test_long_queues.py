@@ -24,12 +24,11 @@ class Row:
     id: str = ""
 
 
-@pytest.mark.parametrize("name", ["slowdown", "fcfs", "asc", "desc_walltime"])
-@pytest.mark.parametrize("submits", [[5.0], [0.0, 5.0, 6.0]])
-def test_the_order_of_long_queues(name, submits):
+@pytest.mark.parametrize("name", ["slowdown", "asc"])
+def test_the_order_of_long_queues(name):
     rng = np.random.default_rng(3)
     order, queue = make("order", name), Queue(make("order", name))
-    rows = [Row(float(rng.choice(submits)), float(rng.choice([10, 10, 40, 300])), 1) for _ in range(700)]
+    rows = [Row(float(rng.choice([0.0, 5.0, 6.0])), float(rng.choice([10, 10, 40, 300])), 1) for _ in range(700)]
     enqueue(queue, *rows)
     for now_s in (7.0, 7.0, 1e4):
 
@@ -54,7 +53,7 @@ class Fickle(Order):
         return np.mod((now_s - jobs.submit_s) * jobs.hosts, jobs.walltime_s)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("slowdown", 0), ("wfp", 1), ("widest", 0), ("fickle", 1)])
+@pytest.mark.parametrize(("name", "seed"), [("slowdown", 0), ("wfp", 1), ("fickle", 1)])
 def test_boxes_are_as_sorting_all_of_them(name, seed):
     # jobs come and go while limits fall; ties of keys and of ranks are frequent
     rng = np.random.default_rng(seed)

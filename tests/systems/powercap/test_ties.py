@@ -167,7 +167,7 @@ def rewritten(prefix: str, exponent: int) -> str:
     return re.sub(r"\b([0-9.]+(?:e-?[0-9]+)?)([GM]?)f\b", other, read_text(GRID5000))
 
 
-@pytest.mark.parametrize(("prefix", "exponent"), [("", 0), ("k", 3), ("M", 6), ("T", 12), ("Y", 24)])
+@pytest.mark.parametrize(("prefix", "exponent"), [("k", 3), ("Y", 24)])
 def test_a_platform_is_the_same_whatever_the_unit_of_its_speeds(prefix, exponent, tmp_path):
     other = tmp_path / "other.xml"
     other.write_text(rewritten(prefix, exponent))

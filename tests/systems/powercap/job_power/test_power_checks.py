@@ -61,10 +61,9 @@ def test_what_two_jobs_are_taken_to_draw(name):
     assert check.fits(A.plus(B), BOTH[name]) and not check.fits(A.plus(B), BOTH[name] - 0.001)
 
 
-def test_a_margin_of_several_deviations():
-    for sigma in (0.0, 0.5, 2.0):
-        check = make("power_check", {"name": "gaussian", "sigma": sigma})
-        assert check.bound_w(A.plus(B)) == pytest.approx(160.0 + sigma * math.sqrt(1300.0))
+def test_a_margin_of_two_deviations():
+    check = make("power_check", {"name": "gaussian", "sigma": 2.0})
+    assert check.bound_w(A.plus(B)) == pytest.approx(160.0 + 2.0 * math.sqrt(1300.0))
 
 
 def test_in_order_each_that_fits():
@@ -124,24 +123,22 @@ def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap, value)
         return now and (later or not late)
 
     late_load = Load(300.0, 20.0, 0.0, 20.0)
-    found = make("power_check", {"name": "knapsack", "value": value}).pick(
+    picked = make("power_check", {"name": "knapsack", "value": value}).pick(
         jobs, room(hosts, float(cap), late_hosts=late_hosts, late_load=late_load)
     )
     sets = (s for count in range(len(rows) + 1) for s in itertools.combinations(range(len(rows)), count))
-    assert good(found)
-    assert worth(found) == max(worth(s) for s in sets if good(s))
+    assert good(picked)
+    assert worth(picked) == max(worth(s) for s in sets if good(s))
 
 
 @pytest.mark.parametrize(
     "choice,words",
     [
         ({"name": "gaussian", "sigma": -1}, "sigma must be from 0 to 100"),
-        ({"name": "gaussian", "sigma": True}, "sigma must be from 0 to 100"),
         ({"name": "knapsack", "value": "watts"}, "value must be hosts or area"),
         ({"name": "knapsack", "watts": "node"}, "watts must be mean or max"),
         ({"name": "knapsack", "depth": 0}, "depth must be a whole number"),
         ({"name": "knapsack", "most": 1.5}, "most must be a whole number"),
-        ("gauss", "did you mean 'gaussian'"),
     ],
 )
 def test_wrong_parameters(choice, words):

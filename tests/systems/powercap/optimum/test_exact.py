@@ -12,7 +12,7 @@ from builders import envelope, job, machine, workload_of
 from tiny import ONE, STEPS, TWO, brute_force, instance
 
 from batwatt.errors import InputError
-from batwatt.systems.powercap.optimum import exact
+from batwatt.systems.powercap.optimum import exact, optimum
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.problem import make_problem
@@ -21,9 +21,12 @@ from batwatt.systems.powercap.optimum.schedule import check
 sys.path.append(str(Path(__file__).resolve().parents[4] / "bench"))
 from optimum import small
 
+ALIKE, TWO_KINDS = (ONE, ONE), (ONE, TWO)
+NIGHTLY = [(2, ALIKE), (3, ALIKE), (3, TWO_KINDS)]
+INSTANCES = [(0, ALIKE), (1, ALIKE), (0, TWO_KINDS), (1, TWO_KINDS), (2, TWO_KINDS)]
 
-@pytest.mark.parametrize("kinds", [(ONE, ONE), (ONE, TWO)], ids=["alike", "two kinds"])
-@pytest.mark.parametrize("seed", range(4))
+
+@pytest.mark.parametrize(("seed", "kinds"), INSTANCES + [pytest.param(*row, marks=pytest.mark.deep) for row in NIGHTLY])
 def test_the_optimum_is_that_of_brute_force(seed, kinds):
     platform, workload, envelope = instance(seed, *kinds)
     problem = make_problem(platform, workload, envelope)
@@ -57,7 +60,10 @@ def test_twenty_jobs_four_servers_and_48_steps_are_proven_at_light_load(run_s, s
 @pytest.fixture(scope="module")
 def unproven():
     problem = small(2, 200.0, 750.0)
-    return problem, optimise(problem, SearchBudget(effort=1))
+    with pytest.MonkeyPatch.context() as patch:
+        # a proof that is cut off early
+        patch.setattr(optimum, "EXACT_TIME", 0.1)
+        return problem, optimise(problem, SearchBudget(effort=1))
 
 
 def test_what_is_not_proven_is_not_called_so(unproven):
@@ -69,18 +75,18 @@ def test_what_is_not_proven_is_not_called_so(unproven):
 
 
 def test_an_interrupt_stops_the_proof_and_keeps_what_is_known(monkeypatch, unproven):
-    problem, found = unproven
-    asked = []
+    problem, solution = unproven
+    calls = []
 
     def interrupted(*args, **how):
-        asked.append(how)
-        if len(asked) == 1:
+        calls.append(how)
+        if len(calls) == 1:
             raise KeyboardInterrupt
         return wait(*args, **how)
 
     monkeypatch.setattr(exact, "wait", interrupted)
-    outcome = exact.solve(problem, found.schedule, Relaxation(problem), exact.Limits(time_s=600.0))
-    assert not outcome.proven and len(asked) * exact.SIGNAL_S < 60.0
+    outcome = exact.solve(problem, solution.schedule, Relaxation(problem), exact.Limits(time_s=600.0))
+    assert not outcome.proven and len(calls) * exact.SIGNAL_S < 60.0
     if outcome.schedule is not None:
         check(problem, outcome.schedule)
 

@@ -20,7 +20,6 @@ from batwatt.results.metrics import measured
 from batwatt.results.writers import write_record
 from batwatt.run.find_scheduler import make_scheduler
 from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
 from batwatt.systems.powercap.optimum.plan_file import read_plan, write_plan
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.schedule import Schedule, check, name_servers, of_timeline
@@ -110,21 +109,3 @@ def test_no_schedule_is_below_the_bound_at_any_prices(rows, watts, step, parts, 
     open_steps = relaxation.open_steps(search.value + 1e-6)
     for j, (start, m) in search.best.items():
         assert problem.step_of(start) in open_steps[j][m]
-
-
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
-def test_the_replay_gives_what_the_proof_claims(seed):
-    rng = np.random.default_rng(seed)
-    platform = machine(2, 2)
-    jobs = [
-        job(i, float(rng.integers(0, 1500)), int(rng.integers(1, 4)), float(rng.integers(20, 400)), 2500.0, flops=True)
-        for i in range(6)
-    ]
-    workload = workload_of(*jobs)
-    series = envelope(*(float(rng.integers(150, 440)) for _ in range(6)), 440.0)
-    problem = make_problem(platform, workload, series)
-    solution = optimise(problem, SearchBudget(effort=1))
-    metrics = replay(problem, solution.schedule, platform, workload, series)
-    assert metrics["mean_slowdown"] == pytest.approx(solution.value, rel=1e-6)
-    assert (metrics["violations"], metrics["killed_power"], metrics["killed_walltime"]) == (0, 0, 0)
-    assert 1.0 <= solution.bound <= solution.value + 1e-12

@@ -15,7 +15,7 @@ from batwatt.cli import optimum as cli_optimum
 from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.offline import run_optimum
+from batwatt.offline import OptimumResult, run_optimum
 from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -26,8 +26,7 @@ SMALL = ROOT / "platforms" / "small.xml"
 GRID = ROOT / "platforms" / "grid5000.xml"
 
 
-@pytest.fixture
-def spec(tmp_path: Path) -> RunSpec:
+def spec_in(folder: Path) -> RunSpec:
     """Eight jobs on four servers under caps that do not let all of them run at once."""
     jobs = [{"id": i, "subtime": 40 * i, "res": 1 + i % 3, "walltime": 3000, "profile": f"p{i % 3}"} for i in range(8)]
     profiles = {
@@ -35,11 +34,23 @@ def spec(tmp_path: Path) -> RunSpec:
         "p1": {"type": "delay", "delay": 90.5},
         "p2": {"type": "composed", "seq": ["p0", "p1"], "repeat": 1},
     }
-    workload = tmp_path / "w.json"
+    workload = folder / "w.json"
     workload.write_text(json.dumps({"nb_res": 4, "jobs": jobs, "profiles": profiles}))
-    envelope = tmp_path / "e.csv"
+    envelope = folder / "e.csv"
     envelope.write_text("time_s,power_w\n0,600\n300,350\n600,500\n900,620\n")
-    return RunSpec(Inputs(SMALL, (workload,), envelope=envelope), "optimum", {"effort": 1}, tmp_path / "out" / "opt")
+    return RunSpec(Inputs(SMALL, (workload,), envelope=envelope), "optimum", {"effort": 1}, folder / "out" / "opt")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> RunSpec:
+    return spec_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory) -> tuple[RunSpec, OptimumResult]:
+    """The specification and the result of one run."""
+    spec = spec_in(tmp_path_factory.mktemp("planned"))
+    return spec, run_optimum(spec)
 
 
 def words_of(spec: RunSpec) -> list[str]:
@@ -49,8 +60,8 @@ def words_of(spec: RunSpec) -> list[str]:
     return [str(word) for pair in files.items() for word in pair]
 
 
-def test_the_files_of_a_run(spec):
-    result = run_optimum(spec)
+def test_the_files_of_a_run(planned):
+    spec, result = planned
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
     assert list(figures) == [*(metric.name for metric in METRICS), "lower_bound", "gap", "proven_optimal"]
     assert figures["mean_slowdown"] == pytest.approx(result.metrics["mean_slowdown"], abs=1e-6)
@@ -63,31 +74,21 @@ def test_the_files_of_a_run(spec):
     assert metadata["optimum"]["raised_caps"] == 0 and metadata["versions"]["ortools"]
 
 
-def test_an_effort_gives_the_same_bytes(spec):
-    for name in "ab":
-        run_optimum(replace(spec, prefix=spec.prefix.with_name(name)))
+def test_an_effort_gives_the_same_bytes(planned, tmp_path):
+    spec, _ = planned
+    run_optimum(replace(spec, prefix=tmp_path / "again"))
     for stem in ("plan.json", "metrics.json", "jobs.csv", "pstate_changes.csv", "consumed_energy.csv"):
-        a, b = (spec.prefix.with_name(f"{name}_{stem}").read_bytes() for name in "ab")
-        assert a == b, stem
+        assert Path(f"{spec.prefix}_{stem}").read_bytes() == (tmp_path / f"again_{stem}").read_bytes(), stem
 
 
-def test_the_plan_on_the_wire_and_by_path(spec):
-    run_optimum(spec)
+def test_the_plan_on_the_wire_and_by_path(planned, tmp_path):
+    spec, _ = planned
     options = {"plan": f"{spec.prefix}_plan.json"}
     for engine, scheduler in (("wire", "planned"), ("embedded", str(ROOT / "schedulers" / "planned.py"))):
-        again = replace(spec, scheduler=scheduler, options=options, engine=engine, prefix=spec.prefix.with_name(engine))
+        again = replace(spec, scheduler=scheduler, options=options, engine=engine, prefix=tmp_path / engine)
         run(again)
         one, other = (Path(f"{prefix}_jobs.csv").read_bytes() for prefix in (spec.prefix, again.prefix))
         assert one == other
-
-
-def test_an_interrupt_keeps_the_best_so_far(spec):
-    def report(stand: Stand) -> None:
-        if stand.phase == "search":
-            raise KeyboardInterrupt
-
-    result = run_optimum(spec, report)
-    assert not result.proven_optimal and result.metrics["jobs_finished"] == 8
 
 
 def test_a_cap_that_nobody_can_keep_is_told(spec):
@@ -116,7 +117,7 @@ def test_full_size(tmp_path):
 
 def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys):
     @contextmanager
-    def shown():
+    def progress():
         def report(stand: Stand) -> None:
             if stand.phase == "search" and not sent:
                 sent.append(stand)
@@ -125,7 +126,7 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
         yield report
 
     sent: list[Stand] = []
-    monkeypatch.setattr(cli_optimum, "_shown", shown)
+    monkeypatch.setattr(cli_optimum, "_shown", progress)
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *words_of(spec), "--time-limit", "7"])
     assert ended.value.code == 130 and "ended by SIGINT" in capsys.readouterr().err
