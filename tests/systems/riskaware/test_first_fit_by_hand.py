@@ -25,15 +25,6 @@ an arrival goes to the first machine with room
   # 3 on m0; 2 do not fit there; 1 does; 4 need m2
   3 4
   0: a 10 3, b 10 2, c 10 1, d 10 4 -> a@0 b@1 c@0 d@2; ends a 10 b 10 c 10 d 10
-only machines alive are used
-  3 2 1
-  0: a 10 2, b 10 2 -> a@0; alive 0
-  1 alive=3 -> b@1; alive 0 1 2
-an arrival overtakes what waits
-  1 4
-  0: a 10 3 -> a@0
-  1: wide 10 4 ->
-  2: thin 10 1 -> thin@0
 after an end those that wait start by release date if they fit
   # 2 cores at 10 s: early does not fit, late and later do; early starts when b is done at 20
   1 4
@@ -47,11 +38,6 @@ equal releases go by arrival
   1: x 5 1 1, y 5 1 1
   2: z 5 1 1
   40 -> x@0 y@0 z@0; ends x 15 y 20 z 25
-what waits starts at its date whenever the planner is asked
-  # b 10..20, c 20..25: all in one go
-  1 2
-  0: a 10 2, b 10 1, c 5 2
-  100 -> b@0 c@0; ends b 20 c 25
 ends at one date are looked at machine by machine
   # machine 0 is free first: one goes there, two has to wait for machine 1, of the same time
   2 2
@@ -81,11 +67,6 @@ killed ones wait by their release not by the kill
   1: c 10 1 1
   10 alive=1 -> -b
   50 -> b@0
-several kills are told by job
-  3 1
-  0: a 100 1, b 100 1, c 100 1
-  10 alive=0 -> -a -b -c
-  20 alive=2 -> a@0 b@1; ends a 120
 capacity 0 and back
   2 2
   0: a 10 2
@@ -94,14 +75,6 @@ capacity 0 and back
   100 ->
   101 alive=2 -> a@0 b@1
   111 -> c@0
-nothing alive from the beginning
-  2 2 0
-  0: a 10 2 ->
-  5 alive=1 -> a@0
-the same number is no change
-  2 1
-  0: a 100 1, b 100 1, c 10 1
-  10 alive=2 ->
 a job from before the window runs its rest but starts again whole
   2 1
   100: x 30 1, old 200 1 10 110; ends old 210

@@ -61,19 +61,6 @@ def test_a_reference_of_one_length():
     assert Categories(one, 4, False).of([59, 60, 61]).tolist() == [1.0, 0.25, 0.25]
 
 
-def test_many_quantiles_approach_the_exact_share():
-    rng = np.random.default_rng(0)
-    reference = Reference.of(rng.integers(1, 5000, 400), rng.integers(1, 8, 400))
-    lengths = rng.integers(1, 6000, 300)
-    exact = Categories(reference, 0).of(lengths)
-    found = Categories(reference, 1000, False).of(lengths)
-    # a quantile says "no longer than", the share "at least as long": jobs of the very length lie between them
-    heaviest = reference.areas_core_s.max() / reference.areas_core_s.sum()
-    assert np.all(found <= exact + 0.002) and np.all(found >= exact - heaviest - 0.002)
-    order = np.argsort(lengths)
-    assert np.all(np.diff(exact[order]) <= 0) and np.all(np.diff(found[order]) <= 0)
-
-
 def test_the_borg_week():
     week = read_reference(BORG_WEEK)
     assert week.lengths_s[0] == 300.0 and np.all(np.diff(week.lengths_s) > 0)
@@ -107,9 +94,9 @@ def test_from_a_csv_and_from_jobs(tmp_path):
     packed = tmp_path / "jobs.txt.gz"
     packed.write_bytes(gzip.compress(jobs.read_bytes()))
     for path in (table, jobs, packed):
-        found = read_reference(path)
-        assert found.lengths_s.tolist() == HAND.lengths_s.tolist(), path
-        assert found.areas_core_s.tolist() == HAND.areas_core_s.tolist(), path
+        reference = read_reference(path)
+        assert reference.lengths_s.tolist() == HAND.lengths_s.tolist(), path
+        assert reference.areas_core_s.tolist() == HAND.areas_core_s.tolist(), path
     assert read_reference(jobs, longest_s=8).lengths_s.tolist() == [5.0, 8.0]
 
 
@@ -119,13 +106,10 @@ def test_from_a_csv_and_from_jobs(tmp_path):
         ("length_s,area_core_s\n", "has no rows"),
         ("length_s,area_core_s\n5,1\n5,1\n", "line 3: '5,1' is not a length and an area"),
         ("length_s,area_core_s\n5,0\n", "line 2"),
-        ("length_s,area_core_s\n0,5\n", "line 2"),
         ("length_s,area_core_s\n5\n", "line 2"),
-        ("length_s,area_core_s\n5,nan\n", "line 2"),
         ("length_s,area_core_s\n5,x\n", "line 2: '5,x'"),
         ("length,area\n5,1\n", "line 1"),
         ("length_s,area_core_s\n" + "1" * 200_000 + ",2\n", "is not CSV"),
-        ("1" * 200_000, "line 1: has 1 fields"),
         ("1 0 0 4\n", "line 1: length must be > 0"),
     ],
 )
@@ -135,8 +119,3 @@ def test_a_reference_that_is_none(tmp_path, text, expected):
     with pytest.raises(InputError) as error:
         read_reference(path)
     assert expected in str(error.value) and str(path) in str(error.value) and "\n" not in str(error.value)
-
-
-def test_no_file(tmp_path):
-    with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
-        read_reference(tmp_path / "none.csv")

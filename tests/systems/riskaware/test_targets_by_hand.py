@@ -107,13 +107,6 @@ planned starts stay until the machines change
   1: c 6 1 ->; c 1 4
   2: d 10 1 ->; d 0 10
   10 -> c@1 d@0; ends c 10 d 20
-no machine beyond M_use
-  # all are alive, four may be used: target 3
-  6 x 1, 10: 1, 7: 1, distance=2, usable=4
-  0: a 10 1, b 10 1, c 10 1, x 7 1 -> a@3 b@2 c@1; x 3 10
-no machine below 0
-  6 x 1, 10: 0, distance=1
-  0: a 10 1, b 10 1 -> a@0 b@1
 ties go to the target, {the second|the last} machine
   # three at 50: all machines are free then
   3 x 1, 50: {0.5|1}, 7: {0.5|1}, distance=2
@@ -147,17 +140,6 @@ an empty machine is {taken whatever the stretch|not taken}
   3 x 1, 50: 0.5, 7: 0.5, distance=1, take_empty={true|false}
   0: a 50 1
   10: x 7 1 3 -> x@{2|0}; stretch 2
-a machine is empty again when its jobs have ended
-  # y: no longer: it has room at once, but so has the other, and both are late; ties go to the target
-  2 x 2, 5: 0, 50: 1, 7: 0, distance=1
-  0: a 5 2, b 50 1
-  5: x 7 1 1 -> x@0
-  6: y 7 1 1 -> y@0
-M_use shrinks at once to what is always alive
-  # at first nothing has happened
-  adapting 10 x 1, always=2, usable=6
-  0; usable 6
-  0: a 100 1; usable 2
 M_use grows with the utilisation and shrinks with it
   # C = 1: always the last machine that may be used. 1/1, then 1/2; at 2 s 3/3, then 3/4. c ends: 3/5, 3/4 and 2/3 are
   # too little, 2/2 is not; d runs on
@@ -175,9 +157,6 @@ M_use does not turn around within an update
   1: b 5 1; usable 1
   100; usable 1
   105; usable 1
-M_use never exceeds what is alive
-  adapting 8 x 1, alive=3, usable=1
-  0: a 100 1, b 200 1, c 300 1; usable 3
 {0.80 itself does not shrink|less than 0.80 shrinks}
   # 5/5 grows to 2; then 8 of 10 stays, 7 of 10 does not
   adapting 4 x 5, usable=1
@@ -185,12 +164,6 @@ M_use never exceeds what is alive
 {0.95 itself does not grow|more than 0.95 grows}
   adapting 4 x 20, usable=1
   0: a 300 {19|20}; usable {1|2}
-thresholds of one's own
-  # 3/4, then 3/8
-  adapting 4 x 4, usable=1, low=0.25, high=0.5
-  0: a 300 2; usable 1
-  0: b 300 1; usable 2
-  300; usable 1
 a machine with a job that waits counts as full
   # the start of c is an update: 2 of 4 cores are in use, but b waits, so 1 and then 1/2
   adapting 4 x 4, usable=1
@@ -203,10 +176,6 @@ all that has not started is mapped anew by release
   1: c 30 1
   2: d 20 1; a 0 0; b 1 0; c 1 90; d 0 100
   10 alive=1 -> -b; b 0 100; c 0 190; d 0 220; ends a 100 b 190; stretch 238/20; usable 1
-what is killed starts again at once where there is room
-  2 x 2, 10: 0
-  0: a 10 1, b 90 1 -> a@0 b@1
-  20 alive=1 -> -b b@0; ends b 110; stretch 110/90
 S+ counts what is planned even if it does not come true
   2 x 1, 10: 0, 20: 0, limit=0.0
   0: a 20 1, b 10 1; stretch 3
@@ -245,44 +214,17 @@ capacity 0 and back
   50 ->
   60 alive=3 -> a@0; b 0 160; c 0 190; usable 1
   300 -> b@0 c@0
-nothing alive from the beginning
-  2 x 1, alive=0, usable=2
-  0: a 10 1 ->
-  5 alive=2 -> a@0
-the same number is no change
-  2 x 1, 10: 0
-  0: a 10 1, b 10 1; a 0 0
-  3 alive=2 ->; a 0 0
 at one date ends come before a change and a change before arrivals
   # a is over, nobody is killed; M_use is 1 for b
   2 x 1
   0: a 10 1 -> a@1
   10 alive=1: b 5 1 -> b@0
-at one date starts come before a change
-  # b starts on machine 1, which goes: a start, a kill, a start
-  2 x 1
-  0: a 10 1, b 10 1
-  10 alive=1 -> b@0 -b b@0; b 0 10; ends b 20
-all dates up to the one asked for
-  1 x 1
-  0: a 10 1, b 10 1, c 10 1 -> a@0
-  500 -> b@0 c@0
-  501: d 10 1 -> d@0
 after an early end its machine is planned anew by planned start
   # b, d, then c
   2 x 2, 7: 0
   0: other 7 2, a 100 2, b 50 1, c 60 2, d 40 1, behind 7 2; b 1 100; c 1 150; d 1 100
   a ends 3 -> b@1 d@1; b 1 3; d 1 3; c 1 53; behind 0 7
   100 -> behind@0 c@1
-what runs beside an early end is reckoned with
-  1 x 2
-  0: a 100 1, e 80 1, c 10 2; c 0 100
-  a ends 20 ->; c 0 80
-  20: d 30 1, f 61 1 -> d@0; f 0 90
-an early end is an update of M_use
-  adapting 4 x 1, usable=1
-  0: a 300 1, b 300 1; usable 3
-  a ends 10; usable 1
 section 4.5: {TargetASAP|PackedTargetASAP}
   # 'if three jobs were assigned to machines 0, 1, and 2 by TargetASAP, all three will be assigned to machine 0.'
   10 x 3, 10: 0.05, 11: 0.15, 12: 0.25, paper=true, pack={1|5}
@@ -296,11 +238,6 @@ asap falls back to its target within the worst stretch, of the {paper|program}
   28: d 20 1, e 18 1; stretch 2.8
   29: f 10 1; f 1 46
   30: g 10 1; g 0 48
-asap without f, of the {paper|program}
-  2 x 1, 20: 0, 18: 1, 10: 0, distance=1, paper={true|false}
-  0: a 20 1, b 18 1, c 10 1
-  28: d 20 1, e 18 1
-  30: g 10 1; g {0 48|1 46}
 asap takes {the nearest machine where it starts at once|the lowest index of equal starts}
   # x has machine 2 as its target; 2, 3 and 1 are full. Killed 6 s after its release it has a stretch > 1 wherever it
   # starts: now there is room beside d and beside a; machine 3 is nearer, and 0 the lowest index of equal starts
