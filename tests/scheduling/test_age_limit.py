@@ -26,8 +26,9 @@ SCHEDULERS = {
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)
-@pytest.mark.parametrize(("limit_s", "start_s"), [(None, 105.0), (30.0, 40.0), (36.0, 45.0)])
-@pytest.mark.parametrize("backfilling", ["first-fit", "easy"])
+@pytest.mark.parametrize(
+    ("limit_s", "start_s", "backfilling"), [(None, 105.0, "first-fit"), (30.0, 40.0, "first-fit"), (36.0, 45.0, "easy")]
+)
 def test_a_wide_job_behind_shorter_ones(name, limit_s, start_s, backfilling):
     """L is aged from 31 s (37 s) on; the next message, at 35 s (40 s), reserves the end of the job that goes on."""
     make, options, platform = SCHEDULERS[name]

@@ -58,8 +58,8 @@ JOBS = [job("A", 150, 1, 1000), job("B", 190, 1, 100), job("C", 191, 1, 100), jo
 def play(make, jobs, platform, late=(), events="", energy=True):
     """Job -> when and where it ran, or why it was rejected: `150-1150@0`."""
     scheduler = make()
-    told, link = parse_events(events, "events"), lambda link: Unreliable(link, late)
-    record = played(scheduler, platform, *jobs, events=told, link=link, energy=energy)
+    link = lambda link: Unreliable(link, late)  # noqa: E731
+    record = played(scheduler, platform, *jobs, events=parse_events(events, "events"), link=link, energy=energy)
     assert not scheduler.lifecycle.pending
     return {
         row[0]: f"rejected {row[16]}" if row[7] == "REJECTED" else f"{row[8]:.6g}-{row[10]:.6g}@{row[14]}"
@@ -106,9 +106,9 @@ def test_a_host_that_does_not_boot_in_time(name, until_s, caplog):
     with caplog.at_level(logging.WARNING):
         assert play(make, JOBS, platform, {host: (120.0, until_s)}) == expected
     line = f"host {host} is out of service: not switched within the limit, at "
-    found = [record.getMessage() for record in caplog.records if "out of service: " in record.getMessage()]
-    assert [text for text in found if text.startswith(line)] == [found[0]]
-    assert found[0] == f"{line}{limit_s} s"
+    messages = [record.getMessage() for record in caplog.records if "out of service: " in record.getMessage()]
+    assert [text for text in messages if text.startswith(line)] == [messages[0]]
+    assert messages[0] == f"{line}{limit_s} s"
 
 
 @pytest.mark.parametrize("until_s", [NEVER, LATE_S], ids=["never", "late"])

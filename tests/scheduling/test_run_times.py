@@ -45,9 +45,10 @@ def of(user: str, *row: object) -> dict:
     return job(*row) | {"user": user}
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    ("run_times", "x_s", "y_s"), [("exact", 70.0, 80.0), ("walltime", 120.0, 70.0), ("recent", 70.0, 80.0)]
+    ("name", "run_times", "x_s", "y_s"),
+    [("powercap", "exact", 70.0, 80.0), ("powercap", "walltime", 120.0, 70.0)]
+    + [(name, "recent", 70.0, 80.0) for name in NAMES],
 )
 def test_the_shortest_first_by_each_estimate(name, run_times, x_s, y_s):
     """At 70 s x takes 10 s and asks for 90, y takes 50 and asks for 60; the last two of u took 10 s, v has none."""
@@ -74,8 +75,9 @@ def test_an_estimate_that_is_outrun_doubles(name):
     assert begun == {"p": 0.0, "q": 10.0, "a": 21.0, "W": 121.0, "s": 102.0, "r": 107.0, "t": 112.0}
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("run_times", ["walltime", "recent", "regression", "doubling"])
+@pytest.mark.parametrize(
+    ("name", "run_times"), list(zip(NAMES, ["walltime", "recent", "regression", "doubling"], strict=True))
+)
 def test_a_job_without_a_request_is_refused(name, run_times):
     row = job("a", 0, 1, 10)
     with pytest.raises(InputError, match="job w0!a has neither a walltime nor a field 'estimate_s'"):

@@ -85,7 +85,7 @@ def test_work_after_what_was_saved_does_not_count():
     assert next_run(Tenths(), Victim(1000.0, 0.0, 0.0, 950.0)).killed == "checkpointed overhead_s=50.000000"
 
 
-@pytest.mark.parametrize("saved_s", [-5.0, 66.0, 39.0, 0.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("saved_s", [66.0, 39.0, float("nan")])
 def test_what_a_rule_cannot_save(saved_s):
     """40 s were saved before, 25 s more were done."""
     with pytest.raises(InputError, match="option 'victim': Says: saved_s is"):
@@ -106,13 +106,13 @@ def test_work_that_counts_adds_up_to_the_length_of_the_job(rule, length_s, kills
     for ran_s in kills:
         if ran_s >= run.run_s:
             break
-        told = next_run(rule, Victim(float(length_s), run.saved_s, run.recovery_s, float(ran_s)))
-        if told.killed:
-            found = OVERHEAD.search(told.killed)
-            useful_s += ran_s - float(found[1] if found else 0.0)
-        elif told.saved_s == 0.0:
+        after = next_run(rule, Victim(float(length_s), run.saved_s, run.recovery_s, float(ran_s)))
+        if after.killed:
+            overhead = OVERHEAD.search(after.killed)
+            useful_s += ran_s - float(overhead[1] if overhead else 0.0)
+        elif after.saved_s == 0.0:
             useful_s = 0.0
-        run = told
+        run = after
     assert useful_s + run.run_s - run.recovery_s == pytest.approx(length_s, abs=2e-6)
 
 
@@ -158,8 +158,8 @@ def test_work_is_saved_of_a_job_that_one_fall_moves_and_kills():
 
 
 def test_what_waits_for_a_lost_job_is_rejected():
-    told = scheduler("a 0 100 1", "b 0 10 1 depends_on=a", machines=1, capacity="1 50:0 60:1", victim="lose")
-    assert told == {"a": "0-50@0x", "b": "rejected"}
+    runs = scheduler("a 0 100 1", "b 0 10 1 depends_on=a", machines=1, capacity="1 50:0 60:1", victim="lose")
+    assert runs == {"a": "0-50@0x", "b": "rejected"}
 
 
 def test_metrics_count_work_without_overhead():
@@ -213,11 +213,18 @@ def test_planners_never_start_a_lost_job_again(make):
 # powercap ---------------------------------------------------------------------------------------------------------
 
 
+CHECKPOINT_60 = {"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 30}
+
+
 @pytest.mark.parametrize(
-    "victim,end_s", [("resubmit", 1600.0), ({"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 30}, 1390.0),
-                     ("migrate", 1300.0)]
-)  # fmt: skip
-@pytest.mark.parametrize("flops", [False, True])
+    "victim,end_s,flops",
+    [
+        ("resubmit", 1600.0, False),
+        (CHECKPOINT_60, 1390.0, False),
+        (CHECKPOINT_60, 1390.0, True),
+        ("migrate", 1300.0, True),
+    ],
+)
 def test_powercap(victim, end_s, flops):
     """Killed at 300 s by a cap of 10 W, and started again at 600 s: 240 of 1000 s are saved, or 300."""
     options = {"response": "hfld", "platform": machine(1), "envelope": envelope(500, 10, 500), "victim": victim}
@@ -245,8 +252,6 @@ def test_a_checkpoint_needs_a_job_of_which_something_can_be_left():
 
 # flops ------------------------------------------------------------------------------------------------------------
 
-RULES = ["resubmit", "lose", SAVED, {"name": "migrate", "cost_s": 7}]
-
 
 def on_machines(make, hosts, capacity, *rows, **options):
     """The times of the runs of each job, and the record, on the hosts of a platform as machines."""
@@ -272,8 +277,11 @@ def like(row, kind):
     return row | {"_profile": profiles[kind]}
 
 
-@pytest.mark.parametrize("victim", RULES, ids=["resubmit", "lose", "checkpoint", "migrate"])
-@pytest.mark.parametrize("kind", ["homogeneous", "total", "parallel"])
+@pytest.mark.parametrize(
+    ("kind", "victim"),
+    [("homogeneous", "resubmit"), ("total", "lose"), ("total", SAVED), ("parallel", {"name": "migrate", "cost_s": 7})],
+    ids=["resubmit", "lose", "checkpoint", "migrate"],
+)
 @pytest.mark.parametrize(
     "make,parts",
     [(Varcap, {"termination": name}) for name, _ in parts_of("termination")]
@@ -329,8 +337,8 @@ def test_overhead_is_told_in_seconds_on_the_hosts_that_there_were():
     """50 s at half speed are 25 s at full speed, of which 10 s write a checkpoint: 20 of the 50 s."""
     rows = job("x", 0, 1, 1000), job("z", 0, 1, 100, flops=True)
     _, record = on_machines(Varcap, machine(1, 1), "2 50:1 60:2", *rows, victim=SAVED, termination="order")
-    [told] = [row.metadata for row in record.jobs if row.job_id == "z"]
-    assert told == "checkpointed overhead_s=20.000000"
+    [metadata] = [row.metadata for row in record.jobs if row.job_id == "z"]
+    assert metadata == "checkpointed overhead_s=20.000000"
 
 
 def test_the_rest_of_a_job_fails_as_the_job_would():
