@@ -263,11 +263,3 @@ def test_check_env_has_nothing_to_say(given):
         while not over:
             _, _, over, _, info = env.step(env.action_space.sample(info["action_mask"]))
         env.close()
-
-
-def test_environments_side_by_side():
-    envs = gymnasium.make_vec(ENVIRONMENT, 2, "sync", platform=UNLIKE, workload=SOME, queue=4)
-    _, first = envs.reset(seed=1)
-    seen, gains, *_ = envs.step(np.array([0, 4]))
-    assert seen.shape == (2, *envs.single_observation_space.shape) and gains.shape == (2,)
-    assert first["action_mask"].shape == (2, 5)

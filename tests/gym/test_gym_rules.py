@@ -217,22 +217,6 @@ def test_a_host_that_events_take_away_and_bring_back(tmp_path):
     assert rows_of(env) == {"a": (0.0, 100.0, "0"), "b": (50.0, 70.0, "1"), "c": (100.0, 110.0, "0-1")}
 
 
-def test_jobs_wait_for_a_host_that_comes_back(tmp_path):
-    load = workload_of(job("a", 10, 2, 10), job("b", 10, 1, 100))
-    events = away(tmp_path, (5, 50, "0"))
-    env = BatwattEnv(platform(2), load, queue=2, events=events, every_event=True)
-    # before the jobs come; both wait, of which only b could start; the event is to come, and then a starts
-    steps = play(env, 2, 2, 0, 2, 0, 2)
-    assert [(time, mask) for time, mask, _ in steps[:5]] == [
-        (10.0, [0, 1, 1]),
-        (50.0, [1, 1, 0]),
-        (50.0, [0, 0, 1]),
-        (60.0, [1, 0, 0]),
-        (60.0, [0, 0, 1]),
-    ]
-    assert rows_of(env) == {"a": (50.0, 60.0, "0-1"), "b": (60.0, 160.0, "0")}
-
-
 def test_jobs_that_need_a_host_that_stays_away_are_rejected(tmp_path):
     load = workload_of(job("a", 0, 1, 100), job("b", 0, 2, 10))
     env = BatwattEnv(platform(2), load, queue=2, events=away(tmp_path, (50, None, "1")), reward="mean_wait_s")

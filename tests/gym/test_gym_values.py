@@ -29,28 +29,14 @@ def test_values_of_all_columns_by_hand():
     # 10 s: a runs on 3 hosts until 200 s at the latest, b has waited for 10 s, c has come
     values = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in env.values().items()}
     assert values == {
-        "time_of_day_s": 10.0,
-        "free_hosts": 1.0,
-        "room_hosts": 1.0,
-        "running_jobs": 1.0,
-        "queue_length": 2.0,
-        "queue_hosts": 3.0,
-        "oldest_wait_s": 10.0,
-        "next_end_s": 190.0,
-        "head_shadow_s": 190.0,
-        "power_w": 330.0,
-        "cap_w": 400.0,
-        "next_cap_w": 400.0,
-        "capacity": 4.0,
-        "next_capacity": 3.0,
-        "next_change_s": 300.0,
-        "job_hosts": [2.0, 1.0],
-        "job_walltime_s": [60.0, 40.0],
-        "job_wait_s": [10.0, 0.0],
-        "job_slowdown": [70 / 60, 1.0],
-        "job_fits": [0.0, 1.0],
-        "cap_w_forecast": [250.0, 250.0],
-    }
+        "time_of_day_s": 10.0, "free_hosts": 1.0, "room_hosts": 1.0, "running_jobs": 1.0,
+        "queue_length": 2.0, "queue_hosts": 3.0, "oldest_wait_s": 10.0,
+        "next_end_s": 190.0, "head_shadow_s": 190.0, "power_w": 330.0,
+        "cap_w": 400.0, "next_cap_w": 400.0, "cap_w_forecast": [250.0, 250.0],
+        "capacity": 4.0, "next_capacity": 3.0, "next_change_s": 300.0,
+        "job_hosts": [2.0, 1.0], "job_walltime_s": [60.0, 40.0], "job_wait_s": [10.0, 0.0],
+        "job_slowdown": [70 / 60, 1.0], "job_fits": [0.0, 1.0],
+    }  # fmt: skip
 
 
 def test_the_time_of_day_is_that_of_the_clock():
@@ -65,12 +51,8 @@ def test_how_values_are_scaled():
     env = BatwattEnv(platform(), THREE, queue=3, observation=names)
     env.reset()
     seen = env.step(0)[0]
-    assert env.layout == {
-        "time_of_day_s": slice(0, 1),
-        "queue_length": slice(1, 2),
-        "job_hosts": slice(2, 5),
-        "power_w": slice(5, 6),
-    }
+    slices = [slice(0, 1), slice(1, 2), slice(2, 5), slice(5, 6)]
+    assert env.layout == dict(zip(names, slices, strict=True))
     # bounded: v / s; open: v / (v + s), two jobs for three places
     assert seen.tolist() == pytest.approx([10 / 86400, 2 / (2 + 3), 2 / 4, 1 / 4, 0.0, 330 / 400])
     assert seen.dtype == np.float32
@@ -100,9 +82,9 @@ def test_the_slowdown_of_a_job_with_a_short_walltime_is_bounded():
 def test_a_step_returns_new_data():
     env = BatwattEnv(platform(), THREE, queue=3)
     first, info = env.reset()
-    kept = first.copy(), info["action_mask"].copy()
+    copies = first.copy(), info["action_mask"].copy()
     env.step(0)
-    assert np.array_equal(first, kept[0]) and np.array_equal(info["action_mask"], kept[1])
+    assert np.array_equal(first, copies[0]) and np.array_equal(info["action_mask"], copies[1])
 
 
 # rewards --------------------------------------------------------------------------------------------------------------
@@ -122,7 +104,6 @@ GAINS = {
     # 3 x 100, 2 x 50 and 1 x 20 host seconds at one speed
     "work": (THREE, {"reward": "work"}, (0, 1, 0), [0.0, 320 / 420, 100 / 420]),
     "goodput": (THREE, {"reward": "goodput"}, (0, 1, 0), [0.0, 320 / 400, 420 / 600 - 320 / 400]),
-    "bounded slowdown": (THREE, {"reward": "mean_bounded_slowdown"}, (0, 1, 0), [0.0, -2 / 3, -1.0]),
     "two": (THREE, {"reward": {"makespan_s": 0.5, "work": 420.0}}, (0, 1, 0), [-5.0, -45.0 + 320, -25.0 + 100]),
     # b of 2 s waits for 8 s: (8 + 2) / 10 s, not 5; c of 2 s for 10 s more than that: 2, not 10
     "bounded slowdown of a short job": (
@@ -157,5 +138,5 @@ GAINS = {
 
 @pytest.mark.parametrize(("load", "settings", "actions", "gains"), GAINS.values(), ids=GAINS)
 def test_rewards_by_hand(load, settings, actions, gains):
-    found = [gain for _, _, gain in play(BatwattEnv(platform(), load, **{"queue": 3, **settings}), *actions)]
-    assert (found if isinstance(gains, list) else sum(found)) == pytest.approx(gains, rel=1e-9)
+    rewards = [gain for _, _, gain in play(BatwattEnv(platform(), load, **{"queue": 3, **settings}), *actions)]
+    assert (rewards if isinstance(gains, list) else sum(rewards)) == pytest.approx(gains, rel=1e-9)
