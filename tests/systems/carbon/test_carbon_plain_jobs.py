@@ -100,11 +100,6 @@ def test_what_never_fits_is_rejected():
     assert (found.metrics["jobs_finished"], found.metrics["jobs_rejected"]) == (1, 1)
 
 
-def test_without_a_signal():
-    with pytest.raises(InputError, match="option 'signal': the scheduler needs it; give a signal: carbon=FILE"):
-        shift(machines(1), jobs(HOUR), signal=None)
-
-
 def test_hosts_that_take_long_to_switch():
     """60 s to switch on, 30 s off: on at 14,340 s, and off again after the job; 0 W while it goes off."""
     found = shift(machines(2, on_s=60.0, off_s=30.0), jobs(HOUR))

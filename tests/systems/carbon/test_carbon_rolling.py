@@ -113,18 +113,13 @@ def test_hosts_are_on_for_a_start_that_was_moved(monkeypatch):
 # forecasts ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_exact_forecast_is_the_signal():
-    signal = SignalIntegral.regular(TRUTH)
-    assert SignalForecast(signal).at(HOUR) is signal
-
-
 def test_what_is_over_is_known_and_errors_grow_with_the_root_of_the_time():
-    """500 seeds: the standard deviation k h ahead is 0.02 sqrt(k), here to 10 %; neighbours go together."""
-    signal = SignalIntegral.regular([200.0] * 100)
-    issued = np.array([SignalForecast(signal, 0.02, seed).at(5.5 * HOUR).values for seed in range(500)])
-    assert (issued[:, :6] == 200.0).all() and (issued[:, 6:] != 200.0).all()
+    """300 seeds: the standard deviation k h ahead is 0.02 sqrt(k), here to 10 %; neighbours go together."""
+    signal = SignalIntegral.regular([200.0] * 68)
+    issued = np.array([SignalForecast(signal, 0.02, seed).at(1.5 * HOUR).values for seed in range(300)])
+    assert (issued[:, :2] == 200.0).all() and (issued[:, 2:] != 200.0).all()
     for ahead in (1, 4, 16, 64):
-        assert issued[:, 5 + ahead].std() == pytest.approx(200.0 * 0.02 * np.sqrt(ahead), rel=0.1)
+        assert issued[:, 1 + ahead].std() == pytest.approx(200.0 * 0.02 * np.sqrt(ahead), rel=0.1)
     assert np.corrcoef(issued[:, 40], issued[:, 41])[0, 1] > 0.8
 
 
@@ -203,12 +198,11 @@ def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, er
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
 
 
-@pytest.mark.parametrize("seed", range(1))
-def test_a_microsecond_changes_no_plan(seed):
+def test_a_microsecond_changes_no_plan():
     """Machines that switch at once, which takes a microsecond, run jobs when those do that never switch."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     load = jobs(*sorted((900.0 * rng.integers(0, 96), 1800.0 * rng.integers(1, 9), rng.choice([1, 1, 2, 4]))
-                        for _ in range(24)))  # fmt: skip
+                        for _ in range(12)))  # fmt: skip
     signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, 100).round())
     options = {"policy": "phase-aware", "wait_h": [24.0], "slot_s": 900.0, "forecast_error": 0.06, "replan_h": 1.0}
     ran = []
@@ -216,4 +210,4 @@ def test_a_microsecond_changes_no_plan(seed):
         rows = shift(machines(8), load, signal, switch=switch, **options).jobs
         rows = rows[["job_id", "starting_time_s", "finish_time_s"]].round(3)
         ran.append(sorted(rows.itertuples(index=False, name=None)))
-    assert len(ran[0]) > 24 and ran[0] == ran[1]
+    assert len(ran[0]) > 12 and ran[0] == ran[1]
