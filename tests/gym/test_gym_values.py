@@ -96,9 +96,6 @@ SHUT = Series((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
 TINY = workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True))
 GAINS = {
     "slowdown": (THREE, {"reward": "mean_slowdown"}, (0, 1, 0), [0.0, -2 / 3, -3 / 3]),
-    # b waits for 10 s, then for 90 s more; three jobs
-    "wait": (THREE, {"reward": "mean_wait_s"}, (0, 1, 0), [-10 / 3, -90 / 3, 0.0]),
-    "makespan": (THREE, {"reward": "makespan_s"}, (0, 1, 0), [-10.0, -90.0, -50.0]),
     # delays draw nothing more than idle hosts: 4 x 30 W
     "energy": (THREE, {"reward": "energy_j"}, (0, 1, 0), [-1200.0, -10800.0, -6000.0]),
     # 3 x 100, 2 x 50 and 1 x 20 host seconds at one speed

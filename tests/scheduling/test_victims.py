@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from builders import envelope, job, machine, played, simulated, workload_of
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_talk import ByHand, Talk
-from varcap_talk import capacity_of, job_of, play, scheduler, series_of
+from varcap_talk import capacity_of, scheduler, series_of
 
 from batwatt.errors import InputError
 from batwatt.model.workload import OVERHEAD
-from batwatt.results.origins import Origins
-from batwatt.results.parts import chains_of, kinds_of
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.job_lengths import JobLengths
@@ -160,17 +157,6 @@ def test_work_is_saved_of_a_job_that_one_fall_moves_and_kills():
 def test_what_waits_for_a_lost_job_is_rejected():
     runs = scheduler("a 0 100 1", "b 0 10 1 depends_on=a", machines=1, capacity="1 50:0 60:1", victim="lose")
     assert runs == {"a": "0-50@0x", "b": "rejected"}
-
-
-def test_metrics_count_work_without_overhead():
-    record, _ = play([job_of("a 0 100 1")], capacity_of("1 50:0 60:1 90:0 95:1"), 1, 1, victim=SAVED)
-    table = record.jobs.columns()
-    origins = Origins(np.zeros(3, dtype=np.intp), np.zeros(3), np.array([True, False, False]))
-    kinds = kinds_of(table, origins, np.zeros(3, dtype=np.bool_))
-    assert kinds.saved.tolist() == [True, True, False] and not kinds.lost.any()
-    # 40 of 50, 15 of 30, 45 of 50: 100 in all
-    assert (kinds.productive * table["execution_time"]).round(6).tolist() == [40.0, 15.0, 45.0]
-    assert len(set(chains_of(table, origins, kinds).first.tolist())) == 1
 
 
 # riskaware --------------------------------------------------------------------------------------------------------
@@ -319,18 +305,6 @@ def test_progress_on_a_slow_machine_by_hand(victim, other_s, run):
     rows = job("x", 0, 1, other_s), job("z", 0, 1, 100, flops=True)
     times, _ = on_machines(Varcap, machine(1, 1), "2 50:1 60:2", *rows, victim=victim, termination="order")
     assert times["z"] == [(0.0, 50.0), run]
-
-
-@pytest.mark.parametrize("parts", [{"strategy": "first-fit-unaware"}, {"strategy": "target-asap"}])
-def test_planners_on_machines_of_two_speeds_lose_no_work(parts):
-    """Whoever is killed at 50 s is, with all of its work, done when that is."""
-    rows = job("x", 0, 1, 100, flops=True), job("a", 0, 1, 100, flops=True)
-    _, record = on_machines(MachineScheduler, machine(1, 1), "2 50:1 60:2", *rows, victim="migrate", **parts)
-    speeds = {"0": 10.0, "1": 5.0}
-    for name in "xa":
-        runs = [row for row in record.jobs if row.job_id.partition("#")[0] == name]
-        flops = sum((row.finish_time - row.starting_time) * speeds[row.allocated_resources] for row in runs)
-        assert flops == pytest.approx(1000.0, abs=1e-3)
 
 
 def test_overhead_is_told_in_seconds_on_the_hosts_that_there_were():

@@ -11,7 +11,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.scheduling.orders import Columns
-from batwatt.scheduling.queue import Ends, Gap, Queue
+from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
@@ -79,16 +79,6 @@ def test_an_order_says_the_same_of_one_job_and_of_many(name):
     keys = np.asarray(order.key(many, 100.0)) + np.zeros(4)
     for row, key in zip(ROWS, keys, strict=True):
         assert float(order.key(Columns(row.submit_time, row.requested_time, row.requested_resources), 100.0)) == key
-
-
-def test_shadow_time_counts_all_runs_that_end_then():
-    ends = Ends()
-    for end, hosts in ((50.0, 1), (20.0, 2), (20.0, 1)):
-        ends.add(end, hosts, hosts)
-    assert ends.shadow(3, 1) == (20.0, 1)  # 1 + 2 + 1 at 20 s, one to spare
-    assert ends.shadow(2, 1) == (20.0, 2)
-    assert ends.shadow(5, 1) == (50.0, 0)
-    assert ends.shadow(6, 1) == (float("inf"), 0)
 
 
 # two hosts; a: 1 host for 100 s; b: both hosts; c, d, e: one host
