@@ -95,11 +95,9 @@ def test_seeds_choose_among_workloads():
         return totals
 
     assert drawn(3) == drawn(3)
-    assert len({tuple(drawn(seed)) for seed in range(5)}) > 1
     assert {number for seed in range(5) for number in drawn(seed)} == {1, 2, 3, 4}
-    for index in (2, np.int64(2)):
-        env.reset(options={"workload": index})
-        assert env._simulation.total == 3
+    env.reset(options={"workload": np.int64(2)})
+    assert env._simulation.total == 3
     with pytest.raises(InputError, match="must be from 0 to 3, got 4"):
         env.reset(options={"workload": 4})
     drawing = BatwattEnv(platform(), lambda rng: loads[rng.integers(4)])

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
-import numpy as np
 import pytest
-from examples import examples
-from hypothesis import HealthCheck, given
-from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.results.columns import FILES
 from batwatt.results.writers import file_of, write_rows
-from batwatt.run.run import run as carry_out_run
-from batwatt.run.spec import RunSpec
 from batwatt.systems.carbon.account import account
-from batwatt.systems.carbon.execution import carry_out
 
 # 600 J of start-up, then 1200, 0 and 600 J, 10 s each
 MODEL = PhaseModel(
@@ -139,34 +128,6 @@ def test_idle_hosts_by_hand(tmp_path):
     written(tmp_path / "x", *rows, energies=[*energies, (50.0, 900.0)])
     with pytest.raises(InputError, match=r"the signal ends at 30 s, before 50 s"):
         account(tmp_path / "x", signal)
-
-
-powers = st.sampled_from([0.0, 40.0, 100.0, 30.0, 64.5])
-phases = st.builds(Phase, st.just("p"), st.integers(1, 400).map(lambda i: i / 8), powers)
-models = st.builds(PhaseModel, st.lists(phases).map(tuple), st.lists(phases, min_size=1).map(tuple))
-
-
-@examples(60, suppress_health_check=list(HealthCheck))
-@given(
-    st.lists(st.tuples(st.integers(0, 800), models, st.integers(1, 2)), min_size=1, max_size=5),
-    st.lists(st.integers(1, 900), min_size=40, max_size=40),
-)
-def test_a_run_on_the_engine_emits_what_its_executions_do(tmp_path, rows, values):
-    jobs = [ShiftJob(str(i), at / 8, model, cpus) for i, (at, model, cpus) in enumerate(rows)]
-    owner, data = phase_workload(jobs, 3)
-    (tmp_path / "p.xml").write_text(machines_xml(owner))
-    (tmp_path / "w.json").write_text(json.dumps(data))
-    options = {"response": "none", "backfilling": "first-fit"}
-    carry_out_run(RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "powercap", options, tmp_path / "x"))
-    integral = SignalIntegral.regular([float(value) for value in values], 100.0)
-    integral = SignalIntegral(np.append(integral.edges_s, 1e6), np.append(integral.values, 50.0))
-    found = account(tmp_path / "x", integral, parse_workload(data, "w0", "test"))
-    begins = dict(zip(found.rows["job"], found.rows["begin_s"], strict=True))
-    executions = [carry_out(job, [(begins[job.id], begins[job.id] + job.length_s)]) for job in jobs]
-    assert found.averaged == 0
-    assert found.idle_energy_j == found.idle_carbon_g == 0.0
-    assert found.energy_j == pytest.approx(sum(one.energy_j for one in executions), rel=1e-9, abs=1e-5)
-    assert found.carbon_g == pytest.approx(sum(one.emitted(integral) for one in executions), rel=1e-9, abs=1e-9)
 
 
 def test_what_is_refused(tmp_path):

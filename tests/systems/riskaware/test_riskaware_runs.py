@@ -26,16 +26,6 @@ def simulated(spec, jobs, options):
     return simulate(Engine(machines_platform(spec), [jobs], config), Riskaware(options))
 
 
-def test_late_jobs_run_when_no_machine_is_alive_any_more():
-    """A machine boots for 40 of its 50 s: jobs planned there before run later, when no machine is alive any more."""
-    jobs = workload_of(*(job(i, 0.0, 3, 10.0) for i in range(4)), nb_res=12)
-    capacity = Series((0.0, 50.0, 100.0), (0.0, 1.0, 0.0))
-    record = simulated(
-        MachineSpec(4, 3, off_s=15.0, on_s=40.0), jobs, {"capacity": capacity, "strategy": "first-fit-aware"}
-    )
-    assert [row.final_state for row in record.jobs] == ["COMPLETED_SUCCESSFULLY"] * 4
-
-
 def test_a_kill_and_a_switch():
     """One of two machines of 1 core goes from 50 s to 80 s; job 2 runs there, and starts again when it is back."""
     jobs = workload_of(job(1, 0.0, 1, 100.0), job(2, 10.0, 1, 60.0), nb_res=2)
@@ -103,22 +93,13 @@ def test_what_is_lost_before_it_begins_is_rejected(case, caplog):
     assert caplog.text.count("1 job can never run, lost with their machine before they began: rejected") == 1
 
 
-SELECTIONS = {
-    # 2 cores for a, 3 for b, 1 for c: all of them fit on the first machine with room
-    None: {"a": "0-1", "b": "4-6", "c": "2"},
-    "packed": {"a": "0-1", "b": "4-6", "c": "7"},
-    # the third machine is empty
-    "spread": {"a": "0-1", "b": "4-6", "c": "8"},
-}
-
-
-@pytest.mark.parametrize("selection", SELECTIONS)
-def test_the_machine_that_a_selection_prefers(selection):
+def test_the_machine_that_a_selection_prefers():
+    """2 cores for a, 3 for b, 1 for c, which would fit on the first machine with room."""
     jobs = workload_of(job("a", 0.0, 2, 100.0), job("b", 1.0, 3, 100.0), job("c", 2.0, 1, 100.0), nb_res=12)
     capacity = Series((0.0,), (3.0,))
-    options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False, "node_selection": selection}
+    options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False, "node_selection": "packed"}
     record = simulated(MachineSpec(3, 4), jobs, options)
-    assert {row.job_id: row.allocated_resources for row in record.jobs} == SELECTIONS[selection]
+    assert {row.job_id: row.allocated_resources for row in record.jobs} == {"a": "0-1", "b": "4-6", "c": "7"}
 
 
 @pytest.mark.parametrize("kind,name", [("order", "fcfs"), ("node_selection", "first")])
