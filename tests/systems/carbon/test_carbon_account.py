@@ -42,12 +42,12 @@ def workload_of(*jobs, machines=3):
 
 def test_a_whole_run_by_hand(tmp_path):
     load = workload_of(ShiftJob("1", 5.0, MODEL))
-    found = account(written(tmp_path / "x", row("1", 5.0, 40.0, 2400.0, "job-1")), SIGNAL, load, price=PRICE)
+    totals = account(written(tmp_path / "x", row("1", 5.0, 40.0, 2400.0, "job-1")), SIGNAL, load, price=PRICE)
     # 60 W x (5 s x 100 + 5 x 200) + 120 x (5 x 200 + 5 x 400) + 0 + 60 x (5 x 800 + 5 x 100) W s g/kWh
-    assert found.carbon_g == pytest.approx((90_000 + 360_000 + 270_000) / 3.6e6, rel=1e-12)
+    assert totals.carbon_g == pytest.approx((90_000 + 360_000 + 270_000) / 3.6e6, rel=1e-12)
     # 600 J + 1200 J + 300 J before 40 s, at 1e-6 a J
-    assert found.cost == pytest.approx(2100e-6, rel=1e-12)
-    assert (found.energy_j, found.averaged, found.idle_carbon_g, found.idle_cost) == (2400.0, 0, 0.0, 0.0)
+    assert totals.cost == pytest.approx(2100e-6, rel=1e-12)
+    assert (totals.energy_j, totals.averaged, totals.idle_carbon_g, totals.idle_cost) == (2400.0, 0, 0.0, 0.0)
 
 
 def test_a_run_in_pieces_by_hand(tmp_path):
@@ -61,23 +61,23 @@ def test_a_run_in_pieces_by_hand(tmp_path):
     ]
     prefix = written(tmp_path / "x", *rows)
     load = workload_of(*(ShiftJob(name, 5.0, MODEL) for name in "123"))
-    found = account(prefix, SIGNAL, load)
+    totals = account(prefix, SIGNAL, load)
     carbon = {"1": (90_000 + 120 * (5 * 200 + 2 * 400)) / 3.6e6, "1#1": 0.3 / 36, "1#2": 0.36 / 36, "2": 0.001}
-    assert dict(zip(found.rows["row"], found.rows["carbon_g"], strict=True)) == pytest.approx(carbon, rel=1e-12)
-    assert found.averaged == 0
-    assert found.cost is None and found.idle_cost is None
-    table = found.per_segment()
+    assert dict(zip(totals.rows["row"], totals.rows["carbon_g"], strict=True)) == pytest.approx(carbon, rel=1e-12)
+    assert totals.averaged == 0
+    assert totals.cost is None and totals.idle_cost is None
+    table = totals.per_segment()
     assert table[["job", "segment", "begin_s", "end_s"]].values.tolist() == [
         ["2", 0, 0.0, 10.0],
         ["1", 0, 5.0, 22.0],
         ["1", 1, 40.0, 48.0],
     ]
     assert table["energy_j"].tolist() == [36.0, 1440.0, 660.0]
-    jobs = found.per_job()
+    jobs = totals.per_job()
     assert jobs["segments"].tolist() == [1, 2]
     assert jobs["arrival_s"].tolist() == [0.0, 5.0]
     # job 1 comes at 5 s, runs for 25 s and is done at 48 s
-    figures = found.metrics()
+    figures = totals.metrics()
     assert (figures["segments"], figures["jobs"], figures["mean_total_wait_s"]) == (3, 2, 9.0)
     assert figures["carbon_g"] == pytest.approx(sum(carbon.values()), rel=1e-12)
     # without the workload the killed run has its mean power: 1440 / 17 W
@@ -93,25 +93,25 @@ def test_a_run_in_pieces_by_hand(tmp_path):
 )
 def test_phases_that_do_not_add_up_are_averaged(length, joules, tmp_path):
     load = workload_of(ShiftJob("1", 5.0, MODEL))
-    found = account(written(tmp_path / "x", row("1", 5.0, length, joules, "job-1")), SIGNAL, load)
-    assert found.averaged == 1
+    totals = account(written(tmp_path / "x", row("1", 5.0, length, joules, "job-1")), SIGNAL, load)
+    assert totals.averaged == 1
     mean = joules / length * float(SIGNAL.integral(5.0 + length) - SIGNAL.integral(5.0)) / 3.6e6
-    assert found.carbon_g == pytest.approx(mean, rel=1e-12)
+    assert totals.carbon_g == pytest.approx(mean, rel=1e-12)
 
 
 def test_another_jobs_phases_are_not_those_of_a_row(tmp_path):
     turned = PhaseModel(MODEL.startup, MODEL.work[::-1])
     load = workload_of(ShiftJob("1", 5.0, MODEL), ShiftJob("2", 5.0, turned))
     rows = [row("1#1", 5.0, 40.0, 2400.0, "job-2"), row("2", 5.0, 40.0, 2400.0, "job-2")]
-    found = account(written(tmp_path / "x", *rows), SIGNAL, load)
-    assert found.rows["known"].tolist() == [False, True]
+    totals = account(written(tmp_path / "x", *rows), SIGNAL, load)
+    assert totals.rows["known"].tolist() == [False, True]
 
 
 def test_what_is_printed_may_be_off_a_little(tmp_path):
     load = workload_of(ShiftJob("1", 5.0, MODEL))
-    found = account(written(tmp_path / "x", row("1", 5.0, 39.999999, 2400.000001, "job-1")), SIGNAL, load)
-    assert found.averaged == 0
-    assert found.carbon_g == pytest.approx(0.2, rel=1e-8)
+    totals = account(written(tmp_path / "x", row("1", 5.0, 39.999999, 2400.000001, "job-1")), SIGNAL, load)
+    assert totals.averaged == 0
+    assert totals.carbon_g == pytest.approx(0.2, rel=1e-8)
 
 
 def test_idle_hosts_by_hand(tmp_path):
@@ -119,11 +119,11 @@ def test_idle_hosts_by_hand(tmp_path):
     energies = [(0.0, 0.0), (10.0, 300.0), (20.0, 500.0), (30.0, 800.0)]
     rows = [row("1", 0.0, 10.0, 200.0, submit=0.0), row("2", 20.0, 10.0, 150.0)]
     signal = SignalIntegral.regular([3.6e4, 7.2e4, 0.0], 10.0)
-    found = account(written(tmp_path / "x", *rows, energies=energies), signal, price=PRICE)
-    assert found.idle_energy_j == pytest.approx(450.0)
-    assert found.idle_carbon_g == pytest.approx(1.0 + 4.0)
-    assert found.idle_cost == pytest.approx(450e-6)
-    assert (found.carbon_g, found.energy_j) == (pytest.approx(2.0), 350.0)
+    totals = account(written(tmp_path / "x", *rows, energies=energies), signal, price=PRICE)
+    assert totals.idle_energy_j == pytest.approx(450.0)
+    assert totals.idle_carbon_g == pytest.approx(1.0 + 4.0)
+    assert totals.idle_cost == pytest.approx(450e-6)
+    assert (totals.carbon_g, totals.energy_j) == (pytest.approx(2.0), 350.0)
     # what was drawn after the last job counts, and the signal must tell of it
     written(tmp_path / "x", *rows, energies=[*energies, (50.0, 900.0)])
     with pytest.raises(InputError, match=r"the signal ends at 30 s, before 50 s"):

@@ -57,24 +57,24 @@ REQUESTS = st.builds(
 
 def by_ticks(requests: list[Request], reserved: int) -> list[RequestStart | None]:
     """The same second by second."""
-    found: list[RequestStart | None] = [None] * len(requests)
+    assignments: list[RequestStart | None] = [None] * len(requests)
     ends: list[tuple[float, int]] = []
     for now in range(40):
         free = reserved - sum(cpus for end, cpus in ends if end > now)
         for index, request in sorted(enumerate(requests), key=lambda pair: (pair[1].arrival_s, pair[0])):
-            if found[index] is not None or now < request.arrival_s:
+            if assignments[index] is not None or now < request.arrival_s:
                 continue
             due = now == request.begin_s
             if request.spot:
                 if due:
-                    found[index] = RequestStart(now, "spot")
+                    assignments[index] = RequestStart(now, "spot")
             elif (due or request.conserving) and request.cpus <= free:
-                found[index] = RequestStart(now, "reserved")
+                assignments[index] = RequestStart(now, "reserved")
                 free -= request.cpus
                 ends.append((now + request.length_s, request.cpus))
             elif due:
-                found[index] = RequestStart(now, "on-demand")
-    return found
+                assignments[index] = RequestStart(now, "on-demand")
+    return assignments
 
 
 @examples(400)

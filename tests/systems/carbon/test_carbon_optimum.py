@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 import pytest
 from examples import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from plain_optimum import least
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel
@@ -49,20 +49,76 @@ def cases(draw: st.DrawFn, low: int = 0, longest: int = 10):
     return signal, startup, work
 
 
+# every schedule, in whole numbers ---------------------------------------------------------------------------------
+
+Schedule = tuple[tuple[int, int, int], ...]
+"""(first slot of the start-up, progress before, progress after) of each segment."""
+
+
+def schedules(slots: int, startup: int, work: int, marks: frozenset[int] | None, starts: int) -> Iterator[Schedule]:
+    """All schedules: suspended only at `marks` of progress unless None, with at most `starts` starts."""
+
+    def go_on(at: int, done: int, so_far: Schedule) -> Iterator[Schedule]:
+        if done == work:
+            yield so_far
+            return
+        if len(so_far) == starts:
+            return
+        for begin in range(at, slots):
+            for until in range(done + 1, work + 1):
+                end = begin + startup + until - done
+                if end > slots:
+                    break
+                if until == work or marks is None or until in marks:
+                    yield from go_on(end, until, (*so_far, (begin, done, until)))
+
+    yield from go_on(0, 0, ())
+
+
+def least(
+    signal: Sequence[int],
+    startup_w: Sequence[int],
+    work_w: Sequence[int],
+    *,
+    marks: frozenset[int] | None = None,
+    starts: int | None = None,
+    barred: frozenset[int] = frozenset(),
+) -> int | None:
+    """The least sum of power x signal over all schedules, None if there is none."""
+
+    @cache
+    def emitted(begin: int, done: int, until: int) -> int | None:
+        powers = (*startup_w, *work_w[done:until])
+        if any(begin + i in barred for i in range(len(powers))):
+            return None
+        return sum(watts * signal[begin + i] for i, watts in enumerate(powers))
+
+    best: int | None = None
+    for schedule in schedules(len(signal), len(startup_w), len(work_w), marks, starts or len(work_w)):
+        parts = [emitted(*segment) for segment in schedule]
+        if None in parts:
+            continue
+        total = sum(part for part in parts if part is not None)
+        best = total if best is None else min(best, total)
+    return best
+
+
 class TestEverySchedule:
     @examples(600, derandomize=True)
     @given(cases() | cases(low=-20), st.one_of(st.none(), st.integers(1, 4)))
     def test_no_schedule_is_better(self, case, starts):
         """Prices may be below zero: a start-up is never paid for its own sake, but may be for the date it gives."""
         signal, startup, work = case
-        found = plan(model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S, max_starts=starts)
-        assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work, starts=starts), rel=1e-12, abs=1e-9)
-        assert starts is None or len(found.segments) <= starts
-        assert not found.rounded
+        schedule = plan(model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S, max_starts=starts)
+        assert in_slots(schedule.carbon) == pytest.approx(
+            least(signal, startup, work, starts=starts), rel=1e-12, abs=1e-9
+        )
+        assert starts is None or len(schedule.segments) <= starts
+        assert not schedule.rounded
         # carried out it emits what was claimed
-        done = carry_out(ShiftJob("j", 0.0, model_of(startup, work)), found.intervals, apart=True)
-        assert len(done.segments) == len(found.segments)
-        assert done.emitted(course_of(signal)) == pytest.approx(found.carbon, rel=1e-12, abs=1e-15)
+        done = carry_out(ShiftJob("j", 0.0, model_of(startup, work)), schedule.intervals, apart=True)
+        assert len(done.segments) == len(schedule.segments)
+        assert done.emitted(course_of(signal)) == pytest.approx(schedule.carbon, rel=1e-12, abs=1e-15)
         assert done.end_s <= len(signal) * SLOT_S + 1e-6
 
     @examples(200, derandomize=True)
@@ -70,9 +126,11 @@ class TestEverySchedule:
     def test_no_schedule_that_suspends_at_checkpoints_is_better(self, case, marks):
         signal, startup, work = case
         model = model_of(startup, work, marks)
-        found = plan(model, course_of(signal), 0.0, len(signal) * SLOT_S, checkpoints=True)
-        assert in_slots(found.carbon) == pytest.approx(least(signal, startup, work, marks=marks), rel=1e-12, abs=1e-9)
-        assert {round(segment.to_s / SLOT_S) for segment in found.segments} <= {*marks, len(work)}
+        schedule = plan(model, course_of(signal), 0.0, len(signal) * SLOT_S, checkpoints=True)
+        assert in_slots(schedule.carbon) == pytest.approx(
+            least(signal, startup, work, marks=marks), rel=1e-12, abs=1e-9
+        )
+        assert {round(segment.to_s / SLOT_S) for segment in schedule.segments} <= {*marks, len(work)}
 
     @examples(200, derandomize=True)
     @given(cases(), st.frozensets(st.integers(0, 9), max_size=4))
@@ -85,9 +143,9 @@ class TestEverySchedule:
             with pytest.raises(NoPlanError):
                 plan(*args, slot_s=SLOT_S, blocked=blocked)
             return
-        found = plan(*args, slot_s=SLOT_S, blocked=blocked)
-        assert in_slots(found.carbon) == pytest.approx(best, rel=1e-12, abs=1e-9)
-        for segment in found.segments:
+        schedule = plan(*args, slot_s=SLOT_S, blocked=blocked)
+        assert in_slots(schedule.carbon) == pytest.approx(best, rel=1e-12, abs=1e-9)
+        for segment in schedule.segments:
             slots = range(round(segment.begin_s / SLOT_S), round(segment.end_s / SLOT_S))
             assert not barred & set(slots)
 
@@ -106,24 +164,24 @@ class TestEverySchedule:
 class TestByHand:
     def test_a_start_up_of_7_w_makes_that_too_dear(self):
         """Suspended: 7 x 5 + 5 + 9, then 7 x 1 + 10 + 10, is 76; in one go from slot 1 it is 73."""
-        found = plan(model_of([7], [1, 1, 10, 10]), course_of([5, 5, 9, 9, 1, 1, 1]), 0.0, 7 * SLOT_S)
-        assert [(s.begin_s, s.end_s) for s in found.segments] == [(60.0, 360.0)]
-        assert in_slots(found.carbon) == pytest.approx(7 * 5 + 9 + 9 + 10 + 10)
+        schedule = plan(model_of([7], [1, 1, 10, 10]), course_of([5, 5, 9, 9, 1, 1, 1]), 0.0, 7 * SLOT_S)
+        assert [(s.begin_s, s.end_s) for s in schedule.segments] == [(60.0, 360.0)]
+        assert in_slots(schedule.carbon) == pytest.approx(7 * 5 + 9 + 9 + 10 + 10)
 
     def test_a_restart_at_once_passes_the_time(self):
         """Slot 2 is dear for work (10 or 100 W), not for a start-up (1 W): a later start would cost 1 + 500 + 100."""
-        found = plan(model_of([1], [10, 100]), course_of([1, 1, 50, 1]), 0.0, 4 * SLOT_S)
-        assert in_slots(found.carbon) == pytest.approx(1 + 10 + 50 + 100)
-        assert [(s.begin_s, s.end_s) for s in found.segments] == [(0.0, 120.0), (120.0, 240.0)]
+        schedule = plan(model_of([1], [10, 100]), course_of([1, 1, 50, 1]), 0.0, 4 * SLOT_S)
+        assert in_slots(schedule.carbon) == pytest.approx(1 + 10 + 50 + 100)
+        assert [(s.begin_s, s.end_s) for s in schedule.segments] == [(0.0, 120.0), (120.0, 240.0)]
 
     def test_slots_that_do_not_fit_are_told_and_charged_truly(self):
         """90 s of start-up and 100 s of work in slots of 60 s: two and two, and the true run is shorter."""
         model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 100.0, 36.0),))
-        found = plan(model, course_of([3, 3, 1, 1, 1, 1]), 0.0, 360.0, slot_s=SLOT_S)
-        assert found.rounded
-        (segment,) = found.segments
+        schedule = plan(model, course_of([3, 3, 1, 1, 1, 1]), 0.0, 360.0, slot_s=SLOT_S)
+        assert schedule.rounded
+        (segment,) = schedule.segments
         assert (segment.begin_s, segment.end_s) == (120.0, 310.0)
-        assert found.carbon * J_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
+        assert schedule.carbon * J_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
 
     def test_the_slot_that_fits_is_the_common_divisor(self):
         model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 600.0, 36.0),))
@@ -131,9 +189,9 @@ class TestByHand:
 
     def test_too_many_states_make_slots_longer(self):
         model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.01, 200.0),))
-        found = plan(model, SignalIntegral.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
-        assert found.slot_s == 2.0
-        assert found.rounded
+        schedule = plan(model, SignalIntegral.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
+        assert schedule.slot_s == 2.0
+        assert schedule.rounded
 
     def test_checkpoints_within_slots(self):
         """Two epochs of 40 s; free in the first two slots, cheap in the last three, of which the restart takes all.
@@ -141,24 +199,24 @@ class TestByHand:
         It takes 15 s + 40 s, planned as a slot of start-up, one from the checkpoint to the end of its slot, and one.
         """
         model = PhaseModel((Phase("s", 15.0, 1.0),), (Phase("w", 40.0, 36.0, True), Phase("w", 40.0, 36.0, True)))
-        found = plan(model, course_of([0, 0, 90, 90, 90, 1, 1, 1]), 0.0, 480.0, slot_s=SLOT_S, checkpoints=True)
-        assert [(s.begin_s, s.from_s, s.to_s) for s in found.segments] == [(0.0, 0.0, 40.0), (300.0, 40.0, 80.0)]
+        schedule = plan(model, course_of([0, 0, 90, 90, 90, 1, 1, 1]), 0.0, 480.0, slot_s=SLOT_S, checkpoints=True)
+        assert [(s.begin_s, s.from_s, s.to_s) for s in schedule.segments] == [(0.0, 0.0, 40.0), (300.0, 40.0, 80.0)]
 
     def test_a_job_that_cannot_wait_needs_no_slots(self):
         """In slots of a microsecond there are too many states, and longer ones do not fit into the window."""
         model = PhaseModel((Phase("s", 10.5, 60.0),), (Phase("w", 3600.123456, 200.0), Phase("v", 99.0, 3.0)))
-        found = plan(model, SignalIntegral.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
-        assert found.rounded
-        (segment,) = found.segments
+        schedule = plan(model, SignalIntegral.regular([100.0, 200.0, 300.0]), 1.234567, 1.234567 + model.length_s)
+        assert schedule.rounded
+        (segment,) = schedule.segments
         assert (segment.begin_s, segment.to_s) == (1.234567, model.work_s)
 
     def test_rounding_never_costs_more_than_one_piece_at_any_moment(self):
         """In slots of 5 s it would begin 1.55 s away from where its 200 W fit the valley best."""
         model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.0, 200.0),))
         signal = SignalIntegral.regular([300.0, 300.0, 100.0, 300.0, 300.0, 300.0])
-        found = plan(model, signal, 0.0, 6 * 3600.0, most_cells=10_000_000)
-        assert (found.rounded, found.slot_s) == (True, 5.0)
-        assert [segment.begin_s for segment in found.segments] == [7200.0 - 23.45]
+        schedule = plan(model, signal, 0.0, 6 * 3600.0, most_cells=10_000_000)
+        assert (schedule.rounded, schedule.slot_s) == (True, 5.0)
+        assert [segment.begin_s for segment in schedule.segments] == [7200.0 - 23.45]
 
 
 class TestInTheJobsOwnTimes:
@@ -175,7 +233,7 @@ class TestInTheJobsOwnTimes:
         checkpoints, deadline_s = data.draw(st.booleans()), min(42.0, model.length_s + data.draw(st.floats(0.0, 12.0)))
         assume(deadline_s >= model.length_s)
         try:
-            found = plan(
+            schedule = plan(
                 model,
                 signal,
                 0.0,
@@ -185,9 +243,9 @@ class TestInTheJobsOwnTimes:
             )
         except NoPlanError:
             return
-        done = carry_out(ShiftJob("1", 0.0, model), found.intervals, checkpoints=checkpoints, apart=True)
-        assert [s.to_s for s in done.segments] == pytest.approx([s.to_s for s in found.segments])
-        assert done.emitted(signal) == pytest.approx(found.carbon)
+        done = carry_out(ShiftJob("1", 0.0, model), schedule.intervals, checkpoints=checkpoints, apart=True)
+        assert [s.to_s for s in done.segments] == pytest.approx([s.to_s for s in schedule.segments])
+        assert done.emitted(signal) == pytest.approx(schedule.carbon)
         assert done.end_s <= deadline_s + 1e-9
 
 

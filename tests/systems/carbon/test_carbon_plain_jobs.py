@@ -88,24 +88,24 @@ def falls(*rows, unit="machines"):
     ],
 )  # fmt: skip
 def test_starts_by_hand(platform, rows, options, begins, energy_j):
-    found = shift(machines(*platform), jobs(*rows), **options)
-    assert starts(found) == pytest.approx(begins, abs=1e-5)
-    assert found.metrics["jobs_finished"] == len(rows) and found.metrics["killed_power"] == 0
-    assert energy_j is None or found.metrics["energy_j"] == pytest.approx(energy_j, rel=1e-6)
+    result = shift(machines(*platform), jobs(*rows), **options)
+    assert starts(result) == pytest.approx(begins, abs=1e-5)
+    assert result.metrics["jobs_finished"] == len(rows) and result.metrics["killed_power"] == 0
+    assert energy_j is None or result.metrics["energy_j"] == pytest.approx(energy_j, rel=1e-6)
 
 
 def test_what_never_fits_is_rejected():
     load, capacity = jobs(*THREE_THEN_THREE), falls((0, 2), (7000, 1))
-    found = shift(machines(2, 2), load, policy="immediate", capacity=capacity)
-    assert (found.metrics["jobs_finished"], found.metrics["jobs_rejected"]) == (1, 1)
+    result = shift(machines(2, 2), load, policy="immediate", capacity=capacity)
+    assert (result.metrics["jobs_finished"], result.metrics["jobs_rejected"]) == (1, 1)
 
 
 def test_hosts_that_take_long_to_switch():
     """60 s to switch on, 30 s off: on at 14,340 s, and off again after the job; 0 W while it goes off."""
-    found = shift(machines(2, on_s=60.0, off_s=30.0), jobs(HOUR))
-    assert starts(found) == pytest.approx([14_400.0], abs=1e-5)
+    result = shift(machines(2, on_s=60.0, off_s=30.0), jobs(HOUR))
+    assert starts(result) == pytest.approx([14_400.0], abs=1e-5)
     # expected 90 s before its start, so that one that was on would not go off for less
-    assert found.metrics["energy_j"] == pytest.approx((90.0 + 3600.0) * 100.0, rel=1e-9)
+    assert result.metrics["energy_j"] == pytest.approx((90.0 + 3600.0) * 100.0, rel=1e-9)
 
 
 def from_json(tmp_path, profile, walltime_s):
@@ -121,9 +121,9 @@ def test_a_job_that_reaches_its_walltime(tmp_path):
     """A walltime of an hour and a half: half of the fourth hour and the fifth, or the third and the fifth."""
     load = from_json(tmp_path, {"type": "delay", "delay": 7200}, 5400)
     for policy in ("oracle", "suspend-resume"):
-        found = shift(machines(1), load, policy=policy)
-        assert found.metrics["killed_walltime"] == 1, policy
-        assert found.jobs["finish_time_s"].max() == pytest.approx(18_000.0, abs=1e-4)
+        result = shift(machines(1), load, policy=policy)
+        assert result.metrics["killed_walltime"] == 1, policy
+        assert result.jobs["finish_time_s"].max() == pytest.approx(18_000.0, abs=1e-4)
 
 
 def test_what_cannot_be_cut_is_not_suspended(tmp_path):
@@ -171,15 +171,15 @@ SPREAD = {"node_selection": "spread"}
     ids=["first", "fastest", "fastest, always on", "packed", "spread", "room for the whole run", "a machine is shared"],
 )  # fmt: skip
 def test_the_hosts_of_a_start(platform, rows, options, hosts):
-    found = shift(platform, jobs(*rows), policy="immediate", **options)
-    assert found.jobs.sort_values("job_id")["allocated_resources"].astype(str).tolist() == hosts
+    result = shift(platform, jobs(*rows), policy="immediate", **options)
+    assert result.jobs.sort_values("job_id")["allocated_resources"].astype(str).tolist() == hosts
 
 
 def test_hosts_that_are_preferred_are_switched_on():
     """Less W per flop/s on the second host, which alone is on: 150 W for an hour; all of a machine of four is on."""
-    found = shift(unlike(), jobs(HOUR), node_selection="fewest-watts")
-    assert found.jobs["allocated_resources"].tolist() == ["1"]
-    assert found.metrics["energy_j"] == pytest.approx(3600.0 * 150.0, rel=1e-6)
+    result = shift(unlike(), jobs(HOUR), node_selection="fewest-watts")
+    assert result.jobs["allocated_resources"].tolist() == ["1"]
+    assert result.metrics["energy_j"] == pytest.approx(3600.0 * 150.0, rel=1e-6)
     assert shift(machines(2, 4), jobs(HOUR)).metrics["energy_j"] == pytest.approx(3600.0 * 400.0, rel=1e-6)
 
 
@@ -208,7 +208,7 @@ def test_a_node_selection_that_rules_machines_out_is_refused():
 def test_the_least_around_a_time(rows, before, after):
     times = np.cumsum([gap for gap, _ in rows]).astype(float)
     series = Series(tuple(times.tolist()), tuple(float(value) for _, value in rows))
-    found = least_around(series, before, after)
+    result = least_around(series, before, after)
     for time_s in np.arange(0.25, times[-1] + 10.0, 0.5):
         near = [series.at(at) for at in np.arange(time_s - before, time_s + after + 1e-9, 0.25)]
-        assert found.at(time_s) == min(near), (time_s, series, found)
+        assert result.at(time_s) == min(near), (time_s, series, result)

@@ -109,17 +109,17 @@ def seconds_of(intervals: tuple[tuple[float, float], ...]) -> list[int]:
 @given(cases())
 def test_suspend_resume_takes_the_first_cheapest_seconds(case):
     job, window, integral = case
-    found = policy_named("suspend-resume").choose(job, window, integral, Facts())
+    intervals = policy_named("suspend-resume").choose(job, window, integral, Facts())
     every = range(int(job.arrival_s), int(window.deadline_s(job)))
     order = sorted(every, key=lambda second: (float(integral.at(second)), second))
-    assert seconds_of(found) == sorted(order[: int(job.length_s)])
+    assert seconds_of(intervals) == sorted(order[: int(job.length_s)])
 
 
 @examples(150)
 @given(cases())
 def test_suspend_resume_below_a_threshold_second_by_second(case):
     job, window, integral = case
-    found = policy_named("suspend-resume-threshold").choose(job, window, integral, Facts())
+    intervals = policy_named("suspend-resume-threshold").choose(job, window, integral, Facts())
     known = range(int(job.arrival_s), int(integral.end_s))
     # the least value that holds for 30 % of the time
     values = sorted(float(integral.at(second)) for second in known)
@@ -133,21 +133,21 @@ def test_suspend_resume_below_a_threshold_second_by_second(case):
             left -= 1
         else:
             patience -= 1
-    assert seconds_of(found) == ran
+    assert seconds_of(intervals) == ran
 
 
 @examples(100)
 @given(cases(least_w=1), st.integers(1, 5))
 def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
     job, window, integral = case
-    found = policy_named("wait-awhile-interrupting").choose(job, window, integral, Facts(slot_s=float(step)))
+    intervals = policy_named("wait-awhile-interrupting").choose(job, window, integral, Known(slot_s=float(step)))
     begin, end = int(job.arrival_s), int(window.deadline_s(job))
     slots = [range(at, min(at + step, end)) for at in range(begin, end, step)]
     order = sorted(slots, key=lambda slot: (sum(Fraction(float(integral.at(s))) for s in slot) / len(slot), slot[0]))
     taken: list[range] = []
     while sum(map(len, taken)) < job.length_s:
         taken.append(order[len(taken)])
-    assert seconds_of(found) == sorted(second for slot in taken for second in slot)
+    assert seconds_of(intervals) == sorted(second for slot in taken for second in slot)
 
 
 @examples(60)

@@ -96,18 +96,18 @@ SUSPEND = {"policy": "suspend-resume", "wait_h": [4]}
 )  # fmt: skip
 def test_forecasts_that_prove_wrong(monkeypatch, forecasts, rows, options, starts):
     monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: Issued(forecasts))
-    found = shift(machines(max(hosts for _, _, hosts in rows)), jobs(*rows), None, **options)
-    by_job = found.jobs.sort_values(["job_id", "starting_time_s"])["starting_time_s"] / HOUR
+    result = shift(machines(max(hosts for _, _, hosts in rows)), jobs(*rows), None, **options)
+    by_job = result.jobs.sort_values(["job_id", "starting_time_s"])["starting_time_s"] / HOUR
     assert by_job.tolist() == pytest.approx(starts, abs=1e-6)
-    assert found.metrics["jobs_finished"] == len(rows) and found.metrics["killed_power"] == 0
+    assert result.metrics["jobs_finished"] == len(rows) and result.metrics["killed_power"] == 0
 
 
 def test_hosts_are_on_for_a_start_that_was_moved(monkeypatch):
     """60 s to switch on, 30 s off: moved from 3 h to 2 h, on for one hour and 90 s only."""
     monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: Issued(WRONG))
-    found = shift(machines(2, on_s=60.0, off_s=30.0), jobs(ONE), None, wait_h=[3], replan_h=1.0)
-    assert starts_h(found) == pytest.approx([2.0], abs=1e-6)
-    assert found.metrics["energy_j"] == pytest.approx((90.0 + HOUR) * POWER_W, rel=1e-9)
+    result = shift(machines(2, on_s=60.0, off_s=30.0), jobs(ONE), None, wait_h=[3], replan_h=1.0)
+    assert starts_h(result) == pytest.approx([2.0], abs=1e-6)
+    assert result.metrics["energy_j"] == pytest.approx((90.0 + HOUR) * POWER_W, rel=1e-9)
 
 
 # forecasts ------------------------------------------------------------------------------------------------------------
@@ -157,9 +157,9 @@ def test_a_forecast_corrects_the_one_before():
 def test_idle_hosts_that_stay_on():
     """Two hosts that draw 100 W, busy or not, from 0 h until the job ends at 3 h: nothing can be shifted."""
     signal = SignalIntegral.regular(TRUTH)
-    found = shift(machines(2), jobs((0.0, HOUR, 1)), signal, wait_h=[3], switch=False)
-    assert starts_h(found) == pytest.approx([2.0], abs=1e-6)
-    assert found.metrics["energy_j"] == pytest.approx(2 * POWER_W * 3 * HOUR, rel=1e-9)
+    result = shift(machines(2), jobs((0.0, HOUR, 1)), signal, wait_h=[3], switch=False)
+    assert starts_h(result) == pytest.approx([2.0], abs=1e-6)
+    assert result.metrics["energy_j"] == pytest.approx(2 * POWER_W * 3 * HOUR, rel=1e-9)
 
 
 # laws -----------------------------------------------------------------------------------------------------------------
@@ -182,9 +182,9 @@ def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, er
 
     class Watched(ShiftingScheduler):
         def _plan(self, job):
-            found = super()._plan(job)
-            first[job.id] = max(found[0].end_s, found[1].deadline_s(job))
-            return found
+            planned = super()._plan(job)
+            first[job.id] = max(planned[0].end_s, planned[1].deadline_s(job))
+            return planned
 
         def onSimulationEnds(self):
             plans.update(self.executions)
@@ -193,8 +193,8 @@ def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, er
     options = {"signal": signal, "policy": policy, "wait_h": [6.0], "slot_s": 900.0, "replan_h": replan_h,
                "forecast_error": error, "forecast_seed": 3}  # fmt: skip
     times = {"on_s": 60.0, "off_s": 30.0} if switching else {}
-    found = bw.simulate(machines(hosts, **times), jobs(*load), Watched(options))
-    assert found.metrics["jobs_finished"] == len(load)
+    result = bw.simulate(machines(hosts, **times), jobs(*load), Watched(options))
+    assert result.metrics["jobs_finished"] == len(load)
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
 
 
