@@ -1,4 +1,4 @@
-"""What the tests of `batwatt carbon` share: signals by the hour, and how commands end."""
+"""What the tests of carbon share: signals by the hour, how commands end, jobs and machines."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pandas as pd
 
+import batwatt as bw
+from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.systems.carbon.outcome import Outcome, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, JOB = ROOT / "workloads" / "carbon" / "jobs.csv", ROOT / "workloads" / "carbon" / "job.json"
 SIGNALS = ROOT / "power_profiles" / "carbon"
 CARBON, PRICE = SIGNALS / "carbon-hourly.csv", SIGNALS / "price-hourly.csv"
+POWER_W = 100.0
+"""Of a core of `machines`."""
 DAY = [400, 100, 400, 100, 400, 200] * 4
 
 
@@ -35,3 +39,12 @@ def good(done):
 def outcome_of(policy, executions, integral, price=None):
     """Machines cost nothing."""
     return Outcome(policy, rows_of(executions, integral, price=price))
+
+
+def jobs(*rows):
+    """Each (submission, length, hosts) in s."""
+    return bw.Workload.from_frame(pd.DataFrame(rows, columns=["submission_time_s", "length_s", "hosts"]))
+
+
+def machines(count, cores=1, **more):
+    return machines_platform(MachineSpec(count, cores, core_w=POWER_W, **more))

@@ -6,15 +6,14 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
+from carbon_talk import jobs, machines
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
 from batwatt.model.signal_integral import SignalIntegral
@@ -24,15 +23,6 @@ from batwatt.systems.carbon.cluster import CarbonCluster
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 60)
-
-
-def jobs(*rows):
-    """Each (submission, length, hosts) in s."""
-    return bw.Workload.from_frame(pd.DataFrame(rows, columns=["submission_time_s", "length_s", "hosts"]))
-
-
-def machines(count, cores=1, **more):
-    return machines_platform(MachineSpec(count, cores, core_w=100.0, **more))
 
 
 def starts(result):

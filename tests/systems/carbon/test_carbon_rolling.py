@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pytest
+from carbon_talk import POWER_W, jobs, machines
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
-from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.scheduler import ShiftingScheduler
 
 HOUR = 3600.0
-POWER_W = 100.0
 
 
 @dataclass
@@ -29,15 +27,6 @@ class Issued:
 
     def at(self, now_s):
         return SignalIntegral.regular(self.issues[max(hour for hour in self.issues if hour * HOUR <= now_s)])
-
-
-def jobs(*rows):
-    """Each (submission, length, hosts) in s."""
-    return bw.Workload.from_frame(pd.DataFrame(rows, columns=["submission_time_s", "length_s", "hosts"]))
-
-
-def machines(count, **more):
-    return machines_platform(MachineSpec(count, 1, core_w=POWER_W, **more))
 
 
 def shift(platform, load, signal, **options):

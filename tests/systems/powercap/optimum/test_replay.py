@@ -52,21 +52,26 @@ def replay(problem, schedule: Schedule, platform, workload, series):
         return measured(Path(folder) / "x", workload, series, platform.fastest_flops)[0]
 
 
-@examples(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-@given(jobs_of, powers, st.integers(0, 2**16))
-def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
+def drawn_case(rows, watts, step=300.0):
+    """The platform, the workload, the series and the problem of drawn rows; the last cap lets all hosts run."""
     platform = machine(FAST, SLOW)
     jobs = [
         job(i, at, hosts, run, None if factor is None else round(run * factor, 3), flops=flops)
         for i, (at, hosts, run, factor, flops) in enumerate(rows)
     ]
-    workload, series = workload_of(*jobs, nb_res=FAST + SLOW), envelope(*watts, 600.0)
+    workload, series = workload_of(*jobs, nb_res=FAST + SLOW), envelope(*watts, 600.0, step=step)
     try:
-        problem = make_problem(platform, workload, series)
+        return platform, workload, series, make_problem(platform, workload, series)
     except InputError:
         assume(False)
+
+
+@examples(25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(jobs_of, powers, st.integers(0, 2**16))
+def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
+    platform, workload, series, problem = drawn_case(rows, watts)
     search = Search(problem, seed)
-    assume(search.construct(range(len(jobs))))
+    assume(search.construct(range(len(rows))))
     search.improve(20)
     search.load(search.best)
     schedule = of_timeline(search.timeline)
@@ -74,7 +79,7 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
     assert problem.mean_slowdown(schedule.starts) == pytest.approx(search.value, rel=1e-9)
     metrics = replay(problem, schedule, platform, workload, series)
     assert metrics["mean_slowdown"] == pytest.approx(search.value, rel=1e-6)
-    assert metrics["jobs_finished"] == len(jobs)
+    assert metrics["jobs_finished"] == len(rows)
     assert metrics["killed_power"] == metrics["killed_walltime"] == 0
     assert metrics["violations"] is not None and metrics["violations"] <= problem.raised
 
@@ -83,23 +88,14 @@ def test_the_replay_gives_what_the_search_claims(rows, watts, seed):
 @given(jobs_of, powers, st.sampled_from([300.0, 25.0]), st.integers(1, 4), st.integers(0, 2**16))
 def test_no_schedule_is_below_the_bound_at_any_prices(rows, watts, step, parts, seed):
     """Steps of 300 s, or of 25 s: the transitions of `machine` take up to 30 s."""
-    platform = machine(FAST, SLOW)
-    jobs = [
-        job(i, at, hosts, run, None if factor is None else round(run * factor, 3), flops=flops)
-        for i, (at, hosts, run, factor, flops) in enumerate(rows)
-    ]
-    series = envelope(*watts, 600.0, step=step)
-    try:
-        problem = make_problem(platform, workload_of(*jobs, nb_res=FAST + SLOW), series)
-    except InputError:
-        assume(False)
+    *_, problem = drawn_case(rows, watts, step)
     rng = np.random.default_rng(seed)
     search = Search(problem, seed)
-    assume(search.construct(rng.permutation(len(jobs)).tolist()))
+    assume(search.construct(rng.permutation(len(rows)).tolist()))
     search.improve(100)
     last = max(start + problem.tasks[j].modes[m].ticks for j, (start, m) in search.best.items())
     relaxation = Relaxation(problem, parts, 1 + problem.step_of(last))
-    total = (search.value - 1.0) * len(jobs) + 1e-9
+    total = (search.value - 1.0) * len(rows) + 1e-9
     for _ in range(8):
         prices = rng.exponential(float(rng.choice([0.001, 0.01, 0.1])), len(relaxation.best))
         prices[rng.random(len(prices)) < rng.random()] = 0.0
