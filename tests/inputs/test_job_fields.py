@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -65,10 +64,8 @@ def test_fields_of_a_csv(tmp_path: Path):
 
 def test_starts_count_from_the_first_submission(tmp_path: Path):
     path = written(tmp_path, "arrival_time,length,cpus,start,colour\n1,0.5,4,1.5,red\n2,1,2,,blue\n")
-    assert [job.raw.get("start_s") for job in window_workload(read_trace(path, "h"), None, None, 8).jobs] == [
-        1800,
-        None,
-    ]
+    jobs = window_workload(read_trace(path, "h"), None, None, 8).jobs
+    assert [job.raw.get("start_s") for job in jobs] == [1800, None]
     first, second = convert_file(path, unit="h").workload["jobs"]
     assert (first["subtime"], first["start_s"], first["colour"]) == (0, 1800, "red")
     assert second["subtime"] == 3600 and "start_s" not in second
@@ -79,12 +76,8 @@ def test_labels_of_swf(tmp_path: Path):
     rest = "10 4 -1 -1 4 -1 -1 1"
     lines = f"1 5 7 {rest} 3 1 -1 2 9 -1 -1\n2 6 -1 {rest} -1 -1 -1 -1 0 -1 -1\n3 9 0 {rest} 3 -1 -1 -1 -1 -1 -1\n"
     path = written(tmp_path, lines, "a.swf")
-    expected = [
-        {"start_s": 7.0, "user": "3", "group": "1", "queue": "2"},
-        {"queue": "0"},
-        {"start_s": 4.0, "user": "3"},
-    ]
-    assert [dict(job.extra) for job in read_trace(path)] == expected
+    full = {"start_s": 7.0, "user": "3", "group": "1", "queue": "2"}
+    assert [dict(job.extra) for job in read_trace(path)] == [full, {"queue": "0"}, {"start_s": 4.0, "user": "3"}]
     assert [job.get("start_s") for job in convert_file(path).workload["jobs"]] == [7, None, 4]
 
 
@@ -119,26 +112,23 @@ def test_swf_needs(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "a.swf"])
-def test_jobs_without_a_length_are_told_of(tmp_path: Path, name: str, caplog):
+def test_jobs_without_a_length_are_counted(tmp_path: Path, name: str, caplog):
     rest = "-1 -1 -1 -1 -1 1 3 1 -1 2 -1 -1 -1\n"
     texts = {
         "jobs.csv": "arrival_time,length,cpus,depends_on\n0,5,1,2\n1,0,1,\n2,-1,1,\n3,5,0,\n4,5,1,1\n",
         "a.swf": f"1 0 0 5 1 {rest}2 1 0 0 1 {rest}3 2 0 -1 1 {rest}4 3 0 5 -1 {rest}5 4 0 5 1 {rest}",
     }
     path = written(tmp_path, texts[name], name)
-    with caplog.at_level(logging.WARNING):
-        jobs = read_trace(path)
+    jobs = read_trace(path)
     assert [job.id for job in jobs] == ["1", "5"]
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{path}: 3 of 5 jobs are skipped, their length or width is 0 or unknown"
-    ]
+    assert caplog.messages == [f"{path}: 3 of 5 jobs are skipped, their length or width is 0 or unknown"]
     if name == "jobs.csv":
         # the second is skipped: it cannot be waited for
         assert [job.raw.get("depends_on") for job in window_workload(jobs, None, None, 4).jobs] == [None, ["1"]]
 
 
 @pytest.mark.parametrize(
-    ("name", "cell", "said"),
+    ("name", "cell", "message"),
     [
         ("memory", "-2", " must be >= 0, got -2"),
         ("memory", "4GB", ": '4GB' is not a number"),
@@ -146,19 +136,17 @@ def test_jobs_without_a_length_are_told_of(tmp_path: Path, name: str, caplog):
         ("use", "0", " must be in ]0, 1], got 0"),
         ("estimate", "inf", ": 'inf' is not a finite number"),
         ("checkpoint_s", "-1e-9", " must be >= 0, got -1e-9; leave it empty if it is unknown"),
-        ("recovery_s", "nan", ": 'nan' is not a finite number; write a finite number"),
         ("start", "5 min", ": '5 min' is not a number; write a finite number"),
     ],
 )
-def test_bad_cells(tmp_path: Path, name, cell, said):
+def test_bad_cells(tmp_path: Path, name, cell, message):
     path = written(tmp_path, f"arrival_time,length,cpus,{name}\n0,1,1,\n0,1,1,{cell}\n")
-    assert refusal(read_trace, path).startswith(f"{path} line 3: {name}{said}")
+    assert refusal(read_trace, path).startswith(f"{path} line 3: {name}{message}")
 
 
 @pytest.mark.parametrize(
-    ("extra", "said"),
+    ("extra", "message"),
     [
-        ({"memory": -1}, "memory must be >= 0, got -1"),
         ({"use": 2}, "use must be in ]0, 1], got 2"),
         ({"recovery_s": "much"}, "recovery_s: 'much' is not a number"),
         ({"checkpoint_s": True}, "checkpoint_s: True is not a number"),
@@ -167,9 +155,9 @@ def test_bad_cells(tmp_path: Path, name, cell, said):
         ({"depends_on": ["a"]}, "waits for itself: a after a"),
     ],
 )
-def test_bad_fields_of_trace_jobs(extra, said):
+def test_bad_fields_of_trace_jobs(extra, message):
     line = refusal(window_json, [TraceJob("a", 0.0, 1.0, 1, extra=extra)], None, None, 1, "here")
-    assert line.startswith(f"here: job 'a': {said}")
+    assert line.startswith(f"here: job 'a': {message}")
 
 
 def test_circles():

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from files_of_tests import refusal
 
-from batwatt.errors import InputError, MissingExtraError
+from batwatt.errors import MissingExtraError
 from batwatt.inputs.traces.convert import format_of, read_trace
 from batwatt.inputs.traces.job_log import LogOptions
 
@@ -60,7 +60,10 @@ def written(frame: pd.DataFrame, folder: Path, name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv", "jobs.csv.gz"])
+FORMATS = pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+
+
+@FORMATS
 def test_pm100(tmp_path: Path, name: str, caplog):
     path = written(PM100, tmp_path, name)
     assert format_of(path) == "table"
@@ -77,7 +80,7 @@ def test_pm100(tmp_path: Path, name: str, caplog):
     assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
 
 
-@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+@FORMATS
 def test_fdata(tmp_path: Path, name: str, caplog):
     path = written(FDATA, tmp_path, name)
     first, second = read_trace(path)
@@ -124,7 +127,7 @@ def test_opendc(tmp_path: Path, dates: bool):
 
 
 @pytest.mark.parametrize(
-    "name,content,said",
+    "name,content,message",
     [
         ("jobs.parquet", b"PAR1 and nothing", "is not parquet"),
         ("jobs.parquet", None, "lacks the columns of PM100, F-DATA, Eagle, OpenDC; it has jid, usr"),
@@ -133,23 +136,14 @@ def test_opendc(tmp_path: Path, dates: bool):
         ("jobs.csv", b"jid,adt,cnumr\n1,2,3,4,5\n1\n1,2,3,4,5,6\n", "is not CSV"),
     ],
 )
-def test_bad_tables(tmp_path: Path, name: str, content: bytes | None, said: str):
+def test_bad_tables(tmp_path: Path, name: str, content: bytes | None, message: str):
     path = tmp_path / name
     if content is None:
         FDATA.drop(columns="adt").to_parquet(path)
     else:
         path.write_bytes(content)
-    with pytest.raises(InputError) as caught:
-        read_trace(path)
-    assert str(caught.value).startswith(f"{path}: ") and said in str(caught.value)
-
-
-def test_without_pyarrow(tmp_path: Path, monkeypatch):
-    parquet, csv = written(FDATA, tmp_path, "jobs.parquet"), written(FDATA, tmp_path, "jobs.csv")
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[campaign\]' in the clone"):
-        read_trace(parquet)
-    assert len(read_trace(csv)) == 2
+    line = refusal(read_trace, path)
+    assert line.startswith(f"{path}: ") and message in line
 
 
 DAY = pd.to_datetime(["2020-05-01"] * 4)
@@ -159,26 +153,24 @@ DAY = pd.to_datetime(["2020-05-01"] * 4)
     "column,cells",
     [
         ("run_time", DAY),
-        ("num_cores_alloc", [[8], [8], [8], [8]]),
+        ("num_cores_alloc", [[8]] * 4),
         ("submit_time", [["2020-05-01"]] * 4),
         ("node_power_consumption", DAY),
         ("node_power_consumption", [[[1000.0]]] * 4),
     ],
 )
 def test_columns_of_other_types(tmp_path: Path, column: str, cells):
-    path = written(PM100.assign(**{column: cells}), tmp_path, "jobs.parquet")
-    with pytest.raises(InputError, match=f"jobs.parquet: column '{column}' has the type .*; numbers or texts are read"):
-        read_trace(path)
+    line = refusal(read_trace, written(PM100.assign(**{column: cells}), tmp_path, "jobs.parquet"))
+    assert f"jobs.parquet: column '{column}' has the type " in line and "; numbers or texts are read" in line
 
 
-@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
+@FORMATS
 def test_samples_that_are_no_power(tmp_path: Path, name: str):
     cells = [[1000.0, float("inf"), float("nan"), -7.0, 1400.0], [], [], []]
     [first, _] = read_trace(written(PM100.assign(node_power_consumption=cells), tmp_path, name))
     assert (first.extra["power_w"], first.extra["power_max_w"]) == (1200, 1400)
     path = written(PM100.assign(node_power_consumption=[[1e308, 1e308], [], [], []]), tmp_path, name)
-    with pytest.raises(InputError, match=f"{name}: a power of 1e\\+308 W is larger than 1e\\+15 W"):
-        read_trace(path)
+    assert f"{name}: a power of 1e+308 W is larger than 1e+15 W" in refusal(read_trace, path)
 
 
 @pytest.mark.parametrize("commas", [1, 5_000])
@@ -189,27 +181,34 @@ def test_rows_longer_than_the_header(tmp_path: Path, commas: int):
     path.write_text("\n".join([head, *(row + "," * commas for row in rows)]))
     assert "jobs.csv: all rows have more cells than line 1 names columns" in refusal(read_trace, path)
     path.write_text("\n".join([head, rows[0], rows[1] + "," * commas]))
-    with pytest.raises(InputError, match=r"jobs\.csv: is not CSV .*line 3"):
-        read_trace(path)
+    line = refusal(read_trace, path)
+    assert "jobs.csv: is not CSV" in line and "line 3" in line
 
 
-@pytest.mark.parametrize("name", ["jobs.parquet", "jobs.csv"])
-def test_an_older_pm100(tmp_path: Path, name: str):
+def test_an_older_pm100(tmp_path: Path):
     names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
-    first, second = read_trace(written(PM100.drop(columns="run_time").rename(columns=names), tmp_path, name))[:2]
+    frame = PM100.drop(columns="run_time").rename(columns=names)
+    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))[:2]
     assert (first.cpus, first.run_s, first.extra["power_w"]) == (256, 3600, 1200)
     assert (second.cpus, second.run_s, "power_w" in second.extra) == (8, 60, False)
+
+
+def test_numbers_of_other_types(tmp_path: Path):
+    power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
+    run_times = list(map(Decimal, PM100["run_time"]))
+    frame = PM100.assign(node_power_consumption=power, run_time=run_times, job_id=list("abcd"))
+    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))
+    assert (first.id, first.run_s, first.extra["power_w"]) == ("a", 3600, 1200) and "power_w" not in second.extra
+
+
+def test_without_pyarrow(tmp_path: Path, monkeypatch):
+    path = written(FDATA, tmp_path, "jobs.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[campaign\]' in the clone"):
+        read_trace(path)
+    assert len(read_trace(written(FDATA, tmp_path, "jobs.csv.gz"))) == 2
 
 
 def test_dates_in_a_time_zone(tmp_path: Path):
     log = LogOptions(tz="Asia/Tokyo", begin="2023-01-01T00:00:00+09:00")
     assert [job.submit_s for job in read_trace(written(FDATA, tmp_path, "jobs.csv"), log=log)] == [0, 10]
-
-
-def test_numbers_of_other_types(tmp_path: Path):
-    power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
-    frame = PM100.assign(
-        node_power_consumption=power, run_time=list(map(Decimal, PM100["run_time"])), job_id=list("abcd")
-    )
-    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))
-    assert (first.id, first.run_s, first.extra["power_w"]) == ("a", 3600, 1200) and "power_w" not in second.extra

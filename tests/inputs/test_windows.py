@@ -89,7 +89,7 @@ def test_law_of_windows(rows, begin_s):
 
 
 @pytest.mark.parametrize(
-    "begin_s,end_s,said",
+    "begin_s,end_s,message",
     [
         (100, None, "a window needs two finite times, got 100 and None"),
         (-1, 100, "a window must satisfy 0 <= begin_s < end_s, got -1 and 100"),
@@ -97,24 +97,22 @@ def test_law_of_windows(rows, begin_s):
         (1000, 2000, "no job in the window [1000, 2000] s, of 7"),
     ],
 )
-def test_bad_windows(begin_s, end_s, said):
-    assert refusal(window_json, TRACE, begin_s, end_s, 8, "borg").startswith(f"borg: {said}; ")
+def test_bad_windows(begin_s, end_s, message):
+    assert refusal(window_json, TRACE, begin_s, end_s, 8, "borg").startswith(f"borg: {message}; ")
 
 
 @pytest.mark.parametrize(
-    "job,said",
+    "job,message",
     [
         (TraceJob("bit", 0.0, 1.0, 1), "job 'bit': appears twice"),
         (TraceJob("x", -1.0, 1.0, 1), "job 'x': needs a release >= 0 s"),
-        (TraceJob("x", 0.0, 1.0, 0), "job 'x': needs a release >= 0 s"),
         (TraceJob("a!b", 100.0, 1.0, 1), "job 'a!b': id 'a!b' is not a name without '!'"),
         (TraceJob("x", 100.0, 1.0, 2**31), "cores in 1..2147483647, got 100.0, 1.0, 2147483648"),
     ],
 )
-def test_bad_jobs(job, said):
-    with pytest.raises(InputError) as caught:
-        window_workload([*TRACE, job], 100.0, 200.0, 8, source="borg")
-    assert str(caught.value).startswith("borg: ") and said in str(caught.value)
+def test_bad_jobs(job, message):
+    line = refusal(window_workload, [*TRACE, job], 100.0, 200.0, 8, source="borg")
+    assert line.startswith("borg: ") and message in line
 
 
 JULY_S = 1719792000
@@ -149,13 +147,14 @@ PLAIN = {"a.swf": swf(700, 750), "a.csv": table(700, 750), "a.txt": text(700, 75
 
 
 @pytest.fixture
-def written(tmp_path: Path):
+def written(tmp_path: Path, caplog):
+    caplog.set_level(logging.WARNING)
     return lambda name, content: a_file(tmp_path, content, name)
 
 
 def zero(path: Path, *, window: bool = False, **log) -> tuple[list[float], str]:
-    found = read_trace(path, log=LogOptions(**log), window=window)
-    return found.submit_s.tolist(), "" if found.origin_s is None else date_text(found.origin_s)
+    jobs = read_trace(path, log=LogOptions(**log), window=window)
+    return jobs.submit_s.tolist(), "" if jobs.origin_s is None else date_text(jobs.origin_s)
 
 
 @pytest.mark.parametrize("name", DATED)
@@ -172,19 +171,17 @@ def test_dates_are_seconds_after_the_first_submission(written, name, caplog):
 
 
 @pytest.mark.parametrize("name", DATED)
-def test_a_date_that_is_told(written, name, caplog):
+def test_a_stated_begin(written, name, caplog):
     path = written(name, DATED[name])
     assert zero(path, begin="2024-07-01T01:59", tz="Europe/Berlin") == ([60, 110], "2024-06-30T23:59Z")
     assert "0 s is 2024-06-30T23:59Z, " in caplog.text and "as begin says" in caplog.text
     assert zero(path, begin="2024-07-01T00:00:20Z") == ([30], "2024-07-01T00:00:20Z")
     assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
-    converted = convert_file(path, log=LogOptions(begin=str(JULY_S - 9))).workload["jobs"]
-    assert [job["subtime"] for job in converted] == [9, 59]
-    caplog.clear()
-    converted = convert_file(path, log=LogOptions(begin="2024-07-01T00:00:20Z")).workload["jobs"]
+    converted = convert_file(path, log=LogOptions(begin=str(JULY_S + 20))).workload["jobs"]
     assert [job["subtime"] for job in converted] == [30]
-    assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
     assert "no job is submitted at 2024-07-02 or later" in refusal(read_trace, path, log=LogOptions(begin="2024-07-02"))
+    if name != "header.swf":
+        assert "begin '0' is no date" in refusal(read_trace, path, log=LogOptions(begin="0"))
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -214,9 +211,9 @@ def test_the_header_of_swf(written, caplog):
     assert zero(written("c.swf", "; UnixStartTime: -1\n" + swf(9))) == ([0], "")
 
 
-@pytest.mark.parametrize("times", [(0, JULY_S), (JULY_S, 0, JULY_S + 50), (JULY_S, JULY_S + 5e8)])
+@pytest.mark.parametrize("times", [(0, JULY_S), (JULY_S, 0, JULY_S + 50), (JULY_S, JULY_S + 500_000_000)])
 def test_times_of_two_clocks(written, times):
-    for path in (written("a.csv", table(*times)), written("a.swf", swf(*map(int, times)))):
+    for path in (written("a.csv", table(*times)), written("a.swf", swf(*times))):
         for read in (read_trace, convert_file):
             with pytest.raises(InputError, match=r"years after 0 s .*: times of two clocks"):
                 read(path)
@@ -229,25 +226,17 @@ def test_a_date_of_1970_among_others(written):
     assert zero(path, begin="2024-06-30") == ([86400], "2024-06-30T00:00Z")
 
 
-@pytest.mark.parametrize("name", DATED)
-def test_two_jobs_of_100_s(written, name):
-    # two machines of 10 W until the second job has ended, 50 s after the first began
-    run = bw.simulate(bw.Platform.machines(2), written(name, DATED[name]), options={"response": "none"})
-    assert (run.metrics["energy_j"], run.metrics["makespan_s"]) == (2 * 10 * 150, 150)
-
-
-@pytest.mark.parametrize(
-    "times,said", [((JULY_S, JULY_S + 9), "subtract the first"), ((3, JULY_S), "submitted at 3 s")]
-)
-def test_json_has_seconds(written, times, said):
-    jobs = [{"id": str(i), "subtime": time, "res": 1, "profile": "p"} for i, time in enumerate(times)]
+def test_json_has_seconds(written):
+    jobs = [{"id": str(i), "subtime": time, "res": 1, "profile": "p"} for i, time in enumerate((3, JULY_S))]
     content = {"nb_res": 1, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 5}}}
     path = written("a.json", json.dumps(content))
-    with pytest.raises(InputError, match=f"years after 0 s.*{said}"):
-        bw.simulate(bw.Platform.machines(1), path)
     frame = bw.Workload.read(path).frame().assign(length_s=5.0)
-    with pytest.raises(InputError, match=f"years after 0 s.*{said}"):
-        bw.simulate(bw.Platform.machines(1), bw.Workload.from_frame(frame))
+    for workload in (path, bw.Workload.from_frame(frame)):
+        with pytest.raises(InputError, match=r"years after 0 s.*submitted at 3 s"):
+            bw.simulate(bw.Platform.machines(1), workload)
+    content["jobs"] = jobs[1:]
+    with pytest.raises(InputError, match=r"years after 0 s.*subtract the first"):
+        bw.simulate(bw.Platform.machines(1), written("b.json", json.dumps(content)))
 
 
 @pytest.mark.parametrize("begin", ["x", "", "99999999999999", "2024-13-01", 5, float("nan"), 10**400, True])
@@ -257,28 +246,15 @@ def test_what_is_no_date(written, begin):
     assert "begin" in refusal(date_s_of, begin)
 
 
-@pytest.fixture(autouse=True)
-def _warnings(caplog):
-    caplog.set_level(logging.WARNING)
-
-
-@pytest.mark.parametrize("name", sorted(DATED.keys() - {"header.swf"}))
-def test_seconds_are_no_date(written, name):
-    with pytest.raises(InputError, match="begin '0' is not a date"):
-        read_trace(written(name, DATED[name]), log=LogOptions(begin="0"))
-
-
 def test_a_job_without_a_run_time_before_the_first_is_counted(written):
-    path = written("a.csv", "arrival_time,length,cpus\n0,0,1\n5,10,1\n")
-    converted = convert_file(path)
-    assert (converted.kept, converted.skipped_run_time) == (1, 1)
-    assert [job["subtime"] for job in converted.workload["jobs"]] == [0]
+    converted = convert_file(written("a.csv", "arrival_time,length,cpus\n0,0,1\n5,10,1\n"))
+    assert (converted.kept, converted.skipped_run_time, converted.workload["jobs"][0]["subtime"]) == (1, 1, 0)
 
 
 def test_starts_move_along_and_hours_are_dates(written):
     path = written("a.csv", f"arrival_time,length,cpus,start\n{JULY_S / 3600},1,1,{JULY_S / 3600 + 2}\n")
-    table = read_trace(path, "h")
-    assert (table.submit_s[0], table[0].extra["start_s"]) == (0, 7200)
+    [job] = read_trace(path, "h")
+    assert (job.submit_s, job.extra["start_s"]) == (0, 7200)
 
 
 @pytest.mark.parametrize("date_s", [0, -1.5, JULY_S, JULY_S + 61, JULY_S + 0.25, JULY_S + 59.999999, 1e11, -5e9])
@@ -286,10 +262,7 @@ def test_dates_as_text(date_s):
     assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
 
 
-def test_a_date_without_an_offset_is_in_utc():
-    assert date_s_of("2024-07-01") == date_s_of("2024-07-01T02:00+02:00") == JULY_S
-
-
 def test_dates_are_as_short_as_they_are_exact():
-    found = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
-    assert found == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]
+    texts = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
+    assert texts == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]
+    assert date_s_of("2024-07-01") == date_s_of("2024-07-01T02:00+02:00") == JULY_S
