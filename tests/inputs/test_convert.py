@@ -38,17 +38,13 @@ SWF = """\
 
 
 def check_batsim(workload: dict[str, Any]) -> None:
-    """What Batsim 4 demands of a workload file; our own reader takes it too."""
+    """Check what Batsim 4 demands of a workload file; our own reader takes it too."""
     parse_workload(workload, "w0", "test")
     assert json.loads(to_text(workload)) == workload
-    assert isinstance(workload["nb_res"], int)
-    assert workload["nb_res"] > 0
-    ids = [job["id"] for job in workload["jobs"]]
-    assert len(set(ids)) == len(ids)
+    assert isinstance(workload["nb_res"], int) and workload["nb_res"] > 0
+    assert len({job["id"] for job in workload["jobs"]}) == len(workload["jobs"])
     for job in workload["jobs"]:
-        assert job["subtime"] >= 0
-        assert isinstance(job["res"], int)
-        assert job["res"] >= 1
+        assert job["subtime"] >= 0 and isinstance(job["res"], int) and job["res"] >= 1
         assert job.get("walltime", 1) > 0
         profile = workload["profiles"][job["profile"]]
         assert profile["delay" if profile["type"] == "delay" else "cpu"] > 0
@@ -61,34 +57,24 @@ def swf(tmp_path: Path) -> Path:
     return path
 
 
-def test_swf_keeps_all_fields(swf: Path) -> None:
+def test_swf_fields_and_more(tmp_path: Path, swf: Path, caplog):
     jobs = list(iter_swf(swf))
-    assert len(jobs) == 5
     assert jobs[0] == SwfJob(1, 100, 5, 3600, 16, -1, -1, 32, 7200, -1, 1, 3, 1, -1, 2, -1, -1, -1)
-    assert jobs[1].run_time == 600.25
-    assert jobs[4].think_time == 10
-
-
-def test_swf_of_more_fields(tmp_path: Path, swf: Path, caplog) -> None:
+    assert (len(jobs), jobs[1].run_time, jobs[4].think_time) == (5, 600.25, 10)
     # as MetaCentrum's: 21 fields; also tabs, CRLF and a comment at the end of a line
     lines = [line if line.startswith(";") or not line else f"{line} 0 foo -1" for line in SWF.splitlines()]
     lines[6] = lines[6].replace("  ", "\t") + " ; a note of 4 words"
     longer = tmp_path / "longer.swf"
     longer.write_text("\r\n".join(lines) + "\r\n", newline="")
-    assert list(iter_swf(longer)) == list(iter_swf(swf))
-    said = f"{longer}: 5 jobs have up to 21 fields; those after the 18th of SWF are ignored"
-    assert [record.getMessage() for record in caplog.records] == [said]
+    assert list(iter_swf(longer)) == jobs
+    assert caplog.messages == [f"{longer}: 5 jobs have up to 21 fields; those after the 18th of SWF are ignored"]
     assert list(read_trace(longer)) == list(read_trace(swf))
 
 
-def test_swf_jobs_without_a_submission(tmp_path: Path, caplog) -> None:
-    path = tmp_path / "thunder.swf"
-    lines = [
-        "1 10 5 60 4 -1 -1 8 90 -1 1 3 -1 -1 2 -1 -1 -1",
-        f"2{' -1' * 17}",
-        "3 20 -1 30.5 -1 -1 4096 2 -1" + " -1" * 9,
-    ]
-    path.write_text("\n".join(lines))
+def test_swf_jobs_without_a_submission(tmp_path: Path, caplog):
+    lines = ["1 10 5 60 4 -1 -1 8 90 -1 1 3 -1 -1 2 -1 -1 -1", f"2{' -1' * 17}"]
+    lines.append("3 20 -1 30.5 -1 -1 4096 2 -1" + " -1" * 9)
+    path = written(tmp_path, "\n".join(lines), "thunder.swf")
     first, second = read_trace(path)
     assert (first.submit_s, first.run_s, first.cpus, first.requested_s) == (0, 60, 4, 90)
     assert dict(first.extra) == {"start_s": 5, "user": "3", "queue": "2"}
@@ -98,7 +84,7 @@ def test_swf_jobs_without_a_submission(tmp_path: Path, caplog) -> None:
     assert [job["id"] for job in convert_file(path).workload["jobs"]] == ["1", "3"]
 
 
-def test_swf_becomes_batsim(swf: Path) -> None:
+def test_swf_becomes_batsim(swf: Path):
     done = convert_file(swf, cores_per_server=10, walltime_factor=1.5)
     check_batsim(done.workload)
     assert (done.kept, done.skipped_run_time, done.skipped_cpus, done.cut_off) == (3, 1, 1, 1)
@@ -111,7 +97,7 @@ def test_swf_becomes_batsim(swf: Path) -> None:
     assert done.skipped == 2
 
 
-def test_gz_reads_alike(swf: Path, tmp_path: Path) -> None:
+def test_gz_reads_alike(swf: Path, tmp_path: Path):
     packed = tmp_path / "trace.swf.gz"
     packed.write_bytes(gzip.compress(SWF.encode()))
     assert convert_file(packed) == convert_file(swf)
@@ -123,25 +109,24 @@ def test_gz_reads_alike(swf: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("line", "message"),
     [
         ("1 2 3", "line 2: has 3 fields"),
         ("1 0 0 x 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
-        ("1 0 0 nan 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
-        ("1 0 0 10 1.5 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors"),
         ("1 0 0 10 1e308 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors 1e+308 is larger than 1e+15"),
         (f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1", "line 2: requested_memory '111"),
         ("1 -2 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -2"),
         ("1 0 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 ; -1", "line 2: has 17 fields, an SWF job has 18"),
     ],
 )
-def test_swf_errors_name_the_line(tmp_path: Path, line: str, problem: str) -> None:
+def test_swf_errors_name_the_line(tmp_path: Path, line: str, message: str):
     path = written(tmp_path, f"; MaxProcs: 4\n{line}\n", "bad.swf")
-    assert problem in (said := refusal(list, iter_swf(path))) and str(path) in said
+    refused = refusal(list, iter_swf(path))
+    assert message in refused and str(path) in refused
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "message"),
     [
         ("", "line 1: lacks the column 'arrival_time'"),
         ("arrival_time,length\n", "line 1: lacks the column 'cpus'"),
@@ -149,19 +134,19 @@ def test_swf_errors_name_the_line(tmp_path: Path, line: str, problem: str) -> No
         ("arrival_time,length,cpus\n0,1\n", "line 2: has 2 fields"),
         ("arrival_time,length,cpus\n0,1,1\n0,ten,1\n", "line 3: length"),
         ("arrival_time,length,cpus\n", "no job to convert"),
-        ("arrival_time,length,cpus\n0,0,1\n", "no job to convert"),
         pytest.param("arrival_time,length,cpus\n0,1," + "1" * 200_000 + "\n", "is not CSV", id="long"),
         ("arrival_time,length,cpus,id\n0,1,1,x\n", "'id' has the name of a Batsim field"),
         ("arrival_time,length,cpus\n0,1e300,1\n", "run time"),
         ("arrival_time,length,cpus\n0,1,1e300\n", "requests more than"),
     ],
 )
-def test_csv_errors_name_the_place(tmp_path: Path, text: str, problem: str) -> None:
+def test_csv_errors_name_the_place(tmp_path: Path, text: str, message: str):
     path = written(tmp_path, text, "bad.csv")
-    assert problem in (said := refusal(convert_file, path, unit="h")) and str(path) in said
+    line = refusal(convert_file, path, unit="h")
+    assert message in line and str(path) in line
 
 
-def test_flops_keep_the_run_time_on_the_reference() -> None:
+def test_flops_keep_the_run_time_on_the_reference():
     jobs = [TraceJob("a", 0, 10, 4), TraceJob("b", 1, 10, 1, 10.0), TraceJob("c", 2, 3.5, 1)]
     done = to_batsim(jobs, kind="flops", reference_flops=2e9, walltime_factor=1.0)
     check_batsim(done.workload)
@@ -173,7 +158,7 @@ def test_flops_keep_the_run_time_on_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "message"),
     [
         ({"walltime_factor": 1.0}, "walltime_factor must be > 1"),
         ({"kind": "flops"}, "reference_flops"),
@@ -181,24 +166,28 @@ def test_flops_keep_the_run_time_on_the_reference() -> None:
         ({"kind": "flops", "reference_flops": 1e9, "walltime_factor": 0.5}, "must be a finite number >= 1, got 0.5"),
         ({"reference_flops": 1e9}, "kind 'flops'"),
         ({"kind": "delays"}, "did you mean 'delay'"),
-        ({"cores_per_server": 0}, "cores_per_server"),
         ({"nb_res": 0}, "nb_res"),
     ],
 )
-def test_wrong_options_are_refused(options: dict[str, Any], problem: str) -> None:
-    assert problem in refusal(to_batsim, [TraceJob("a", 0, 10, 1)], **options)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str):
+    assert message in refusal(to_batsim, [TraceJob("a", 0, 10, 1)], **options)
 
 
-def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path) -> None:
+def test_wrong_jobs_are_refused():
+    assert "appears twice" in refusal(to_batsim, [TraceJob("a", 0, 10, 1), TraceJob("a", 1, 10, 1)])
+    assert "without '!'" in refusal(to_batsim, [TraceJob("w0!a", 0, 10, 1)])
+
+
+def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path):
     assert [format_of(name) for name in ("a.swf", "a.SWF.gz", "b.csv", "b.csv.gz")] == ["swf", "swf", "csv", "csv"]
-    for path, options, said in (
+    for path, options, message in (
         (tmp_path / "trace.txt", {}, "format"),
         (tmp_path / "absent.swf", {}, "cannot be read"),
         (swf, {"format": "xls"}, "no trace format 'xls'"),
         (swf, {"unit": "h"}, "seconds"),
         (tmp_path / "a.csv", {"unit": "min"}, "no unit of time 'min'"),
     ):
-        assert said in refusal(convert_file, path, **options)
+        assert message in refusal(convert_file, path, **options)
     assert convert_file(written(tmp_path, SWF, "trace.txt"), format="swf") == convert_file(swf)
 
 
@@ -217,7 +206,7 @@ def test_the_format_comes_from_the_name_or_the_option(tmp_path: Path, swf: Path)
     st.integers(1, 64),
     st.floats(1.0, 10.0, exclude_min=True),
 )
-def test_any_trace_becomes_a_valid_workload_or_one_line(jobs: list[TraceJob], cores: int, factor: float) -> None:
+def test_any_trace_becomes_a_valid_workload_or_one_line(jobs, cores, factor):
     try:
         done = to_batsim(jobs, cores_per_server=cores, walltime_factor=factor)
     except InputError as error:
@@ -233,7 +222,7 @@ def test_any_trace_becomes_a_valid_workload_or_one_line(jobs: list[TraceJob], co
 
 
 @pytest.mark.skipif(not (DATA / "pai_1k.csv").is_file(), reason="pai_1k.csv is not on this machine")
-def test_pai() -> None:
+def test_pai():
     done = convert_file(DATA / "pai_1k.csv")
     check_batsim(done.workload)
     assert (done.kept, done.skipped) == (1000, 0)
@@ -241,21 +230,13 @@ def test_pai() -> None:
     assert first == {"id": "1", "subtime": 0, "res": 1, "walltime": 12604, "profile": "delay6302"}
 
 
-def test_csv_with_bars(tmp_path: Path) -> None:
-    path = tmp_path / "jobs.csv"
-    path.write_text("arrival_time|length|cpus|name|args\n0|10|1|a|x,y\n")
-    assert next(iter_jobs_csv(path)).extra == {"name": "a", "args": "x,y"}
-
-
-def test_walltimes_may_stay_away_and_wide_jobs_are_counted() -> None:
+def test_walltimes_may_stay_away_and_wide_jobs_are_counted():
     done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
     check_batsim(done.workload)
     assert all("walltime" not in job for job in done.workload["jobs"])
     assert (done.workload["nb_res"], done.too_wide) == (4, 1)
 
 
-def test_wrong_jobs_are_refused() -> None:
-    with pytest.raises(InputError, match="appears twice"):
-        to_batsim([TraceJob("a", 0, 10, 1), TraceJob("a", 1, 10, 1)])
-    with pytest.raises(InputError, match="without '!'"):
-        to_batsim([TraceJob("w0!a", 0, 10, 1)])
+def test_csv_with_bars(tmp_path: Path):
+    path = written(tmp_path, "arrival_time|length|cpus|name|args\n0|10|1|a|x,y\n")
+    assert next(iter_jobs_csv(path)).extra == {"name": "a", "args": "x,y"}

@@ -13,8 +13,6 @@ from files_of_tests import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.errors import InputError
-from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.envelope_spec import (
     KINDS,
@@ -26,7 +24,6 @@ from batwatt.inputs.series.envelope_spec import (
     is_envelope,
     parse_envelope,
 )
-from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.battery import Battery
 from batwatt.units import DAY_S, HOUR_S
@@ -56,12 +53,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_power_in_watts(folder):
     series = parsed("power:sun.csv").series(1e6)
-    assert (series.times_s, series.values, series.name) == (
-        (0.0, 3600.0, 7200.0, 10800.0),
-        (0, 2000, 8000, 4000),
-        "power_w",
-    )
-    assert series.source == "power:sun.csv" and series.at(1e9) == 4000.0
+    assert (series.times_s, series.values) == ((0.0, 3600.0, 7200.0, 10800.0), (0, 2000, 8000, 4000))
+    assert (series.name, series.source, series.at(1e9)) == ("power_w", "power:sun.csv", 4000.0)
     assert parsed("power:sun.csv,scale=2,base_w=100").series(1e6).values == (100, 4100, 16100, 8100)
     assert parsed("power:wind.csv").series(1e6).values == (1000.0, 3000.0)
     part = parsed("power:sun.csv,from=2024-06-01T01:00,to=2024-06-01T03:00")
@@ -72,16 +65,16 @@ def test_a_peak(folder):
     # of watts the greatest of the whole column, whatever part of it is used
     assert parsed("power:sun.csv,peak_w=1000,to=2024-06-01T02:00").series(1e6).values == (0, 250)
     assert parsed("power:city.csv,peak_w=2400").series(1e6).values == (0.0, 1200.0)
-    with pytest.raises(
-        InputError, match=r"city.csv: column 'Berlin' .* states no unit; .*or peak_w= for what 1 stands"
-    ):
-        parsed("power:city.csv").series(1e6)
-    with pytest.raises(InputError, match=r"city.csv: holds fractions of .* give the watts that 1 stands for"):
-        parsed("power:city.csv,unit=fraction").series(1e6)
+    assert parsed("power:city.csv,unit=kW").series(1e6).values == (0.0, 500.0)
+    line = refusal(parsed("power:city.csv").series, 1e6)
+    assert (
+        "city.csv: column 'Berlin' " in line and "states no unit; " in line and "or peak_w= for what 1 stands" in line
+    )
+    line = refusal(parsed("power:city.csv,unit=fraction").series, 1e6)
+    assert "city.csv: holds fractions, " in line and " give the watts that 1 stands for" in line
     # the greatest of the column is the peak, whatever its unit
     Path("loud.csv").write_text("time,out\n0,3\n3600,12\n")
     assert parsed("power:loud.csv,peak_w=2400").series(1e6).values == (600.0, 2400.0)
-    assert parsed("power:city.csv,unit=kW").series(1e6).values == (0.0, 500.0)
 
 
 def test_how_long_it_is(folder):
@@ -95,18 +88,18 @@ def test_what_is_below_0_is_0(folder, caplog):
     assert "power:sun.csv,base_w=-3000: 2 values below 0 W taken as 0" in caplog.text
 
 
-def test_shares_of_the_whole_machine(folder):
-    for text in (
-        "price:p.csv,budget=0.7,headroom=2",
-        "walk:range=0.6,seed=3",
-        "uniform:range=0.4",
-        "stranded:p.csv,threshold=0.2",
-    ):
-        fractions = parse_capacity(text).fractions(1e4)
-        series = parsed(text).series(1e4, full_w=5000.0)
-        assert series.times_s == tuple(time for time in fractions.times_s if time < 1e4)
-        assert series.values == pytest.approx([5000.0 * value for value in fractions.values[: len(series)]])
-        assert "is a share of the unknown power of the whole machine" in refusal(parsed(text).series, 1e4)
+@pytest.mark.parametrize(
+    "text", ["price:p.csv,budget=0.7,headroom=2", "walk:range=0.6,seed=3", "stranded:p.csv,threshold=0.2"]
+)
+def test_shares_of_the_whole_machine(folder, text):
+    fractions = parse_capacity(text).fractions(1e4)
+    series = parsed(text).series(1e4, full_w=5000.0)
+    assert series.times_s == tuple(time for time in fractions.times_s if time < 1e4)
+    assert series.values == pytest.approx([5000.0 * value for value in fractions.values[: len(series)]])
+    assert "is a share of the power of the whole machine, which is not known" in refusal(parsed(text).series, 1e4)
+
+
+def test_traces(folder):
     assert parsed("trace:f.csv").series(1e4, 1000.0).values == (500.0, 1200.0)
     assert parsed("trace:sun.csv").series(1e4).values == (0, 2000, 8000)
 
@@ -145,38 +138,30 @@ BATTERY = "constant:5 + battery:capacity_wh=4"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("pwoer:x.csv,peak_w=3", "no kind of envelope 'pwoer'; did you mean 'power'?"),
-        ("power:x.csv,peek_w=3", "no key 'peek_w'; did you mean 'peak_w'? See docs/"),
-        ("power:", "no file is named; write power:FILE"),
-        ("power:x.csv,repeat=maybe", "repeat must be 0 or 1, got 'maybe'"),
         ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, trace:"),
         ("constant:", "no power is given; write for instance constant:20000, in W"),
         ("constant:5,power_w=6", "has two powers; give one"),
-        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is not key=value"),
         ("constant:-5", "power_w must be a finite number >= 0 W, got -5.0"),
         ("walk:range=0.6,full=9", "full= is for machines"),
         ("battery:capacity_kwh=4", "has a battery without a source of power"),
         ("constant:5 + battery:power_kw=4", "no capacity is given; give capacity_kwh="),
         ("constant:5 + battery:capacity_wh=4 + battery:capacity_wh=4", "has several batteries"),
-        (
-            "constant:5 + battery:capacity_wh=4,capacity_kwh=4",
-            "has both capacity_wh and capacity_kwh; give one of them",
-        ),
+        (f"{BATTERY},capacity_kwh=4", "has both capacity_wh and capacity_kwh; give one of them"),
         (f"{BATTERY},efficiency=0.9,charge_efficiency=0.9", "has both efficiency and charge_eff"),
         (f"{BATTERY},efficiency=1.1", "efficiency must be a number in ]0, 1], got 1.1"),
         (f"{BATTERY},demand_w=1,window_h=3", "has both demand_w and window_h"),
-        (f"{BATTERY},min_soc=.9,max_soc=.1", "min_soc must be <= max_soc, got 0.9 and 0.1"),
     ],
 )
-def test_refusals(text, said):
-    part = text if "several" in said or " + battery" not in text else text.removeprefix("constant:5 + ")
-    assert refusal(parse_envelope, text).startswith(f"envelope {part!r}: {said}")
+def test_refusals(text, message):
+    part = text if "several" in message or " + battery" not in text else text.removeprefix("constant:5 + ")
+    assert refusal(parse_envelope, text).startswith(f"envelope {part!r}: {message}")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("power:p.csv", "p.csv: column 'price' is of price, not of power; name a column of power"),
         ("walk:period=1e-9", "walk:period=1e-9: end_s / period_s must be <= 2000000"),
@@ -185,9 +170,9 @@ def test_refusals(text, said):
         ("power:zero.csv,peak_w=5", "zero.csv: is never above 0 W, peak_w= cannot scale that"),
     ],
 )
-def test_what_is_found_later(folder, text, said):
+def test_refusals_of_what_is_read_later(folder, text, message):
     Path("zero.csv").write_text("time_s,power_w\n0,0\n60,0\n")
-    assert said in refusal(parsed(text).series, 3600.0, 1.0)
+    assert message in refusal(parsed(text).series, 3600.0, 1.0)
     assert "constant:5: has no battery; add for instance + battery" in refusal(parsed("constant:5").dispatch, 60.0)
 
 
@@ -197,14 +182,6 @@ def test_a_battery_behind_the_sun(folder):
     assert (spec.dispatch(4 * HOUR_S).energy_j / HOUR_S).tolist() == [50_000, 47_000, 46_000, 51_000, 52_000]
     smooth = parsed("power:sun.csv + battery:capacity_kwh=100,initial_soc=0.5,window_h=2,step=3600").series(4 * HOUR_S)
     assert smooth.values == (0.0, 1000.0, 5000.0, 6000.0)
-
-
-def test_written_and_read_back(folder):
-    for text in ("power:sun.csv + constant:3.7", "power:sun.csv + battery:capacity_kwh=2,power_kw=1,efficiency=0.9"):
-        series = parsed(text).series(DAY_S)
-        Path("e.csv").write_text(to_csv(series))
-        again = read_series("e.csv")
-        assert (again.times_s, again.values) == (series.times_s, series.values)
 
 
 TERMS = st.lists(
