@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import logging
+import math
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,6 @@ from files_of_tests import refusal, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import convert_file, format_of, read_trace
 from batwatt.inputs.traces.job_log import USUAL, LogOptions, duration_s
 
@@ -31,9 +30,8 @@ def jobs_in(path: Path, options: LogOptions = USUAL):
 
 
 def test_oddities(caplog):
-    with caplog.at_level(logging.WARNING):
-        jobs = jobs_in(ODDITIES)
-    assert [record.getMessage() for record in caplog.records] == [
+    jobs = jobs_in(ODDITIES)
+    assert caplog.messages == [
         f"{ODDITIES}: 8 jobs; 7 of 15 lines of jobs are left out: 1 malformed, 1 pending, 1 running, "
         "1 without a run time, 1 never ran, 1 without a width, 1 listed twice",
         # the submission of 103
@@ -95,28 +93,12 @@ def test_which_field_counts(tmp_path: Path, head: str, line: str, submit_start_r
     assert (job.submit_s, job.extra.get("start_s"), job.run_s, job.cpus) == submit_start_run_cpus
 
 
-@pytest.mark.parametrize("tz,jobs", [("Europe/Berlin", 1), ("UTC", 0), ("Asia/Tokyo", 0)])
-def test_the_hour_that_comes_twice_is_told(tmp_path: Path, caplog, tz: str, jobs: int):
+@pytest.mark.parametrize("tz,jobs", [("Europe/Berlin", 1), ("UTC", 0)])
+def test_the_hour_that_comes_twice_is_logged(tmp_path: Path, caplog, tz: str, jobs: int):
     rows = [f"{n}|2024-10-27T0{n}:30:00|2024-10-27T05:00:00|x|00:10|1\n" for n in (1, 2, 3)]
     jobs_in(dump(tmp_path, f"{HEAD}\n{''.join(rows)}"), LogOptions(tz=tz))
-    lines = [line for line in caplog.messages if "in an hour that" in line]
-    assert len(lines) == jobs and all(f"1 jobs are submitted in an hour that {tz} has twice" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    "options,said",
-    [
-        ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is not a time zone"),
-        ({"begin": "tomorrow"}, "begin 'tomorrow' is not a date"),
-        ({"begin": -5}, "begin '-5' is not a date"),
-        ({"begin": [5]}, "begin must be a text, got list"),
-        ({"fields": 5}, "fields must be names, got 5"),
-        ({"width": "gpus"}, "no value of width 'gpus'"),
-    ],
-)
-def test_bad_options(options, said):
-    with pytest.raises(InputError, match=said):
-        LogOptions(**options)
+    assert caplog.text.count(f"1 jobs are submitted in an hour that {tz} has twice") == jobs
+    assert caplog.text.count("in an hour that") == jobs
 
 
 def test_steps_apart_from_their_jobs(tmp_path: Path):
@@ -157,7 +139,7 @@ def test_without_a_header(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "text,said",
+    "text,message",
     [
         ("", "line 1 names no fields such as JobID"),
         (f"{LINE}\n", "line 1 names no fields such as JobID"),
@@ -169,23 +151,39 @@ def test_without_a_header(tmp_path: Path):
         (f"{HEAD}\n7|x|y|z|00:00|1\n", "no job that ran"),
     ],
 )
-def test_bad_dumps(tmp_path: Path, text: str, said: str):
-    with pytest.raises(InputError) as caught:
-        jobs_in(dump(tmp_path, text))
-    assert said in str(caught.value) and str(tmp_path / "dump.sacct") in str(caught.value)
+def test_bad_dumps(tmp_path: Path, text: str, message: str):
+    line = refusal(jobs_in, dump(tmp_path, text))
+    assert message in line and str(tmp_path / "dump.sacct") in line
+
+
+@pytest.mark.parametrize(
+    "options,message",
+    [
+        ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is no known time zone"),
+        ({"begin": "tomorrow"}, "begin 'tomorrow' is not a date"),
+        ({"begin": [5]}, "begin must be a text, got list"),
+        ({"fields": 5}, "fields must be names, got 5"),
+        ({"width": "gpus"}, "no value of width 'gpus'"),
+    ],
+)
+def test_bad_options(options, message):
+    assert message in refusal(LogOptions, **options)
+
+
+def test_options_of_logs_are_for_logs(tmp_path: Path):
+    path = written(tmp_path, "arrival_time,length,cpus\n0,1,1\n", "jobs.csv")
+    assert "width and fields are for sacct" in refusal(read_trace, path, log=LogOptions(width="nodes"))
 
 
 @pytest.mark.parametrize(
     "text,seconds",
     [
         ("1-02:03:04", 93784), ("26:03:04", 93784), ("02:03", 123), ("02:03.5", 123.5), ("90", 5400),
-        ("0-01:30", 5400), ("UNLIMITED", None), ("", None), ("1:2:3:4", None), ("-5", None),
-        ("-1-00:00:00", None),
+        ("0-01:30", 5400), ("UNLIMITED", None), ("", None), ("1:2:3:4", None), ("-5", None), ("-1-00:00:00", None),
     ],
 )  # fmt: skip
 def test_durations(text: str, seconds: float | None):
-    found = duration_s(text)
-    assert found == seconds if seconds is not None else found != found
+    assert duration_s(text) == pytest.approx(math.nan if seconds is None else seconds, nan_ok=True, rel=1e-15)
 
 
 @given(st.integers(0, 10**9))
@@ -215,27 +213,25 @@ def test_units_of_memory(tmp_path: Path, text: str, memory_gb: float | None):
 
 
 @pytest.mark.parametrize("field", ["ReqMem", "AllocTRES"])
-@pytest.mark.parametrize("text", [str(2**27), str(2**30), str(4 * 2**30), f"{2**35}n", str(2**31 + 2**27), "9" * 19])
+@pytest.mark.parametrize("text", [str(2**27), f"{2**35}n", str(2**31 + 2**27), "9" * 19])
 def test_memory_in_bytes_is_refused(tmp_path: Path, text: str, field: str):
     cell = text if field == "ReqMem" else f"cpu=2,mem={text},node=1"
-    path = dump(tmp_path, f"{HEAD}|{field}\n{LINE}|{cell}\n")
-    with pytest.raises(InputError, match=rf"memory {text} without a unit is in MB for Slurm.*bytes / 1024 and K"):
-        jobs_in(path)
+    line = refusal(jobs_in, dump(tmp_path, f"{HEAD}|{field}\n{LINE}|{cell}\n"))
+    assert f"memory {text} without a unit is in MB for Slurm" in line and "bytes / 1024 and K" in line
 
 
 @pytest.mark.parametrize(
-    "cells,said",
+    "cells,message",
     [
         ("²²²²²²²²²|01:00:00", "1 without a submission"),
         ("2024-07-01T12:00:00|" + "1" * 400 + "-00:00:00", "1 without a run time"),
         ("1709287200000|01:00:00", "divide all its times by 1000 if they are milliseconds since 1970"),
     ],
 )
-def test_odd_digits_and_sizes(tmp_path: Path, caplog, cells: str, said: str):
+def test_odd_digits_and_sizes(tmp_path: Path, caplog, cells: str, message: str):
     path = dump(tmp_path, f"JobID|Submit|Elapsed|NCPUS\n7|{cells}|2\n")
-    with caplog.at_level(logging.WARNING), pytest.raises(InputError) as caught:
-        jobs_in(path)
-    assert said in f"{caplog.text} {caught.value}"
+    line = refusal(jobs_in, path)
+    assert message in f"{caplog.text} {line}"
 
 
 def test_parts_make_no_difference(monkeypatch):
@@ -243,6 +239,8 @@ def test_parts_make_no_difference(monkeypatch):
     for rows in (1, 2, 3):
         monkeypatch.setattr("batwatt.inputs.traces.sacct.ROWS", rows)
         assert list(jobs_in(ODDITIES)) == whole
+    # 109 has one node, but no CPU
+    assert [job.cpus for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
 @needs_sites
@@ -306,24 +304,20 @@ def test_events(tmp_path: Path, caplog):
     assert (second.id, second.submit_s, second.run_s, second.requested_s) == ("job_1-2", 9.5, 60, 5400)
     # 3 nodes of 4 tasks of 2 CPUs
     assert (second.cpus, dict(second.extra)) == (24, {"user": "bob", "group": "sun"})
-    assert (
-        table.origin_s is None and f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 not submitted" in caplog.text
-    )
+    assert table.origin_s is None
+    assert f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 not submitted" in caplog.text
     assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 3]
 
 
 @pytest.mark.parametrize("line", ["-dt x -e submit_batch_job | -n 1", "sbatch -n 1 a.job"])
 def test_bad_events(tmp_path: Path, line: str):
     path = written(tmp_path, f"{EVENTS}{line}\n", "week.events")
-    assert refusal(read_trace, path) == (
-        f"{path} line 6: is not an event at a time >= 0 s, got {line!r}; write -dt SECONDS -e submit_batch_job | "
-        "-sim-walltime SECONDS and options of sbatch"
-    )
+    assert f"{path} line 6: is no event at a time >= 0 s, got {line!r}; write -dt" in refusal(read_trace, path)
 
 
-def test_nodes_instead_of_cpus():
-    # 109 has one, but no CPU
-    assert [job.cpus for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
+def test_pbs_without_ends(tmp_path: Path):
+    path = written(tmp_path, PBS.splitlines()[0], "day.pbs")
+    assert f"{path}: holds no job; give the whole file" in refusal(read_trace, path)
 
 
 def test_with_commas(tmp_path: Path):
@@ -333,14 +327,3 @@ def test_with_commas(tmp_path: Path):
     [job] = read_trace(path)
     assert (job.id, job.run_s, job.cpus, dict(job.extra)) == ("1", 60, 40, {"start_s": 10, "qos": "high"})
     assert format_of(written(tmp_path, "arrival_time,length,cpus,JobID\n0,1,1,7\n", "own.csv")) == "csv"
-
-
-def test_options_of_logs_are_for_logs(tmp_path: Path):
-    path = written(tmp_path, "arrival_time,length,cpus\n0,1,1\n", "jobs.csv")
-    with pytest.raises(InputError, match="width and fields are for sacct"):
-        read_trace(path, log=LogOptions(width="nodes"))
-
-
-def test_pbs_without_ends(tmp_path: Path):
-    path = written(tmp_path, PBS.splitlines()[0], "day.pbs")
-    assert f"{path}: holds no job; give the whole file" in refusal(read_trace, path)

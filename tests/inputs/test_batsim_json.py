@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from files_of_tests import refusal
+from files_of_tests import refusal, written
 from golden import scenarios
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,12 +65,17 @@ def test_golden_workloads_are_sent_as_batsim_sends_them():
 
 
 def test_profiles():
-    where = "here"
-    assert parse_profile(PROFILES["d"], where) == Delay(20.2)
-    assert parse_profile(PROFILES["h"], where) == Parallel(per_host_flops=1e9)
-    assert parse_profile(PROFILES["t"], where) == Parallel(total_flops=4e9, return_code=3)
-    assert parse_profile(PROFILES["p"], where) == Parallel(flops=(1e9, 0.0))
-    assert parse_profile(PROFILES["c"], where) == Composed(("d", "h", "d"), 2)
+    profiles = {
+        "d": Delay(20.2),
+        "h": Parallel(per_host_flops=1e9),
+        "t": Parallel(total_flops=4e9, return_code=3),
+        "p": Parallel(flops=(1e9, 0.0)),
+        "c": Composed(("d", "h", "d"), 2),
+    }
+    assert {name: parse_profile(PROFILES[name], "here") for name in profiles} == profiles
+    for kind in ("parallel_homogeneous_pfs", "data_staging", "send", "recv", "smpi", "usage_trace"):
+        with pytest.raises(UnsupportedError, match=kind):
+            parse_profile({"type": kind}, "here")
 
 
 @pytest.mark.parametrize("walltime", [{}, {"walltime": -1}, {"walltime": -1.0}])
@@ -98,12 +103,6 @@ def test_what_only_batsim_models(profile, kept):
     made = parse(job(profile=profile), simulate=False)
     assert set(made.profiles) == kept
     assert profile in made.raw_profiles and len(made.jobs) == 1
-
-
-@pytest.mark.parametrize("kind", ["parallel_homogeneous_pfs", "data_staging", "send", "recv", "smpi", "usage_trace"])
-def test_types_of_batsim_that_are_not_simulated(kind):
-    with pytest.raises(UnsupportedError, match=kind):
-        parse_profile({"type": kind}, "here")
 
 
 def test_unknown_type_proposes_the_nearest():
@@ -142,9 +141,8 @@ def test_unknown_type_proposes_the_nearest():
 @pytest.mark.parametrize("simulate", [True, False])
 def test_malformed_profiles(profile, message, simulate):
     profiles = PROFILES | {"x": profile, "p3": {"type": "parallel", "cpu": [1, 1, 1], "com": [0] * 9}}
-    with pytest.raises(InputError) as caught:
-        parse(job(profile="x"), profiles=profiles, simulate=simulate)
-    assert message in str(caught.value) and "profile 'x'" in str(caught.value)
+    line = refusal(parse, job(profile="x"), profiles=profiles, simulate=simulate)
+    assert message in line and "profile 'x'" in line
 
 
 @pytest.mark.parametrize("profile", ["p", "cp"])
@@ -170,10 +168,8 @@ def test_a_matrix_needs_as_many_hosts_as_the_job(profile):
     ],
 )
 def test_malformed_jobs(change, message):
-    with pytest.raises(InputError) as caught:
-        parse(job(**change))
-    text = str(caught.value)
-    assert message in text and "w.json: job" in text and "\n" not in text
+    line = refusal(parse, job(**change))
+    assert message in line and "w.json: job" in line
 
 
 @pytest.mark.parametrize("field", ["id", "subtime", "res", "profile"])
@@ -222,19 +218,18 @@ GOOD = json.dumps(workload(job()))
     ],
 )
 def test_broken_json(tmp_path, text, message):
-    path = tmp_path / "w.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        read_workload(path)
-    assert message in str(caught.value) and str(path) in str(caught.value)
+    path = written(tmp_path, text, "w.json")
+    line = refusal(read_workload, path)
+    assert message in line and str(path) in line
 
 
 def test_unreadable(tmp_path):
-    for path in (tmp_path, tmp_path / "none.json", "a\0b"):
+    for path in (tmp_path, "a\0b"):
         assert "cannot be read" in refusal(read_workload, path)
     path = tmp_path / "w.json"
     path.write_bytes(b'{"nb_res": "\xe9"}')
     assert "byte 12 is not UTF-8" in refusal(read_workload, path)
+    assert "cannot be read" in refusal(read_events, tmp_path, True)
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.floats(0, 1e6)), unique_by=lambda pair: pair[0]), st.randoms())
@@ -248,11 +243,9 @@ def test_order_does_not_depend_on_the_file(pairs, random):
 
 @pytest.fixture
 def events(tmp_path: Path):
-    def write(*lines: object, text: str | None = None) -> Path:
-        path = tmp_path / "e.txt"
-        written = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-        path.write_text(written if text is None else text, encoding="utf-8")
-        return path
+    def write(*lines: object) -> Path:
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+        return written(tmp_path, "\n".join(texts), "e.txt")
 
     return write
 
@@ -296,16 +289,15 @@ def test_order_and_content(events):
 
 def test_unknown_types_need_forwarding(events):
     path = events(machine(1), {"type": "machine_unavailble", "timestamp": 7})
-    with pytest.raises(
-        UnknownNameError, match=r"line 2: .*did you mean 'machine_unavailable'.*--forward-unknown-events"
-    ):
+    with pytest.raises(UnknownNameError, match=r"line 2: .*'machine_unavailable'.*--forward-unknown-events"):
         read_events(path, False)
     assert len(read_events(path, True)) == 2
 
 
-def test_hosts_of_the_platform(events):
-    path = events(machine(1, resources="0-4"))
-    assert read_events(path, False, 5)[0].resources == 0b11111
+def test_hosts_and_dates_of_events(events):
+    path = events(machine(1.23456789, resources="0-4"))
+    [event] = read_events(path, False, 5)
+    assert (event.resources, event.time_s, event.raw["timestamp"]) == (0b11111, 1.23456789, 1.234568)
     assert "line 1: host 4 is not on the platform, whose hosts are 0..3" in refusal(read_events, path, False, 4)
 
 
@@ -314,12 +306,9 @@ def test_hosts_of_the_platform(events):
     [
         ("{", "is not JSON"),
         ("[]", "must be a JSON object"),
-        ("NaN", "NaN is not a number"),
         ({"type": "foo"}, "'timestamp' must be a number of seconds >= 0, got None"),
-        ({"type": "foo", "timestamp": "7"}, "got '7'"),
         ({"type": "foo", "timestamp": -1}, "got -1"),
         ({"type": "foo", "timestamp": 2**64}, "'timestamp' is 1.84467440737096e+19 s, more than 1e+11 s"),
-        ('{"type": "foo", "timestamp": 1, "x": [-1' + "0" * 400 + "]}", "too large"),
         ({"timestamp": 7}, "'type' must be a text"),
         (machine(1, resources=3), "'resources' must be a text"),
         (machine(1, resources=""), "empty set of hosts"),
@@ -328,18 +317,9 @@ def test_hosts_of_the_platform(events):
         ('{"type": "foo", "timestamp": 1, "x": ' + "[" * 200 + "]" * 200 + "}", "nested deeper"),
     ],
 )
-def test_malformed(events, line, message):
-    with pytest.raises(InputError) as caught:
-        read_events(events(machine(0), "", line), True)
-    text = str(caught.value)
-    assert "e.txt: line 3: " in text and message in text and "\n" not in text and len(text) < 400
-
-
-def test_unreadable_of_events(tmp_path):
-    assert "cannot be read" in refusal(read_events, tmp_path, True)
-    path = tmp_path / "e.txt"
-    path.write_bytes(b"\xff")
-    assert "not UTF-8" in refusal(read_events, path, True)
+def test_malformed_events(events, line, message):
+    refused = refusal(read_events, events(machine(0), "", line), True)
+    assert "e.txt: line 3: " in refused and message in refused
 
 
 def test_envelope_is_read_back_as_events(events):
@@ -348,8 +328,3 @@ def test_envelope_is_read_back_as_events(events):
     assert tuple(event.time_s for event in made) == series.times_s
     assert tuple(event.raw["power_w"] for event in made) == series.values
     assert {event.kind for event in made} == {"generic"}
-
-
-def test_dates_keep_full_precision(events):
-    (event,) = read_events(events(machine(1.23456789)), False)
-    assert event.time_s == 1.23456789 and event.raw["timestamp"] == 1.234568

@@ -150,6 +150,7 @@ def test_traces(folder):
         ("walk:level=maybe", "level must be 0 or 1, got 'maybe'"),
         ("walk:seed=1,seed=2", "seed is given twice"),
         ("walk:x.csv,seed=2", "'x.csv' is no key=value; keys are mean, range"),
+        ("constant:mean=0.7,seed=1", "no key 'seed'"),
         ("carbon:", "no file is named; write carbon:FILE"),
         ("carbon:x.csv,days=1,to=2024-01-01", "has both 'to' and 'days'"),
         ("stranded:x.csv", "no threshold is given; give one in the signal's unit"),

@@ -20,7 +20,6 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.launch import batsim_command, drive
-from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
@@ -52,23 +51,32 @@ ML = {
 }  # fmt: skip
 HIGH, LOW = {"name": "high", "duration": 60, "power": 200}, {"name": "low", "duration": 30, "power": 50}
 TWO = {"startup": [{"name": "load", "duration": 10, "power": 150}], "work": [HIGH, LOW]}
-TWO_MODEL = PhaseModel((Phase("load", 10, 150),), (Phase("high", 60, 200), Phase("low", 30, 50)))
+LOAD, WORK, STARTUP = Phase("load", 10, 150), Phase("high", 60, 200), Phase("startup", 10, 150)
+TWO_MODEL = PhaseModel((LOAD,), (WORK, Phase("low", 30, 50)))
 
 
 def jobs(tmp_path, text, **options):
     return read_phase_jobs(trace(tmp_path, text), **options)
 
 
-def test_a_plain_trace_draws_some_watts_on_each_cpu(tmp_path):
+def test_a_plain_trace_draws_some_watts_on_each_cpu(tmp_path, caplog):
     plain, wide = jobs(tmp_path, "arrival_time,length,cpus\n0.0,6302.0,1\n68,1000,3\n", watts=2.5)
     assert (plain.id, plain.arrival_s, plain.length_s, plain.cpus, plain.model.mean_w) == ("1", 0, 6302, 1, 2.5)
     assert (wide.id, wide.arrival_s, wide.model.energy_j, wide.cpus) == ("2", 68, 2500, 3)
+    # a name is no type where there is no column of args
+    with caplog.at_level(logging.WARNING):
+        [job] = jobs(tmp_path, "arrival_time,length,cpus,name\n0,0,1,a\n5,10,1,resnet\n6,10,0,b\n")
+    assert (job.id, job.model) == ("2", PhaseModel((), (Phase("work", 10, 1),)))
+    assert "2 jobs without a length or cpus left out" in caplog.text
 
 
-def test_hours_are_for_the_columns_of_times(tmp_path):
-    """Durations in args are s whatever the unit."""
+def test_args_in_hours_and_between_quotes(tmp_path):
+    """Durations in args are s whatever the unit; quotes hold args where commas separate."""
     [job] = jobs(tmp_path, HEAD + f"1|0.0277777778|1|phases|{json.dumps(TWO)}\n", unit="h")
     assert (job.arrival_s, job.model) == (3600, TWO_MODEL)
+    head = "arrival_time,length,cpus,name,args\n"
+    one, two = jobs(tmp_path, head + "0,10,1,constant,\"{'power': 7}\"\n" + '0,10,1,constant,"{""power"": 7}"\n')
+    assert one.model == two.model == PhaseModel((), (Phase("work", 10, 7),))
 
 
 @pytest.mark.parametrize(
@@ -81,17 +89,12 @@ def test_hours_are_for_the_columns_of_times(tmp_path):
         ("constant-from-phases", [HIGH, LOW], 45, PhaseModel((), (Phase("work", 45, 150),))),
         ("mocked-constant-from-phases", TWO, 100, PhaseModel((), (Phase("work", 100, 150),))),
         ("phases", TWO, 100, TWO_MODEL),
-        (
-            "periodic-phases",
-            TWO,
-            170,
-            PhaseModel((Phase("load", 10, 150),), (*TWO_MODEL.work, *TWO_MODEL.work[:1], Phase("low", 10, 50))),
-        ),
+        ("periodic-phases", TWO, 170, PhaseModel((LOAD,), (*TWO_MODEL.work, WORK, Phase("low", 10, 50)))),
         (
             "constant-from-periodic-phases",
             TWO,
             100,
-            PhaseModel((Phase("startup", 10, 150),), (Phase("work", 90, 150),)),
+            PhaseModel((STARTUP,), (Phase("work", 90, 150),)),
         ),
     ],
 )
@@ -121,89 +124,79 @@ def test_phases_rule_where_the_length_differs(tmp_path, caplog):
     text = HEAD + "".join(f"0|{length}|1|phases|{json.dumps(TWO)}\n" for length in (100.4, 110, 0))
     with caplog.at_level(logging.WARNING):
         assert [job.length_s for job in jobs(tmp_path, text)] == [100, 100, 100]
-    [told] = [record.getMessage() for record in caplog.records]
-    assert "the phases of 1 jobs do not last as long as their length" in told and "job 2: 100 s, not 110 s" in told
+    assert "the phases of 1 jobs do not last as long as their length" in caplog.text
+    assert "job 2: 100 s, not 110 s" in caplog.text
 
 
 def test_the_example_has_every_type_but_an_alias():
     path = ROOT / "workloads" / "carbon" / "jobs.csv"
-    found = {row.extra["name"] for row in iter_jobs_csv(path)}
-    assert found == set(TYPES) - {"constant-from-phases"} | {""}
-    assert [job.length_s for job in read_phase_jobs(path)] == pytest.approx(
-        [7200, 5400, 10980, 14520, 14520, 6238.45, 3600, 10800]
-    )
+    assert {row.extra["name"] for row in iter_jobs_csv(path)} == set(TYPES) - {"constant-from-phases"} | {""}
+    lengths_s = [7200, 5400, 10980, 14520, 14520, 6238.45, 3600, 10800]
+    assert [job.length_s for job in read_phase_jobs(path)] == pytest.approx(lengths_s)
 
 
 @pytest.mark.parametrize(
-    ("row", "words"),
+    ("row", "message"),
     [
-        ("0|10|1|phases|{'startup': []\n", ("job 1", "neither JSON nor a Python literal", "never closed")),
-        ("0|10|1|phases|{'work': [] 'startup': []}", ("job 1", "Perhaps you forgot a comma")),
-        ("0|10|1|phases|__import__('os').abort()", ("more than numbers, texts, lists and objects",)),
-        ('0|10|1|phases|{"work": [], "work": []}', ("'work' appears twice",)),
-        ("0|10|1|phases|{'work': []}", ("work must be a list of one or more phases, got 0 phases",)),
-        ("0|10|1|phase|{}", ("no type of job 'phase'; did you mean 'phases'?",)),
-        ("0|10|1|constant|-5", ("power must be a number of W from 0 to 1e+09, got -5",)),
-        ("0|10|1|constant|{'watts': 5}", ("no key 'watts'",)),
-        ("0|10|1|ml|{'epochs': 5}", ("'start_duration' is missing",)),
-        (f"0|10|1|ml|{ {**ML, 'epochs': 0} }", ("epochs must be a whole number from 1 to", "got 0")),
-        (f"0|10|1|ml|{ {**ML, 'epochs': 10**9} }", ("epochs must be a whole number from 1 to 33333",)),
-        (f"0|5|1|periodic-phases|{TWO}", ("start-up of 10 s leaves no time to work in 5 s",)),
-        ("0|9e8|1|periodic-phases|{'work': [{'duration': 1, 'power': 5}]}", ("repeated to more than 100000",)),
-        ("-1|10|1||", ("job 1: it must arrive at >= 0 s, got -1.0",)),
-        ("0|0|1||", ("has no jobs",)),
-    ],
-)  # fmt: skip
-def test_bad_rows(tmp_path, row, words):
-    text = refusal(jobs, tmp_path, HEAD + row + "\n")
-    assert "jobs.csv" in text and all(word in text for word in words), text
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        TWO,
-        {"type": "periodic-phases", "length": 100, **TWO},
-        {"name": "periodic-phases", "args": TWO, "length": 100},
+        ("0|10|1|phases|{'startup': []\n", "neither JSON nor a Python literal"),
+        ("0|10|1|phases|__import__('os').abort()", "more than numbers, texts, lists and objects"),
+        ('0|10|1|phases|{"work": [], "work": []}', "'work' appears twice"),
+        ("0|10|1|phase|{}", "no type of job 'phase'; did you mean 'phases'?"),
+        ("0|10|1|constant|-5", "power must be a number of W from 0 to 1e+09, got -5"),
+        ("0|10|1|constant|{'watts': 5}", "no key 'watts'"),
+        ("0|10|1|ml|{'epochs': 5}", "'start_duration' is missing"),
+        (f"0|10|1|ml|{ {**ML, 'epochs': 0} }", "epochs must be a whole number from 1 to"),
+        (f"0|10|1|ml|{ {**ML, 'epochs': 10**9} }", "epochs must be a whole number from 1 to 33333"),
+        (f"0|5|1|periodic-phases|{TWO}", "start-up of 10 s leaves no time to work in 5 s"),
+        ("0|9e8|1|periodic-phases|{'work': [{'duration': 1, 'power': 5}]}", "repeated to more than 100000"),
+        ("-1|10|1||", "job 1: it must arrive at >= 0 s, got -1.0"),
+        ("0|0|1||", "has no jobs"),
     ],
 )
-def test_ways_to_write_a_job(tmp_path, data):
-    path = tmp_path / "job.json"
-    path.write_text(json.dumps(data))
-    assert read_model(path) == TWO_MODEL
+def test_bad_rows(tmp_path, row, message):
+    line = refusal(jobs, tmp_path, HEAD + row + "\n")
+    assert "jobs.csv" in line and message in line
+
+
+NAMED = {"name": "periodic-phases", "args": TWO, "length": 100}
 
 
 def work(**changes):
     return json.dumps({"work": [HIGH, {**LOW, **changes}]})
 
 
+@pytest.mark.parametrize("data", [TWO, {"type": "periodic-phases", "length": 100, **TWO}, NAMED])
+def test_ways_to_write_a_job(tmp_path, data):
+    assert read_model(trace(tmp_path, json.dumps(data), "job.json")) == TWO_MODEL
+
+
+def test_types_in_a_file():
+    assert model_of({"type": "ml", **ML}, "x") == model_of({"name": "ml", "args": ML}, "x")
+    assert model_of({"type": "constant", "length": 60, "power": 5}, "x") == PhaseModel((), (Phase("work", 60, 5),))
+    assert model_of({"type": "constant", "length": 60}, "x", 9.0).mean_w == 9
+    assert model_of({"name": "constant", "args": 7, "length": 60}, "x").energy_j == 420
+    assert model_of({"work": [{"duration": 1, "power": 0, "is_checkpoint": True}]}, "x").energy_j == 0
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
-        ("{", ("is not JSON",)),
-        ('{"work": []}', ("work must be a list of one or more phases, got 0 phases",)),
-        ('{"work": [3]}', ("work phase 1: must be an object, got 3",)),
-        (work(duration=0), ("work phase 2: duration must be a number of s > 0 and up to 1e+09, got 0",)),
-        (work(power=-1), ("work phase 2: power must be a number of W from 0 to 1e+09, got -1",)),
-        (work(power=10**400), ("power must be", "an integer of more than 60 digits")),
-        (work(durations=5), ("work phase 2: no key 'durations'; did you mean 'duration'?",)),
-        ('{"startup": [{"duration": -1, "power": 5}], "work": [{"duration": 1, "power": 1}]}', ("startup phase 1",)),
-        ('{"startup": [{"duration": 1, "power": 5, "is_checkpoint": true}], "work": []}', ("no key 'is_checkpoint'",)),
-        ('{"type": "mll"}', ("no type of job 'mll'; did you mean 'ml'?",)),
-        ('{"name": "ml", "args": {}, "extra": 1}', ("no key 'extra'",)),
-        ('{"args": {}}', ("name must be a text, got None",)),
-        ('{"type": "constant", "power": 5}', ("has no length",)),
+        ("{", "is not JSON"),
+        ('{"work": []}', "work must be a list of one or more phases, got 0 phases"),
+        ('{"work": [3]}', "work phase 1: must be an object, got 3"),
+        (work(duration=0), "work phase 2: duration must be a number of s > 0 and up to 1e+09, got 0"),
+        (work(power=10**400), "an integer of more than 60 digits"),
+        (work(durations=5), "work phase 2: no key 'durations'; did you mean 'duration'?"),
+        ('{"startup": [{"duration": -1, "power": 5}], "work": [{"duration": 1, "power": 1}]}', "startup phase 1"),
+        ('{"startup": [{"duration": 1, "power": 5, "is_checkpoint": true}], "work": []}', "no key 'is_checkpoint'"),
+        ('{"name": "ml", "args": {}, "extra": 1}', "no key 'extra'"),
+        ('{"args": {}}', "name must be a text, got None"),
+        ('{"type": "constant", "power": 5}', "has no length"),
     ],
 )
-def test_bad_files(tmp_path, text, words):
-    path = tmp_path / "job.json"
-    path.write_text(text)
-    told = refusal(read_model, path)
-    assert "job.json" in told and all(word in told for word in words), told
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    assert "cannot be read" in refusal(read_model, tmp_path / "none.json")
+def test_bad_files(tmp_path, text, message):
+    line = refusal(read_model, trace(tmp_path, text, "job.json"))
+    assert "job.json" in line and message in line
 
 
 @given(
@@ -337,47 +330,52 @@ def test_models_and_machines_survive_the_wire(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("raw", "problem"),
+    ("raw", "message"),
     [
         ({"startup": [], "work": []}, "0 phases"),
         ({"startup": [], "work": [{"duration": "x", "power": 1}]}, "duration must be a number"),
-        ({"startup": [], "work": [{"duration": 1, "power": "-1"}]}, "power must be a number"),
         ({"startup": 3, "work": [3]}, "phase"),
         (7, "must be an object"),
     ],
 )
-def test_models_that_are_none(raw, problem):
-    with pytest.raises(InputError, match=problem) as caught:
-        reported_model({"phases": raw}, "job 1")
-    assert str(caught.value).startswith("job 1: phases")
+def test_malformed_models_of_a_job(raw, message):
+    line = refusal(reported_model, {"phases": raw}, "job 1")
+    assert line.startswith("job 1: phases") and message in line
 
 
-def test_other_machines_are_refused():
-    def hosts(*watts):
-        return [
-            {"name": f"h{i}", "properties": {"machine": m, "wattage_per_state": w}} for i, (m, w) in enumerate(watts)
-        ]
-
-    for some in (
-        hosts(("a", "5:60"), ("b", "5:60")),
-        hosts(("a", "0:60"), ("b", "0:50")),
-        hosts(("a", "0:60"), ("a", "0:60"), ("b", "0:60")),
-        hosts(("a", "0:9:60")),
-        [{"name": "h", "properties": {}}],
-    ):
-        assert "machines are not alike" in refusal(reported_machines, some)
+@pytest.mark.parametrize(
+    "machines",
+    [
+        (("a", "5:60"), ("b", "5:60")),
+        (("a", "0:60"), ("b", "0:50")),
+        (("a", "0:60"), ("a", "0:60"), ("b", "0:60")),
+        (("a", "0:9:60"),),
+    ],
+)
+def test_other_machines_are_refused(machines):
+    hosts = [{"name": "h", "properties": {"machine": name, "wattage_per_state": watts}} for name, watts in machines]
+    assert "machines are not alike" in refusal(reported_machines, hosts)
 
 
-def test_what_is_refused(monkeypatch):
-    for jobs, machines, problem in (
+def test_a_host_without_properties_is_no_machine():
+    assert "machines are not alike" in refusal(reported_machines, [{"name": "h", "properties": {}}])
+
+
+@pytest.mark.parametrize(
+    ("workload", "machines", "message"),
+    [
         ([], 1, "there is no job"),
         ([ShiftJob("a", 0.0, model([], (1.0, 1.0), (1.0, 65.0)))], 1, "powers from 1 to 65 W take more than 64 hosts"),
         ([ShiftJob("a", 0.0, TRAINING, 3)], 2, "job a: it has 3 cpus, more than there are machines"),
         ([ShiftJob("w0-1", 0.0, TRAINING)], 2, "which Batsim misreads"),
         ([ShiftJob("a", 0.0, TRAINING)], 0, "machines must be a whole number >= 1"),
-    ):
-        with pytest.raises(InputError, match=problem):
-            phase_workload(jobs, machines)
+    ],
+)
+def test_workloads_that_are_refused(workload, machines, message):
+    assert message in refusal(phase_workload, workload, machines)
+
+
+def test_bounds_of_a_workload(monkeypatch):
     phase_workload([ShiftJob("a", 0.0, model([], (1.0, 1.0), (1.0, 64.0)))], 1)
     # on 2 cpus TRAINING has 3 matrices of 8 x 8
     monkeypatch.setattr(module, "MAX_CELLS", 191)
@@ -433,29 +431,3 @@ def start(bs, name, hosts):
     job = bs.jobs[f"w0!{name}"]
     job.allocation = hosts
     bs.execute_jobs([job])
-
-
-def test_args_between_quotes_where_commas_separate(tmp_path):
-    head = "arrival_time,length,cpus,name,args\n"
-    one, two = jobs(tmp_path, head + "0,10,1,constant,\"{'power': 7}\"\n" + '0,10,1,constant,"{""power"": 7}"\n')
-    assert one.model == two.model == PhaseModel((), (Phase("work", 10, 7),))
-
-
-def test_a_name_is_no_type_where_there_is_no_column_of_args(tmp_path):
-    [job] = jobs(tmp_path, "arrival_time,length,cpus,name\n0,10,1,resnet\n")
-    assert job.model == PhaseModel((), (Phase("work", 10, 1),))
-
-
-def test_jobs_without_a_length_are_left_out(tmp_path, caplog):
-    with caplog.at_level(logging.WARNING):
-        found = jobs(tmp_path, "arrival_time,length,cpus\n0,0,1\n5,10,1\n6,10,0\n")
-    assert [job.id for job in found] == ["2"]
-    assert "2 jobs without a length or cpus left out" in caplog.text
-
-
-def test_other_types_in_a_file(tmp_path):
-    assert model_of({"type": "ml", **ML}, "x") == model_of({"name": "ml", "args": ML}, "x")
-    assert model_of({"type": "constant", "length": 60, "power": 5}, "x") == PhaseModel((), (Phase("work", 60, 5),))
-    assert model_of({"type": "constant", "length": 60}, "x", 9.0).mean_w == 9
-    assert model_of({"name": "constant", "args": 7, "length": 60}, "x").energy_j == 420
-    assert model_of({"work": [{"duration": 1, "power": 0, "is_checkpoint": True}]}, "x").energy_j == 0

@@ -113,6 +113,7 @@ def test_gz_reads_alike(swf: Path, tmp_path: Path):
     [
         ("1 2 3", "line 2: has 3 fields"),
         ("1 0 0 x 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: run_time"),
+        ("1 0 0 10 1.5 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors"),
         ("1 0 0 10 1e308 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: allocated_processors 1e+308 is larger than 1e+15"),
         (f"1 0 0 10 1 -1 -1 1 1 {'1' * 400} 1 1 1 1 1 1 -1 -1", "line 2: requested_memory '111"),
         ("1 -2 0 10 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1", "line 2: submit_time must be >= 0 s, got -2"),
@@ -166,6 +167,7 @@ def test_flops_keep_the_run_time_on_the_reference():
         ({"kind": "flops", "reference_flops": 1e9, "walltime_factor": 0.5}, "must be a finite number >= 1, got 0.5"),
         ({"reference_flops": 1e9}, "kind 'flops'"),
         ({"kind": "delays"}, "did you mean 'delay'"),
+        ({"cores_per_server": 0}, "cores_per_server"),
         ({"nb_res": 0}, "nb_res"),
     ],
 )

@@ -141,9 +141,11 @@ BATTERY = "constant:5 + battery:capacity_wh=4"
     ("text", "message"),
     [
         ("pwoer:x.csv,peak_w=3", "no kind of envelope 'pwoer'; did you mean 'power'?"),
+        ("power:x.csv,peek_w=3", "no key 'peek_w'; did you mean 'peak_w'? See docs/"),
         ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, trace:"),
         ("constant:", "no power is given; write for instance constant:20000, in W"),
         ("constant:5,power_w=6", "has two powers; give one"),
+        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is no key=value"),
         ("constant:-5", "power_w must be a finite number >= 0 W, got -5.0"),
         ("walk:range=0.6,full=9", "full= is for machines"),
         ("battery:capacity_kwh=4", "has a battery without a source of power"),

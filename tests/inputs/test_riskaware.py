@@ -46,6 +46,7 @@ def test_written_and_read_back(tmp_path):
         ("2 0 10 inf", "cores 'inf' is not a finite number"),
         ("2 -1 10 1", "release must be >= 0 s, got -1"),
         ("2 0 1e-9 1", "length must be > 0 s, got 1e-9"),
+        ("2 0 10 0", "cores must be a whole number >= 1, got 0"),
         ("2 0 10 1.5", "cores must be a whole number >= 1, got 1.5"),
         ("1 5 10 1", "a second job '1' (the first is on line 1)"),
     ],
@@ -161,6 +162,7 @@ def test_log_scale(kind, unit_s, shares):
     [
         (lambda folder: load(folder, "\n \n"), "jobs.txt: holds no job; write 'id release length cores'"),
         (lambda _: slice_of(ONE, 200.0, 100.0, source="jobs.txt"), "jobs.txt"),
+        (lambda _: slice_of(ONE, -1.0, 100.0, source="jobs.txt"), "jobs.txt"),
         (lambda _: slice_of(ONE, 500.0, 600.0, source="jobs.txt"), "jobs.txt"),
         (lambda _: slice_of(ONE, 0.0, 100.0, core_s=5.0, source="jobs.txt"), "jobs.txt"),
         (lambda _: Synthetic("uniforn"), "synthetic trace: no value of kind 'uniforn'; did you mean 'uniform'?"),

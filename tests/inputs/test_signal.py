@@ -186,11 +186,18 @@ def test_parts(read):
 
 
 @pytest.mark.parametrize(
-    "part", [{"begin": "2023-12-31"}, {"days": 1}, {"end": "2024-01-01"}, {"begin": "2250-01-01", "days": 36_524.00001}]
+    "part",
+    [
+        {"begin": "2023-12-31"},
+        {"days": 1},
+        {"begin": "2024-01-01T06:00"},
+        {"end": "2024-01-01"},
+        # it ends after the last date that pandas can show to the ns
+        {"begin": "2250-01-01", "days": 36_524.00001},
+    ],
 )
 def test_parts_that_are_not_there(read, part):
-    # the last ends after the last date that pandas can show to the ns
-    assert "is requested, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z" in refusal(read, HOURS, **part)
+    assert "is asked for, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z" in refusal(read, HOURS, **part)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_bad_windows(begin_s, end_s, message):
     [
         (TraceJob("bit", 0.0, 1.0, 1), "job 'bit': appears twice"),
         (TraceJob("x", -1.0, 1.0, 1), "job 'x': needs a release >= 0 s"),
+        (TraceJob("x", 0.0, 1.0, 0), "job 'x': needs a release >= 0 s"),
         (TraceJob("a!b", 100.0, 1.0, 1), "job 'a!b': id 'a!b' is not a name without '!'"),
         (TraceJob("x", 100.0, 1.0, 2**31), "cores in 1..2147483647, got 100.0, 1.0, 2147483648"),
     ],
