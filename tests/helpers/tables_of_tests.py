@@ -26,27 +26,26 @@ STEP_S, DROP_S = 60.0, 120.0
 """Steps of the envelopes of the kept runs, and when they drop, for one step."""
 
 
-def row(label: str, workload: str = "w0", **given: Any) -> dict[str, Any]:
+def row(label: str, workload: str = "w0", **values: Any) -> dict[str, Any]:
     """A row of a finished run; the parts of an algorithm follow from its label, unless they are given."""
     words = label.split(" ", 2)
-    known = len(words) == 3 and words[0] in BACKFILLINGS
-    found: dict[str, Any] = dict.fromkeys(COLUMNS)
-    found |= {"study": "workloads", "label": label, "platform": "p", "workload": workload, "envelope": "e",
-              "scheduler": "powercap", "options": "{}", "engine": "embedded", "status": "done",
-              "key": f"{label}-{workload}".encode().hex()}  # fmt: skip
-    if known:
-        found |= {"backfilling": BACKFILLINGS[words[0]], "order": ORDERS[words[1]],
-                  "response": PARTS.get(words[2], words[2].lower())}  # fmt: skip
+    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    row |= {"study": "workloads", "label": label, "platform": "p", "workload": workload, "envelope": "e",
+            "scheduler": "powercap", "options": "{}", "engine": "embedded", "status": "done",
+            "key": f"{label}-{workload}".encode().hex()}  # fmt: skip
+    if len(words) == 3 and words[0] in BACKFILLINGS:
+        row |= {"backfilling": BACKFILLINGS[words[0]], "order": ORDERS[words[1]],
+                "response": PARTS.get(words[2], words[2].lower())}  # fmt: skip
     if label == "Optimum":
-        found |= {"scheduler": "optimum", "proven_optimal": True, "gap": 0.0}
-    if given.get("status") != "failed":
-        found |= {metric.name: 0 for metric in METRICS}
-        found |= {"mean_slowdown": 1.0, "mean_run_time_stretch": 1.0, "mean_full_speed_slowdown": 1.0}
-        found |= {"mean_bounded_slowdown": None}
-        found |= {"finished_work_fraction": 1.0, "jobs_total": 10, "jobs_finished": 10, "makespan_s": 3600.0}
+        row |= {"scheduler": "optimum", "proven_optimal": True, "gap": 0.0}
+    if values.get("status") != "failed":
+        row |= {metric.name: 0 for metric in METRICS}
+        row |= {"mean_slowdown": 1.0, "mean_run_time_stretch": 1.0, "mean_full_speed_slowdown": 1.0}
+        row |= {"mean_bounded_slowdown": None}
+        row |= {"finished_work_fraction": 1.0, "jobs_total": 10, "jobs_finished": 10, "makespan_s": 3600.0}
         # two fifths of what ignores the envelope are above it
-        found |= {"energy_j": 1e6, "energy_above_cap_j": 4e5 if found["response"] == "none" else 0.0}
-    return found | given
+        row |= {"energy_j": 1e6, "energy_above_cap_j": 4e5 if row["response"] == "none" else 0.0}
+    return row | values
 
 
 def save(folder: Path, rows: Sequence[dict[str, Any]]) -> Path:

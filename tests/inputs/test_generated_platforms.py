@@ -7,11 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from files_of_tests import refusal
+from files_of_tests import refusal, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_gen import (
     ServerState,
     ServerType,
@@ -42,15 +41,13 @@ TABLE_I = {
 
 
 def load(tmp_path: Path, text: str) -> Platform:
-    path = tmp_path / "p.xml"
-    path.write_text(text, encoding="utf-8")
-    return read_platform(path)
+    return read_platform(written(tmp_path, text, "p.xml"))
 
 
 @pytest.mark.parametrize("name", ["grid5000", "grid5000-idle", "small"])
 def test_shipped_files_are_what_the_generator_gives(name):
-    written = (PLATFORMS / f"{name}.xml").read_text(encoding="utf-8")
-    assert written == platform_xml_of(PLATFORMS / f"{name}.toml")
+    text = (PLATFORMS / f"{name}.xml").read_text(encoding="utf-8")
+    assert text == platform_xml_of(PLATFORMS / f"{name}.toml")
 
 
 @pytest.mark.parametrize("file", ["grid5000", "grid5000-idle"])
@@ -117,23 +114,14 @@ SLEEP = "sleep_w = 1\noff_s = 2\noff_j = 3\non_s = 4\non_j = 5\n"
         ("[[server]]\n" + GOOD + "colour = 1\n", "colour"),
         ("[[server]]\n" + GOOD + "sleep_w = 1\n", "servers that sleep need off_s, off_j, on_s, on_j too"),
         ("[[server]]\n" + GOOD + SLEEP.replace("off_s = 2", "off_s = 0"), "off_s"),
-        ("[[server]]\n" + GOOD + SLEEP.replace("on_j = 5", "on_j = -5"), "on_j"),
-        ("[[server]]\n" + GOOD + "cores = 0\n", "cores"),
         pytest.param("x = " + "[" * 100_000, "is not TOML", id="deep"),
         (("[[server]]\n" + GOOD) * 2, "server 'n': a second server of this name"),
     ],
 )
 def test_malformed_descriptions(tmp_path, text, message):
-    path = tmp_path / "s.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        read_server_types(path)
-    shown = str(caught.value)
-    assert message in shown and shown.startswith(str(path)) and "\n" not in shown and len(shown) < 500
-
-
-def test_unreadable(tmp_path):
-    assert "cannot be read" in refusal(read_server_types, tmp_path)
+    path = written(tmp_path, text, "s.toml")
+    line = refusal(read_server_types, path)
+    assert message in line and line.startswith(str(path))
 
 
 POSITIVE = st.floats(1e-3, 1e15)
@@ -144,18 +132,11 @@ JOULES = st.floats(0, 1e12)
 @given(
     st.lists(st.tuples(POSITIVE, JOULES), min_size=1, max_size=4), st.tuples(JOULES, SECONDS, JOULES, SECONDS, JOULES)
 )
-def test_what_is_written_is_read_back(tmp_path_factory, states, sleep):
+def test_written_servers_are_read_back(tmp_path_factory, states, sleep):
     sleep_w, off_s, off_j, on_s, on_j = sleep
-    server = ServerType(
-        name="n",
-        count=10,
-        states=[ServerState(speed=speed, watts=watts, idle_watts=watts / 2) for speed, watts in states],
-        sleep_w=sleep_w,
-        off_s=off_s,
-        off_j=off_j,
-        on_s=on_s,
-        on_j=on_j,
-    )
+    states_of = [ServerState(speed=speed, watts=watts, idle_watts=watts / 2) for speed, watts in states]
+    fields = dict(zip(("sleep_w", "off_s", "off_j", "on_s", "on_j"), sleep, strict=True))
+    server = ServerType(name="n", count=10, states=states_of, **fields)
     platform = load(tmp_path_factory.getbasetemp(), platform_xml([server]))
     assert tuple(host.name for host in platform.hosts) == server.host_names
     pstates = platform.hosts[-1].pstates
@@ -166,22 +147,40 @@ def test_what_is_written_is_read_back(tmp_path_factory, states, sleep):
         assert state.full_w * state.duration_s == pytest.approx(joules, rel=1e-9, abs=1e-300)
 
 
+def test_servers_that_never_sleep(tmp_path):
+    server = ServerType(name="n", count=12, cores=4, states=[ServerState(speed=1e9, watts=10)])
+    platform = load(tmp_path, platform_xml([server]))
+    assert [host.name for host in platform.hosts] == [f"n-{i:02d}" for i in range(1, 13)]
+    host = platform.hosts[0]
+    assert (host.sleeps, host.cores, host.pstates[0].speed_flops, host.pstates[0].idle_w) == ((), 4, 1e9, 10.0)
+    for servers in ([], [server, server]):
+        assert "distinct names" in refusal(platform_xml, servers)
+
+
+def test_state_as_list_or_table(tmp_path):
+    states = '["2 Gf", 9], [1.5e9, 8, 4], {speed = "1G", watts = 7.5, idle_watts = 3}, {speed = 500, watts = 1}'
+    (server,) = read_server_types(written(tmp_path, f'[[server]]\nname = "n"\ncount = 1\nstates = [{states}]\n'))
+    assert [(state.speed, state.watts, state.idle_watts) for state in server.states] == [
+        ("2Gf", 9.0, None),
+        ("1500000000f", 8.0, 4.0),
+        ("1000000000f", 7.5, 3.0),
+        ("500f", 1.0, None),
+    ]
+
+
 @pytest.mark.parametrize(
     "machines",
     [
-        MachineSpec(1, 1),
         MachineSpec(2, 11),
         MachineSpec(101, 2),
         MachineSpec(3, 2, core_w=9.7, core_flops="38.4 G", off_s=6.1, on_s=0.3),
         MachineSpec(1, 3, core_w=0, core_flops=2.5e9, on_s=7),
-        SpeedMachineSpec(2, 2),
         SpeedMachineSpec(1, 2, core_flops="38.4 G", speeds=(0.5, 1.7)),
     ],
     ids=repr,
 )
 def test_file_and_memory_agree(tmp_path, machines):
-    path = tmp_path / "m.xml"
-    path.write_text(machines_xml(machines))
+    path = written(tmp_path, machines_xml(machines), "m.xml")
     assert read_platform(path) == machines_platform(machines, source=str(path))
 
 
@@ -217,65 +216,28 @@ def test_states():
     assert (host.pstates[2].duration_s, host.pstates[3].duration_s) == (4.0, 8.0)
     # no power of a machine that goes: Eq. 2 of a falling server
     assert host.falling_w(host.sleeps[0]) == 0.0
+    # switching takes a microsecond unless it is stated
+    host = machines_platform(MachineSpec(1, 1)).hosts[0]
+    assert [host.pstates[i].duration_s for i in (2, 3)] == pytest.approx([1e-6, 1e-6], rel=1e-12)
+    assert host.pstates[0].power_w(0.0) == host.pstates[0].power_w(1.0) == 10.0
 
 
 @pytest.mark.parametrize(
-    "given,said",
+    "options,message",
     [
         ({"machines": 0}, "machines must be a whole number >= 1, got 0"),
         ({"cores": 2.0}, "cores must be a whole number >= 1, got 2.0"),
         ({"machines": 100_000, "cores": 24}, "machines x cores must be <= 1000000, got 100000 x 24"),
         ({"core_w": -1}, "core_w must be a number in [0, 1e+09], got -1"),
-        ({"off_s": 0}, "off_s must be a number in [1e-06, 1e+09], got 0"),
         ({"on_s": math.inf}, "on_s must be a number in [1e-06, 1e+09], got inf"),
         ({"core_flops": "fast"}, "core_flops: 'fast' is not a speed"),
     ],
 )
-def test_refusals(given, said):
-    assert refusal(MachineSpec, **{"machines": 2, "cores": 2} | given).startswith(f"machines: {said}")
-
-
-def test_servers_that_never_sleep(tmp_path):
-    server = ServerType(name="n", count=12, cores=4, states=[ServerState(speed=1e9, watts=10)])
-    platform = load(tmp_path, platform_xml([server]))
-    assert [host.name for host in platform.hosts] == [f"n-{i:02d}" for i in range(1, 13)]
-    assert platform.hosts[0].sleeps == () and platform.hosts[0].cores == 4
-    assert platform.hosts[0].pstates[0].speed_flops == 1e9
-    assert platform.hosts[0].pstates[0].idle_w == 10.0
-
-
-def test_state_as_list_or_table(tmp_path):
-    path = tmp_path / "s.toml"
-    path.write_text(
-        """[[server]]
-name = "n"
-count = 1
-states = [["2 Gf", 9], [1.5e9, 8, 4], {speed = "1G", watts = 7.5, idle_watts = 3}, {speed = 500, watts = 1}]
-""",
-        encoding="utf-8",
-    )
-    (server,) = read_server_types(path)
-    assert [(state.speed, state.watts, state.idle_watts) for state in server.states] == [
-        ("2Gf", 9.0, None),
-        ("1500000000f", 8.0, 4.0),
-        ("1000000000f", 7.5, 3.0),
-        ("500f", 1.0, None),
-    ]
+def test_refusals(options, message):
+    assert refusal(MachineSpec, **{"machines": 2, "cores": 2} | options).startswith(f"machines: {message}")
 
 
 @pytest.mark.parametrize("title", ["a -- b", "--->", "x\ny\0", "<&>", "-"])
 def test_any_title(tmp_path, title):
     server = ServerType(name="a--b", count=1, states=[ServerState(speed="1Gf", watts=1.0)])
     assert len(load(tmp_path, platform_xml([server], title))) == 1
-
-
-def test_switching_takes_a_microsecond():
-    host = machines_platform(MachineSpec(1, 1)).hosts[0]
-    assert [host.pstates[i].duration_s for i in (2, 3)] == pytest.approx([1e-6, 1e-6], rel=1e-12)
-    assert host.pstates[0].power_w(0.0) == host.pstates[0].power_w(1.0) == 10.0
-
-
-def test_names_of_servers_differ():
-    server = ServerType(name="n", count=1, states=[ServerState(speed="1Gf", watts=1.0)])
-    for servers in ([], [server, server]):
-        assert "distinct names" in refusal(platform_xml, servers)

@@ -20,83 +20,65 @@ def test_the_british_api(read):
     signal = read(json.dumps(BRITISH), "carbon")
     assert (signal.series.values, signal.begin, signal.end_s) == ((64, 63, 62, 61), "2023-03-13T03:00Z", 7200.0)
     assert read(json.dumps(BRITISH), "carbon", column="forecast").series.values == (60, 61, 62, 63)
+    region = {"data": [{"regionid": 3, "data": BRITISH["data"]}]}
+    assert read(json.dumps(region), "carbon").series == signal.series
+    assert "is of carbon, not of price" in read.refused(json.dumps(BRITISH), "price")
     ahead = json.loads(json.dumps(BRITISH))
     for row in ahead["data"]:
         row["intensity"]["actual"] = None
     assert read(json.dumps(ahead), "carbon").series.values == (60, 61, 62, 63)
-    region = {"data": [{"regionid": 3, "data": BRITISH["data"]}]}
-    assert read(json.dumps(region), "carbon").series == signal.series
-    assert "is of carbon, not of price" in read.refused(json.dumps(BRITISH), "price")
 
 
-def test_watttime(read):
-    rows = [
-        {"point_time": f"2022-07-15T00:0{5 * k}:00+00:00", "value": 870 - 10 * k, "imputed": True} for k in range(2)
-    ]
-    answer = {
-        "data": rows,
-        "meta": {"warnings": [{"type": "A", "message": "b"}], "units": "lbs_co2_per_mwh", "signal_type": "co2_moer"},
-    }
-    signal = read(json.dumps(answer), "carbon")
-    assert signal.series.values == pytest.approx((870 * 0.45359237, 860 * 0.45359237)) and signal.end_s == 600.0
-    assert read.warnings() == []
-    assert "column 'value' is of carbon, not of price" in read.refused(json.dumps(answer), "price")
-    text = "oootime,Caiso_North\n2023-06-08 00:00:00,425.0\n2023-06-08 00:05:00,432.0\n"
-    said = read.refused(text, "carbon")
-    assert said.startswith("column 'Caiso_North' (values to 432) states no unit; write unit=g/kWh or unit=lb/MWh, or")
-    assert read(text, "carbon", unit="g/kWh").series.values == (425.0, 432.0)
+def test_electricity_maps_api(read):
+    rows = [{"zone": "DE", "carbonIntensity": 300 + k, "datetime": f"2024-01-01T0{k}:00:00.000Z"} for k in range(3)]
+    signal = read(json.dumps({"zone": "DE", "history": rows}), "carbon")
+    assert (signal.series.values, read.warnings()) == ((300, 301, 302), [])
 
 
 def watttime(units: str, column: str = "value") -> dict:
     rows = [{"point_time": f"2022-07-15T00:0{5 * k}:00+00:00", column: 870 - 10 * k} for k in range(2)]
-    return {"data": rows, "meta": {"units": units, "signal_type": "co2_moer"}}
+    return {"data": rows, "meta": {"warnings": [{"type": "A"}], "units": units, "signal_type": "co2_moer"}}
 
 
 @pytest.mark.parametrize("units", ["lbs_co2_per_mwh", "lb/MWh", "lbs CO2/MWh"])
 def test_units_of_watttime_hold_for_history_and_forecasts(read, units):
     """870 lb x 453.59237 g/lb / 1000 kWh/MWh = 394.6253619 g/kWh."""
     history = watttime(units)
-    forecasts = {
-        "data": [{"generated_at": "2022-07-14T23:55:00+00:00", "forecast": history["data"]}],
-        "meta": history["meta"],
-    }
+    ahead = [{"generated_at": "2022-07-14T23:55:00+00:00", "forecast": history["data"]}]
+    forecasts = {"data": ahead, "meta": history["meta"]}
     inner = {"meta": history["meta"], "answer": {"signals": {"data": history["data"]}}}
     for answer in (history, forecasts, inner, watttime(units, "moer"), watttime(units, "carbon_intensity")):
-        series = read(json.dumps(answer), "carbon").series
-        assert series.values == pytest.approx((394.6253619, 390.0894382), rel=1e-12) and series.unit == "g/kWh"
+        signal = read(json.dumps(answer), "carbon")
+        assert signal.series.values == pytest.approx((394.6253619, 390.0894382), rel=1e-12)
+        assert (signal.series.unit, signal.end_s, read.warnings()) == ("g/kWh", 600.0, [])
         # and where nothing is said of what it is of
-        assert read(json.dumps(answer), "any").series == series
+        assert read(json.dumps(answer), "any").series == signal.series
+    assert "column 'value' is of carbon, not of price" in read.refused(json.dumps(history), "price")
 
 
-def test_the_currency_of_entsoe(read):
-    label = "01.10.2025 00:00 - 01.10.2025 01:00"
-    for header, row in (
-        ("MTU (CET/CEST),Price,Currency", f"{label},160.98,PLN"),
-        ("Zeit;Day-ahead Price;Currency", "01.10.2025 00:00;160,98;PLN"),
-        ("DateTime(UTC)\tResolutionCode\tPrice[Currency/MWh]\tCurrency", "2025-10-01 00:00\tPT60M\t160.98\tPLN"),
-    ):
-        series = read(f"{header}\n{row}\n", "price").series
-        assert series.values == pytest.approx((0.16098,)) and series.unit == "PLN/kWh"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MTU (CET/CEST),Price,Currency\n01.10.2025 00:00 - 01.10.2025 01:00,160.98,PLN\n",
+        "Zeit;Day-ahead Price;Currency\n01.10.2025 00:00;160,98;PLN\n",
+        "DateTime(UTC)\tResolutionCode\tPrice[Currency/MWh]\tCurrency\n2025-10-01 00:00\tPT60M\t160.98\tPLN\n",
+    ],
+)
+def test_the_currency_of_entsoe(read, text):
+    series = read(text, "price").series
+    assert series.values == pytest.approx((0.16098,)) and series.unit == "PLN/kWh"
     assert "states no unit" in read.refused("time,price,currency\n2024-01-01,160.98,PLN\n", "price")
 
 
 def test_open_meteo(read):
-    answer = {
-        "utc_offset_seconds": 3600,
-        "hourly_units": {"time": "iso8601", "temperature_2m": "°C", "windspeed_10m": "km/h", "radiation": "W/m²"},
-        "hourly": {
-            "time": ["2023-03-26T01:00", "2023-03-26T02:00", "2023-03-26T03:00"],
-            "temperature_2m": [1.5, None, 2],
-            "windspeed_10m": [17.7, 13.7, 13.6],
-            "radiation": [0, 0, 1],
-        },
-    }
-    said = read.refused(json.dumps(answer), "power")
-    assert said.startswith(
-        "no column of power among: temperature_2m (temperature), windspeed_10m (speed), radiation (irr"
-    )
+    hours = {"time": ["2023-03-26T01:00", "2023-03-26T02:00", "2023-03-26T03:00"], "temperature_2m": [1.5, None, 2]}
+    hours |= {"windspeed_10m": [17.7, 13.7, 13.6], "radiation": [0, 0, 1]}
+    units = {"time": "iso8601", "temperature_2m": "°C", "windspeed_10m": "km/h", "radiation": "W/m²"}
+    text = json.dumps({"utc_offset_seconds": 3600, "hourly_units": units, "hourly": hours})
+    columns = "temperature_2m (temperature), windspeed_10m (speed), radiation (irr"
+    assert read.refused(text, "power").startswith(f"no column of power among: {columns}")
     # its times have the offset of winter all year
-    signal = read(json.dumps(answer), column="windspeed_10m", tz="Europe/Berlin")
+    signal = read(text, column="windspeed_10m", tz="Europe/Berlin")
     assert (signal.begin, signal.series.times_s) == ("2023-03-26T00:00Z", (0.0, 3600.0, 7200.0))
     two = {"hourly": {"time": ["2023-01-01"], "a": [1]}, "daily": {"time": ["2023-01-01"], "a": [1]}}
     assert read.refused(json.dumps(two)) == "has 2 tables with times: hourly, daily; leave one of them in the file"
@@ -109,37 +91,30 @@ def test_json_without_a_series(read, content):
     assert read.refused(json.dumps(content)).startswith("has no list of values with their times; give a list of")
 
 
-def test_json_that_is_none(read):
+def test_malformed_json(read):
     assert read.refused('{"data": [}').startswith("is not JSON")
-    assert "row 2: time 'x' is not a date" in refusal(
-        read, '[{"time": "2024-01-01", "a_kw": 1}, {"time": "x", "a_kw": 2}]', "power"
-    )
+    text = '[{"time": "2024-01-01", "a_kw": 1}, {"time": "x", "a_kw": 2}]'
+    assert "row 2: time 'x' is not a date" in read.refused(text, "power")
 
 
 def document(*series: str) -> str:
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<Publication_MarketDocument xmlns="urn:x:7:0"><type>A44</type>'
-        + "".join(series)
-        + "</Publication_MarketDocument>"
-    )
+    root = "Publication_MarketDocument"
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="urn:x:7:0"><type>A44</type>'
+    return f"{head}{''.join(series)}</{root}>"
 
 
-def prices(
-    points: dict[int, float | str], *, begin: str = "2023-05-06T22:00Z", end: str = "2023-05-07T02:00Z", **more
-) -> str:
-    one = {"curve": "A01", "resolution": "PT60M", "zone": "10YFR", "sequence": ""} | more
+def prices(points: dict[int, float], begin: str = "2023-05-06T22:00Z", end: str = "2023-05-07T02:00Z", **more) -> str:
+    facts = {"curve": "A01", "resolution": "PT60M", "zone": "10YFR", "sequence": ""} | more
     position = "classificationSequence_AttributeInstanceComponent.position"
-    sequence = f"<{position}>{one['sequence']}</{position}>" if one["sequence"] else ""
+    sequence = f"<{position}>{facts['sequence']}</{position}>" if facts["sequence"] else ""
+    rows = "".join(
+        f"<Point><position>{at}</position><price.amount>{value}</price.amount></Point>" for at, value in points.items()
+    )
     return (
-        f"<TimeSeries>{sequence}<in_Domain.mRID codingScheme='A01'>{one['zone']}</in_Domain.mRID>"
+        f"<TimeSeries>{sequence}<in_Domain.mRID codingScheme='A01'>{facts['zone']}</in_Domain.mRID>"
         "<currency_Unit.name>EUR</currency_Unit.name><price_Measure_Unit.name>MWH</price_Measure_Unit.name>"
-        f"<curveType>{one['curve']}</curveType><Period><timeInterval><start>{begin}</start><end>{end}</end></timeInterval>"
-        f"<resolution>{one['resolution']}</resolution>"
-        + "".join(
-            f"<Point><position>{at}</position><price.amount>{value}</price.amount></Point>"
-            for at, value in points.items()
-        )
-        + "</Period></TimeSeries>"
+        f"<curveType>{facts['curve']}</curveType><Period><timeInterval><start>{begin}</start><end>{end}</end>"
+        f"</timeInterval><resolution>{facts['resolution']}</resolution>{rows}</Period></TimeSeries>"
     )
 
 
@@ -175,15 +150,15 @@ def test_periods_of_two_resolutions(read):
 
 def test_two_resolutions_of_one_time(read):
     text = document(prices({1: 10, 2: 30, 3: 1, 4: 1}), prices({k: k for k in range(1, 17)}, resolution="PT15M"))
-    said = read.refused(text, "price")
-    assert said.startswith("rows of 3600 s and 900 s overlap at 2023-05-06T22:00Z; choose one series")
+    line = read.refused(text, "price")
+    assert line.startswith("rows of 3600 s and 900 s overlap at 2023-05-06T22:00Z; choose one series")
     assert read(text, "price", resolution="PT60M").series.values == pytest.approx((0.01, 0.03, 0.001, 0.001))
     assert read(text, "price", resolution="PT15M").series.values[1] == 0.002
     assert "no resolution 'PT30M'" in read.refused(text, "price", resolution="PT30M")
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("<a><b></a>", "is not well-formed XML"),
         ("<html></html>", "has no series: a document <html> without <TimeSeries>; ask the API for another document"),
@@ -192,26 +167,24 @@ def test_two_resolutions_of_one_time(read):
         ('<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>', "entities and external references are refused"),
     ],
 )
-def test_xml_that_is_refused(read, text, said):
-    assert read.refused(text).startswith(said)
+def test_xml_that_is_refused(read, text, message):
+    assert read.refused(text).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("series", "said"),
+    ("series", "message"),
     [
         (prices({5: 1}), "position '5' is not in 1..4; correct the file there"),
-        (
-            prices({1: 1}, resolution="P1M"),
-            "has the resolution 'P1M'; a period needs two dates and a resolution such as",
-        ),
         (prices({5: 1}).replace("<position>5", "<position>" + "1" * 5001), "is not in 1..4; correct the file there"),
+        (prices({1: 1}, resolution="P1M"), "has the resolution 'P1M'; a period needs two dates and a resolution such"),
         (prices({1: 1}, begin="now"), "begins 'now'"),
         (prices({1: 1}, end="2023-05-06T22:00Z"), "ends '2023-05-06T22:00Z'"),
         (prices({1: 1}, end="9999-12-31T00:00Z", resolution="PT1S"), "steps, more than 10000000; correct the dates"),
     ],
+    ids=range(6),
 )
-def test_periods_that_are_refused(read, series, said):
-    assert said in refusal(read, document(series), "price", column="price (EUR/MWH)")
+def test_periods_that_are_refused(read, series, message):
+    assert message in refusal(read, document(series), "price", column="price (EUR/MWH)")
 
 
 def test_units_stated_once_are_of_columns_of_their_kind(read):
@@ -226,20 +199,12 @@ def test_units_stated_once_are_of_columns_of_their_kind(read):
     assert "unit 'mg/kWh' of column 'carbon_intensity' is not known" in read.refused(json.dumps(odd), "carbon")
 
 
-def test_electricity_maps_api(read):
-    rows = [{"zone": "DE", "carbonIntensity": 300 + k, "datetime": f"2024-01-01T0{k}:00:00.000Z"} for k in range(3)]
-    signal = read(json.dumps({"zone": "DE", "history": rows}), "carbon")
-    assert (signal.series.values, read.warnings()) == ((300, 301, 302), [])
-
-
 def test_entsoe_api_zones_and_sequences(read):
     text = document(prices({1: 1}, zone="A"), prices({1: 2}, zone="B"))
     assert read.refused(text, "price").startswith("has 2 zones in column 'zone': A, B; choose one with zone=")
     assert read(text, "price", zone="B", end="2023-05-06T23:00Z").series.values == (0.002,)
-    text = document(prices({1: 1}, sequence="1"), prices({1: 2}, sequence="2"))
-    assert read.refused(text, "price").startswith(
-        "has 2 sequences in column 'sequence': 1, 2; choose one with sequence="
-    )
+    line = read.refused(document(prices({1: 1}, sequence="1"), prices({1: 2}, sequence="2")), "price")
+    assert line.startswith("has 2 sequences in column 'sequence': 1, 2; choose one with sequence=")
 
 
 def test_entsoe_api_generation(read):

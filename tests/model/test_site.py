@@ -20,6 +20,10 @@ def test_the_papers_machines():
     assert (site.machines, site.full_w, site.off_w) == (152, 240.0, 0.0)
     assert site.fed_by(Series((0.0, 1.0, 2.0, 3.0), (0.0, 479.9, 480.0, 1e9))).values == (0.0, 1.0, 2.0, 152.0)
     assert site.drawn_by(Series((0.0,), (2.0,), "machines")).values == (480.0,)
+    servers = MachinePower.of(machine(4))
+    assert servers.machines == 4 and servers.full_w > servers.off_w
+    with pytest.raises(InputError, match="save nothing when off"):
+        MachinePower.of(machines_platform(MachineSpec(2, 2, core_w=0.0)))
 
 
 def test_machines_that_draw_when_off():
@@ -27,12 +31,6 @@ def test_machines_that_draw_when_off():
     # 10 W each are drawn in any case, 90 W more by each that is on
     assert site.fed_by(Series((0.0, 1.0, 2.0), (99.0, 189.9, 190.0))).values == (0.0, 0.0, 1.0)
     assert site.drawn_by(Series((0.0,), (3.0,))).values == (370.0,)
-
-
-def test_a_platform_of_servers():
-    platform = machine(4)
-    site = MachinePower.of(platform)
-    assert site.machines == 4 and site.full_w > site.off_w
 
 
 counts_of = st.lists(st.integers(0, 200), min_size=1, max_size=9)
@@ -55,10 +53,5 @@ def test_there_and_back(machines, full_w, share, counts):
 
 def test_the_lesser_counts():
     one, two = Series((0.0, 10.0), (5.0, 1.0)), Series((0.0, 4.0, 20.0), (3.0, 9.0, 0.0))
-    found = least_of(one, two)
-    assert (found.times_s, found.values) == ((0.0, 4.0, 10.0, 20.0), (3.0, 5.0, 1.0, 0.0))
-
-
-def test_what_cannot_be_converted():
-    with pytest.raises(InputError, match="save nothing when off"):
-        MachinePower.of(machines_platform(MachineSpec(2, 2, core_w=0.0)))
+    least = least_of(one, two)
+    assert (least.times_s, least.values) == ((0.0, 4.0, 10.0, 20.0), (3.0, 5.0, 1.0, 0.0))
