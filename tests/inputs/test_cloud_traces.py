@@ -166,7 +166,7 @@ def test_by_hand_of_borg(tmp_path: Path, form, rows, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("rows", [1, 1000])
+@pytest.mark.parametrize("rows", [2, 1000])
 def test_dependencies(tmp_path: Path, rows, monkeypatch):
     monkeypatch.setattr(chunks, "ROWS", rows)
     collections = tmp_path / "collection_events.csv"
@@ -185,7 +185,7 @@ def test_dependencies(tmp_path: Path, rows, monkeypatch):
     assert read(as_csv(tmp_path), as_lines)[0].depends_on.tolist() == ["", "", "2", "2 3", "2 3", ""]
 
 
-@pytest.mark.parametrize("rows", [1, 1000])
+@pytest.mark.parametrize("rows", [4, 1000])
 @pytest.mark.parametrize(
     "event,message",
     [

@@ -123,6 +123,16 @@ def test_same_seed_same_bytes():
     assert first == again != other
 
 
+def test_load_and_weights_as_given():
+    params = Pm100Like(jobs=800, load=0.5)
+    data = pm100_like(params, 4)
+    busy_s = sum(job["res"] * data["profiles"][job["profile"]]["delay"] for job in data["jobs"])
+    assert busy_s / (params.nodes * data["jobs"][-1]["subtime"]) == pytest.approx(0.5, rel=0.05)
+    jobs = google_like(GoogleLike(max_servers=3, width_weights=(0, 0, 5)), 0)["jobs"]
+    assert {job["res"] for job in jobs} == {3}
+    assert "JSON" in refusal(to_text, {"nb_res": math.nan})
+
+
 def test_what_was_published(many):
     # users are drawn, too: within 7 %
     assert np.percentile(node_w(many), [25, 50, 75]) == pytest.approx(QUARTILES_W, rel=0.07)
@@ -282,11 +292,6 @@ def test_law_of_fits(place, relative, scale):
     assert drawn.mean() == pytest.approx(mean, rel=0.01)
 
 
-def test_widths_follow_the_given_weights():
-    workload = google_like(GoogleLike(max_servers=3, width_weights=(0, 0, 5)), 0)
-    assert {job["res"] for job in workload["jobs"]} == {3}
-
-
 def test_it_is_a_workload():
     data = pm100_like(Pm100Like(jobs=60, nodes=4, users=5), 1)
     workload = parse_workload(data, "w0", "test")
@@ -312,14 +317,3 @@ def test_a_user_repeats_himself():
     of_one = np.sqrt(np.mean([np.var(values) for values in users.values() if len(values) > 5]))
     of_all = np.std(np.log(node_w(jobs)))
     assert of_one < 0.6 * of_all
-
-
-def test_the_load():
-    params = Pm100Like(jobs=800, load=0.5)
-    data = pm100_like(params, 4)
-    busy_s = sum(job["res"] * data["profiles"][job["profile"]]["delay"] for job in data["jobs"])
-    assert busy_s / (params.nodes * data["jobs"][-1]["subtime"]) == pytest.approx(0.5, rel=0.05)
-
-
-def test_text_refuses_what_json_cannot_hold():
-    assert "JSON" in refusal(to_text, {"nb_res": math.nan})

@@ -36,12 +36,11 @@ LABELS = {"user": "ann", "queue": "long"}
 def test_fields_of_a_csv(tmp_path: Path):
     """Times are in the unit, checkpoints and recoveries in s; job 9 is not there, so no job waits for it."""
     path = written(tmp_path, TRACE)
+    third = {"memory": 3.0, "recovery_s": 0.0, "use": 1.0, "depends_on": ["1", "2", "9"]}
     slow = [
         TraceJob("1", 0.0, 1800.0, 4, 3600.0, FIRST | LABELS),
         TraceJob("2", 900.0, 3600.0, 2, None, {"checkpoint_s": 0.0, "depends_on": ["1"], "queue": "short"}),
-        TraceJob(
-            "3", 1800.0, 7200.0, 1, None, {"memory": 3.0, "recovery_s": 0.0, "use": 1.0, "depends_on": ["1", "2", "9"]}
-        ),
+        TraceJob("3", 1800.0, 7200.0, 1, None, third),
     ]
     assert list(iter_jobs_csv(path, "hours")) == slow
     jobs = read_trace(path, "h")
@@ -94,9 +93,8 @@ def test_of_a_frame_and_back():
 
 
 def test_swf_needs(tmp_path: Path):
-    lines = (
-        "1 0 5 100 4 -1 1048576 8 300 2097152 1 3 1 -1 2 -1 -1 -1\n2 9 5 100 -1 -1 524288 8 -1 -1 1 3 1 -1 2 -1 -1 -1\n"
-    )
+    rest = "1 3 1 -1 2 -1 -1 -1\n"
+    lines = f"1 0 5 100 4 -1 1048576 8 300 2097152 {rest}2 9 5 100 -1 -1 524288 8 -1 -1 {rest}"
     path = written(tmp_path, lines, "a.swf")
     # 2 GB a processor requested, on 4; half a GB a processor used, on 8
     assert list(read_trace(path)) == [

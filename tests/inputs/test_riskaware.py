@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,9 +103,15 @@ def test_mean_length():
     assert Synthetic(machines=13).mean_length_s == pytest.approx(T_AVG_S / 2, rel=1e-12)
 
 
+@cache
+def drawn_jobs(kind):
+    """Draw a trace of a kind once for all tests of it."""
+    return synthetic(Synthetic(kind), 5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_all_kinds_share(kind):
-    jobs = synthetic(Synthetic(kind), 3)
+    jobs = drawn_jobs(kind)
     assert [job.id for job in jobs] == [str(i) for i in range(20_000)]
     # i x 90.72 s
     assert [jobs[i].submit_s for i in (0, 1, 2, 7, 10_000, 19_999)] == [0, 91, 181, 635, 907_200, 1_814_309]
@@ -113,7 +120,8 @@ def test_what_all_kinds_share(kind):
     assert set(widths) == {1, 2, 4, 8} and all(type(width) is int for width in widths)
     for width, share in ((1, 1 / 6), (2, 1 / 3), (4, 1 / 3), (8, 1 / 6)):
         assert widths[width] / 20_000 == pytest.approx(share, abs=4 * math.sqrt(share * (1 - share) / 20_000))
-    assert synthetic(Synthetic(kind), 3) == jobs != synthetic(Synthetic(kind), 4)
+    few = Synthetic(kind, jobs=100)
+    assert synthetic(few, 3) == synthetic(few, 3) != synthetic(few, 4)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -124,7 +132,7 @@ def test_load_is_26_machines_of_24_cores(kind):
 
 
 def test_uniform():
-    lengths = [job.run_s for job in synthetic(Synthetic("uniform"), 5)]
+    lengths = [job.run_s for job in drawn_jobs("uniform")]
     assert max(lengths) <= 32348
     for quarter in range(4):
         low, high = quarter * T_AVG_S / 2, (quarter + 1) * T_AVG_S / 2
@@ -132,7 +140,7 @@ def test_uniform():
 
 
 def test_three_types():
-    lengths = Counter(job.run_s for job in synthetic(Synthetic("3types"), 5))
+    lengths = Counter(job.run_s for job in drawn_jobs("3types"))
     # 13/27, 39/27 and 117/27 of 16,174.08 s
     assert set(lengths) == {7788, 23363, 70088}
     for length, share in ((7788, 9 / 13), (23363, 3 / 13), (70088, 1 / 13)):
@@ -147,7 +155,7 @@ def test_three_types():
     ],
 )
 def test_log_scale(kind, unit_s, shares):
-    lengths = [job.run_s for job in synthetic(Synthetic(kind), 5)]
+    lengths = [job.run_s for job in drawn_jobs(kind)]
     assert unit_s - 1 <= min(lengths) and max(lengths) <= 625 * unit_s + 1
     for category, share in enumerate(shares):
         low, middle, high = (unit_s * 5.0**category * factor for factor in (1, 3, 5))

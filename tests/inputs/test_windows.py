@@ -178,8 +178,10 @@ def test_a_stated_begin(written, name, caplog):
     assert "0 s is 2024-06-30T23:59Z, " in caplog.text and "as begin says" in caplog.text
     assert zero(path, begin="2024-07-01T00:00:20Z") == ([30], "2024-07-01T00:00:20Z")
     assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
+    caplog.clear()
     converted = convert_file(path, log=LogOptions(begin=str(JULY_S + 20))).workload["jobs"]
     assert [job["subtime"] for job in converted] == [30]
+    assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
     assert "no job is submitted at 2024-07-02 or later" in refusal(read_trace, path, log=LogOptions(begin="2024-07-02"))
     if name != "header.swf":
         assert "begin '0' is no date" in refusal(read_trace, path, log=LogOptions(begin="0"))
