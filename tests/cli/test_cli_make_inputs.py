@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.machines import MachineSpec, machines_platform
 
-NONE = '{"response": "none"}'
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
 VMS = "a,s,d,300,900,90,10,50,Interactive,4,32\nb,s,d,600,600,90,10,20,Unknown,>24,>64\n"
@@ -36,7 +32,7 @@ def made(house, command: str, *words: object):
     return path
 
 
-def shown(done) -> dict[str, str]:
+def printed(done) -> dict[str, str]:
     assert (done.code, done.err) == (0, ""), done
     return dict(line.split("\t") for line in done.out.splitlines())
 
@@ -54,24 +50,23 @@ def test_generated_capacities(house):
 
 
 def test_characterised_text_and_files(house):
-    found = shown(house.batwatt("characterise", "walk:range=0.6,step=0.15,seed=1,level=0"))
-    assert found["structure"].startswith("walk") and found["period"] == "3600 s" and found["values"].endswith("30 days")
-    assert found["synthetic"].startswith("walk:range=0.5")
-    prices = house.write("p.csv", PRICES)
-    assert shown(house.batwatt("characterise", prices))["range"] == "300 (100 to 400)"
+    rows = printed(house.batwatt("characterise", "walk:range=0.6,step=0.15,seed=1,level=0"))
+    assert rows["structure"].startswith("walk") and rows["period"] == "3600 s" and rows["values"].endswith("30 days")
+    assert rows["synthetic"].startswith("walk:range=0.5")
     walk = house.write("walk.txt", "24\n1200 26\n2400 24\n")
-    assert shown(house.batwatt("characterise", walk))["mean"] == "24.67"
-    found = shown(house.batwatt("characterise", walk, "--machines", 50))
-    assert (found["range"], found["frequency"].split(",")[0]) == ("0.04 (0.48 to 0.52)", "3 an hour possible")
+    assert printed(house.batwatt("characterise", walk))["mean"] == "24.67"
+    rows = printed(house.batwatt("characterise", walk, "--machines", 50))
+    assert (rows["range"], rows["frequency"].split(",")[0]) == ("0.04 (0.48 to 0.52)", "3 an hour possible")
 
 
 def test_characterised_purchase(house):
     path = house.write("p.csv", PRICES)
-    found = shown(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh"))
+    assert printed(house.batwatt("characterise", path))["range"] == "300 (100 to 400)"
+    rows = printed(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh"))
     # 175 each hour, but 100 x 1 in the first
-    assert found["sum of price x h"] == "450 for a full data centre of 1; fixed: 525"
-    assert found["saved"] == "14.3% relative to a fixed 0.7" and found["begins"] == "2024-01-01T00:00Z"
-    half = shown(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh", "--fixed", "0.35"))
+    assert rows["sum of price x h"] == "450 for a full data centre of 1; fixed: 525"
+    assert rows["saved"] == "14.3% relative to a fixed 0.7" and rows["begins"] == "2024-01-01T00:00Z"
+    half = printed(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh", "--fixed", "0.35"))
     assert half["saved"] == "-71.4% relative to a fixed 0.35"
 
 
@@ -84,10 +79,8 @@ def test_generated_envelopes(house):
     # 4 of the 8 kW are charged, then it is full
     assert (series.times_s, series.values) == ((0.0, 7200.0), (3000.0, 4000.0))
     assert soc.read_text() == "time_s,state_of_charge\n0,1\n3600,0.7\n7200,0.6\n10800,1\n14400,1\n"
-    done = house.batwatt("generate", "envelope", "constant:7", "--end", "60")
-    assert (done.code, done.out) == (0, "time_s,power_w\n0,7\n")
     done = house.batwatt("generate", "envelope", "walk:range=0.6,seed=1,level=0", "--end", 3600, "--full-w", 1000)
-    assert done.out == "time_s,power_w\n0,700\n"
+    assert (done.code, done.out) == (0, "time_s,power_w\n0,700\n")
 
 
 # machines and traces -------------------------------------------------------------------------------------------------
@@ -103,32 +96,20 @@ def test_walks(house):
     series = read_capacity(made(house, "walk", *words), 19)
     walk = random_walk(Walk(mean=10, range=9, period_s=60, step=3, stay=False, end_s=6000), 5)
     assert (series.times_s, series.values) == (walk.times_s, walk.values) and len(series) == 101
-    done = house.batwatt("generate", "walk")
-    assert (done.code, done.err) == (0, "") and done.out.startswith("time_s,machines\n0,24\n1200,")
     assert read_capacity(made(house, "walk"), 32).values == random_walk(Walk(), 0).values
 
 
-def test_traces_of_the_riskaware_paper(house):
+def test_traces(house):
     words = "--kind", "3types", "--jobs", 50, "--end", 7200, "--machines", 2, "--cores", 4, "--seed", 5
     jobs = read_riskaware(made(house, "trace", *words))
     assert jobs == synthetic(Synthetic("3types", jobs=50, end_s=7200, machines=2, cores=4), 5) and len(jobs) == 50
-
-
-@pytest.mark.parametrize("like", ["mira", "azure", "borg", "tng"])
-def test_traces_of_the_varcap_dissertation(house, like):
-    words = ["--like", like, "--jobs", 200, "--machines", 96, "--seed", 5, "--dependencies", 0.1, "--cycle", 0.5]
-    path = house.out / "x.csv"
-    assert house.batwatt("generate", "trace", *words, "-o", path).code == 0
-    table = varcap_table(VarcapLike(like, jobs=200, machines=96, dependencies=0.1, cycle=0.5), 5)
-    assert path.read_text() == table.to_csv(index=False, lineterminator="\n")
-    assert len(read_trace(path)) == len(table)
-
-
-def test_traces_of_long_jobs(house):
-    words = ["--like", "tng", "--jobs", 900, "--machines", 48, "--long-fraction", 1, "--long", 2700, "--load", 0.5]
-    header, *lines = house.batwatt("generate", "trace", *words).out.splitlines()
-    assert header == "arrival_time,length,cpus,memory" and lines
-    assert min(int(line.split(",")[1]) for line in lines) > 2700
+    trace = house.write("all.txt", "a 50 100 2\nold 0 20 2\nlate 500 5 1\n")
+    assert house.batwatt("generate", "slice", trace, "--begin", 100, "--end", 400).out == "a 50 100 2\n"
+    options = {"jobs": 200, "machines": 96, "dependencies": 0.1, "cycle": 0.5, "long_fraction": 0.3, "load": 0.5}
+    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    table = varcap_table(VarcapLike("tng", long_s=2700.0, **options), 5)
+    text = made(house, "trace", "--like", "tng", "--seed", 5, "--long", 2700, *words).read_text()
+    assert text == table.to_csv(index=False, lineterminator="\n")
 
 
 def test_converted_traces(house):
@@ -144,15 +125,3 @@ def test_converted_traces(house):
     assert path.read_text() == "arrival_time,length,cpus,memory,depends_on\n0.0,60.0,1,0.02,\n70.0,10.0,2,0.01,1\n"
     hours = house.write("hours.csv", "arrival_time,length,cpus\n0,0.5,4\n")
     assert '"delay": 1800' in house.batwatt("convert", hours, "--unit", "hours").out
-
-
-def test_a_generated_workload_runs_on_generated_machines(house):
-    jobs = made(house, "workload", "--hours", 2).rename(house.folder / "w.json")
-    told = house.batwatt("run", "-w", jobs, "--machines", 20, "-o", NONE, "-e", house.out / "x")
-    assert (told.code, told.err) == (0, "")
-    assert house.metrics()["jobs_finished"] == house.metrics()["jobs_total"] == 24
-    # slow hosts: all jobs reach their walltime, which one line says
-    slow = made(house, "machines", "--machines", 20, "--cores", 1, "--core-speed", "1Gf")
-    told = house.run("-o", NONE, platform=slow, workload=jobs, to="y")
-    assert told.code == 0 and told.err.count("\n") == 1 and len(told.err) < 300
-    assert "none of 24 jobs finished: 24 reached their walltime (at the platform's full speed of 1 Gflop/s" in told.err

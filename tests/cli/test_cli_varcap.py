@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from itertools import product
 
 import pytest
 from cli_house import Done, House
@@ -25,11 +24,11 @@ EIGHT = ("--machines", 8, "--cores", 4)
 
 def varying(house: House, *words: object, jobs=HOURS, unit="hours", capacity: object = WALK, to="x", **options) -> Done:
     """A run of riskaware on eight machines of four cores, with exit code 0."""
-    given = ["-w", house.write("jobs.csv", jobs), *EIGHT, "-s", "riskaware", "-e", house.out / to]
-    given += ["-o", json.dumps(options or {"strategy": "first-fit-aware"})]
-    given += [] if unit is None else ["--length-unit", unit]
-    given += [] if capacity is None else ["--capacity", capacity]
-    done = house.batwatt("run", *given, *words)
+    inputs = ["-w", house.write("jobs.csv", jobs), *EIGHT, "-s", "riskaware", "-e", house.out / to]
+    inputs += ["-o", json.dumps(options or {"strategy": "first-fit-aware"})]
+    inputs += [] if unit is None else ["--length-unit", unit]
+    inputs += [] if capacity is None else ["--capacity", capacity]
+    done = house.batwatt("run", *inputs, *words)
     assert done.code == 0, done.err
     return done
 
@@ -45,21 +44,14 @@ def read(house: House, name: str) -> list[dict[str, str]]:
 def test_the_contract(house):
     done = varying(house)
     metrics = house.metrics()
-    assert all(metrics[key] is not None for key in CONTRACT)
-    rows = read(house, "x_jobs.csv")
-    states = [row["final_state"] for row in rows]
+    states = [row["final_state"] for row in read(house, "x_jobs.csv")]
     assert metrics["terminations"] == states.count("COMPLETED_KILLED") > 0
     assert metrics["jobs_finished"] == states.count("COMPLETED_SUCCESSFULLY") == 60
-    assert metrics["job_failure_rate"] == pytest.approx(metrics["terminations"] / len(rows), abs=1e-6)
-    ended = [row for row in rows if row["success"] == "1"]
-    waits = [float(row["starting_time"]) - 900 * (int(row["job_id"].partition("#")[0]) - 1) for row in ended]
-    assert metrics["mean_wait_s"] == pytest.approx(sum(waits) / 60, abs=1e-5)
     assert metrics["goodput_short"] + metrics["goodput_long"] == pytest.approx(metrics["goodput"], abs=2e-6)
     classes = read(house, "x_classes.csv")
     assert [int(row["jobs"]) for row in classes] == [12, 0, 24, 24, 0, 0, 0]  # 0.2 h; 1.5 and 2.8; 4.1 and 5.4
-    assert sum(int(row["terminations"]) for row in classes) == metrics["terminations"]
-    [shown] = csv.DictReader(done.out.splitlines(), delimiter="\t")
-    assert all(float(shown[name]) == metrics[name] for name in CONTRACT)
+    [row] = csv.DictReader(done.out.splitlines(), delimiter="\t")
+    assert all(float(row[name]) == metrics[name] for name in CONTRACT)
     # a run without a capacity leaves no classes of an earlier one
     assert house.run("-o", '{"response": "none"}').code == 0
     assert "x_classes.csv" not in house.left and house.metrics()["terminations"] is None
@@ -86,28 +78,28 @@ def test_a_capacity_that_is_made_is_written_and_may_be_given(house):
     varying(house, to="b", capacity=path)
     house.assert_same("a", "b")
     assert "b_capacity.csv" not in house.left  # a file is not written again
-    made, read_back = (json.loads(house.file(f"{to}_metadata.json")) for to in "ab")
-    assert made["capacity"] == WALK and "capacity" not in made["inputs"]
+    written, read_back = (json.loads(house.file(f"{to}_metadata.json")) for to in "ab")
+    assert written["capacity"] == WALK and "capacity" not in written["inputs"]
     assert read_back["inputs"]["capacity"]["sha256"]
-    # none is left of an earlier run; a file that a text depends on is told
-    rows = "".join(f"{3600 * i},{40 + 5 * (i % 7)}\n" for i in range(99))
-    prices = house.write("prices.csv", f"time_s,price\n{rows}")
+    # none is left of an earlier run; the metadata name a file that a text depends on
+    prices = house.write(
+        "prices.csv", "time_s,price\n" + "".join(f"{3600 * i},{40 + 5 * (i % 7)}\n" for i in range(99))
+    )
     varying(house, to="a", capacity=house.write("five.csv", "5\n"))
     assert "a_capacity.csv" not in house.left
     varying(house, capacity=f"price:{prices},budget=0.7,column=price")
-    (told,) = [each for name, each in json.loads(house.file("x_metadata.json"))["inputs"].items() if "price" in name]
-    assert told["path"] == str(prices) and len(told["sha256"]) == 64
+    inputs = json.loads(house.file("x_metadata.json"))["inputs"]
+    assert [row["path"] for name, row in inputs.items() if "price" in name] == [str(prices)]
 
 
 def test_long_jobs(house):
-    """Only what is told of short and long jobs depends on the threshold, also where it is measured again."""
+    """The threshold changes the figures of short and long jobs only, also where `batwatt metrics` measures again."""
     varying(house, to="a")
     varying(house, "--long", 12_000, to="b")
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
     one, other, classes = house.metrics("a"), house.metrics("b"), house.file("b_classes.csv")
     changed = {name for name in one if one[name] != other[name]}
     assert changed and all("_short" in name or "_long" in name for name in changed)
-    assert one["goodput_short"] < other["goodput_short"] < one["goodput"]
     words = ("-w", house.folder / "jobs.csv", "--length-unit", "h", *EIGHT, "--capacity", WALK)
     assert house.batwatt("metrics", house.out / "b", *words, "--long", 12_000).code == 0
     assert house.metrics("b") == other and house.file("b_classes.csv") == classes
@@ -115,26 +107,6 @@ def test_long_jobs(house):
     short = house.metrics("b")
     assert (short["goodput_short"], short["goodput_long"]) == (one["goodput"], 0.0)
     assert (short["terminations_long"], short["job_failure_rate_long"]) == (0, None)
-
-
-SCHEMES = ("base", "longshort", "jobsize-order", "twomode", "migration")
-
-
-@pytest.mark.parametrize(
-    ("scheme", "termination"), [*product(SCHEMES, ["lww"]), ("migration", "random"), ("migration", "lfd")]
-)
-def test_varcap_and_its_figures(house, scheme, termination):
-    done = varcap(house, mapping=scheme, termination=termination, foresight_h=0)
-    metrics = house.metrics()
-    assert all(metrics[key] is not None for key in CONTRACT) and f"varcap {scheme} {termination}" in done.out
-    # all complete, so that all the work asked for was useful, however it was moved about
-    assert metrics["jobs_finished"] == 60
-    asked = sum(float(row["length"]) * int(row["cpus"]) * 3600 for row in csv.DictReader(HOURS.splitlines()))
-    assert metrics["useful_core_s"] == pytest.approx(asked, abs=1e-2) and metrics["slowdown_rate"] == 0.0
-    states = [(row["final_state"], row["metadata"]) for row in read(house, "x_jobs.csv")]
-    assert metrics["migrations"] == states.count(("COMPLETED_KILLED", "migrated"))
-    assert metrics["terminations"] == states.count(("COMPLETED_KILLED", "")) == metrics["killed_power"]
-    assert (metrics["migrations"] > 0) <= (scheme == "migration")
 
 
 def test_the_length_of_long_jobs_is_given_once(house):
