@@ -10,8 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from cli_house import JOBS, SMALL
-from cli_inputs_of_tests import scheduler
+from cli_house import JOBS, SMALL, scheduler
 
 import batwatt.files
 import batwatt.schedulers.powercap  # registers its responses

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 import zmq
-from cli_house import JOBS, SMALL, alive, children, wait_for
-from cli_inputs_of_tests import scheduler
+from cli_house import JOBS, SMALL, alive, children, scheduler, wait_for
 
 from batwatt.cli import exits as cli_ends
 

@@ -123,6 +123,26 @@ class House:
                 process.communicate()
 
 
+SCHEDULER = """\
+from batsim.batsim import BatsimScheduler
+
+
+class {name}(BatsimScheduler):
+    def onJobSubmission(self, job):
+        {submission}
+
+    onJobCompletion = onRequestedCall = lambda *_: None
+
+    def onNoMoreEvents(self):
+        {decide}
+"""
+
+
+def scheduler(name: str, submission: str = "pass", decide: str = "pass") -> str:
+    """The file of a scheduler with these two lines."""
+    return SCHEDULER.format(name=name, submission=submission, decide=decide)
+
+
 @pytest.fixture
 def house(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[House]:
     house = House(tmp_path, capsys)
