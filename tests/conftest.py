@@ -11,6 +11,7 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 from examples import examples
+from false_batsim import false_batsim
 
 # what is compiled is kept, also for processes that tests start: else each would compile all of our sources anew
 sys.dont_write_bytecode = False
@@ -35,16 +36,12 @@ def quiet():
     logging.disable(logging.NOTSET)
 
 
-@pytest.fixture(params=[pytest.param("real", marks=NO_BATSIM), "stand-in 5"])
+@pytest.fixture(params=[pytest.param("real", marks=NO_BATSIM), "false 5"])
 def batsim(request, tmp_path_factory):
-    """An executable for `--engine batsim`: the real one on PATH, 4 or 5, and the engine that plays Batsim 5."""
+    """An executable for `--engine batsim`: the real one on PATH, 4 or 5, and a false Batsim 5."""
     if request.param == "real":
         return "batsim"
-    path = tmp_path_factory.mktemp("stand-in") / "batsim"
-    stand_in = Path(__file__).parent / "helpers" / "stand_in.py"
-    path.write_text(stand_in.read_text().replace("/usr/bin/env python3", sys.executable, 1))
-    path.chmod(0o755)
-    return str(path)
+    return str(false_batsim(tmp_path_factory.mktemp("false") / "batsim", "play"))
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from false_batsim import false_batsim
 from test_readme import ROOT, check_command, options_of
 
 from batwatt import __version__
@@ -70,9 +71,7 @@ def test_robin_file(path):
 def test_robin_gets_the_execution_context_of_batsim_5(tmp_path):
     """It appends an option to the command and wants `external_scheduler`, which v5.0.0-rc2 does not print."""
     command = load(ROOT / "docs" / "howto" / "robin" / "batsim5-hfld.yaml")["batcmd"]
-    fake = tmp_path / "batsim"
-    fake.write_text('#!/bin/sh\necho \'{"socket_endpoint":"tcp://x","export_prefix":"out/"}\'\n')
-    fake.chmod(0o755)
+    false_batsim(tmp_path / "batsim", "script", """echo '{"socket_endpoint":"tcp://x","export_prefix":"out/"}'""")
     path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     for more, added in ((" --dump-execution-context", {"external_scheduler": True}), ("", {})):
         out = subprocess.run(["bash", "-eu", "-c", command + more], env=path, capture_output=True, check=True).stdout

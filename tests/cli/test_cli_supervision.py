@@ -17,37 +17,12 @@ from pathlib import Path
 import pytest
 import zmq
 from cli_house import JOBS, SMALL, alive, children, scheduler, wait_for
+from false_batsim import false_batsim
 
-from batwatt.cli import exits as cli_ends
+from batwatt.cli import exits
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 NONE = ("-o", '{"response": "none"}')
-
-FAKE = """#!{python}
-import json, os, subprocess, sys, time
-import zmq
-
-def link():
-    socket = zmq.Context.instance().socket(zmq.REQ)
-    socket.connect(sys.argv[sys.argv.index("-s") + 1])
-    return socket
-
-def say(text):
-    socket = link()
-    socket.send(text.encode("utf-8", "surrogateescape"))
-    time.sleep(60)
-
-def ask(*texts):
-    socket = link()
-    for text in texts:
-        socket.send_string(text)
-        socket.recv()
-
-if "--version" in sys.argv:
-    sys.exit("v4.2.1")
-
-{body}
-"""
 BEGINS = json.dumps({"now": 0.0, "events": [{"timestamp": 0.0, "type": "SIMULATION_BEGINS", "data": {
     "nb_resources": 1, "nb_compute_resources": 1, "nb_storage_resources": 0, "allow_compute_sharing": False,
     "allow_storage_sharing": True, "storage_resources": [], "workloads": {}, "profiles": {},
@@ -56,36 +31,33 @@ BEGINS = json.dumps({"now": 0.0, "events": [{"timestamp": 0.0, "type": "SIMULATI
                "dynamic-jobs-acknowledged": False, "forward-unknown-events": False},
 }}]})  # fmt: skip
 ENDS = json.dumps({"now": 1.0, "events": [{"timestamp": 1.0, "type": "SIMULATION_ENDS", "data": {}}]})
-FAKES = {
-    "is no program": ("", "cannot be started"),
-    "ends at once": ("print('CRITICAL: no such platform'); sys.exit(3)", "exit code 3", "no such platform"),
-    "prints garbage": ("os.write(1, bytes(range(256)) * 999); os.kill(os.getpid(), 9)", "SIGKILL", ""),
-    "sleeps in another process": ("subprocess.run(['sleep', '60'])", "silent for 1 s", ""),
-    "stays": ("import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); say('hello')", "not a JSON", "hello"),
-    "begins and dies": (f"ask({BEGINS!r}); os._exit(7)", "exit code 7", ""),
-    "writes nothing": (f"ask({BEGINS!r}, {ENDS!r})", "wrote no x_jobs.csv", ""),
-}  # fmt: skip
+WRONG = {
+    "ends at once": (("script", "echo 'CRITICAL: no such platform'; exit 3"), "exit code 3", "no such platform"),
+    "prints garbage": (("garbage",), "SIGKILL"),
+    "sleeps in another process": (("script", "sleep 60"), "silent for 1 s"),
+    "talks nonsense and stays": (("talk", 0, "hello"), "not a JSON", "hello"),
+    "begins and dies": (("talk", 7, BEGINS), "exit code 7"),
+    "writes nothing": (("talk", 0, BEGINS, ENDS), "wrote no x_jobs.csv"),
+    "is no program": (None, "cannot be started"),
+}
+"""What a Batsim does -> the part of a false one, and parts of the line on stderr."""
 
 
-def fake_batsim(house, body):
-    path = house.write("batsim", FAKE.format(python=sys.executable, body=body) if body else "not a program")
-    path.chmod(0o755)
-    return path
-
-
-@pytest.mark.parametrize("name", FAKES)
+@pytest.mark.parametrize("name", WRONG)
 def test_a_batsim_that_goes_wrong(house, name):
-    body, *expected = FAKES[name]
-    fake = fake_batsim(house, body)
+    part, *texts = WRONG[name]
+    batsim = house.write("batsim", "not a program")
+    batsim.chmod(0o755)
+    if part:
+        false_batsim(batsim, *part)
     before = set(children(os.getpid()))
     began = time.monotonic()
-    options = ("--engine", "batsim", "--batsim", fake, "--timeout", 1 if "silent" in expected[0] else 60, *NONE)
+    options = ("--engine", "batsim", "--batsim", batsim, "--timeout", 1 if "silent" in texts[0] else 60, *NONE)
     done = house.run(*options, platform=house.platform("a"))
     # neither its sleep nor the limit was waited for
     assert time.monotonic() - began < 45.0
-    assert (done.code, house.left) == (1, []) or (done.code, house.left) == (2, [])
-    for words in expected:
-        assert words in done.line
+    assert done.code in (1, 2) and house.left == []
+    assert [text for text in texts if text not in done.line] == []
     assert set(children(os.getpid())) <= before
 
 
@@ -139,64 +111,54 @@ def test_the_run_is_ended(house, number):
 
 @linux
 def test_the_run_is_killed_and_batsim_is_in_a_script(house):
-    """What its wrapper script started ends, too, even if it does not end when asked."""
-    told = house.folder / "pid"
-    deaf = f"trap '' TERM; echo $$ > {told}; sleep 60; sleep 60"
-    body = f'subprocess.run(["sh", "-c", {deaf!r}])'
-    fake = fake_batsim(house, body)
-    words = ("-p", house.platform("a"), "-w", JOBS, "-e", house.out / "x", "--engine", "batsim", "--batsim", fake)
+    """Processes of a wrapper script end, too, even those that ignore SIGTERM."""
+    pid = house.folder / "pid"
+    batsim = false_batsim(house.folder / "batsim", "script", f"trap '' TERM; echo $$ > {pid}; sleep 60; sleep 60")
+    words = ("-p", house.platform("a"), "-w", JOBS, "-e", house.out / "x", "--engine", "batsim", "--batsim", batsim)
     process = house.start("run", *words, *NONE)
-    wait_for(lambda: told.exists() and told.read_text())
+    wait_for(lambda: pid.exists() and pid.read_text())
     process.kill()
     process.communicate()
-    wait_for(lambda: not alive(int(told.read_text())))
+    wait_for(lambda: not alive(int(pid.read_text())))
 
 
-# `batwatt engine` -----------------------------------------------------------------------------------------------------
+# `batwatt engine` and `batwatt serve` ---------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def scheduler_socket(endpoint):
-    with zmq.Context() as context, context.socket(zmq.REP) as socket:
+def bound(kind, endpoint):
+    """A socket of this kind, at an endpoint."""
+    with zmq.Context() as context, context.socket(kind) as socket:
         socket.setsockopt(zmq.LINGER, 200)
-        socket.setsockopt(zmq.RCVTIMEO, 15000)
-        socket.bind(endpoint)
+        socket.setsockopt(zmq.RCVTIMEO, 60000)
+        (socket.bind if kind == zmq.REP else socket.connect)(endpoint)
         yield socket
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("hello", "not a JSON message"),
-        (
-            '{"now": 0, "events": [{"timestamp": 0, "type": "REJECT_JOB", "data": {"job_id": "w0!9"}}]}',
-            "REJECT_JOB w0!9",
-        ),
-    ],
-    ids=["no message", "illegal"],
-)
-def test_an_engine_whose_scheduler_talks_nonsense(house, endpoint, text, said):
+REJECT = '{"now": 0, "events": [{"timestamp": 0, "type": "REJECT_JOB", "data": {"job_id": "w0!9"}}]}'
+
+
+@pytest.mark.parametrize(("answer", "text"), [(REJECT, "REJECT_JOB w0!9"), (None, "closed the connection")])
+def test_an_engine_whose_scheduler_talks_nonsense_or_dies(house, endpoint, answer, text):
     """All other nonsense is in engine/test_wire.py."""
-    words = ("-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 10)
-    with scheduler_socket(endpoint) as socket, ThreadPoolExecutor() as pool:
-        pool.submit(lambda: (socket.recv(), socket.send_string(text)))
+
+    def decide() -> None:
+        with bound(zmq.REP, endpoint) as socket:
+            socket.recv()
+            if answer:
+                socket.send_string(answer)
+
+    words = ("-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 60)
+    with ThreadPoolExecutor() as pool:
+        pool.submit(decide)
         done = house.batwatt("engine", *words)
-    asked, failed = done.err.strip().split("\n")
+    waiting, line = done.err.strip().split("\n")
     assert done.code in (1, 2) and house.left == []
-    assert asked.startswith(f"asking the scheduler at {endpoint}; ")
-    assert failed.startswith("batwatt: ") and said in failed
-
-
-def test_an_engine_whose_scheduler_dies(house, endpoint):
-    engine = house.start("engine", "-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x")
-    with scheduler_socket(endpoint) as socket:
-        assert json.loads(socket.recv())["events"][0]["type"] == "SIMULATION_BEGINS"
-    done = house.end(engine)
-    assert (done.code, house.left) == (1, []) and "closed the connection" in done.err.strip().split("\n")[-1]
+    assert waiting.startswith(f"asking the scheduler at {endpoint}; ") and line.startswith("batwatt: ") and text in line
 
 
 @pytest.mark.parametrize(
-    ("words", "waiting", "failed"),
+    ("words", "waiting", "line"),
     [
         (
             ("engine", "-p", SMALL, "-w", JOBS, "-e", "x", "-s"),
@@ -211,26 +173,29 @@ def test_an_engine_whose_scheduler_dies(house, endpoint):
     ],
     ids=["engine", "serve"],
 )
-def test_the_other_side_never_comes(house, endpoint, monkeypatch, words, waiting, failed):
+def test_the_other_side_never_comes(house, endpoint, monkeypatch, words, waiting, line):
     monkeypatch.chdir(house.folder)
     done = house.batwatt(*words, endpoint, "--timeout", 0.3)
     assert (done.code, house.left) == (1, [])
-    assert done.err.splitlines() == [waiting.format(endpoint), f"batwatt: {failed.format(endpoint)}"]
+    assert done.err.splitlines() == [waiting.format(endpoint), f"batwatt: {line.format(endpoint)}"]
 
 
 def test_a_scheduler_whose_batsim_dies(house, endpoint):
-    server = house.start("serve", "--socket", endpoint, "--ready-file", house.folder / "ready", *NONE)
-    wait_for((house.folder / "ready").exists)
-    # whoever only knocks, as a readiness check does, is not Batsim
-    sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))).close()
-    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
-        socket.connect(endpoint)
-        socket.send_string(BEGINS)
-        assert json.loads(socket.recv())["events"] == []
-        assert server.poll() is None
-    done = house.end(server)
+    ready = house.folder / "ready"
+
+    def batsim() -> list[object]:
+        wait_for(ready.exists)
+        # a readiness check, which connects and leaves, is not Batsim
+        sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))).close()
+        with bound(zmq.REQ, endpoint) as socket:
+            socket.send_string(BEGINS)
+            return json.loads(socket.recv())["events"]
+
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(batsim)
+        done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
+    assert answer.result() == [] and not ready.exists()
     assert done.code == 1 and "Batsim closed the connection" in done.err.strip().split("\n")[-1]
-    assert not (house.folder / "ready").exists()
 
 
 @pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
@@ -242,24 +207,13 @@ def test_the_real_batsim_refuses_its_arguments(house):
 # `batwatt serve --ready-file` ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda path: path.write_text("precious"),
-        lambda path: path.write_text("tcp://127.0.0.1:1\n"),
-        Path.mkdir,
-        lambda path: path.symlink_to("nowhere"),
-        os.mkfifo,
-    ],
-    ids=["file", "endpoint", "folder", "link", "pipe"],
-)
-def test_a_ready_file_that_was_there_before_stays(house, endpoint, make):
+@pytest.mark.parametrize("kind", ["file", "folder", "link"])
+def test_a_ready_file_that_was_there_before_stays(house, endpoint, kind):
     ready = house.folder / "ready"
-    make(ready)
-    before = ready.read_text() if ready.is_file() else None
+    {"file": lambda: ready.write_text("precious"), "folder": ready.mkdir, "link": lambda: ready.symlink_to("x")}[kind]()
     done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
     assert done.code == 2 and f"{ready}: is there" in done.line and os.path.lexists(ready)
-    assert before is None or ready.read_text() == before
+    assert kind != "file" or ready.read_text() == "precious"
 
 
 def test_a_ready_file_of_a_server_that_was_killed(house, endpoint):
@@ -308,7 +262,7 @@ except BaseException as error:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_while_libraries_are_loaded(house, monkeypatch, number):
     (house.folder / "lib").mkdir()
     house.write("lib/typer.py", STUCK)
@@ -334,7 +288,7 @@ def test_in_a_destructor_where_nothing_can_be_raised(capsys):
         time.sleep(30)
 
     began = time.monotonic()
-    assert cli_ends.exit_code_of(command) == 143
+    assert exits.exit_code_of(command) == 143
     assert time.monotonic() - began < 20.0
     assert capsys.readouterr().err == "batwatt: ended by SIGTERM\n"
 
@@ -352,13 +306,13 @@ def test_two_at_once_interrupt_once(capsys):
             time.sleep(0.01)
             cleaned.append(True)
 
-    assert cli_ends.exit_code_of(command) == 143 and cleaned
+    assert exits.exit_code_of(command) == 143 and cleaned
     assert capsys.readouterr().err == "batwatt: ended by SIGTERM\n"
 
 
 def test_while_an_error_is_told(capsys, monkeypatch):
     told = []
-    real = cli_ends._complain
+    real = exits._complain
 
     def complain(text, error, code):
         if not told:
@@ -367,10 +321,10 @@ def test_while_an_error_is_told(capsys, monkeypatch):
             time.sleep(30)
         return real(text, error, code)
 
-    monkeypatch.setattr(cli_ends, "_complain", complain)
+    monkeypatch.setattr(exits, "_complain", complain)
 
     def command() -> None:
         raise ValueError
 
-    assert cli_ends.exit_code_of(command) == 130 and told
+    assert exits.exit_code_of(command) == 130 and told
     assert capsys.readouterr().err == "batwatt: ended by SIGINT\n"
