@@ -22,13 +22,14 @@ def test_a_plan_by_hand(house):
     """1 kW in two of the hours 400, 100, 400, 100 g/kWh: 100 + 100 g instead of 400 + 100 g."""
     file = house.out / "plan.json"
     assert good(plan(house, "--start", 0, "--deadline", 14400, "-o", file)).out == ""
-    found = json.loads(file.read_text())
-    assert (found["carbon_g"], found["immediate_carbon_g"], found["saved_share"]) == (200, 500, 0.6)
-    assert (found["method"], found["slot_s"], found["slots"], found["rounded"]) == ("dp", 3600, 4, False)
-    assert (found["starts"], found["energy_j"], found["begin"]) == (2, 7.2e6, "2024-07-01T00:00Z")
+    figures = json.loads(file.read_text())
     first = {"begin_s": 3600, "end_s": 7200, "startup_s": 0, "work_from_s": 0, "work_to_s": 3600}
     second = {"begin_s": 10800, "end_s": 14400, "startup_s": 0, "work_from_s": 3600, "work_to_s": 7200}
-    assert found["segments"] == [one | {"energy_j": 3.6e6, "carbon_g": 100} for one in (first, second)]
+    assert figures.pop("segments") == [one | {"energy_j": 3.6e6, "carbon_g": 100} for one in (first, second)]
+    assert figures.items() >= {
+        "carbon_g": 200, "immediate_carbon_g": 500, "saved_share": 0.6, "starts": 2, "energy_j": 7.2e6,
+        "method": "dp", "slot_s": 3600, "slots": 4, "rounded": False, "begin": "2024-07-01T00:00Z",
+    }.items()  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,7 @@ def test_a_plan_by_hand(house):
         # both start-ups, 0.2 kWh each, and 50 min of work in each of the hours of 100, 20 min in an hour of 400
         (("--deadline", 14400), 2 * (20 + 5 / 6 * 100) + 1 / 3 * 400),
         # in one piece from 1:00 on: 50 min of work at 100, 60 min at 400, 10 min at 100
-        (("--deadline", 14400, "--max-starts", 1), 20 + 5 / 6 * 100 + 400 + 1 / 6 * 100),
-        (("--deadline", 14400, "--max-starts", 1, "--cpus", 3), 3 * 520),
+        (("--deadline", 14400, "--max-starts", 1, "--cpus", 3), 3 * (20 + 5 / 6 * 100 + 400 + 1 / 6 * 100)),
         # no time to wait: 50 min at 400, 60 min at 100, 10 min at 400
         (("--deadline", 7800), 80 + 5 / 6 * 400 + 100 + 1 / 6 * 400),
         # no checkpoint: no suspension
@@ -46,10 +46,10 @@ def test_a_plan_by_hand(house):
     ],
 )
 def test_startups_are_paid(house, words, carbon_g):
-    found = content(plan(house, *words, "--slot-s", 600, job=LATE_START))
-    assert found["carbon_g"] == pytest.approx(carbon_g, rel=1e-9)
-    assert found["carbon_g"] == pytest.approx(sum(segment["carbon_g"] for segment in found["segments"]))
-    assert all(segment["startup_s"] == 600 for segment in found["segments"])
+    figures = content(plan(house, *words, "--slot-s", 600, job=LATE_START))
+    assert figures["carbon_g"] == pytest.approx(carbon_g, rel=1e-9)
+    assert figures["carbon_g"] == pytest.approx(sum(segment["carbon_g"] for segment in figures["segments"]))
+    assert all(segment["startup_s"] == 600 for segment in figures["segments"])
 
 
 def test_dates_are_those_of_the_signal(house):
@@ -59,26 +59,22 @@ def test_dates_are_those_of_the_signal(house):
     signal = f"{hourly(house)},tz=Europe/Berlin"
     local = content(plan(house, "--start", "2024-07-01T03:00", "--deadline", "2024-07-01T07:00", signal=signal))
     assert local == by_s
-
-
-def test_from_is_0_s(house):
-    found = content(plan(house, "--deadline", 7200, signal=f"{hourly(house)},from=2024-07-01T01:00"))
-    assert (found["begin"], found["carbon_g"]) == ("2024-07-01T01:00Z", 500)
+    later = content(plan(house, "--deadline", 7200, signal=f"{hourly(house)},from=2024-07-01T01:00"))
+    assert (later["begin"], later["carbon_g"]) == ("2024-07-01T01:00Z", 500)
 
 
 def test_a_price_is_charged_and_counts_by_its_weight(house):
     """Carbon is least in hours 1 and 3, the price (1, 9, 1, 9) in hours 0 and 2."""
-    price = hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)")
-    carbon = content(plan(house, "--deadline", 14400, "--price", price))
+    words = ("--deadline", 14400, "--price", hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)"))
+    carbon = content(plan(house, *words))
     assert (carbon["carbon_g"], carbon["cost"], carbon["immediate_cost"]) == (200, 18, 10)
     assert carbon["weights"] == {"carbon": 1, "price": 0}
-    cheap = content(plan(house, "--deadline", 14400, "--price", price, "--carbon-weight", 0, "--price-weight", 1))
+    cheap = content(plan(house, *words, "--carbon-weight", 0, "--price-weight", 1))
     assert (cheap["carbon_g"], cheap["cost"]) == (800, 2)
     assert [segment["cost"] for segment in cheap["segments"]] == [1, 1]
-    both = content(plan(house, "--deadline", 14400, "--price", price, "--price-weight", 30))
-    assert both["carbon_g"] == 200  # 100 + 30 x 9 = 370 < 400 + 30
-    both = content(plan(house, "--deadline", 14400, "--price", price, "--price-weight", 40))
-    assert both["carbon_g"] == 800  # 100 + 40 x 9 = 460 > 400 + 40
+    # 100 + 30 x 9 = 370 < 400 + 30, and 100 + 40 x 9 = 460 > 400 + 40
+    for weight, carbon_g in ((30, 200), (40, 800)):
+        assert content(plan(house, *words, "--price-weight", weight))["carbon_g"] == carbon_g
 
 
 def test_a_gap_beyond_the_deadline_does_not_matter(house):
@@ -110,70 +106,48 @@ def run(house, *words, jobs="arrival_time,length,cpus\n0,3600,2\n", signal=None,
 
 
 def test_a_run_by_hand(house):
-    """An hour on 2 cpus of 500 W: 1 kWh at 400 g, or an hour later at 100 g."""
-    done = good(run(house, "--policy", "oracle", "--watts", 500, "--wait", 3))
+    """An hour on 2 cpus of 500 W: 1 kWh at 400 g, or an hour later at 100 g; at 40 g per EUR the price decides."""
+    price = hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)")
+    done = good(run(house, "--policy", "oracle", "--watts", 500, "--wait", 3, "--price", price))
     metrics = house.metrics()
-    assert (metrics["policy"], metrics["immediate_carbon_g"], metrics["saved_share"]) == ("oracle", 400, 0.75)
-    assert (metrics["carbon_g"], metrics["energy_j"], metrics["mean_total_wait_s"]) == (100, 3.6e6, 3600)
-    assert (metrics["segments"], metrics["jobs"], metrics["late_jobs"]) == (1, 1, 0)
-    assert metrics["cost"] == pytest.approx(2 * 0.0624)
     assert metrics["inputs"]["wait"] == "3" and metrics["inputs"]["watts"] == 500
+    assert metrics.items() >= {
+        "policy": "oracle", "immediate_carbon_g": 400, "saved_share": 0.75, "carbon_g": 100, "energy_j": 3.6e6,
+        "mean_total_wait_s": 3600, "segments": 1, "jobs": 1, "late_jobs": 0, "cost": 9,
+    }.items()  # fmt: skip
     [row] = pd.read_csv(house.out / "x_segments.csv").to_dict("records")
     assert (row["job"], row["begin_s"], row["end_s"], row["cpus"], row["machine"]) == (1, 3600, 7200, 2, "on-demand")
     table = [line.split("\t") for line in done.out.splitlines()]
     assert table[0][:3] == ["policy", "carbon_g", "saved_share"]
     assert table[1][:3] == ["immediate", "400.0", "0.0"] and table[2][:3] == ["oracle", "100.0", "0.75"]
     assert house.left == ["x_metrics.json", "x_segments.csv"]
-
-
-def test_segments_of_a_suspended_job(house):
-    good(run(house, "--policy", "suspend-resume", "--wait", 2, jobs="arrival_time|length|cpus\n0|7200|1\n"))
-    rows = pd.read_csv(house.out / "x_segments.csv")
-    assert rows[["begin_s", "end_s"]].to_numpy().tolist() == [[3600, 7200], [10800, 14400]]
-    assert rows["segment"].tolist() == [0, 1] and house.metrics()["segments"] == 2
-
-
-def test_length_in_hours_a_deadline_and_a_begin(house):
-    words = ["--policy", "oracle", "--length-unit", "hours", "--deadline", 2]
-    signal = f"{hourly(house)},from=2024-07-01T04:00"
-    good(run(house, *words, jobs="arrival_time,length,cpus\n0,1,1\n", signal=signal))
-    assert house.metrics()["carbon_g"] == 0.2  # hours of 400 and 200 g/kWh
-    # an option of one of several policies will do
-    good(run(house, "--policy", "immediate,carbon-spot,phase-aware", "--max-starts", 2, to=None))
-
-
-def test_a_price_is_charged(house):
-    """At 1 g + 40 money an hour of 400 + 40 x 1 is less than one of 100 + 40 x 9."""
-    price = hourly(house, [1, 9] * 12, "price.csv", "price (EUR/kWh)")
-    good(run(house, "--policy", "oracle", "--wait", 1, "--watts", 500, "--price", price))
-    assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (100, 9)
-    good(run(house, "--policy", "oracle", "--wait", 1, "--watts", 500, "--price", price, "--price-weight", 40))
+    hours = ("--length-unit", "hours", "--deadline", 2, "--watts", 500, "--price", price, "--price-weight", 40)
+    good(run(house, "--policy", "oracle", *hours, jobs="arrival_time|length|cpus\n0|1|2\n"))
     assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (400, 1)
+
+
+def test_errors_of_forecasts_are_those_of_the_seed(house):
+    words = ["--policy", "wait-awhile", "--forecast-error", 0.1, "--repetitions", 3, "--seed"]
+    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
+        good(run(house, *words, seed, jobs=JOBS, signal=CARBON, to=name))
+    one, same, other = (house.file(f"{name}_segments.csv") for name in "abc")
+    assert one == same != other
+    assert pd.read_csv(house.out / "a_segments.csv")["repetition"].max() == 2
 
 
 def test_machine_prices_and_reserved_cpus(house):
     """2 cpus on demand for an hour at 0.1; 2 reserved ones from 0 s to the start at 3600 s at half of that."""
-    good(run(house, "--policy", "oracle", "--wait", 1, "--machine-prices", "0.1,0.05,0.5"))
-    assert house.metrics()["cost"] == pytest.approx(0.2)
-    good(run(house, "--policy", "oracle", "--wait", 1, "--machine-prices", "0.1,0.05,0.5", "--reserved", 2))
-    assert house.metrics()["cost"] == pytest.approx(0.1)
-
-
-def test_same_seed_same_bytes(house):
-    words = ["--policy", "wait-awhile", "--forecast-error", 0.1, "--repetitions", 3, "--seed", 5]
-    for name in ("a", "b"):
-        good(run(house, *words, jobs=JOBS, signal=CARBON, to=name))
-    assert house.file("a_segments.csv") == house.file("b_segments.csv")
-    good(run(house, *words[:-1], 6, jobs=JOBS, signal=CARBON, to="c"))
-    assert house.file("a_segments.csv") != house.file("c_segments.csv")
-    assert pd.read_csv(house.out / "a_segments.csv")["repetition"].max() == 2
+    for words, cost in (((), 0.2), (("--reserved", 2), 0.1)):
+        good(run(house, "--policy", "oracle", "--wait", 1, "--machine-prices", "0.1,0.05,0.5", *words))
+        assert house.metrics()["cost"] == pytest.approx(cost)
 
 
 def test_several_policies_order_as_the_laws_have_it(house):
+    """An option of one of several policies will do."""
     names = "immediate,oracle,suspend-resume,phase-aware"
     file = house.out / "all.csv"
-    done = good(house.batwatt("carbon", "run", "-w", JOBS, "--carbon", CARBON, "--policy", names,
-                              "--deadline", 24, "-o", file))  # fmt: skip
+    words = ("--policy", names, "--deadline", 24, "--max-starts", 9, "-o", file)
+    done = good(run(house, *words, jobs=JOBS, signal=CARBON, to=None))
     table = pd.read_csv(file).set_index("policy")
     assert table.index.tolist() == names.split(",") == [line.split("\t")[0] for line in done.out.splitlines()[1:]]
     grams = table["carbon_g"]

@@ -137,12 +137,12 @@ GOODPUT = {
 }
 
 
+# on a push the planner alone, in systems/riskaware/test_targets_peer.py, and first fit by hand
+@pytest.mark.deep
 @pytest.mark.skipif(not TRACE.exists(), reason="no Borg trace in ../shared/data")
 @pytest.mark.parametrize(
     ("strategy", "walk"),
-    # on a push what the planner alone is not compared in (systems/riskaware/test_targets_peer.py)
-    [pytest.param(strategy, walk, marks=pytest.mark.deep) if walk or "target" in strategy else (strategy, walk)
-     for strategy in GOODPUT for walk in range(3)],
+    [(strategy, walk) for strategy in GOODPUT for walk in range(3)],
 )  # fmt: skip
 def test_goodput_is_that_of_the_authors_program(strategy, walk, tmp_path):
     capacity = SHARED / "capacity" / f"walk-24-8-1200-{walk}.txt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -12,37 +13,19 @@ import subprocess
 import sys
 
 import pytest
-from cli_commands import TABULAR
 from cli_house import JOBS, SMALL, unstyled
 
 import batwatt
 from batwatt.cli.printing import manners
 from batwatt.results.figures import METRICS
 
-CARBON = "-w workloads/carbon/jobs.csv --carbon power_profiles/carbon/carbon-hourly.csv"
 STARVING = "workloads/periods/starving.json --min-yields 0,0.25"
 QUICK = {
     "policies": "policies",
     "options": "policies varcap",
-    "carbon": f"carbon run {CARBON} --policy oracle,phase-aware --deadline 24",
     "front": f"checkpoint front {STARVING}",
-    "account": "account -w workloads/site/jobs.sacct --cores 16 --busy-w 350",
     "capacity": "characterise walk:range=0.6,seed=1",
 }
-
-
-def compare(house, *words):
-    cases = ["-c", 'a label of more than twenty characters={"response": "hfld"}', "-c", 'b={"response": "none"}']
-    usual = ("-p", SMALL, "-w", JOBS, "--envelope", house.envelope, "-e", house.out / "c", "--keep")
-    return house.batwatt("compare", *usual, *cases, *words)
-
-
-def test_every_table_can_be_json():
-    assert set(TABULAR) == {
-        "run", "compare", "optimum", "campaign run", "campaign resume", "campaign status", "checkpoint front",
-        "carbon run", "benchmark",
-        "characterise", "policies", "metrics", "job-power", "account", "slurm run",
-    }  # fmt: skip
 
 
 # tables --------------------------------------------------------------------------------------------------------------
@@ -56,18 +39,19 @@ def test_tables_of_runs_and_comparisons_on_a_terminal(house, terminal):
     assert "slow-" in done.out and "kills" in done.out and files.startswith(f"files: {house.out / 'x'}_*.csv")
     # two columns more than in 80 characters, since not all jobs ran at full speed
     assert "stretch" in done.out and max(map(len, table)) <= 97
-    for width in (40, 200):
-        terminal(width)
-        done = compare(house)
-        lines = unstyled(done.out).splitlines()
-        table = [line for line in lines if not line.startswith(("files: ", "picture: "))]
-        assert done.code == 0 and len(lines) == len(table) + 1 and max(map(len, table)) <= width
-        text = "\n".join(table)
-        # one block of columns, or several below each other
-        blocks = text.count("─ \n")
-        assert (blocks == 1) == (width >= 120) and text.count("\n b ") == blocks
-        assert sum(line.split()[0] == "case" for line in table if line.strip()) == blocks
-        assert all(word in text for word in ("slow-", "viola-", "energy", "unused"))
+    terminal(40)
+    cases = ["-c", 'a label of more than twenty characters={"response": "hfld"}', "-c", 'b={"response": "none"}']
+    inputs = ("-p", SMALL, "-w", JOBS, "--envelope", house.envelope)
+    done = house.batwatt("compare", *inputs, "-e", house.out / "c", "--keep", *cases)
+    lines = unstyled(done.out).splitlines()
+    table = [line for line in lines if not line.startswith(("files: ", "picture: "))]
+    assert done.code == 0 and len(lines) == len(table) + 1 and max(map(len, table)) <= 40
+    text = "\n".join(table)
+    # several blocks of columns below each other
+    blocks = text.count("─ \n")
+    assert text.count("\n b ") == blocks > 1
+    assert sum(line.split()[0] == "case" for line in table if line.strip()) == blocks
+    assert all(word in text for word in ("slow-", "viola-", "energy", "unused"))
 
 
 @pytest.mark.parametrize("words", QUICK.values(), ids=QUICK.keys())
@@ -77,18 +61,17 @@ def test_tables_of_other_commands(house, terminal, words):
     rows = [line.split("\t") for line in done.out.splitlines()]
     assert done.code == 0 and len(rows) >= 2 and {len(row) for row in rows} == {len(rows[0])}
     assert "─" not in done.out and "\x1b" not in done.out
-    found = json.loads(house.batwatt(*words.split(), "--json").out)
-    if isinstance(found, list):
-        assert len(found) == len(rows) - 1 and set(rows[0]) <= found[0].keys()
-        for row, record in zip(rows[1:], found, strict=True):
+    records = json.loads(house.batwatt(*words.split(), "--json").out)
+    if isinstance(records, list):
+        for row, record in zip(rows[1:], records, strict=True):
             assert row == ["" if record[key] is None else str(record[key]) for key in rows[0]]
     terminal(40)
     shown = house.batwatt(*words.split())
     lines = unstyled(shown.out.partition("choose with")[0]).splitlines()
     assert shown.code == 0 and lines and max(map(len, lines)) <= 40
     text = unstyled("".join(shown.out.split()))
-    named = 1 if done.out.startswith("kind\t") else 0
-    assert all(row[named][:8] in text or row[0][0].isdigit() for row in rows[1:])
+    column = 1 if done.out.startswith("kind\t") else 0
+    assert all(row[column][:8] in text or row[0][0].isdigit() for row in rows[1:])
 
 
 # more, less ----------------------------------------------------------------------------------------------------------
@@ -98,11 +81,9 @@ def test_tables_of_other_commands(house, terminal, words):
     ("words", "level"),
     [
         ("policies", logging.WARNING),
-        ("-v policies", logging.INFO),
         ("policies -v varcap", logging.INFO),
         ("-v policies -v", logging.DEBUG),
         (f"checkpoint -v front {STARVING}", logging.INFO),
-        ("-v policies --verbose", logging.DEBUG),
         ("policies -q", logging.ERROR),
         ("--quiet policies -v", logging.ERROR),
     ],
@@ -135,64 +116,69 @@ def test_quiet_prints_results_and_errors_only(house, terminal):
 def on_terminals(words: list[object], **environment: str) -> tuple[str, str]:
     """What a process prints on a terminal as its stdout, and on another as its stderr."""
     (out, out_end), (err, err_end) = pty.openpty(), pty.openpty()
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    usual = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     process = subprocess.Popen(
         [sys.executable, "-m", "batwatt", *map(str, words)],
-        stdin=subprocess.DEVNULL, stdout=out_end, stderr=err_end, env=known | {"TERM": "xterm-256color"} | environment,
+        stdin=subprocess.DEVNULL, stdout=out_end, stderr=err_end, env=usual | {"TERM": "xterm-256color"} | environment,
     )  # fmt: skip
     os.close(out_end)
     os.close(err_end)
-    found = [b"", b""]
-    for number, handle in enumerate((out, err)):
-        while True:
-            try:
-                part = os.read(handle, 65536)
-            except OSError:
-                break
-            if not part:
-                break
-            found[number] += part
+    texts = []
+    for handle in (out, err):
+        parts = []
+        # the end of a terminal that its process closed is an error
+        with contextlib.suppress(OSError):
+            while part := os.read(handle, 65536):
+                parts.append(part)
         os.close(handle)
-    assert process.wait(60) == 0, found
-    return found[0].decode(), found[1].decode()
+        texts.append(b"".join(parts).decode())
+    assert process.wait(60) == 0, texts
+    return texts[0], texts[1]
 
 
 def test_progress_and_colours(house):
     words = ["run", "-p", SMALL, "-w", JOBS, "-o", '{"response": "none"}', "-e", house.out / "x"]
     out, err = on_terminals(words)
     assert "━" in err and "8/8" in err and "━" not in out and "finished" in out and "files:" in out
-    out, err = on_terminals([*words, "--quiet"])
+    out, err = on_terminals([*words, "--quiet"], NO_COLOR="1")
     assert err == "" and "finished" in out and "files:" not in out
     colours = re.compile(r"\x1b\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7])(;[0-9;]*)?m")
-    assert not colours.search("".join(on_terminals(["run", "--help"], NO_COLOR="1")))
-    assert colours.search(on_terminals(["run", "--help"])[0])
+    assert colours.search(on_terminals(["run", "--help"])[0]) and not colours.search(out)
 
 
 # completion ----------------------------------------------------------------------------------------------------------
 
 
-def completions(line: str) -> set[str]:
-    """What bash is offered."""
+def completions(house, monkeypatch, line: str) -> set[str]:
+    """The words that bash is offered."""
     words = line.split(" ")
-    asked = {"_BATWATT_COMPLETE": "complete_bash", "COMP_WORDS": "\n".join(words), "COMP_CWORD": str(len(words) - 1)}
-    done = subprocess.run([sys.executable, "-m", "batwatt"], env=os.environ | asked, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    return set(done.stdout.split())
+    monkeypatch.setenv("_BATWATT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "\n".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    done = house.batwatt()
+    assert (done.code, done.err) == (0, "")
+    return set(done.out.split())
 
 
-def test_completion(tmp_path, monkeypatch):
-    commands = {"compare", "campaign", "checkpoint", "carbon", "convert", "characterise"}
-    assert completions("batwatt c") == commands and completions("batwatt carbon r") == {"run"}
-    assert completions("batwatt run --env") == {"--envelope"} and "--json" in completions("batwatt run --")
-    assert completions("batwatt run -s ri") == {"riskaware"}
-    assert completions("batwatt compare --preset ") == {"systems"}
-    assert completions("batwatt compare --preset x") == set()
-    monkeypatch.chdir(tmp_path)
+def test_completion(house, monkeypatch):
     for name in ("mine.py", "mine.csv", "mined/own.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert completions("batwatt run -s mine") == {"mine.py", "mined/"}
-    assert completions("batwatt run -s mined/") == {"mined/own.py"}
+        (house.folder / name).parent.mkdir(exist_ok=True)
+        house.write(name, "")
+    monkeypatch.chdir(house.folder)
+    for line, words in {
+        "c": {"compare", "campaign", "checkpoint", "carbon", "convert", "characterise"},
+        "carbon r": {"run"},
+        "run --env": {"--envelope"},
+        "run -s ri": {"riskaware"},
+        "compare --preset ": {"systems"},
+        "compare --preset x": set(),
+        "run -s mine": {"mine.py", "mined/"},
+        "run -s mined/": {"mined/own.py"},
+    }.items():
+        assert completions(house, monkeypatch, f"batwatt {line}") == words, line
+
+
+FULL = "batwatt: [Errno 28] No space left on device; check the path and the disk\n"
 
 
 def test_a_reader_that_has_seen_enough():
@@ -204,20 +190,13 @@ def test_a_reader_that_has_seen_enough():
 
 
 @pytest.mark.parametrize(
-    "words,redirected,code,out,err",
+    ("words", "redirected", "code", "out", "err"),
     [
         ("--version", ">&-", 2, "", "batwatt: stdout is closed; redirect it, for instance to /dev/null\n"),
         ("--version", "2>&-", 0, "batwatt {}\n", ""),
-        ("--version", "<&-", 0, "batwatt {}\n", ""),
         ("policies nowhere.py", "2>&-", 2, "", ""),
         ("policies", "| true", 141, "", ""),
-        (
-            "--version",
-            ">/dev/full",
-            1,
-            "",
-            "batwatt: [Errno 28] No space left on device; check the path and the disk\n",
-        ),
+        ("--version", ">/dev/full", 1, "", FULL),
     ],
 )
 def test_streams_that_are_closed_or_full(words, redirected, code, out, err):
