@@ -193,9 +193,7 @@ JUST_JOBS = {"machines": None, "idle_w": None, "carbon": None, "price": None, "c
     [
         ({"busy_w": None}, HAND, "1 of 2 jobs have no measured energy; give the power of a node in use"),
         ({"machines": None}, HAND, "idle nodes need their number and their power"),
-        ({"zone": "Berlin"}, HAND, "zone 'Berlin' is not a time zone"),
         ({"since": "March"}, HAND, "since: 'March' is not a date"),
-        ({"since": "2025-01-01", "until": "2025-02-01"}, HAND, "no job runs from 2025-01-01T00:00Z to 2025-02-01T"),
         (
             {"since": "2024-01-31", "until": "2024-02-02"},
             HAND,
@@ -203,7 +201,6 @@ JUST_JOBS = {"machines": None, "idle_w": None, "carbon": None, "price": None, "c
             "2024-02-01T02:00Z to 2024-02-02T00:00Z (22 h); give",
         ),
         (JUST_JOBS, "arrival_time,length,cpus\n0,60,1\n", "has no jobs with dates; give --begin"),
-        (JUST_JOBS, HAND.replace("|Start|", "|Began|"), "no job has a start"),
         (JUST_JOBS | {"by": ["user"]}, HAND.replace("|ann|", "||").replace("|bob|", "||"), "no job has a user; leave"),
     ],
 )

@@ -91,14 +91,6 @@ def test_every_system_on_the_same_work():
     pd.testing.assert_frame_equal(alone.jobs, together.jobs)
 
 
-def test_a_case_with_a_seed_of_its_own_runs_once(tmp_path):
-    cases = {"own": Case("varcap", {"seed": 7}), "Open one": Case("varcap")}
-    result = compare(MACHINES, FEW, FALLS, cases, seeds=(1, 2), keep=tmp_path / "x")
-    ran = sorted(path.name for path in tmp_path.glob("*_jobs.csv"))
-    assert ran == ["x-open-one-seed1_jobs.csv", "x-open-one-seed2_jobs.csv", "x-own_jobs.csv"]
-    assert [result.cases[label].random for label in cases] == [False, True]
-
-
 @pytest.mark.parametrize("date", ["", "2024-07-01T00:00Z"])
 def test_windows_by_hand(date):
     """Of three windows of 100 s each begins with empty hosts, at the power and the price of its own time.
@@ -154,33 +146,17 @@ def hourly(days: int = 30) -> tuple[bw.Workload, bw.Series]:
 
 def test_a_window_may_begin_a_rounding_error_before_a_step():
     """30 days / 28 x 21 is 1944000 s less 2e-10, and the power has a step there."""
-    workload, power = hourly()
-    result = compare(
-        MACHINES, workload, power, {"a": Case("powercap", {"response": "none"})}, window=(0, 2592000), samples=28
-    )
-    jobs = result.jobs.groupby("window").size()
-    assert jobs.sum() == 360 and result.jobs["submission_time_s"].between(0.0, 2592000 / 28).all()
-
-
-def test_the_mean_of_a_window_is_its_own():
-    workload, power = hourly(2)
-    power = bw.Series((0.0, 86400.0), (300.0, 100.0), "power_w")
-    case = {"mean": Case("varcap", {}, "mean")}
-    result = compare(MACHINES, workload, power, case, window=(0, 172800), samples=2)
-    # three machines, and one: no machine is on in neither
-    assert result.table["unused_j"].notna().all() and result.table["jobs_finished"].tolist() == [12, 12]
-    whole = compare(MACHINES, workload, power, case)
-    assert whole.table["jobs_finished"].tolist() == [24]
+    case = {"a": Case("powercap", {"response": "none"})}
+    result = compare(MACHINES, *hourly(), case, window=(0, 2592000), samples=28)
+    assert len(result.jobs) == 360 and result.jobs["submission_time_s"].between(0.0, 2592000 / 28).all()
 
 
 @pytest.mark.parametrize("option", ["capacity", "envelope"])
 def test_a_case_has_no_series_of_its_own_beside_windows(option):
-    workload, power = hourly(2)
     cases = {"own": Case("varcap" if option == "capacity" else "powercap", {option: "constant:2"})}
-    with pytest.raises(
-        InputError, match=f"case 'own': option '{option}' begins with the whole log, not with each window"
-    ):
-        compare(MACHINES, workload, power, cases, samples=2)
+    problem = f"case 'own': option '{option}' begins with the whole log, not with each window"
+    with pytest.raises(InputError, match=problem):
+        compare(MACHINES, *hourly(2), cases, samples=2)
 
 
 def test_a_mean_is_known_if_it_is_of_each_window():
@@ -230,23 +206,38 @@ def test_what_a_run_warns_of_is_said_with_its_case(caplog):
 
 def test_seeds_are_paired(tmp_path):
     workload, cap = busy()
-    cases = {"lww": Case("varcap", {"termination": "lww"}), "random": Case("varcap", {"termination": "random"})}
-    found = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2, 3))
-    assert len(found.table) == 6 and found.summary.loc["lww", "mean_slowdown_se"] == 0.0
-    by_seed = found.table.pivot(index="seed", columns="case", values="mean_slowdown")
-    assert by_seed["lww"].nunique() == 1
+    cases = {
+        "lww": Case("varcap", {"termination": "lww"}),
+        "random": Case("varcap", {"termination": "random"}),
+        "own seed": Case("varcap", {"seed": 7}),
+    }
+    result = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2, 3), keep=tmp_path / "x")
+    files = [path.name.partition("_")[0] for path in tmp_path.glob("*_jobs.csv")]
+    assert set(files) == {"x-own-seed", *(f"x-{label}-seed{n}" for label in ("lww", "random") for n in (1, 2, 3))}
+    assert len(result.table) == 7 and [result.cases[label].random for label in cases] == [True, True, False]
+    by_seed = result.table.pivot(index="seed", columns="case", values="mean_slowdown").loc[[1, 2, 3]]
+    assert by_seed["lww"].nunique() == 1 and result.summary.loc["lww", "mean_slowdown_se"] == 0.0
     difference = by_seed["random"] - by_seed["lww"]
-    assert found.summary.loc["random", "mean_slowdown_se"] == pytest.approx(np.std(difference, ddof=1) / np.sqrt(3))
-    found.save(tmp_path / "cmp")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cmp.html", "cmp_comparison.csv", "cmp_jobs.csv"]
+    assert result.summary.loc["random", "mean_slowdown_se"] == pytest.approx(np.std(difference, ddof=1) / np.sqrt(3))
+    result.save(tmp_path / "cmp")
     page = re.sub("<[^>]+>", "", (tmp_path / "cmp.html").read_text())
     assert "“lww”" in page and "± its standard error over 3 seeds" in page
     # the powers are those of the first seed
-    energy_j = found.table.set_index(["case", "seed"])["energy_j"]
-    assert {label: trace.energy_j for label, trace in found.traces.items()} == pytest.approx(
-        {label: energy_j[label, 1] for label in cases}
-    )
-    assert found.cases["random"].random and found.envelope is cap
+    energy_j = result.table.set_index(["case", "seed"])["energy_j"]
+    assert result.traces["random"].energy_j == pytest.approx(energy_j["random", 1])
+
+
+def test_a_capacity_is_an_envelope():
+    one = compare(MACHINES, FEW, FALLS, {"x": Case("varcap")})
+    two = compare(MACHINES, FEW, cases={"x": Case("varcap")}, capacity=bw.Series((0.0, 100.0), (3.0, 2.0)))
+    pd.testing.assert_frame_equal(one.table[two.table.columns], two.table)
+
+
+def test_the_mean_of_a_window_is_its_own():
+    """Three machines, and one: no machine is on in neither window."""
+    workload, power = hourly(2)[0], bw.Series((0.0, 86400.0), (300.0, 100.0), "power_w")
+    result = compare(MACHINES, workload, power, {"mean": Case("varcap", {}, "mean")}, window=(0, 172800), samples=2)
+    assert result.table["unused_j"].notna().all() and result.table["jobs_finished"].tolist() == [12, 12]
 
 
 def test_what_cannot_run_is_said():
@@ -278,11 +269,3 @@ def test_odd_arguments_are_one_line(arguments, line):
     given = {"cases": {"x": Case("varcap")}, "envelope": FALLS} | arguments
     with pytest.raises(InputError, match=line):
         compare(MACHINES, FEW, **given)
-
-
-def test_a_capacity_is_an_envelope_and_a_text():
-    one = compare(MACHINES, FEW, FALLS, {"x": Case("varcap"), "y": Case("varcap", {"capacity": "constant:mean=1"})})
-    capacity = bw.Series((0.0, 100.0), (3.0, 2.0))
-    two = compare(MACHINES, FEW, cases={"x": Case("varcap")}, capacity=capacity)
-    pd.testing.assert_frame_equal(one.table.iloc[:1][two.table.columns], two.table)
-    assert one.table["jobs_finished"].tolist() == [3, 3]

@@ -117,7 +117,7 @@ def test_what_makes_batsim_5_abort_is_one_line(house, endpoint):
     assert line == "batwatt: illegal decision KillJobs w0!1: the job was never started"
 
 
-@pytest.mark.parametrize(("energy", "code"), [((), 2), (("--energy",), 2), (("--no-energy",), 1)])
+@pytest.mark.parametrize(("energy", "code"), [((), 2), (("--no-energy",), 1)])
 def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code):
     """Batsim 5 with --energy-host: «Found 1 energetic profiles for 2 pstates»; before the scheduler is asked."""
     platform = house.platform("n1", "n2")

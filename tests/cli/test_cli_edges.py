@@ -48,15 +48,14 @@ def test_an_envelope_too_low_for_anything_rejects_all_jobs(house, response):
     assert set(states(house).values()) == {DONE}
 
 
-@pytest.mark.parametrize("response", RESPONSES)
-def test_one_host_and_jobs_wider_than_it(house, response):
-    done = respond(house, response, platform=house.platform("a"))
+def test_one_host_and_jobs_wider_than_it(house):
+    done = respond(house, "hfld", platform=house.platform("a"))
     assert done.code == 0 and list(states(house).values()).count("REJECTED") == 5
-    [told] = [line for line in done.err.splitlines() if "rejected" in line]
-    assert "5 jobs can never run, wider than the platform of 1 hosts: rejected (first: " in told
+    [line] = [line for line in done.err.splitlines() if "rejected" in line]
+    assert "5 jobs can never run, wider than the platform of 1 hosts: rejected (first: " in line
 
 
-@pytest.mark.parametrize("response", RESPONSES)
+@pytest.mark.parametrize("response", ["none", "hfld"])
 def test_a_response_needs_watts(house, response):
     done = respond(house, response, platform=house.platform("a", "b", "c", "d", watts=False))
     if response == "none":
@@ -78,8 +77,8 @@ def test_a_scheduler_that_forgets_jobs_is_told(house):
     assert done.code == 1 and "8 submitted jobs were neither started nor rejected" in done.line
 
 
-@pytest.mark.parametrize("word", ["\udcff=powercap", "-e\udcff"])
-def test_words_that_are_not_utf8(house, word):
+def test_words_that_are_not_utf8(house):
+    word = "\udcff=powercap"
     done = house.batwatt("compare", "-p", SMALL, "-w", JOBS, "--envelope", "constant:500", "-c", word)
     assert (done.code, house.left) == (2, []) and f"argument 9: {word!r} is not UTF-8" in done.line
 
@@ -90,36 +89,22 @@ ENDLESS = "/dev/zero"
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "name"),
     [
-        f"run -p {ENDLESS} -w {JOBS}",
-        f"run -p {SMALL} -w {ENDLESS}",
-        "run --machines 4 -w trace.csv",
-        f"run -p {SMALL} -w {JOBS} --envelope {ENDLESS}",
-        f"run -p {SMALL} -w {JOBS} -o @{ENDLESS}",
-        f"convert {ENDLESS} --format borg",
-        f"characterise carbon:{ENDLESS}",
-        f"generate platform {ENDLESS}",
-        f"checkpoint plan {ENDLESS}",
-        f"carbon plan {ENDLESS} --carbon {ENDLESS} --deadline 10",
-        f"campaign status {ENDLESS}",
+        (f"run -p {ENDLESS} -w {JOBS}", ENDLESS),
+        ("run --machines 4 -w trace.csv", "trace.csv"),
+        (f"run -p {SMALL} -w {JOBS} -o @{ENDLESS}", ENDLESS),
+        (f"convert {ENDLESS} --format borg", ENDLESS),
+        (f"campaign status {ENDLESS}", ENDLESS),
+        (f"metrics x -p {SMALL} -w {JOBS}", "x_jobs.csv"),
     ],
 )
-def test_a_device_that_never_ends(house, line, monkeypatch):
+def test_a_device_that_never_ends(house, line, name, monkeypatch):
     monkeypatch.chdir(house.folder)
-    Path("trace.csv").symlink_to(ENDLESS)
+    for link in ("trace.csv", "x_jobs.csv"):
+        Path(link).symlink_to(ENDLESS)
     done = house.batwatt(*line.split())
-    assert (done.code, done.out) == (2, "") and "is a device" in done.line
-    assert ("trace.csv" if "trace.csv" in line else ENDLESS) in done.line
-
-
-def test_a_device_among_the_results(house):
-    assert house.run(*NONE).code == 0
-    path = house.out / "x_jobs.csv"
-    path.unlink()
-    path.symlink_to(ENDLESS)
-    done = house.batwatt("metrics", house.out / "x", "-p", SMALL, "-w", JOBS)
-    assert done.code == 2 and str(path) in done.line and "is a device" in done.line
+    assert (done.code, done.out) == (2, "") and "is a device" in done.line and name in done.line
 
 
 def test_pipes_are_refused_and_the_null_device_is_read(house):
@@ -128,9 +113,7 @@ def test_pipes_are_refused_and_the_null_device_is_read(house):
     pipe = house.folder / "trace.swf"
     os.mkfifo(pipe)
     # nobody ever writes to it
-    for words in (["run", "-p", SMALL, "-w", pipe], ["convert", pipe], ["characterise", f"carbon:{pipe}"]):
-        done = house.batwatt(*words)
-        assert done.code == 2 and f"{pipe}: is a pipe, not a file" in done.line
+    assert f"{pipe}: is a pipe, not a file" in house.batwatt("run", "-p", SMALL, "-w", pipe).line
 
 
 def test_an_output_that_is_a_pipe_is_written_to(house, monkeypatch):
@@ -161,7 +144,7 @@ def test_an_output_that_is_a_device_stays_one(house):
     os.close(master)
 
 
-@pytest.mark.parametrize("where", ["", ".", "folder"])
+@pytest.mark.parametrize("where", ["", "folder"])
 def test_an_output_that_is_a_folder(house, where, monkeypatch):
     (house.folder / "folder").mkdir()
     monkeypatch.chdir(house.folder)

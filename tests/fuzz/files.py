@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import datetime
-import decimal
 import io
 import json
 import re
@@ -12,10 +9,6 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from random import Random
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from batwatt.cli.main import _carry_out
 from batwatt.errors import InputError
@@ -29,11 +22,9 @@ from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim5_files import converted_file, read_events5, read_workload5
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
-from batwatt.results import read
-from batwatt.results.columns import FILES
 from batwatt.systems.checkpoint.files import read_instance
 
-from .mutate import PARTS, TEXTS, changed, octets, text
+from .mutate import PARTS, TEXTS, changed, octets
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -63,36 +54,6 @@ BORG = b"time,type,collection_id,scheduling_class,collection_type,instance_index
     b"resource_request.memory\n610000000,3,2,0,0,0,1,0.001,0.01\n620000000,0,3,0,0,5,1,0.1,0.3\n640000000,3,3,0,0,5,1,,\n"
     b"650000000,6,2,0,0,0,1,0.1,0.3\n660000000,4,3,0,0,5,1,0.1,0.3\n"
 )
-PM100 = {
-    "job_id": [11, 12, 13],
-    "job_state": ["COMPLETED", "TIMEOUT", "FAILED"],
-    "submit_time": ["2020-05-01 12:00:00", "2020-05-01 11:00:00", "2020-05-01 11:30:00"],
-    "start_time": ["2020-05-01 12:30:00", "2020-05-01 11:00:20", "2020-05-01 11:30:00"],
-    "end_time": ["2020-05-01 13:30:00", "2020-05-01 11:01:20", "2020-05-01 11:40:00"],
-    "run_time": [3600, 60, 600],
-    "time_limit": ["90", "INFINITE", "90"],
-    "num_cores_alloc": [256, 8, 8],
-    "num_nodes_alloc": [2, 1, 1],
-    "user_id": [7, 8, 8],
-    "node_power_consumption": [[1000.0, 1500.0], [], [5.0]],
-}
-FDATA = {
-    "jid": ["x1", "x2"],
-    "usr": ["u1", "u2"],
-    "adt": ["2023-01-01 00:00:00", "2023-01-01 00:00:10"],
-    "sdt": ["2023-01-01 00:05:00", "2023-01-01 00:00:10"],
-    "edt": ["2023-01-01 00:06:40", "2023-01-01 00:00:40"],
-    "duration": [100.0, 30.0],
-    "elpl": [3600.0, 0.0],
-    "cnumat": [96, 24],
-    "nnuma": [2, 1],
-    "avgpcon": [120.5, 99.0],
-}
-CELLS: tuple[Any, ...] = (
-    None, True, 0, -1, 2**62, 1e308, float("nan"), float("inf"), "", "a", "9" * 400, b"\xff", [1.0], [], ["a"], [[1]],
-    {"a": 1}, datetime.datetime(2020, 5, 1), datetime.date(2020, 5, 1), datetime.timedelta(1), decimal.Decimal("1.5"),
-    "2020-02-30 00:00:00", 1_700_000_000, 1_700_000_000_000,
-)  # fmt: skip
 SMALL = json.loads((ROOT / "workloads" / "small.json").read_text())
 NAP = {"type": "DelayProfile", "delay": 20}
 EVEN = {"type": "ParallelTaskHomogeneousProfile", "cpu": 4e11, "com": 0}
@@ -162,42 +123,6 @@ def tree(rng: Random, data: bytes) -> bytes:
         if not isinstance(found, dict | list):
             break
     return json.dumps(found, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
-
-
-def columns(rng: Random, table: dict[str, list[Any]], path: Path) -> None:
-    """A table as parquet or CSV, with a column of another type, another cell, or without one."""
-    table = {name: list(cells) for name, cells in table.items()}
-    rows = len(next(iter(table.values())))
-    for _ in range(rng.choice((1, 1, 2))):
-        name, kind = rng.choice(list(table)), rng.randrange(4)
-        if kind == 0:
-            table[name] = [rng.choice(CELLS)] * rows
-        elif kind == 1:
-            table[name][rng.randrange(rows)] = rng.choice(CELLS)
-        elif kind == 2 and len(table) > 4:
-            del table[name]
-        else:
-            table[text(rng).encode("utf-8", "replace").decode()] = [rng.choice(CELLS)] * rows
-    if path.suffix == ".csv":
-        stream = io.StringIO()
-        writer = csv.writer(stream)
-        writer.writerows([list(table), *zip(*table.values(), strict=True)])
-        octets_ = stream.getvalue().encode("utf-8", "replace")
-        path.write_bytes(flat(rng, octets_) if rng.random() < 0.5 else octets_)
-        return
-    try:
-        made = pa.table(table)
-        if rng.random() < 0.3:
-            name = rng.choice(list(table))
-            made = made.set_column(made.schema.get_field_index(name), name, made[name].dictionary_encode())
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        made = pa.table({name: [str(cell) for cell in cells] for name, cells in table.items()})
-    try:
-        pq.write_table(made, path)
-    except pa.ArrowException:
-        path.write_bytes(b"PAR1")
-    if rng.random() < 0.1:
-        path.write_bytes(octets(rng, path.read_bytes()))
 
 
 def trace(path: Path) -> object:
@@ -274,33 +199,11 @@ KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
 """Kind -> name of the file, how it is changed, a good one, and what reads it, the cheap ones first."""
 
 
-def results(rng: Random, folder: Path) -> None:
-    """Read changed files of a run."""
-    stem = rng.choice(("jobs", "consumed_energy", "pstate_changes"))
-    header = ",".join(column.name for column in FILES[stem])
-    rows = {
-        "jobs": '1,w0,nap,0.0,1,60.0,1,COMPLETED_SUCCESSFULLY,0.0,20.0,20.0,0.0,20.0,1.0,0-1 3,2000.0,""',
-        "consumed_energy": "0.000000,0.000000,s,100.000000,NA\n20.000000,2000.000000,e,100.000000,100.000000",
-        "pstate_changes": "0,0-3,1\n5,2,0",
-    }
-    data = f"{header}\n{rows[stem]}\n".encode()
-    (folder / f"x_{stem}.csv").write_bytes(flat(rng, data))
-    getattr(read, stem)(folder / "x")
-
-
 def attempt(rng: Random, folder: Path) -> None:
     """One changed file and one of its readers."""
-    kind = rng.choice([*KINDS, "pm100", "fdata", "results"])
-    if kind == "results":
-        results(rng, folder)
-    elif kind in ("pm100", "fdata"):
-        path = folder / rng.choice(("x.parquet", "x.csv"))
-        columns(rng, PM100 if kind == "pm100" else FDATA, path)
-        convert_file(path)
-    else:
-        name, change, data, readers = KINDS[kind]
-        path = folder / name
-        path.write_bytes(change(rng, data) if rng.random() < 0.98 else data)
-        # commands take longer than readers
-        reader = readers[0] if rng.random() < 0.7 else rng.choice(readers)
-        reader(path)
+    name, change, data, readers = KINDS[rng.choice(list(KINDS))]
+    path = folder / name
+    path.write_bytes(change(rng, data) if rng.random() < 0.98 else data)
+    # commands take longer than readers
+    reader = readers[0] if rng.random() < 0.7 else rng.choice(readers)
+    reader(path)

@@ -12,7 +12,7 @@ import pytest
 from .driver import TARGETS
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLE = 40
+SAMPLE = 20
 
 
 @pytest.mark.parametrize("target", TARGETS)
