@@ -15,7 +15,7 @@ from cli_commands import COMMANDS, LEAVES
 from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
-from batwatt.scheduling.registry import KINDS, describe
+from batwatt.scheduling.registry import describe
 from batwatt.systems.carbon.outcome import FURTHER_COLUMNS, SEGMENT_COLUMNS
 
 pytest.importorskip("mkdocs", reason="no MkDocs: pip install -e '.[docs]'")
@@ -86,15 +86,6 @@ def test_what_an_option_is_survives_the_markdown_of_the_site(hooks):
     for _, scheduler in our_schedulers():
         for field in scheduler.Options.model_fields.values():
             assert f"\n{field.description.replace('`', '')}\n" in shown
-
-
-def test_kinds_of_parts_by_scheduler(hooks):
-    heads, _, *rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in hooks.kinds().splitlines()]
-    table = {kind: dict(zip(heads[1:], cells, strict=True)) for kind, *cells in rows}
-    assert [*table] == [*KINDS] and heads[1:] == [name for name, _ in our_schedulers()]
-    having = {kind: {name for name, cell in cells.items() if cell == "yes"} for kind, cells in table.items()}
-    assert having["victim"] == {"jobpower", "planned", "powercap", "riskaware", "varcap"}
-    assert (having["policy"], having["termination"]) == ({"carbon"}, {"varcap"})
 
 
 def test_every_command_and_option_is_shown(hooks):

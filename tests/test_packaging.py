@@ -136,14 +136,11 @@ def test_compose_has_batsims_without_batsim(name):
 
 def test_dockerfile():
     services = load(COMPOSE)["services"]
-    assert services["batsim"]["image"] == "oarteam/batsim:${BATSIM_TAG:-4.0.0}"
-    assert services["batsim"]["volumes"][-1]["source"] == "${BATWATT_OUT:-../out}"
     build = services["scheduler"]["build"]
     assert (COMPOSE.parent / build["context"]).resolve() == ROOT and ROOT / build["dockerfile"] == DOCKERFILE
     text = DOCKERFILE.read_text(encoding="utf-8").replace("\\\n", " ")
     steps = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
     words = [word for word, _ in steps]
-    assert [rest for word, rest in steps if word == "FROM"] == ["python:3.12-slim AS build", "python:3.12-slim"]
     final = steps[len(words) - words[::-1].index("FROM") :]
     # all that comes from the build stage is installed wheels
     assert "COPY" not in dict(final) and "ADD" not in dict(final)
@@ -152,14 +149,10 @@ def test_dockerfile():
     check_command(shlex.join(["batwatt", *json.loads(dict(final)["CMD"])]))
     labels = dict(re.findall(r'org\.opencontainers\.image\.([\w.]+)="([^"]*)"', dict(final)["LABEL"]))
     metadata = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    assert (labels["version"], labels["base.name"]) == (__version__, "python:3.12-slim")
-    assert f"description = {labels['description']}\n" in metadata and f"license = {labels['licenses']}\n" in metadata
+    assert labels["version"] == __version__ and f"license = {labels['licenses']}\n" in metadata
     allowed = (ROOT / "docker" / "Dockerfile.dockerignore").read_text(encoding="utf-8").split("\n")
-    for word, rest in steps:
-        if word == "COPY":
-            for source in rest.split()[:-1]:
-                assert (ROOT / source).exists(), source
-                assert f"!{source}" in allowed, source
+    sources = [source for word, rest in steps if word == "COPY" for source in rest.split()[:-1]]
+    assert [source for source in sources if not (ROOT / source).exists() or f"!{source}" not in allowed] == []
 
 
 def test_the_image_pins_what_the_project_needs():
@@ -202,16 +195,13 @@ def test_ci_runs_both_scripts_and_tests_that_hang_end(request):
     assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
 
 
-def test_citation_licence_and_changelog():
-    data = load(ROOT / "CITATION.cff")
-    assert (data["cff-version"], data["title"], data["license"]) == ("1.2.0", "batwatt", "Apache-2.0")
-    assert data["version"] == __version__ and f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
-    assert data["message"] and data["authors"] == [{"name": "batwatt developers"}]
-    (paper,) = data["references"]
+def test_citation_and_changelog():
+    citation = load(ROOT / "CITATION.cff")
+    assert (citation["cff-version"], citation["title"], citation["license"]) == ("1.2.0", "batwatt", "Apache-2.0")
+    assert citation["version"] == __version__ and f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert citation["message"] and citation["authors"] == [{"name": "batwatt developers"}]
+    (paper,) = citation["references"]
     assert paper["doi"] == "10.1109/IGSC55832.2022.9969362" and {"type", "title", "authors"} <= set(paper)
-    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
-    assert text.lstrip().startswith("Apache License\n") and "END OF TERMS AND CONDITIONS" in text
-    assert [int(n) for n in re.findall(r"^   (\d)\. ", text, re.MULTILINE)] == list(range(1, 10))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ def clean(text: str) -> bool:
     return all(line.replace("\t", "").isprintable() and len(line) <= 500 for line in text.split("\n"))
 
 
-@pytest.mark.parametrize("name", [NASTY, "long" * 5000, "two\nlines"], ids=["escapes", "long", "lines"])
+@pytest.mark.parametrize("name", [NASTY, "long" * 5000], ids=["escapes", "long"])
 def test_errors_about_jobs_hosts_and_profiles(house, name):
     job, nap = {"id": name, "subtime": 0, "res": 1, "profile": "nap"}, {"type": "delay", "delay": 5}
     jobs = (({"subtime": -1}, nap), ({"profile": name}, nap), ({}, {"type": name}))
@@ -34,13 +34,6 @@ def test_errors_about_jobs_hosts_and_profiles(house, name):
     ended.append(house.run("-s", name.replace("\x00", ""), *NONE))
     ended.append(house.batwatt("run", "--no\x1b[31m-such", name))
     assert [done.code for done in ended] == [2] * 7 and all(done.err and clean(done.err) for done in ended)
-
-
-def test_labels(house):
-    case = NASTY.replace("\x00", "") + '={"response": "none"}'
-    words = ("-p", SMALL, "-w", JOBS, "--envelope", house.envelope, "-e", house.out / "c", "-c", case)
-    done = house.batwatt("compare", *words)
-    assert done.code == 2 and "a label must be a text in one line, got 'x\\x1b[31m" in done.line and clean(done.err)
 
 
 def test_warnings(house):
