@@ -11,7 +11,8 @@ from batwatt.errors import BatwattError
 from batwatt.scheduling.registry import names
 from batwatt.testing import SYSTEMS, LawError, check_part
 
-PARTS = [(kind, names(kind)[-1]) for kind in SYSTEMS if kind != "node_selection"]
+PARTS = [("order", name) for name in names("order")]
+PARTS += [(kind, names(kind)[-1]) for kind in SYSTEMS if kind not in ("order", "node_selection")]
 PARTS += [("policy", name) for name in ("oracle", "suspend-resume", "phase-aware")]
 PARTS += [("node_selection", {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}})]
 

@@ -214,7 +214,7 @@ def test_seeds_are_paired(tmp_path):
     result = compare(bw.Platform.machines(16, 1, watts=200), workload, cap, cases, seeds=(1, 2, 3), keep=tmp_path / "x")
     files = [path.name.partition("_")[0] for path in tmp_path.glob("*_jobs.csv")]
     assert set(files) == {"x-own-seed", *(f"x-{label}-seed{n}" for label in ("lww", "random") for n in (1, 2, 3))}
-    assert len(result.table) == 7 and [result.cases[label].random for label in cases] == [True, True, False]
+    assert len(result.table) == 9 and [result.cases[label].random for label in cases] == [True, True, False]
     by_seed = result.table.pivot(index="seed", columns="case", values="mean_slowdown").loc[[1, 2, 3]]
     assert by_seed["lww"].nunique() == 1 and result.summary.loc["lww", "mean_slowdown_se"] == 0.0
     difference = by_seed["random"] - by_seed["lww"]

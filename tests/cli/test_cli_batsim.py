@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import struct
 
 import pytest
+import zmq
 
 NONE = ("-o", '{"response": "none"}')
 PROFILES = {"d": {"type": "delay", "delay": 10}, "h": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
@@ -88,20 +90,6 @@ def test_hosts_as_the_workloads_say(house):
     assert json.loads(house.file("x_metadata.json"))["engine_config"]["sched_config"] == where.read_text()
 
 
-def test_latency_is_told_once(house):
-    link = '<link id="l" bandwidth="1Gbps" latency="15us"/>'
-    where = platform(house)
-    where.write_text(where.read_text().replace("</zone>", link + "</zone>"))
-    jobs = house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "nap"})
-    for engine in ("embedded", "wire"):
-        done = house.run(*NONE, "-m", "boss", "--engine", engine, platform=where, workload=jobs)
-        assert (done.code, done.err) == (
-            0,
-            f"WARNING: {where}: the embedded engine ignores latency (first of 1: <link> 'l' on line 2: 15us): "
-            "times differ from Batsim's\n",
-        )
-
-
 def test_no_envelope_is_no_cap(house):
     """The default response needs an envelope; without one it is `none`, which is said in one line."""
     done = house.run()
@@ -145,3 +133,36 @@ def test_a_part_that_fails_is_named_with_the_time(house):
     )
     assert house.left == []
     assert "defines no scheduler, order" in house.batwatt("policies", house.write("x.py", "y = 1\n")).line
+
+
+# Batsim 5; its dialogues are in engine/test_protocol5.py ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("energy", "code"), [((), 2), (("--no-energy",), 1)])
+def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code):
+    """Batsim 5 with --energy-host: «Found 1 energetic profiles for 2 pstates»; before the scheduler is asked."""
+    platform = house.platform("n1", "n2")
+    text = platform.read_text().replace('speed="2e11f"', 'speed="2e11f, 1e11f"')
+    platform.write_text(text)
+    words = ("-p", platform, "-s", "tcp://127.0.0.1:9", "-e", f"{house.folder}/out/", "--timeout", 0.2)
+    done = house.batwatt("engine", "--protocol", 5, *words, *energy)
+    assert done.code == code, done.err
+    refused = (
+        f"batwatt: {platform}: host 'n1': wattage_per_state has 1 entries for 2 p-states; give one power per p-state"
+    )
+    assert done.err.startswith(refused) == (code == 2)
+
+
+def test_a_batsim_5_may_name_a_scheduler_but_no_file(house, endpoint):
+    """Its text would have a file of this machine run."""
+    trace = house.folder / "ran"
+    evil = house.write("evil.py", f"open({str(trace)!r}, 'w')\n")
+    server = house.start("serve", "--socket", endpoint, "--timeout", 10)
+    init = json.dumps({"scheduler": str(evil)}).encode()
+    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
+        batsim.setsockopt(zmq.LINGER, 0)
+        batsim.connect(endpoint)
+        batsim.send(struct.pack("<I", len(init)) + init)
+        served = house.end(server)
+    assert served.code == 2 and not trace.exists()
+    assert "the text that Batsim has for its scheduler: scheduler must be a name" in served.err

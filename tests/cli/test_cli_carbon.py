@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from carbon_talk import CARBON, JOBS, PRICE, SIGNALS, content, good, hourly
+from carbon_talk import CARBON, JOBS, SIGNALS, content, good, hourly
 
 TWO_HOURS = {"work": [{"duration": 7200, "power": 1000}]}
-LATE_START = {"startup": [{"duration": 600, "power": 1200}], **TWO_HOURS}
 
 
 def plan(house, *words, job=TWO_HOURS, signal=None):
@@ -30,26 +29,6 @@ def test_a_plan_by_hand(house):
         "carbon_g": 200, "immediate_carbon_g": 500, "saved_share": 0.6, "starts": 2, "energy_j": 7.2e6,
         "method": "dp", "slot_s": 3600, "slots": 4, "rounded": False, "begin": "2024-07-01T00:00Z",
     }.items()  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("words", "carbon_g"),
-    [
-        # both start-ups, 0.2 kWh each, and 50 min of work in each of the hours of 100, 20 min in an hour of 400
-        (("--deadline", 14400), 2 * (20 + 5 / 6 * 100) + 1 / 3 * 400),
-        # in one piece from 1:00 on: 50 min of work at 100, 60 min at 400, 10 min at 100
-        (("--deadline", 14400, "--max-starts", 1, "--cpus", 3), 3 * (20 + 5 / 6 * 100 + 400 + 1 / 6 * 100)),
-        # no time to wait: 50 min at 400, 60 min at 100, 10 min at 400
-        (("--deadline", 7800), 80 + 5 / 6 * 400 + 100 + 1 / 6 * 400),
-        # no checkpoint: no suspension
-        (("--deadline", 14400, "--checkpoints"), 520),
-    ],
-)
-def test_startups_are_paid(house, words, carbon_g):
-    figures = content(plan(house, *words, "--slot-s", 600, job=LATE_START))
-    assert figures["carbon_g"] == pytest.approx(carbon_g, rel=1e-9)
-    assert figures["carbon_g"] == pytest.approx(sum(segment["carbon_g"] for segment in figures["segments"]))
-    assert all(segment["startup_s"] == 600 for segment in figures["segments"])
 
 
 def test_dates_are_those_of_the_signal(house):
@@ -154,23 +133,6 @@ def test_several_policies_order_as_the_laws_have_it(house):
     assert grams["phase-aware"] < grams["oracle"] < grams["immediate"]
     assert table.loc["oracle", "saved_share"] == pytest.approx(1 - grams["oracle"] / grams["immediate"])
     assert (table["jobs"] == 8).all()
-
-
-def test_a_run_on_the_engine_emits_what_immediate_does(house):
-    workload, platform, segments = house.out / "w.json", house.out / "p.xml", house.out / "seg.csv"
-    words = ["--machines", 20, "--watts", 60, "-o", workload, "-p", platform]
-    done = good(house.batwatt("carbon", "workload", JOBS, *words))
-    assert done.out == "8 jobs; 20 machines of 5 hosts of 60 W\n"
-    good(house.batwatt("run", "-p", platform, "-w", workload, "-o", '{"response": "none"}', "-e", house.out / "e"))
-    words = ["-w", workload, "--carbon", CARBON, "--price", PRICE, "--segments", segments]
-    found = content(house.batwatt("carbon", "account", house.out / "e", *words))
-    good(run(house, "--policy", "immediate", "--watts", 60, "--price", PRICE, jobs=JOBS, signal=CARBON))
-    metrics = house.metrics()
-    for name in ("carbon_g", "energy_j", "cost"):
-        assert found[name] == pytest.approx(metrics[name], rel=1e-9)
-    assert (found["segments"], found["averaged_rows"]) == (8, 0)
-    ours, theirs = (pd.read_csv(path) for path in (segments, house.out / "x_segments.csv"))
-    assert ours["carbon_g"].to_numpy() == pytest.approx(theirs["carbon_g"].to_numpy(), rel=1e-9)
 
 
 def test_the_shipped_signals_are_what_their_script_makes(monkeypatch):

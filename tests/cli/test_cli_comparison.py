@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html
 import json
-import re
 import subprocess
 
 import pytest
@@ -140,22 +139,3 @@ def test_the_cost_is_in_the_currency_of_the_price(site, terminal, head, unit):
     assert f"cost ({unit})" in (site.out / "cmp.html").read_text()
     terminal(200)
     assert unit in unstyled(compare(site, *words).out).split("─")[0].split()
-
-
-def test_jobs_at_their_walltime_are_not_rejected(house):
-    """Of three jobs one ends, one reaches its walltime, one is wider than the platform; the page says why."""
-    rows = (("a", 1, 9), ("b", 1, 3), ("c", 9, 9))
-    jobs = [{"id": id, "subtime": 0, "res": res, "walltime": most, "profile": "nap"} for id, res, most in rows]
-    words = ("-w", house.workload(*jobs), "-p", house.platform("x", "y"), "-e", house.out / "cmp")
-    done = house.batwatt("compare", *words, "--envelope", "constant:500", "-c", "mine=powercap", "-j", 1, "--json")
-    (row,) = json.loads(done.out)
-    names = ("jobs_finished", "killed_walltime", "jobs_rejected", "killed_power", "jobs_unfinished")
-    assert [row[name] for name in names] == [1, 1, 1, 0, 0]
-    assert row["rejected_because"] == {"wider than the platform of 2 hosts": 1}
-    table = list(csv.DictReader((house.out / "cmp_jobs.csv").open()))
-    assert [(job["state"], job["cause"]) for job in table] == [
-        ("finished", ""), ("walltime", ""), ("rejected", "wider than the platform of 2 hosts")
-    ]  # fmt: skip
-    page = html.unescape(re.sub("<[^>]+>", "", (house.out / "cmp.html").read_text()))
-    assert "“mine” 1 of 3 jobs (1 wider than the platform of 2 hosts)" in page
-    assert "Runs that reached their walltime are in no mean: “mine” 1." in page

@@ -13,7 +13,6 @@ from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.machines import MachineSpec, machines_platform
 
-PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
 VMS = "a,s,d,300,900,90,10,50,Interactive,4,32\nb,s,d,600,600,90,10,20,Unknown,>24,>64\n"
 EVENTS = """\
@@ -57,17 +56,6 @@ def test_characterised_text_and_files(house):
     assert printed(house.batwatt("characterise", walk))["mean"] == "24.67"
     rows = printed(house.batwatt("characterise", walk, "--machines", 50))
     assert (rows["range"], rows["frequency"].split(",")[0]) == ("0.04 (0.48 to 0.52)", "3 an hour possible")
-
-
-def test_characterised_purchase(house):
-    path = house.write("p.csv", PRICES)
-    assert printed(house.batwatt("characterise", path))["range"] == "300 (100 to 400)"
-    rows = printed(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh"))
-    # 175 each hour, but 100 x 1 in the first
-    assert rows["sum of price x h"] == "450 for a full data centre of 1; fixed: 525"
-    assert rows["saved"] == "14.3% relative to a fixed 0.7" and rows["begins"] == "2024-01-01T00:00Z"
-    half = printed(house.batwatt("characterise", f"price:{path},headroom=1,unit=EUR/kWh", "--fixed", "0.35"))
-    assert half["saved"] == "-71.4% relative to a fixed 0.35"
 
 
 def test_generated_envelopes(house):
