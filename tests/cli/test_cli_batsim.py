@@ -135,7 +135,7 @@ def test_a_part_that_fails_is_named_with_the_time(house):
     assert "defines no scheduler, order" in house.batwatt("policies", house.write("x.py", "y = 1\n")).line
 
 
-# Batsim 5; its dialogues are in engine/test_protocol5.py ---------------------------------------------------------------
+# Batsim 5; its dialogues are in engine/test_protocol5.py --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("energy", "code"), [((), 2), (("--no-energy",), 1)])

@@ -108,8 +108,8 @@ def run_step(step: Step, folder: Path) -> str:
     return shown([sys.executable, "-c", step.source], folder)
 
 
-LONG = ("your-site", "your-own-policy")
-"""Nightly: all systems twice on two weeks (howto/compare: once on a day), 240 simulations of a part (test_cli_init)."""
+LONG = ("your-site", "your-own-policy", "compare")
+"""Nightly: all systems on a day and on two weeks (tests/api/test_comparison), 240 simulations of a part (test_cli_init)."""
 ON_PUSH = [pytest.param(page, marks=pytest.mark.deep) if page.stem in LONG else page for page in PAGES]
 
 
