@@ -186,13 +186,10 @@ def test_ci_runs_both_scripts_and_tests_that_hang_end(request):
     assert request.config.pluginmanager.hasplugin("timeout")
     assert 0.0 < float(request.config.getini("timeout")) <= 300.0
     assert 0.0 < float(request.config.getini("session_timeout")) <= 3600.0
-    assert "$(LIMIT) $(BIN)/python -m pytest" in (ROOT / "Makefile").read_text()
     jobs = load(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
     runs = {name: [step["run"] for step in job["steps"] if "run" in step] for name, job in jobs.items()}
-    assert runs["tests"] == [".ci/run", "make profiles"]
-    assert runs["image"][-1] == "docker/check"
+    assert runs["tests"] == [".ci/run", "make profiles"] and runs["image"][-1] == "docker/check"
     assert all(os.access(ROOT / name, os.X_OK) for name in (".ci/run", "docker/check", "docker/lock"))
-    assert jobs["tests"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13"]
 
 
 def test_citation_and_changelog():
@@ -226,16 +223,11 @@ def test_the_sdist_is_complete(egg_info):
 
 
 def test_the_page_of_an_index(egg_info):
-    """Its metadata are those of the citation; it has no link into the repository."""
-    data = email.message_from_string((egg_info / "PKG-INFO").read_text(encoding="utf-8"))
-    citation = load(ROOT / "CITATION.cff")
-    assert data["Author"] == ", ".join(author["name"] for author in citation["authors"])
-    urls = [line.partition(", ")[2] for line in data.get_all("Project-URL")]
-    assert urls == [f"https://doi.org/{paper['doi']}" for paper in citation["references"]]
-    page, readme = data.get_payload(), (ROOT / "README.md").read_text(encoding="utf-8")
+    """It has no link into the repository, and all texts and commands of the README."""
+    page = email.message_from_string((egg_info / "PKG-INFO").read_text(encoding="utf-8")).get_payload()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
     links, ours = (re.findall(r"\]\(([^)]*)\)", text) for text in (page, readme))
     assert links and {target for target in ours if target.startswith("https://")} == set(links)
-    # texts and commands stay
     assert re.findall(r"^#+ .*$", page, re.MULTILINE) == re.findall(r"^#+ .*$", readme, re.MULTILINE)
     assert page.count("```") == readme.count("```") > 10
 

@@ -145,24 +145,24 @@ def test_figures_of_one_name_are_equal(folder, house, door, options, cap):
 
 def test_a_row_does_not_depend_on_its_neighbours_and_shows_itself(folder):
     """Alone, or beside a case that ends later: the same row."""
-    given = (PLATFORM, folder / "w.json", folder / "e.csv")
-    alone = compare(*given, {"A": Case("powercap", OPTIONS)}).table
+    inputs = (PLATFORM, folder / "w.json", folder / "e.csv")
+    alone = compare(*inputs, {"A": Case("powercap", OPTIONS)}).table
     ended = []
     cases = {"A": Case("powercap", OPTIONS), "<b>": Case("varcap", {"victim": "resubmit"})}
-    found = compare(*given, cases, progress=lambda *counts: ended.append(counts))
-    assert found.table["makespan_s"].nunique() == 2 and ended == [(1, 2), (2, 2)]
-    pd.testing.assert_frame_equal(alone, found.table.iloc[:1][alone.columns])
-    text, page = repr(found), found._repr_html_()
+    result = compare(*inputs, cases, progress=lambda *counts: ended.append(counts))
+    assert result.table["makespan_s"].nunique() == 2 and ended == [(1, 2), (2, 2)]
+    pd.testing.assert_frame_equal(alone, result.table.iloc[:1][alone.columns])
+    text, page = repr(result), result._repr_html_()
     assert text.startswith("Comparison of 2 cases on ") and "bounded" in text
     assert "rejected in A: 1 wider than the platform of 4 hosts\n" in text
     assert "<th>&lt;b&gt;</th>" in page and "rejected in A: 1 wider" in page and page.count("<tr>") == 3
 
 
 def test_states_of_jobs_are_counted_as_run_counts_them(folder, direct):
-    found = compare(PLATFORM, folder / "w.json", folder / "e.csv", {"A": Case("powercap", OPTIONS)})
-    states = found.jobs["state"].value_counts().to_dict()
+    result = compare(PLATFORM, folder / "w.json", folder / "e.csv", {"A": Case("powercap", OPTIONS)})
+    states = result.jobs["state"].value_counts().to_dict()
     assert states == {"finished": 3, "killed": 1, "walltime": 1, "rejected": 1}
-    causes = found.jobs.loc[found.jobs["cause"] != "", ["job_id", "cause"]].values.tolist()
+    causes = result.jobs.loc[result.jobs["cause"] != "", ["job_id", "cause"]].values.tolist()
     assert causes == [["3", "wider than the platform of 4 hosts"]]
-    mean = found.jobs["full_speed_slowdown"].mean()
+    mean = result.jobs["full_speed_slowdown"].mean()
     assert mean == pytest.approx(direct.metrics["mean_full_speed_slowdown"], abs=1e-6)

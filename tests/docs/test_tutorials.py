@@ -109,7 +109,7 @@ def run_step(step: Step, folder: Path) -> str:
 
 
 LONG = ("your-site", "your-own-policy", "compare")
-"""Nightly: all systems on a day and on two weeks (tests/api/test_comparison), 240 simulations of a part (test_cli_init)."""
+"""Nightly: all systems on a day and on two weeks (tests/api/test_comparison), 240 simulations of a part."""
 ON_PUSH = [pytest.param(page, marks=pytest.mark.deep) if page.stem in LONG else page for page in PAGES]
 
 
