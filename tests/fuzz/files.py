@@ -22,6 +22,7 @@ from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim5_files import converted_file, read_events5, read_workload5
 from batwatt.inputs.workloads.batsim_files import read_events, read_workload
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
+from batwatt.protocol.batprotocol import to_batsim5
 from batwatt.systems.checkpoint.files import read_instance
 
 from .mutate import PARTS, TEXTS, changed, octets
@@ -39,12 +40,6 @@ LONG = (b"x" * 300_000, b"1" * 300_000, b"," * 30_000, b'"' * 3001, b"[" * 100_0
 SWF = b"; MaxProcs: 4\n" + b"".join(
     b"%d %d 5 %d 2 -1 100 2 %d 200 1 3 1 -1 2 -1 -1 -1\n" % (n, 60 * n, 100 * n, 200 * n) for n in range(1, 7)
 )
-SACCT = b"""JobID|User|Partition|State|Submit|Start|End|ElapsedRaw|AllocCPUS|AllocTRES|Timelimit|ReqMem|ConsumedEnergy
-17|ann|long|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:30:00|2024-03-01T11:30:00|3600|4|cpu=4,mem=8G,node=1|02:00:00|2Gc|360000
-17.batch||long|COMPLETED|2024-03-01T10:30:00|2024-03-01T10:30:00|2024-03-01T11:30:00|3600|4|cpu=4|||360000
-18_1|bob|short|TIMEOUT|2024-03-01T10:05:00|2024-03-01T10:31:00|2024-03-01T10:36:00|300|1|node=1|5|4000M|
-19|bob|short|CANCELLED|2024-03-01T10:05:00|2024-03-01T10:32:00|2024-03-01T10:36:00|240|2|mem=4096,node=2|1-00:00:00|4096n|0
-"""
 CSV = b"arrival_time,length,cpus,memory,estimate,use,depends_on,user,start\n" + b"".join(
     b"%d,%d,%d,12.5,3600,0.4,,ann,%d\n" % (60 * n, 100 * n, 1 + n % 3, 60 * n) for n in range(6)
 )
@@ -55,18 +50,6 @@ BORG = b"time,type,collection_id,scheduling_class,collection_type,instance_index
     b"650000000,6,2,0,0,0,1,0.1,0.3\n660000000,4,3,0,0,5,1,0.1,0.3\n"
 )
 SMALL = json.loads((ROOT / "workloads" / "small.json").read_text())
-NAP = {"type": "DelayProfile", "delay": 20}
-EVEN = {"type": "ParallelTaskHomogeneousProfile", "cpu": 4e11, "com": 0}
-UNEVEN = {"type": "ParallelTaskProfile", "cpu": [6e11, 2e11], "com": [0, 0, 0, 0]}
-PHASES = {"type": "SequentialCompositionProfile", "repeat": 2, "seq": ["nap", "even"]}
-W5 = {
-    "nb_res": 4,
-    "jobs": [
-        {"id": str(n), "subtime": 10 * n, "res": 2, "walltime": 100, "profile": name, "extra_data": {"a": 1}}
-        for n, name in enumerate(("nap", "even", "uneven", "phases"))
-    ],
-    "profiles": {"nap": NAP, "even": EVEN, "uneven": UNEVEN, "phases": PHASES},
-}
 EVENTS = (
     b'{"timestamp": 5, "type": "machine_unavailable", "resources": "0-1 3"}\n'
     b'{"timestamp": 50.5, "type": "machine_available", "resources": "0-1 3"}\n'
@@ -163,11 +146,11 @@ KINDS: dict[str, tuple[str, Change, bytes, tuple[Reader, ...]]] = {
         read_workload, lambda path: converted_file(path, "batsim5"),
         command("run", "-p", P, "-w", "{}", "--envelope", E, *TO),
         command("run", "-p", P, "-w", "{}", "-s", "adaptive", "--envelope", E, *TO))),
-    "batsim5": ("x.json", tree, json.dumps(W5).encode(), (
+    "batsim5": ("x.json", tree, json.dumps(to_batsim5(SMALL, "small")).encode(), (
         lambda path: read_workload5(path, "w0"), lambda path: converted_file(path, "batsim4"),
         command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
     "swf": ("x.swf", flat, SWF, (trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
-    "sacct": ("x.sacct", flat, SACCT, (
+    "sacct": ("x.sacct", flat, _bytes_of("tests/data/oddities.sacct"), (
         trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "4", "-s", "replay", *TO))),
     "csv": ("x.csv", flat, CSV, (trace, trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
     "txt": ("x.txt", flat, TXT, (trace, command("run", "-w", "{}", "--machines", "2", "--cores", "2", *TO))),
