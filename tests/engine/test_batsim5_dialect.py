@@ -32,7 +32,7 @@ BEGINS = {
 }
 
 
-def said(dialect, now, *events):
+def received(dialect, now, *events):
     """The events of a message; each is (name, fields) or (name, fields, its own time)."""
     stamped = [
         {"timestamp": (*more, now)[0], "event_type": f"{name}Event", "event": data} for name, data, *more in events
@@ -40,7 +40,7 @@ def said(dialect, now, *events):
     return dialect.message(json.dumps({"now": now, "events": stamped}) + "\0").events
 
 
-def asked(dialect, now, *decisions):
+def decided(dialect, now, *decisions):
     """What is sent for decisions: (name, fields)."""
     sent = json.loads(dialect.reply(ev.Reply(now, list(decisions))).rstrip("\0"))
     return [(event["event_type"].removesuffix("Event"), event["event"]) for event in sent["events"]]
@@ -49,32 +49,23 @@ def asked(dialect, now, *decisions):
 @pytest.fixture
 def dialect():
     dialect = Dialect(EngineConfig(dynamic_jobs=True, forward_profiles=True))
-    [begins] = said(dialect, 0.0, ("SimulationBegins", BEGINS))
+    [begins] = received(dialect, 0.0, ("SimulationBegins", BEGINS))
     assert begins.data["compute_resources"][2]["properties"] == {"sleep_pstates": "1:2:3"}
     assert begins.data["config"]["dynamic-jobs-enabled"] is True
     return dialect
-
-
-def test_the_hello_asks_for_what_the_scheduler_needs(dialect):
-    [event] = json.loads(dialect.hello().rstrip("\0"))["events"]
-    features = event["event"]["requested_simulation_features"]
-    assert [name for name, wanted in features.items() if wanted] == [
-        "dynamic_registration",
-        "forward_profiles_on_job_submission",
-    ]
 
 
 def test_a_job_has_its_users_fields_and_profile(dialect):
     job = {"resource_request": 2, "walltime": None, "extra_data": '{"memory": 3, "res": 9}', "profile_id": "w0!p"}
     profile = {"id": "w0!p", "profile_type": "DelayProfile", "profile": {"delay": 5.0}}
     submitted = {"job_id": "w0!1", "job": job, "submission_time": 0.1, "profile": profile}
-    [event] = said(dialect, 0.1000004, ("JobSubmitted", submitted))
+    [event] = received(dialect, 0.1000004, ("JobSubmitted", submitted))
     assert event.job == {"id": "w0!1", "subtime": 0.1, "res": 2, "walltime": -1, "profile": "p", "memory": 3}
     assert event.profile == {"type": "delay", "delay": 5.0}
 
 
 def test_what_is_decided_at_the_time_of_a_message_goes_back_at_its_very_time(dialect):
-    said(dialect, 7.333333333333, ("RequestedCall", {"call_me_later_id": "x", "last_periodic_call": False}))
+    received(dialect, 7.333333333333, ("RequestedCall", {"call_me_later_id": "x", "last_periodic_call": False}))
     text = dialect.reply(ev.Reply(7.333333, [ev.RejectJob(7.333333, "w0!1")])).rstrip("\0")
     sent = json.loads(text)
     assert sent["now"] == sent["events"][0]["timestamp"] == 7.333333333333
@@ -82,33 +73,33 @@ def test_what_is_decided_at_the_time_of_a_message_goes_back_at_its_very_time(dia
 
 def test_calls_are_in_whole_milliseconds_rounded_up(dialect):
     decisions = [ev.CallMeLater(0.0, at) for at in (2.003, 2.0030004, 2.003001, 0.0)]
-    found = asked(dialect, 0.0, *decisions)
-    assert [data["when"]["time"] for _, data in found] == [2003, 2003, 2004, 0]
-    assert len({data["call_me_later_id"] for _, data in found}) == 4
+    calls = [data for _, data in decided(dialect, 0.0, *decisions)]
+    assert [call["when"]["time"] for call in calls] == [2003, 2003, 2004, 0]
+    assert len({call["call_me_later_id"] for call in calls}) == 4
     with pytest.raises(ProtocolError, match="no time so late"):
-        asked(dialect, 0.0, ev.CallMeLater(0.0, 1e300))
+        decided(dialect, 0.0, ev.CallMeLater(0.0, 1e300))
 
 
 def test_p_states_and_switches_go_apart_and_are_acknowledged_together(dialect):
-    [(name, data)] = asked(dialect, 0.0, ev.SetResourceState(0.0, "1", "1"))
+    [(name, data)] = decided(dialect, 0.0, ev.SetResourceState(0.0, "1", "1"))
     assert (name, data) == ("TurnOnOffHosts", {"host_ids": "1", "state": 1})
     # host 1 is on its way: nothing is asked of it; host 0 is changed at once; the request is for both
-    assert asked(dialect, 0.0, ev.SetResourceState(0.0, "0-1", "0")) == [
+    assert decided(dialect, 0.0, ev.SetResourceState(0.0, "0-1", "0")) == [
         ("ChangeHostsPState", {"host_ids": "0", "pstate": 0})
     ]
-    assert said(dialect, 0.0, ("HostsPStateChanged", {"host_ids": "0", "pstate": 0})) == []
-    [off] = said(dialect, 5.0, ("HostsTurnedOnOff", {"host_ids": "1", "state": 1}, 0.0))
+    assert received(dialect, 0.0, ("HostsPStateChanged", {"host_ids": "0", "pstate": 0})) == []
+    [off] = received(dialect, 5.0, ("HostsTurnedOnOff", {"host_ids": "1", "state": 1}, 0.0))
     assert (off.time, off.resources, off.state) == (5.0, "1", "1")
-    assert asked(dialect, 5.0, ev.SetResourceState(5.0, ProcSet(1), 0)) == [
+    assert decided(dialect, 5.0, ev.SetResourceState(5.0, ProcSet(1), 0)) == [
         ("TurnOnOffHosts", {"host_ids": "1", "state": 0})
     ]
     # as in Batsim 4, what arrives counts for the oldest request
-    [both] = said(dialect, 9.0, ("HostsTurnedOnOff", {"host_ids": "1", "state": 0}))
+    [both] = received(dialect, 9.0, ("HostsTurnedOnOff", {"host_ids": "1", "state": 0}))
     assert both.resources == "0-1"
 
 
 def test_a_job_is_killed_once(dialect):
-    assert asked(dialect, 1.0, ev.KillJob(1.0, ["w0!1", "w0!2"]), ev.KillJob(1.0, ["w0!1"])) == [
+    assert decided(dialect, 1.0, ev.KillJob(1.0, ["w0!1", "w0!2"]), ev.KillJob(1.0, ["w0!1"])) == [
         ("KillJobs", {"job_ids": ["w0!1", "w0!2"]})
     ]
 
@@ -118,7 +109,7 @@ def test_progress_counts_parts_over_all_repetitions(dialect):
     profile = {"id": "w0!s", "profile_type": "SequentialCompositionProfile", "profile": sequence}
     job = {"resource_request": 1, "walltime": 9.0, "extra_data": "", "profile_id": "w0!s"}
     submitted = {"job_id": "w0!1", "job": job, "submission_time": 0.0, "profile": profile}
-    [event] = said(dialect, 0.0, ("JobSubmitted", submitted))
+    [event] = received(dialect, 0.0, ("JobSubmitted", submitted))
     assert event.profile == {"type": "composed", "repeat": 3, "seq": ["a", "b"]}
     inner = {
         "kill_progress_type": "KillProgressAtomicProfile",
@@ -130,44 +121,25 @@ def test_progress_counts_parts_over_all_repetitions(dialect):
         {"job_ids": ["w0!1", "w0!2"], "progresses": [{"job_id": "w0!1", "wrapper": wrapper}]},
         {"job_id": "w0!1", "state": "COMPLETED_KILLED", "return_code": 4294967294},
     )
-    completed, kill = said(dialect, 4.0, ("JobCompleted", over), ("JobsKilled", killed))
+    completed, kill = received(dialect, 4.0, ("JobCompleted", over), ("JobsKilled", killed))
     assert (completed.state, completed.return_code) == ("COMPLETED_KILLED", -2)
     leaf = {"profile_name": "b", "progress": 0.25}
     assert kill.progress == {"w0!1": {"profile_name": "s", "current_task_index": 3, "current_task": leaf}}
 
 
-def test_machines_that_come_and_go_are_events_of_the_user(dialect):
-    data = {"type": "machine_unavailable", "resources": "0-1", "timestamp": 3}
-    [event] = said(dialect, 3.0, (*external(json.dumps(data)), 1.0))
-    assert (event.time, event.kind, event.data) == (3.0, "event_machine_unavailable", data)
-    [event] = said(dialect, 3.0, external("a text"))
-    assert (event.kind, event.data["data"]) == ("generic", "a text")
+def test_executors_are_mapped_by_their_numbers(dialect):
+    """Not by the order of their names as texts."""
+    [(_, data)] = decided(dialect, 0.0, ev.ExecuteJob(0.0, "w0!2", "0 3", {"1": 0, "0": 1, "10": 1, "2": 0}))
+    assert data["allocation"]["executor_placement"] == {"mapping": [1, 0, 0, 1]}
 
 
 def test_metadata_stay_here_and_what_batsim_5_has_not_is_refused(dialect):
-    assert asked(dialect, 0.0, ev.SetJobMetadata(0.0, "w0!1", "x"), ev.Notify(0.0, "continue_registration")) == []
+    assert decided(dialect, 0.0, ev.SetJobMetadata(0.0, "w0!1", "x"), ev.Notify(0.0, "continue_registration")) == []
     assert dialect.metadata == {"w0!1": "x"}
     with pytest.raises(ProtocolError, match="nothing for ToJobMessage"):
-        asked(dialect, 0.0, ev.ToJobMessage(0.0, "w0!1", "x"))
+        decided(dialect, 0.0, ev.ToJobMessage(0.0, "w0!1", "x"))
     with pytest.raises(ProtocolError, match="additional_io_job"):
-        asked(dialect, 0.0, ev.ExecuteJob(0.0, "w0!1", "0", None, {"additional_io_job": {}}))
-
-
-def test_starts(dialect):
-    plain, mapped = asked(
-        dialect,
-        0.0,
-        ev.ExecuteJob(0.0, "w0!1", ProcSet((0, 2))),
-        ev.ExecuteJob(0.0, "w0!2", "0 3", {"1": 0, "0": 1, "10": 1, "2": 0}),
-    )
-    assert plain[1]["allocation"]["host_allocation"] == "0-2"
-    assert mapped[1]["allocation"]["executor_placement"] == {"mapping": [1, 0, 0, 1]}
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"now": 1}', '{"now": 1, "events": [{}]}', '{"now": "x", "events": []}'])
-def test_a_message_that_is_none_is_one_line(dialect, text):
-    with pytest.raises(ProtocolError, match="cannot be understood"):
-        dialect.message(text)
+        decided(dialect, 0.0, ev.ExecuteJob(0.0, "w0!1", "0", None, {"additional_io_job": {}}))
 
 
 def test_the_first_frame_tells_who_has_connected():
@@ -192,12 +164,12 @@ def test_workloads_there_and_back():
         "unused": {"type": "delay", "delay": 7},
     }
     jobs = [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "walltime": -1, "memory": 4}]
-    found = to_batsim5({"nb_res": 2, "jobs": jobs, "profiles": profiles}, "x")
-    assert found["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "extra_data": {"memory": 4}}]
-    assert list(found["profiles"]) == ["d", "t", "s"]
-    assert found["profiles"]["t"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
-    back = to_batsim4(found, "x")
-    assert back["profiles"] == {name: profiles[name] for name in found["profiles"]}
+    five = to_batsim5({"nb_res": 2, "jobs": jobs, "profiles": profiles}, "x")
+    assert five["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "extra_data": {"memory": 4}}]
+    assert list(five["profiles"]) == ["d", "t", "s"]
+    assert five["profiles"]["t"]["generation_strategy"] == "DefinedAmountsSpreadUniformly"
+    back = to_batsim4(five, "x")
+    assert back["profiles"] == {name: profiles[name] for name in five["profiles"]}
     assert back["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "memory": 4}]
 
 
@@ -209,7 +181,7 @@ def begun(**more):
     dialect = Dialect(EngineConfig())
     one = {"pstate_count": 1, "core_count": 1, **host(0), "properties": [], **more}
     begins = {"host_number": 1, "computation_host_number": 1, "computation_hosts": [one], "workloads": []}
-    said(dialect, 0, ("SimulationBegins", begins))
+    received(dialect, 0, ("SimulationBegins", begins))
     return dialect
 
 
@@ -243,7 +215,7 @@ def test_what_no_batsim_sends_is_its_fault(event, why):
     """Not that of the scheduler, which would be told values that it cannot compute with."""
     dialect = begun()
     with pytest.raises(ProtocolError, match=why):
-        said(dialect, 1, event)
+        received(dialect, 1, event)
 
 
 @pytest.mark.parametrize(
@@ -254,21 +226,29 @@ def test_hosts_that_no_batsim_has(more):
         begun(**more)
 
 
-@pytest.mark.parametrize("now", [-1, 0.5, 1e24, 1e400, float("nan")])
-def test_times_do_not_go_back_nor_too_far(now):
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        '{"now": 1}',
+        '{"now": 1, "events": [{}]}',
+        # times go neither back nor too far
+        '{"now": 0.5, "events": []}',
+        '{"now": 1e24, "events": []}',
+        '{"now": NaN, "events": []}',
+    ],
+)
+def test_a_message_that_is_none_is_one_line(message):
     dialect = begun()
-    said(dialect, 1)
-    with pytest.raises(ProtocolError, match="cannot be understood"):
-        said(dialect, now)
-
-
-def test_fields_of_another_version_are_no_error():
-    [event] = said(begun(cores=5), 1, ("RequestedCall", {"call_me_later_id": "c", "of_rc9": 1}))
+    # a field of another version is no error
+    [event] = received(dialect, 1, ("RequestedCall", {"call_me_later_id": "c", "of_rc9": 1}))
     assert event.time == 1.0
+    with pytest.raises(ProtocolError, match="cannot be understood"):
+        dialect.message(message)
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "expected"),
     [
         # a machine goes by either of its names
         ("machine_unavailable", ("event_machine_unavailable", "0")),
@@ -277,6 +257,9 @@ def test_fields_of_another_version_are_no_error():
         ("no_more_static_job_to_submit", ("generic", "0,0")),
     ],
 )
-def test_what_an_external_event_becomes(kind, told):
-    [event] = said(begun(), 1, external(json.dumps({"type": kind, "resources": "0,0"})))
-    assert (event.kind, event.data["resources"]) == told
+def test_external_events(kind, expected):
+    text = json.dumps({"type": kind, "resources": "0,0"})
+    [event] = received(begun(), 3, (*external(text), 1.0))
+    assert (event.time, event.kind, event.data["resources"]) == (3.0, *expected)
+    [event] = received(begun(), 3, external("a text"))
+    assert (event.kind, event.data["data"]) == ("generic", "a text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 
 import pytest
 from batsim.batsim import Batsim, BatsimScheduler, Job
@@ -18,9 +19,13 @@ class Listener(BatsimScheduler):
     """Starts nothing and rejects what comes."""
 
     def onSimulationBegins(self):
-        self.heard = []
+        self.order, self.heard = ["begin"], []
+
+    def onAfterBatsimInit(self):
+        self.order.append("init")
 
     def onJobSubmission(self, job):
+        self.order.append(job.id)
         self.heard.append(job)
         self.bs.reject_jobs([job])
 
@@ -51,39 +56,16 @@ def test_jobs_are_as_their_constructor_makes_them():
     assert vars(heard) == vars(plain) | {"state": Job.State.REJECTED}
 
 
-class Joined:
-    """The engine's first two messages as one."""
-
-    def __init__(self, engine, joined):
-        self.engine, self.joined = engine, joined
-
-    def message(self):
-        message = self.engine.message()
-        if self.joined:
-            self.joined = False
-            self.engine.reply(Reply(message.now, []))
-            more = self.engine.message()
-            return Message(more.now, [*message.events, *more.events])
-        return message
-
-    def reply(self, reply):
-        self.engine.reply(reply)
-
-
-class Noting(Listener):
-    """Notes what comes."""
-
-    def onSimulationBegins(self):
-        self.heard = ["begin"]
-
-    def onAfterBatsimInit(self):
-        self.heard.append("init")
-
-
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_scheduler_is_initialised_before_its_jobs(joined):
     """A Batsim 5 may send jobs together with the begin of the simulation."""
-    scheduler = Noting()
-    load = workload_of(job(1, 0.0, 1, 10.0), job(2, 0.0, 1, 10.0), nb_res=2)
-    Bs(scheduler, Joined(Engine(machine(2), [load]), joined)).start()
-    assert [getattr(heard, "id", heard) for heard in scheduler.heard] == ["begin", "init", "w0!1", "w0!2"]
+    engine = Engine(machine(2), [workload_of(job(1, 0.0, 1, 10.0), job(2, 0.0, 1, 10.0), nb_res=2)])
+    if joined:
+        begin = engine.message()
+        engine.reply(Reply(begin.now, []))
+        jobs = engine.message()
+        messages = iter([Message(jobs.now, [*begin.events, *jobs.events])])
+        link = SimpleNamespace(message=lambda: next(messages, None) or engine.message(), reply=engine.reply)
+    scheduler = Listener()
+    Bs(scheduler, link if joined else engine).start()
+    assert scheduler.order == ["begin", "init", "w0!1", "w0!2"]

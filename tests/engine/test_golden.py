@@ -5,14 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from golden import (
-    Script,
-    assert_same_files,
-    by_date,
-    dialogue,
-    engine_of,
-    scenarios,
-)
+from golden import Script, assert_same_files, by_date, dialogue, engine_of, scenarios
 
 from batwatt.engine.batsim4 import decode, read_reply, write_message
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError, ProtocolError

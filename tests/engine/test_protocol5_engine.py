@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from protocol5_talk import CALL, PROFILES, SPREAD, execute, frame, workload
+from protocol5_talk import CALL, SPREAD, execute, frame, workload
 
-from batwatt.engine import events as ev
-from batwatt.engine.core import Engine
 from batwatt.engine.protocol5.engine import Engine5
-from batwatt.engine.protocol5.events import Execute, Features, Place
+from batwatt.engine.protocol5.events import Features
 from batwatt.engine.protocol5.text import read_reply, write_message
 from batwatt.errors import DeadlockError, IllegalDecisionError, ProtocolError
 from batwatt.model.platform import Host, Platform, PState
-from batwatt.protocol.workload4 import parse_workload
 
 PLATFORM = Platform(tuple(Host(i, f"h{i}", (PState(1e9, 50.0, 50.0, 100.0),), 2, has_power=True) for i in range(3)))
 
@@ -86,22 +81,6 @@ def test_progress_of_a_sequence_says_part_and_repetition(tmp_path):
     ]
 
 
-def test_a_profile_comes_with_its_job_if_the_hello_asks_for_it(tmp_path):
-    job = {"subtime": 1, "profile": "nap", "extra_data": {"a": [1]}}
-    now, events = after(engine_of(tmp_path, job, forward_profiles_on_job_submission=True), frame(0))
-    assert now == 1.0
-    assert events[0] == (
-        "JobSubmitted",
-        {
-            "job_id": "w0!0",
-            "job": {"resource_request": 1, "walltime": None, "extra_data": '{"a":[1]}', "rigid": True,
-                    "profile_id": "w0!nap"},
-            "submission_time": 1.0,
-            "profile": {"id": "w0!nap", "profile_type": "DelayProfile", "profile": {"delay": 10.0}},
-        },
-    )  # fmt: skip
-
-
 def test_a_profile_goes_with_the_first_of_its_jobs(tmp_path):
     """`Jobs::delete_job` removes it whichever other jobs have it: those run on."""
     jobs = {"subtime": 0, "profile": "nap"}, {"subtime": 5, "profile": "nap"}
@@ -162,57 +141,3 @@ def test_what_is_refused(tmp_path, answers, error, why):
     engine = engine_of(tmp_path, *jobs, names=("w0", "w1"))
     with pytest.raises(error, match=why):
         after(engine, *answers)
-
-
-# both Batsims ---------------------------------------------------------------------------------------------------------
-
-BATSIM_4 = {
-    "nap": {"type": "delay", "delay": 10},
-    "half": {"type": "parallel_homogeneous", "cpu": 5e9, "com": 0},
-    "both": {"type": "composed", "seq": ["half", "nap", "half"], "repeat": 2},
-    "deep": {"type": "composed", "seq": ["nap", "both"]},
-}
-JOBS = st.lists(
-    st.fixed_dictionaries(
-        {"subtime": st.integers(0, 60), "res": st.integers(1, 3), "profile": st.sampled_from(list(PROFILES))},
-        optional={"walltime": st.integers(1, 40)},
-    ),
-    max_size=8,
-)
-
-
-def first_come(engine, execute):
-    """The rows of jobs of a simulation in which jobs start as they come, on the hosts with the lowest ids."""
-    waiting, free, held = [], {0, 1, 2}, {}
-    while not engine.ended:
-        message = engine.message()
-        for event in message.events:
-            if isinstance(event, ev.JobSubmitted):
-                waiting.append(engine.jobs[event.job_id])
-            elif isinstance(event, ev.JobCompleted):
-                free |= held.pop(event.job_id)
-        decisions = []
-        while waiting and waiting[0].hosts <= len(free):
-            job = waiting.pop(0)
-            held[job.id] = set(sorted(free)[: job.hosts])
-            free -= held[job.id]
-            decisions.append(execute(message.now, job.id, " ".join(map(str, sorted(held[job.id])))))
-        engine.reply(ev.Reply(message.now, decisions))
-    return sorted(engine.close().jobs)
-
-
-@given(JOBS)
-def test_jobs_run_as_on_batsim_4(tmp_path_factory, jobs):
-    folder = tmp_path_factory.mktemp("both")
-    four = {"nb_res": 3, "jobs": [{"id": str(i), **job} for i, job in enumerate(jobs)], "profiles": BATSIM_4}
-    old = first_come(Engine(PLATFORM, [parse_workload(four, "w0", "w.json")]), ev.ExecuteJob)
-    new = first_come(
-        Engine5(PLATFORM, [workload(folder, *jobs)], [], Features()),
-        lambda now, job, hosts: Execute(now, job, Place(hosts, "SpreadOverHostsFirst")),
-    )
-    for before, after in zip(old, new, strict=True):
-        assert after.profile == f"w0!{before.profile}"
-        for name in set(before._fields) - {"profile"}:
-            expected = getattr(before, name)
-            number = isinstance(expected, float)
-            assert getattr(after, name) == (pytest.approx(expected, rel=1e-9, abs=1e-5) if number else expected), name

@@ -87,8 +87,8 @@ RUNS = {
 def test_runs(scheduler, jobs, config, expected):
     record = rows(run(scheduler, jobs, **config))
     for name, fields in expected.items():
-        found = {field: record[name][field] for field in fields}
-        assert found == {
+        row = {field: record[name][field] for field in fields}
+        assert row == {
             field: value if isinstance(value, str) else pytest.approx(value) for field, value in fields.items()
         }
 
@@ -308,11 +308,10 @@ def test_a_profile_is_dropped_when_a_job_of_it_has_ended_unless_it_is_to_be_reus
         bs.register_job("w0!late", 1, 20, "pa")
         bs.notify_registration_finished()
 
-    for reuse in (True, False):
+    def simulated(**config):
         scheduler = Scripted({"a": "0"}, {20: [again], 21: [execute("late", "0")]})
-        if reuse:
-            record = run(scheduler, [job("a", 0, 1, 5)], dynamic_jobs=True, profile_reuse=True)
-            assert rows(record)["late"]["finish"] == 26
-        else:
-            with pytest.raises(IllegalDecisionError, match="has no profile"):
-                run(scheduler, [job("a", 0, 1, 5)], dynamic_jobs=True)
+        return rows(run(scheduler, [job("a", 0, 1, 5)], dynamic_jobs=True, **config))
+
+    assert simulated(profile_reuse=True)["late"]["finish"] == 26
+    with pytest.raises(IllegalDecisionError, match="has no profile"):
+        simulated()

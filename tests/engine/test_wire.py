@@ -28,9 +28,7 @@ WORK = {
     "profiles": {"d": {"type": "delay", "delay": 5}},
 }
 FRAMES = {
-    "empty": "",
     "deep": "[" * 100_000,
-    "a number": "3",
     "no object": "[]",
     "400 digits": f'{{"now":{HUGE},"events":[]}}',
     "5000 digits": f'{{"now":{"9" * 5000},"events":[]}}',
@@ -40,7 +38,6 @@ FRAMES = {
     "cut": '{"now":0,"events":[{"timestamp":0,',
     "no type": '{"now":0,"events":[{"timestamp":0,"data":{}}]}',
     "timestamp of 400 digits": f'{{"now":0,"events":[{{"timestamp":{HUGE},"type":"QUERY","data":{{}}}}]}}',
-    "data in a list": '{"now":0,"events":[{"timestamp":0,"type":"NOTIFY","data":[]}]}',
     "unknown type": '{"now":0,"events":[{"timestamp":0,"type":"FOO","data":{}}]}',
 }
 
@@ -51,12 +48,9 @@ def answer(kind: str, data: str, time: str = "0.0") -> str:
 
 ANSWERS = FRAMES | {
     "1e308": '{"now":1e308,"events":[]}',
-    "an event at 1e308": answer("QUERY", '{"requests":{"consumed_energy":{}}}', "1e308"),
-    "call at 400 digits": answer("CALL_ME_LATER", f'{{"timestamp":{HUGE}}}'),
     "call at 1e308": answer("CALL_ME_LATER", '{"timestamp":1e308}'),
     "true call": answer("CALL_ME_LATER", '{"timestamp":true}'),
     "kill nobody": answer("KILL_JOB", '{"job_ids":[]}'),
-    "kill numbers": answer("KILL_JOB", '{"job_ids":[1]}'),
     "long list for a text": answer("REJECT_JOB", json.dumps({"job_id": ["w0!1"] * 1000})),
     "long text for a list": answer("KILL_JOB", json.dumps({"job_ids": "x" * 100_000})),
 }
@@ -70,15 +64,11 @@ def submitted(**job: object) -> str:
 MESSAGES = FRAMES | {
     "hosts of 400 digits": submitted(res=int(HUGE)),
     "no hosts": submitted(res=0),
-    "submitted at 400 digits": submitted(subtime=int(HUGE)),
     "walltime in words": submitted(walltime="5"),
     "resources as a number": answer("NOTIFY", '{"type":"event_machine_available","resources":1}'),
-    "resources without end": answer("NOTIFY", '{"type":"event_machine_available","resources":"0-"}'),
     "resources of 5000 digits": answer("RESOURCE_STATE_CHANGED", json.dumps({"resources": "9" * 5000, "state": "0"})),
-    "killed numbers": answer("JOB_KILLED", '{"job_ids":[1],"job_progress":{}}'),
     "a job without a workload": answer("JOB_SUBMITTED", '{"job_id":"1","job":{"subtime":1,"res":1,"profile":"d"}}'),
     "a job that never was": answer("JOB_COMPLETED", '{"job_id":"w0!9","job_state":"COMPLETED_FAILED","return_code":1}'),
-    "a host that never was": answer("RESOURCE_STATE_CHANGED", '{"resources":"7","state":"0"}'),
     "no p-state": answer("RESOURCE_STATE_CHANGED", '{"resources":"0","state":"off"}'),
     "a host that never was, gone": answer("NOTIFY", '{"type":"event_machine_unavailable","resources":"0-7"}'),
     "after time": answer("REQUESTED_CALL", "{}", "1e25"),
@@ -102,14 +92,10 @@ def one_line(error: BatwattError) -> str:
 
 
 REASONS_OF_THE_ENGINE = {
-    "no now": ('{"events":[]}', "'now'"),
-    "events in an object": ('{"now":0,"events":{}}', "'events'"),
     "an event in a number": ('{"now":0,"events":[1]}', "event 0"),
     "no data": ('{"now":0,"events":[{"timestamp":0,"type":"KILL_JOB"}]}', "'data'"),
     "a field that is missing": (answer("EXECUTE_JOB", '{"job_id":"w0!1"}'), "'alloc' is missing"),
-    "a job in a number": (answer("EXECUTE_JOB", '{"job_id":1,"alloc":"0"}'), "'job_id'"),
     "a job that never was": (answer("EXECUTE_JOB", '{"job_id":"w0!9","alloc":"0"}'), "EXECUTE_JOB w0!9"),
-    "killed, never was": (answer("KILL_JOB", '{"job_ids":["w0!9"]}'), "KILL_JOB w0!9"),
     "odd hosts": (answer("SET_RESOURCE_STATE", '{"resources":"a-b","state":"1"}'), "a-b"),
     "an odd state": (answer("SET_RESOURCE_STATE", '{"resources":"0","state":"fast"}'), "fast"),
     "an odd query": (answer("QUERY", '{"requests":{"mood":{}}}'), "QUERY"),
@@ -118,11 +104,7 @@ REASONS_OF_THE_ENGINE = {
 }
 
 
-def without_words(frames):
-    return {name: (frame, "") for name, frame in frames.items()}
-
-
-TO_THE_ENGINE = without_words(ANSWERS) | REASONS_OF_THE_ENGINE
+TO_THE_ENGINE = {name: (frame, "") for name, frame in ANSWERS.items()} | REASONS_OF_THE_ENGINE
 
 
 @pytest.mark.parametrize(("frame", "words"), TO_THE_ENGINE.values(), ids=TO_THE_ENGINE)
@@ -150,7 +132,7 @@ REASONS_OF_THE_SCHEDULER = {
 }
 
 
-TO_THE_SCHEDULER = without_words(MESSAGES) | REASONS_OF_THE_SCHEDULER
+TO_THE_SCHEDULER = {name: (frame, "") for name, frame in MESSAGES.items()} | REASONS_OF_THE_SCHEDULER
 
 
 @pytest.mark.parametrize(("frame", "words"), TO_THE_SCHEDULER.values(), ids=TO_THE_SCHEDULER)
@@ -196,14 +178,11 @@ class Messages:
     "change",
     [
         {"nb_compute_resources": 3},
-        {"nb_compute_resources": int(HUGE)},
         {"compute_resources": [{"id": 1, "name": "a"}, {"id": 0, "name": "b"}]},
         {"compute_resources": [3, 4]},
-        {"compute_resources": [], "nb_compute_resources": 0},
         {"compute_resources": [{"id": 0, "name": "a", "properties": {"x": 1}}, {"id": 1, "name": "b"}]},
         {"storage_resources": [3]},
         {"profiles": {"w0": [1]}},
-        {"profiles": {"w0": {"d": 1}}},
         {"config": {}},
     ],
 )
@@ -215,15 +194,15 @@ def test_beginnings_that_the_scheduler_refuses(change):
 
 # what only a socket can do -------------------------------------------------------------------------------------
 
-MULTIPART = {"two frames": [b"{}", b"{}"], "not UTF-8": [b"\xff\xfe"], "empty": [b""], "many": [b""] * 500}
+MULTIPART = {"two frames": [b"{}", b"{}"], "not UTF-8": [b"\xff\xfe"], "empty": [b""]}
 
 
-def speak(kind: int, frames: list[bytes], endpoint: str | None, found: list[str], ready: threading.Event) -> None:
+def speak(kind: int, frames: list[bytes], endpoint: str | None, endpoints: list[str], ready: threading.Event) -> None:
     """The peer: a scheduler (REP) that answers once, or a Batsim (REQ) that says one thing."""
     with zmq.Context() as context, context.socket(kind) as side:
         side.setsockopt(zmq.LINGER, 0)
         if kind == zmq.REP:
-            found.append(f"tcp://127.0.0.1:{side.bind_to_random_port('tcp://127.0.0.1')}")
+            endpoints.append(f"tcp://127.0.0.1:{side.bind_to_random_port('tcp://127.0.0.1')}")
             ready.set()
             assert side.poll(10_000)
             side.recv()
@@ -236,13 +215,13 @@ def speak(kind: int, frames: list[bytes], endpoint: str | None, found: list[str]
 
 @pytest.mark.parametrize("frames", MULTIPART.values(), ids=MULTIPART)
 def test_frames_to_the_engine(frames):
-    found: list[str] = []
+    endpoints: list[str] = []
     ready = threading.Event()
-    peer = threading.Thread(target=speak, args=(zmq.REP, frames, None, found, ready))
+    peer = threading.Thread(target=speak, args=(zmq.REP, frames, None, endpoints, ready))
     peer.start()
     assert ready.wait(10)
     with pytest.raises(ProtocolError) as error:
-        serve(engine(), found[0], patience_s=10)
+        serve(engine(), endpoints[0], patience_s=10)
     peer.join(10)
     text = one_line(error.value)
     assert ("frames; a message is one" in text) == (len(frames) > 1)
