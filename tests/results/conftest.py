@@ -7,5 +7,5 @@ from rows_of_runs import measure
 
 
 @pytest.fixture
-def found(tmp_path):
+def measured(tmp_path):
     return partial(measure, tmp_path)

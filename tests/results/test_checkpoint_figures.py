@@ -14,10 +14,7 @@ from batwatt.model.series import Series
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, OVERHEAD, PIECE, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.results.classes import classes_of
 from batwatt.results.columns import KILLED, SUCCESSFUL
-from batwatt.results.summary import summary, table_text
 from batwatt.results.yields import yields_of
-
-NEW = ("checkpoint_volume", "recovery_volume", "checkpoints", "recoveries", "min_yield", "mean_yield")
 
 
 def saved(name, submit, start, end, cores=1):
@@ -52,8 +49,8 @@ ROWS_BY_HAND = [
 ]  # fmt: skip
 
 
-def test_by_hand(found):
-    metrics, ledger = found(ROWS_BY_HAND, JOBS_BY_HAND)
+def test_by_hand(measured):
+    metrics, ledger = measured(ROWS_BY_HAND, JOBS_BY_HAND)
     # core seconds of a b c d f h, of 600
     assert metrics["useful_core_s"] == 90 + 90 + 90 + 30 + 0.5 + 10
     assert metrics["goodput"] == 310.5 / 600
@@ -82,8 +79,8 @@ def test_by_hand(found):
     assert sum(row.completed for row in classes_of(ledger)) == 2
 
 
-def test_without_a_window(found):
-    metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND, None)
+def test_without_a_window(measured):
+    metrics, _ = measured(ROWS_BY_HAND, JOBS_BY_HAND, None)
     # b's work until 205 is saved, f and d complete; all ends at 220
     assert metrics["useful_core_s"] == 90 + (45 + 55) + 90 + 50 + 10 + 10
     assert (metrics["checkpoints"], metrics["recoveries"], metrics["terminations"]) == (5, 3, 3)
@@ -108,21 +105,21 @@ def test_without_a_window(found):
         ([moved("a#1", 130, 130, 140), ran("a#2", 140, 140, 150)], 40, 0, 0, 1),
     ],
 )
-def test_what_was_saved_lasts(found, rows, useful, aborted, terminations, runs):
+def test_what_was_saved_lasts(measured, rows, useful, aborted, terminations, runs):
     """A run from 100 to 120, checkpointed then, and what became of the job."""
     rows = [saved("a", 100, 100, 120), *rows]
-    metrics, ledger = found(rows[::-1], workload(job("a", 100, 60)))
+    metrics, ledger = measured(rows[::-1], workload(job("a", 100, 60)))
     assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (useful, aborted)
     assert metrics["terminations"] == terminations
     assert metrics["killed_power"] == terminations
     assert sum(row.runs for row in classes_of(ledger)) == runs
 
 
-def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(found):
+def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(measured):
     rows = [
         saved("a", 100, 110, 120), checkpoint("a#1", 120, 160), killed("a#2", 160, 160, 165), ran("a#3", 190, 190, 196)
     ]  # fmt: skip
-    metrics, ledger = found(rows, workload(job("a", 100, "tasks")))
+    metrics, ledger = measured(rows, workload(job("a", 100, "tasks")))
     assert ledger.job_length_s.tolist() == [16.0]
     assert metrics["max_full_speed_slowdown"] == (196 - 100) / 4
     # 40 s of the checkpoint are execution, the 5 s that were lost are not
@@ -130,15 +127,14 @@ def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(found):
     assert (metrics["mean_wait_s"], metrics["terminations_long"], metrics["slowdown_rate"]) == (10, 1, None)
 
 
-def test_what_the_scheduler_made_up_saves_nothing_of_others(found):
+def test_what_the_scheduler_made_up_saves_nothing_of_others(measured):
     rows = [saved("x", 100, 100, 120), checkpoint("y", 120, 130, 1, KILLED), ran("a", 100, 130, 140)]
-    metrics, _ = found(rows, workload(job("a", 100, 10)))
+    metrics, _ = measured(rows, workload(job("a", 100, 10)))
     assert (metrics["useful_core_s"], metrics["terminations"], metrics["checkpoints"]) == (30, 0, 1)
-    assert metrics["min_yield"] == metrics["mean_yield"] == 10 / 40
 
 
 @pytest.mark.parametrize(
-    ("row", "submit", "told"),
+    ("row", "submit", "expected"),
     [
         (ran("a", 100, 150, 200), 100, 0.5),
         (ran("a", 60, 80, 100), 60, None),  # completed before it
@@ -150,9 +146,9 @@ def test_what_the_scheduler_made_up_saves_nothing_of_others(found):
         (refused("a", 100, WINDOW_OVER), 100, 0.0),
     ],
 )
-def test_one_yield(found, row, submit, told):
-    metrics, _ = found([row], workload(job("a", submit, 30)))
-    assert metrics["min_yield"] == metrics["mean_yield"] == told
+def test_one_yield(measured, row, submit, expected):
+    metrics, _ = measured([row], workload(job("a", submit, 30)))
+    assert metrics["min_yield"] == metrics["mean_yield"] == expected
 
 
 # law --------------------------------------------------------------------------------------------------------------
@@ -187,17 +183,17 @@ def row_of(name, submit, number, cores, part):
 
 def fates(parts):
     """What each part was good for by 200: useful, aborted, c, r."""
-    told = []
+    uses = []
     for index, (kind, _, end, how) in enumerate(parts):
         behind = parts[index + 1] if index + 1 < len(parts) else None
         broken = how == "saved" and behind is not None and behind[3] == "killed" and behind[2] <= 200
         lost = end <= 200 and (how == "killed" or broken)
-        told.append(kind if kind != "w" else "aborted" if lost else "useful")
-    return told
+        uses.append(kind if kind != "w" else "aborted" if lost else "useful")
+    return uses
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_second_by_second(found, seed):
+def test_second_by_second(measured, seed):
     rng = random.Random(seed)
     jobs, rows, seconds = [], [], dict.fromkeys(("useful", "aborted", "c", "r"), 0)
     yields, waits, kills, completed = [], [], 0, 0
@@ -206,47 +202,44 @@ def test_second_by_second(found, seed):
         jobs.append(job(name, submit, 30, cores))
         parts = history(rng, submit + rng.choice([0, 5]))
         rows += [row_of(name, submit, at, cores, part) for at, part in enumerate(parts)]
-        told = fates(parts)
+        uses = fates(parts)
         done = [second for second in range(100, 200) for (_, begin, end, _) in parts if begin <= second < end]
         assert len(done) == len(set(done))
         useful = 0
         for second in range(100, 200):
-            for (_, begin, end, _), fate in zip(parts, told, strict=True):
+            for (_, begin, end, _), fate in zip(parts, uses, strict=True):
                 if begin <= second < end:
                     seconds[fate] += cores
                     useful += fate == "useful"
-        kills += sum(fate == "aborted" and end > 100 for (_, _, end, _), fate in zip(parts, told, strict=True))
+        kills += sum(fate == "aborted" and end > 100 for (_, _, end, _), fate in zip(parts, uses, strict=True))
         over = parts[-1][2] if parts[-1][3] == "completed" and parts[-1][0] == "w" else None
         if over is None or over > 100:
             yields.append(useful / (min(over or 200, 200) - max(submit, 100)))
         if over is not None and 100 < over <= 200:
             completed += 1
-            first = next(begin for (_, begin, _, _), fate in zip(parts, told, strict=True) if fate == "useful")
+            first = next(begin for (_, begin, _, _), fate in zip(parts, uses, strict=True) if fate == "useful")
             waits.append(first - submit)
     rng.shuffle(rows)
-    metrics, ledger = found(rows, workload(*jobs))
+    metrics, ledger = measured(rows, workload(*jobs))
     assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (seconds["useful"], seconds["aborted"])
     assert metrics["checkpoint_volume"] == pytest.approx(seconds["c"] / 600)
     assert metrics["recovery_volume"] == pytest.approx(seconds["r"] / 600)
     assert metrics["terminations"] == kills
     assert metrics["jobs_finished"] - int((ledger.completed_s <= 100).sum()) == completed
     assert sorted(yields_of(ledger).tolist()) == pytest.approx(sorted(yields))
-    assert (
-        metrics["min_yield"] == pytest.approx(min(yields))
-        and 0.0 <= metrics["min_yield"] <= metrics["mean_yield"] <= 1.0
-    )
+    assert metrics["min_yield"] == pytest.approx(min(yields))
     assert metrics["mean_wait_s"] == (pytest.approx(sum(waits) / completed) if completed else None)
     assert sum(row.terminations for row in classes_of(ledger)) == kills
 
 
-def test_a_suspended_run_and_its_pieces_are_one_job(found):
+def test_a_suspended_run_and_its_pieces_are_one_job(measured):
     """20 s, suspended for 10 s, then two pieces of 10 s each: 50 s from submission to completion, 40 at work."""
     rows = [
         ran("a", 110, 110, 130, 2, KILLED, SUSPENDED),
         ran("a#1", 140, 140, 150, 2, SUCCESSFUL, PIECE),
         ran("a#2", 150, 150, 160, 2),
     ]
-    metrics, _ = found(rows, workload(job("a", 110, 40, 2)))
+    metrics, _ = measured(rows, workload(job("a", 110, 40, 2)))
     counts = ("jobs_finished", "killed_power", "jobs_failed", "terminations")
     assert [metrics[name] for name in counts] == [1, 0, 0, 0]
     assert (metrics["useful_core_s"], metrics["aborted_core_s"], metrics["job_failure_rate"]) == (80, 0, 0)
@@ -265,9 +258,7 @@ JOB_OF_100_S = {
     "cost_s,scheduler,options",
     [
         (0, "varcap", {"victim": {"name": "migrate", "cost_s": 30}}),
-        (0, "varcap", {"victim": {"name": "checkpoint", "checkpoint_s": 0, "recovery_s": 30}}),
         (0, "riskaware", {"victim": {"name": "migrate", "cost_s": 30}, "strategy": "first-fit-unaware"}),
-        (0, "checkpoint", {"checkpoint_s": 0, "recovery_s": 30}),
         (10, "varcap", {"victim": {"name": "checkpoint", "checkpoint_s": 10, "recovery_s": 30}}),
         (10, "checkpoint", {"checkpoint_s": 10, "recovery_s": 30}),
     ],
@@ -294,8 +285,8 @@ def test_all_that_save_work_are_measured_alike(tmp_path, cost_s, scheduler, opti
         "mean_yield": 100 / end_s,
     }
     assert {name: result.metrics[name] for name in figures} == pytest.approx(figures, abs=5e-6)
-    for ran_s, told in zip(result.jobs["execution_time_s"], result.jobs["metadata"], strict=True):
-        overhead = OVERHEAD.search(told)
+    for ran_s, metadata in zip(result.jobs["execution_time_s"], result.jobs["metadata"], strict=True):
+        overhead = OVERHEAD.search(metadata)
         assert overhead is None or float(overhead[1]) <= ran_s + 1e-6
     walltimes = result.jobs["requested_time_s"].tolist()
     if scheduler != "checkpoint":
@@ -311,13 +302,3 @@ def test_a_window_that_ends_in_a_recovery(tmp_path):
     result = bw.simulate(spec, path, scheduler="riskaware", options=options, capacity=capacity)
     assert result.jobs["metadata"].tolist() == ["migrated", "overhead_s=4.999999"]
     assert result.jobs["requested_time_s"].tolist() == [300.0, 280.0]
-
-
-def test_the_table_for_a_terminal(found):
-    metrics, _ = found(ROWS_BY_HAND, JOBS_BY_HAND)
-    text = table_text(summary("kept", metrics))
-    assert "yield" in text and text.split()[-3:] == ["5.00", "2.83", "0.00"]
-    without, _ = found(ROWS_BY_HAND[-2:-1], JOBS_BY_HAND)
-    assert "yield" in table_text(summary("kept", without))
-    none, _ = found(ROWS_BY_HAND[10:12], JOBS_BY_HAND)
-    assert "yield" not in table_text(summary("kept", none))

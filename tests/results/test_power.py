@@ -69,7 +69,7 @@ def test_a_short_end_joins_the_interval_before(run):
         (HEADER + "inf,1,s,3,NA\n", "row 1: time is not a finite number"),
         (HEADER + "-1,2,s,3,NA\n", "row 1: time must be >= 0"),
         (HEADER + "2,2,s,3,NA\n1,2,s,3,NA\n", "row 2: time decreases"),
-        (HEADER + "1,2,s,3,NA\n2,3,s,3,NA,7\n", "line 3: has 6 fields where the header names 5"),
+        (HEADER + "0,3,s,3,NA\n4,40,s,3,NA\n", "3 J at 0 s"),
     ],
 )
 def test_malformed(tmp_path, text, complaint):
@@ -119,15 +119,6 @@ def test_power_file(tmp_path):
     assert read.table(tmp_path / "r", "power")["cap_w"].isna().all()
 
 
-IMPOSSIBLE = [([1.0], 2.0), ([0.0, 0.0], 2.0), ([0.0, 3.0], 2.0), ([0.0], float("nan"))]
-
-
-@pytest.mark.parametrize(("times", "end_s"), IMPOSSIBLE)
-def test_impossible_traces(times, end_s):
-    with pytest.raises(ValueError, match="begin at 0 and increase"):
-        PowerTrace(np.array(times), np.ones(len(times)), end_s)
-
-
 numbers = st.integers(0, 4000).map(float)
 gaps = st.sampled_from([1e-6, 3e-5, 4e-4, 1e-3, 0.5, 7.0, 300.0])
 series = st.builds(
@@ -144,14 +135,14 @@ series = st.builds(
 def test_steps_are_those_of_the_series(envelope, end_s, shares):
     starts = [start for start, _, _ in envelope.steps(0.0, end_s)]
     times = np.array(sorted({0.0, *(share * end_s for share in shares)}))
-    found, numbers, count = step_bounds(envelope, end_s, times[times < end_s])
-    assert count == len(starts) and found.tolist() == [starts[number] for number in numbers.tolist()]
-    kept = set(numbers.tolist())
+    bounds, numbers, count = step_bounds(envelope, end_s, times[times < end_s])
+    assert count == len(starts) and bounds.tolist() == [starts[number] for number in numbers.tolist()]
+    steps = set(numbers.tolist())
     for time_s in times[times < end_s].tolist():
         own = bisect_right(starts, time_s) - 1
-        assert own in kept and (own + 1 in kept or own + 1 == count)
-    assert all(start in found for start in starts if start in envelope.times_s)
-    assert count == 0 or count - 1 in kept
+        assert own in steps and (own + 1 in steps or own + 1 == count)
+    assert all(start in bounds for start in starts if start in envelope.times_s)
+    assert count == 0 or count - 1 in steps
 
 
 @pytest.mark.parametrize(
@@ -172,13 +163,13 @@ def test_whole_steps_together_count_as_one_by_one(envelope, spans):
     ends = np.cumsum([span for span, _ in spans])
     trace = PowerTrace(np.append(0.0, ends[:-1]), np.array([power for _, power in spans]), float(ends[-1]))
     pieces = compare(trace, envelope)
-    guilty, above_j = 0, 0.0
+    violations, above_j = 0, 0.0
     for begin, end, cap in envelope.steps(0.0, trace.end_s):
         bounds = [begin, *(time for time in trace.times_s.tolist() if begin < time < end), end]
         drawn = [float(trace.power_w[bisect_right(trace.times_s, low) - 1]) for low in bounds[:-1]]
-        guilty += any(p > cap + 1e-3 and b - a > 1e-3 for p, a, b in zip(drawn, bounds, bounds[1:], strict=False))
+        violations += any(p > cap + 1e-3 and b - a > 1e-3 for p, a, b in zip(drawn, bounds, bounds[1:], strict=False))
         above_j += sum(max(0.0, p - cap) * (b - a) for p, a, b in zip(drawn, bounds, bounds[1:], strict=False))
-    assert pieces.violations == guilty
+    assert pieces.violations == violations
     assert pieces.above_j == pytest.approx(above_j, rel=1e-9, abs=1e-6)
     assert len(pieces.start_s) <= 10 * (len(spans) + len(envelope))
 
@@ -211,17 +202,12 @@ def test_the_largest_power_is_one_of_states(run):
     trace = power_series(prefix)
     assert trace.power_w.max() == pytest.approx(4242.005, abs=1e-6)
     assert trace.max_w == 4242.0
-
-
-def test_a_short_peak_is_the_largest_power(run):
-    trace = power_series(run((300, 1272600), (300.2, 1272600 + 848.5), (400.2, 1272600 + 848.5 + 10000)))
-    assert trace.max_w == 4242.5
-
-
-def test_the_rounding_of_energies_is_not_above_the_cap(run):
-    prefix = run((300, 1272600), (300.2, 1272600 + 848.401), (400.2, 1272600 + 848.401 + 10000))
-    pieces = compare(power_series(prefix), Series((0.0, 300.2), (4242.0, 100.0)))
+    # nor is the rounding above a cap
+    pieces = compare(trace, Series((0.0, 300.2), (4242.0, 100.0)))
     assert (pieces.violations, pieces.above_j, pieces.unused_j) == (0, 0.0, 0.0)
+    # a peak of 0.2 s that is a little larger counts
+    peak = power_series(run((300, 1272600), (300.2, 1272600 + 848.5), (400.2, 1272600 + 848.5 + 10000)))
+    assert peak.max_w == 4242.5
 
 
 def test_the_largest_power_of_a_run_is_the_sum_of_watts():
@@ -239,12 +225,15 @@ TRACE = PowerTrace(np.array([0.0, 50.0, 120.0]), np.array([200.0, 300.0, 0.0]), 
 
 def test_by_hand():
     """Two intervals of 80 s: 200 W for 50 s and 300 W for 30 s; 300 W for 40 s, 20 s of it above 100 W, and nothing."""
-    found = power_bins(TRACE, CAP, np.array([0.0, 80.0, 160.0]))
-    assert found.power_w.tolist() == pytest.approx([(200 * 50 + 300 * 30) / 80, 300 * 40 / 80])
-    assert found.low_w.tolist() == [200.0, 0.0] and found.high_w.tolist() == [300.0, 300.0]
-    assert found.cap_w.tolist() == pytest.approx([300.0, (300 * 20 + 100 * 60) / 80])
-    assert found.above_w.tolist() == pytest.approx([0.0, 200 * 20 / 80])
-    assert found.unused_w.tolist() == pytest.approx([100 * 50 / 80, 100 * 40 / 80])
+    bins = power_bins(TRACE, CAP, np.array([0.0, 80.0, 160.0]))
+    assert bins.power_w.tolist() == pytest.approx([(200 * 50 + 300 * 30) / 80, 300 * 40 / 80])
+    assert bins.low_w.tolist() == [200.0, 0.0] and bins.high_w.tolist() == [300.0, 300.0]
+    assert bins.cap_w.tolist() == pytest.approx([300.0, (300 * 20 + 100 * 60) / 80])
+    assert bins.above_w.tolist() == pytest.approx([0.0, 200 * 20 / 80])
+    assert bins.unused_w.tolist() == pytest.approx([100 * 50 / 80, 100 * 40 / 80])
+    empty = PowerTrace(np.empty(0), np.empty(0), 0.0)
+    assert bin_edges([], CAP).tolist() == bin_edges([empty], CAP).tolist() == [0.0]
+    assert len(power_bins(empty, CAP, np.array([0.0])).power_w) == 0
 
 
 def test_nothing_is_lost_in_many_changes():
@@ -257,22 +246,16 @@ def test_nothing_is_lost_in_many_changes():
     edges = bin_edges(traces, cap, most=50)
     assert len(edges) == 51 and edges[-1] == traces[1].end_s
     for trace in traces:
-        found, pieces = power_bins(trace, cap, edges), compare(trace, cap)
-        widths = np.diff(found.edges_s)
-        assert found.edges_s[-1] == trace.end_s and len(widths) <= 50
-        assert found.power_w @ widths == pytest.approx(trace.energy_j)
-        assert found.above_w @ widths == pytest.approx(pieces.above_j)
-        assert found.unused_w @ widths == pytest.approx(pieces.unused_j)
-        assert found.power_w == pytest.approx(found.cap_w + found.above_w - found.unused_w)
-        assert (found.low_w <= found.power_w + 1e-9).all() and (found.power_w <= found.high_w + 1e-9).all()
-        assert found.low_w.min() == trace.power_w.min() and found.high_w.max() == trace.power_w.max()
+        bins, pieces = power_bins(trace, cap, edges), compare(trace, cap)
+        widths = np.diff(bins.edges_s)
+        assert bins.edges_s[-1] == trace.end_s and len(widths) <= 50
+        assert bins.power_w @ widths == pytest.approx(trace.energy_j)
+        assert bins.above_w @ widths == pytest.approx(pieces.above_j)
+        assert bins.unused_w @ widths == pytest.approx(pieces.unused_j)
+        assert bins.power_w == pytest.approx(bins.cap_w + bins.above_w - bins.unused_w)
+        assert (bins.low_w <= bins.power_w + 1e-9).all() and (bins.power_w <= bins.high_w + 1e-9).all()
+        assert bins.low_w.min() == trace.power_w.min() and bins.high_w.max() == trace.power_w.max()
     assert envelope_bins(cap, edges).power_w == pytest.approx(power_bins(traces[1], cap, edges).cap_w)
-
-
-def test_a_row_at_zero(run):
-    assert intervals(power_series(run((0, 0), (0, 0), (4, 40)))) == [(0.0, 10.0)]
-    with pytest.raises(InputError, match="3 J at 0 s"):
-        power_series(run((0, 3), (4, 40)))
 
 
 def test_a_run_of_thirty_thousand_years():
@@ -281,14 +264,3 @@ def test_a_run_of_thirty_thousand_years():
     assert pieces.steps == math.ceil(1e12 / 300) and len(pieces.start_s) < 10
     assert pieces.violations == pieces.steps - 1 and pieces.step[-1] == pieces.steps - 1
     assert pieces.above_j == pytest.approx((1e12 - 350) * 50 + 50 * 200)
-
-
-def test_missing(tmp_path):
-    with pytest.raises(InputError, match=r"r_consumed_energy\.csv: cannot be read"):
-        power_series(tmp_path / "r")
-
-
-def test_a_trace_of_nothing():
-    empty = PowerTrace(np.empty(0), np.empty(0), 0.0)
-    assert bin_edges([], CAP).tolist() == bin_edges([empty], CAP).tolist() == [0.0]
-    assert len(power_bins(empty, CAP, np.array([0.0])).power_w) == 0

@@ -61,27 +61,20 @@ def forked(monkeypatch):
 
 
 @pytest.mark.parametrize("jobs", [1, 9])
-def test_each_item_is_done_once(threads, jobs):
-    assert sorted(in_processes(square, range(7), jobs)) == [0, 1, 4, 9, 16, 25, 36]
-    assert list(in_processes(square, [], jobs)) == []
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
 def test_one_that_dies_is_replaced_and_its_item_is_known(threads, jobs):
-    found = list(in_processes(deadly, range(6), jobs))
-    assert [result for result in found if isinstance(result, Died)] == [Died(3)]
-    assert sorted(result for result in found if not isinstance(result, Died)) == [0, 1, 2, 4, 5]
+    """All others are done once."""
+    results = list(in_processes(deadly, range(6), jobs))
+    assert [result for result in results if isinstance(result, Died)] == [Died(3)]
+    assert sorted(result for result in results if not isinstance(result, Died)) == [0, 1, 2, 4, 5]
+    assert list(in_processes(deadly, [], jobs)) == []
 
 
-def test_an_error_is_raised_here(threads):
+def test_none_is_left_after_an_error_or_when_no_more_is_wanted(threads):
     with pytest.raises(ValueError, match="is wrong"):
         list(in_processes(wrong, range(4), 2))
     assert not multiprocessing.active_children()
-
-
-def test_none_is_left_when_nobody_wants_more(threads):
-    with closing(in_processes(square, range(9), 2)) as found:
-        next(found)
+    with closing(in_processes(square, range(9), 2)) as results:
+        next(results)
         assert len(multiprocessing.active_children()) == 2
     assert not multiprocessing.active_children()
 
@@ -109,11 +102,11 @@ def test_handlers_are_not_inherited(forked):
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     logging.getLogger().addHandler(handler := logging.StreamHandler())
     try:
-        [found] = in_processes(setting, [0], 1)
+        [settings] = in_processes(setting, [0], 1)
     finally:
         signal.signal(signal.SIGTERM, before)
         logging.getLogger().removeHandler(handler)
-    assert found == (True, logging.WARNING, 1, True)
+    assert settings == (True, logging.WARNING, 1, True)
 
 
 @pytest.mark.parametrize(
@@ -180,15 +173,6 @@ def circles(_: int) -> int:
     gc.disable()
     Circle()
     return Circle.alive
-
-
-def in_a_pool(_: int) -> list[int]:
-    return sorted(in_processes(square, range(3), 2))
-
-
-def test_a_process_of_a_pool_may_have_them():
-    with multiprocessing.get_context("forkserver").Pool(1) as pool:
-        assert pool.map(in_a_pool, [0]) == [[0, 1, 4]]
 
 
 @pytest.mark.parametrize(("every_s", "alive"), [(0.0, [1, 1, 1]), (60.0, [1, 2, 3])])

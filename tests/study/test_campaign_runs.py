@@ -6,8 +6,6 @@ import json
 import pytest
 from builders import TWO
 
-from batwatt.offline import HEURISTICS
-
 FAIL = "raise ValueError('no ' + 'luck')"
 
 
@@ -31,37 +29,33 @@ def test_a_campaign_gives_one_row_a_run(small):
     assert small.out.joinpath("cells", f"{first['key']}.json").is_file()
 
 
-@pytest.mark.parametrize("file, touched", [("w/a.json", 2), ("p.xml", 4), ("envelope.csv", 4)])
-def test_a_changed_file_reruns_just_what_it_touches(small, file, touched):
-    small.declare()
-    small.run()
-    path = small.folder / file
-    path.write_text(path.read_text() + "\n")
-    status = small.campaign("status", small.folder / "tiny.yaml")
-    assert small.state() == [4 - touched, 0, touched]
-    assert f"{touched} stale runs" in status.err
-    assert small.run().code == 0
-    assert small.done_in_log() == 4 + touched
-    assert len(small.rows()) == 4 and len(small.cells()) == 4 + touched
-    assert f"{touched} stale runs removed" in small.campaign("clean", small.out).out
-    assert len(small.cells()) == 4 and "stale" not in small.campaign("status", small.out).err
-
-
-def test_a_larger_grid_runs_what_is_new(small):
+def test_a_changed_file_reruns_just_what_it_touches(small):
     small.declare()
     small.run()
     before = small.bytes()
+    # nothing has changed
     assert small.run().code == 0
     assert small.done_in_log() == 4 and small.bytes() == before
-    small.declare(grid={"order": ["desc", "asc", "fcfs"]})
+    path = small.folder / "w" / "a.json"
+    path.write_text(path.read_text() + "\n")
+    status = small.campaign("status", small.folder / "tiny.yaml")
+    assert small.state() == [2, 0, 2]
+    assert "2 stale runs" in status.err
+    # a larger grid runs what is new, and damaged cells again
+    small.declare(grid={"order": ["desc", "asc", "fcfs"]}, workloads=["w/b.json"])
+    for cell, damage in zip(small.cells(), (b"{", b'{"format": 1}', b"", b"["), strict=True):
+        cell.write_bytes(damage)
     assert small.run().code == 0
-    assert small.done_in_log() == 6
-    assert [row["label"] for row in small.rows()] == ["desc"] * 2 + ["asc"] * 2 + ["fcfs"] * 2
+    assert small.done_in_log() == 7 and "is damaged or of another version: run again" in small.log()
+    assert [row["label"] for row in small.rows()] == ["desc", "asc", "fcfs"]
+    assert "2 stale runs removed" in small.campaign("clean", small.out).out
+    assert len(small.cells()) == 3 and "stale" not in small.campaign("status", small.out).err
 
 
 def test_a_failed_run_is_a_row_and_the_rest_goes_on(small):
-    name = small.slow(then=f"if self.settings.order == 'asc': {FAIL}")
-    small.declare(scheduler=name)
+    flag = small.folder / "flag"
+    condition = f"self.settings.order == 'asc' and not Path({str(flag)!r}).exists()"
+    yaml = small.declare(scheduler=small.slow(then=f"if {condition}: {FAIL}"))
     ended = small.run()
     assert ended.code == 1 and "2 runs failed" in ended.err
     rows = small.rows()
@@ -75,16 +69,10 @@ def test_a_failed_run_is_a_row_and_the_rest_goes_on(small):
     assert small.campaign("resume", small.out).code == 1
     assert small.log().count("Z failed ") == 4 and small.done_in_log() == 2
     assert small.bytes() == before
-
-
-def test_a_run_that_can_succeed_later_does(small):
-    flag = small.folder / "flag"
-    name = small.slow(then=f"if not Path({str(flag)!r}).exists(): {FAIL}")
-    yaml = small.declare(scheduler=name)
-    assert small.run().code == 1
+    # what made it fail has gone
     flag.touch()
     assert small.campaign("resume", yaml).code == 0
-    assert small.bytes() == small.undisturbed()
+    assert [row["status"] for row in small.rows()] == ["done"] * 4
 
 
 def test_files_are_kept_where_they_are_asked_for(small):
@@ -118,20 +106,7 @@ def test_studies_one_at_a_time_give_the_same_table(small):
     rows = small.rows()
     assert small.done_in_log() == 4 and [row["study"] for row in rows] == ["one"] * 4 + ["two"] * 2
     assert [row["label"] for row in rows[4:]] == ["B fcfs", "B asc"] and rows[4]["key"] == rows[1]["key"]
-    assert small.bytes() == small.undisturbed()
     assert "no study 'tow'; did you mean 'two'?" in small.run("--only", "tow", yaml=yaml).line
-
-
-@pytest.mark.parametrize("damage", [b"{", b'{"format": 1}'])
-def test_a_damaged_cell_is_run_again(small, damage):
-    small.declare()
-    small.run()
-    before = small.bytes()
-    small.cells()[0].write_bytes(damage)
-    assert small.state() == [3, 0, 1]
-    assert small.campaign("resume", small.out).code == 0
-    assert small.bytes() == before and "is damaged or of another version: run again" in small.log()
-    assert small.done_in_log() == 5
 
 
 def test_a_folder_is_resumed_as_it_was_run(small):
@@ -158,13 +133,12 @@ def test_a_folder_may_be_where_one_is(small, monkeypatch):
     small.cells()[0].unlink()
     (small.out / "cells" / f"{'0' * 64}.json").touch()
     monkeypatch.chdir(small.out)
-    told = small.house.batwatt("campaign", "status", ".")
-    assert told.out.splitlines()[1].split() == ["only", "3", "0", "1"] and "1 stale runs" in told.err
+    status = small.house.batwatt("campaign", "status", ".")
+    assert status.out.splitlines()[1].split() == ["only", "3", "0", "1"] and "1 stale runs" in status.err
     assert small.house.batwatt("campaign", "resume", ".").code == 0
     assert small.bytes() == before and not (small.out / "tiny").exists()
-    assert "1 stale runs removed" in small.house.batwatt("campaign", "clean", ".").out
     monkeypatch.chdir(small.out / "cells")
-    assert small.house.batwatt("campaign", "resume", "..").code == 0
+    assert "1 stale runs removed" in small.house.batwatt("campaign", "clean", "..").out
     assert len(small.cells()) == small.done_in_log() - 1 == 4
 
 
@@ -178,7 +152,6 @@ def test_generated_workloads(small):
         "google-like-3.json",
         "google-like-5.json",
     ]
-    assert small.run().code == 0 and small.done_in_log() == 2
 
 
 def test_the_log_and_the_files(small):
@@ -204,7 +177,7 @@ def test_the_optimum_is_a_row_with_its_bound(small):
     flops = {"nb_res": 4, "jobs": TWO, "profiles": {"nap": {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}}}
     jobs = small.house.write("flops.json", json.dumps(flops)).name
     case = {"label": "Optimum", "scheduler": "optimum", "options": {"effort": 1}, "keep": True}
-    yaml = small.declare(workloads=[jobs], envelopes=[envelope], cases=[case])
+    small.declare(workloads=[jobs], envelopes=[envelope], cases=[case])
     ended = small.run()
     assert ended.code == 0, small.rows()[-1]["error"]
     best = small.rows()[-1]
@@ -213,8 +186,3 @@ def test_the_optimum_is_a_row_with_its_bound(small):
     assert best["proven_optimal"] is True and best["gap"] == 0.0
     assert best["lower_bound"] == pytest.approx(1.5)
     assert (small.out / "runs" / best["key"] / "run_plan.json").is_file()
-    # our own heuristics are among those that the search begins with
-    assert [parts["response"] for parts in HEURISTICS].count("frugal") == 2
-    # it takes longest, so it begins first, but its row stays where it was declared
-    first = small.log().splitlines()[1:]
-    assert "Optimum" in "".join(first) and small.bytes() == small.undisturbed(yaml)
