@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import sys
 from itertools import groupby, permutations
@@ -11,6 +10,7 @@ from itertools import groupby, permutations
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,11 +22,8 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.optimum import plan
 from papers.carbon import fit, real, rolling, solver, study, tables
 from papers.carbon.bound import least_carbon
-from papers.carbon.claims import CLAIMS
 from papers.carbon.measured import Run, draw
 from papers.carbon.milp import plan_milp
-from papers.carbon.solver import Taken
-from papers.claims import NO, PARTLY, YES
 
 ROOT = tables.HERE.parents[1]
 SIGNAL = ROOT / "power_profiles" / "carbon" / "carbon-hourly.csv"
@@ -38,26 +35,26 @@ HOURLY = SignalIntegral.regular([400.0, 300.0, 100.0, 250.0, 400.0, 50.0, 500.0,
 
 
 def test_the_tables_of_detail_are_those_of_the_summary():
-    summary = pd.read_csv(tables.DATA / "summary.csv")
-    # patterns x lengths x start-ups x rooms
-    assert len(summary) == 4 * 3 * 10 * 3 + 3 * 5 * 7 * 5 + 12 * 2 * 2 * 2 and set(summary["arrivals"]) == {144}
     for name, frame in tables.detail().items():
         pd.testing.assert_frame_equal(frame.astype(str), tables.read(name))
 
 
-def test_the_verdicts():
-    numbers = tables.detail() | {name: tables.read(name) for name in ("author", "solver", "fit")}
-    numbers["overall"] = tables.shares(pd.read_csv(tables.DATA / "summary.csv"), tables.ON_PAGE["overall"])
-    verdicts = [claim.test(numbers)[1] for claim in CLAIMS]
-    assert verdicts == [NO, YES, YES, NO, NO, NO, YES, NO, PARTLY, NO, YES]
-
-
-def test_the_small_study_gives_the_committed_numbers(tmp_path):
-    table = study.run(tables.HERE / "small.yaml", SIGNAL)
-    assert len(table) == 500
-    # the last of 6 digits may depend on how the processor adds up
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["few", "all"])
+def test_the_small_study_gives_the_committed_numbers(tmp_path, whole):
+    declared = yaml.safe_load((tables.HERE / "small.yaml").read_text())
+    if not whole:
+        declared["studies"]["chapter6"] |= {"length_h": [1], "startup_w": [300]}
+        del declared["studies"]["chapter6"]["patterns"]["short-long"]
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(declared))
+    table = study.run(tmp_path / "small.yaml", SIGNAL)
+    rows = study.summary_of(table)
     expected = pd.read_csv(tables.DATA / "small.csv")
-    pd.testing.assert_frame_equal(study.summary_of(table), expected, check_dtype=False, rtol=1e-9, atol=1.1e-6)
+    if not whole:
+        keys = rows.columns[: rows.columns.get_loc("arrivals")].tolist()
+        expected = rows[keys].merge(expected, how="left", on=keys)
+    assert len(table) == (500 if whole else 200)
+    # the last of 6 digits may depend on how the processor adds up
+    pd.testing.assert_frame_equal(rows, expected, check_dtype=False, rtol=1e-9, atol=1.1e-6)
     assert tables.author(table)["at all arrivals, % of jobs"][1] == "0.0"
     assert tables.hours(table).columns.tolist() == ["arrival, UTC", "deadline 4 h", "deadline 12 h", "deadline 24 h"]
 
@@ -185,9 +182,9 @@ def random_instance(number: int):
 ALL = [pytest.param(range(first, first + 100), marks=pytest.mark.deep) for first in range(0, 500, 100)]
 
 
-@pytest.mark.parametrize("numbers", [range(0, 60, 10), *ALL], ids=str)
+@pytest.mark.parametrize("numbers", [range(0, 50, 10), *ALL], ids=str)
 def test_the_solver_proves_the_same_optimum(numbers):
-    """Six instances, each night 500; both sides are worked out again from their segments, so no tolerance counts."""
+    """Five instances, each night 500; both sides are worked out again from their segments, so no tolerance counts."""
     suspended = 0
     for number in numbers:
         args, options = random_instance(number)
@@ -197,29 +194,11 @@ def test_the_solver_proves_the_same_optimum(numbers):
     assert suspended > len(numbers) / 10
 
 
-def test_both_planners_measured_in_processes_of_their_own():
-    milp, dynamic = (solver.measured(method, 12, 4) for method in (solver.MILP, solver.DYNAMIC))
-    assert milp.carbon == pytest.approx(dynamic.carbon, rel=1e-9)
-    assert milp.cpu_s > dynamic.cpu_s > 0.0
-    assert all(taken.peak_mib >= taken.before_mib > 10.0 for taken in (milp, dynamic))
+def test_a_planner_measured_in_a_process_of_its_own():
+    milp = solver.measured(solver.MILP, 12, 4)
+    assert milp.carbon > 0.0 and milp.cpu_s > 0.0 and milp.peak_mib >= milp.before_mib > 10.0
     with pytest.raises(RuntimeError, match="nothing 12 4 failed"):
         solver.measured("nothing", 12, 4)
-
-
-def test_the_table_of_the_solver_by_hand():
-    """2 s and 1 ms first; then 3 s, and a plan that was stopped at 30 s."""
-    rows = {
-        solver.CASES[0]: (Taken(2.0, 110.0, 100.0, 5.0), Taken(0.001, 60.0, 59.0, 5.0)),
-        (36, 6): (Taken(3.0, 120.0, 100.0, 5.0), Taken(0.002, 61.0, 59.0, 5.0)),
-        (48, 6): (Taken(math.nan, 200.0, 100.0, math.nan), Taken(0.002, 61.0, 59.0, 5.0)),
-        (5000, 800): (None, Taken(0.1, 62.0, 59.0, 9.0)),
-    }
-    assert solver.solver_table(rows).to_numpy().tolist() == [
-        ["24", "6", "1.0", "2,000", "110", "10", "1.0", "60", "1"],
-        ["36", "6", "1.5", "1,500", "120", "20", "2.0", "61", "2"],
-        ["48", "6", "> 15", "> 15,000", "200", "100", "2.0", "61", "2"],
-        ["5,000", "800", "", "", "", "", "100", "62", "3"],
-    ]
 
 
 # the measured job -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from papers.checkpoint import alignment
 from papers.checkpoint.grid import schedules
 
 
-@examples(2000)
+@examples(1000)
 @given(instances(jobs=6, processors=12, longest=14, fractions=False, constant=True))
 def test_no_schedule_is_better_if_all_checkpoints_take_the_same_time(instance):
     # fails if the plan claims more than there is, too
@@ -21,7 +21,7 @@ def test_no_schedule_is_better_if_all_checkpoints_take_the_same_time(instance):
     assert work == plan(instance, refill=True).work_processor_s == schedules(instance, lower_bound=int(work))
 
 
-@examples(1500)
+@examples(500)
 @given(instances(jobs=4, processors=8, longest=10, fractions=False, constant=False))
 def test_with_different_checkpoints_a_plan_is_one_of_the_schedules(instance):
     aligned, refilled = plan(instance).work_processor_s, plan(instance, refill=True).work_processor_s
@@ -84,23 +84,18 @@ def test_a_schedule_loses_no_work():
     jobs = (PeriodJob("a", 2, 4.0, 0.0, "running"), PeriodJob("c", 3, 4.0, 1.0, "stopped"))
     assert schedules(Instance(9.0, 3, jobs)) == 18
     assert schedules(Instance(18.0, 3, jobs)) == 3 * 13
-
-
-def test_more_than_can_be_had():
-    job = PeriodJob("a", 2, 4.0, 3.0, "running")
-    assert schedules(Instance(9.0, 2, (job,)), lower_bound=18) == 18
-    with pytest.raises(ValueError, match="does 19 processor s"):
-        schedules(Instance(9.0, 2, (job,)), lower_bound=19)
+    with pytest.raises(ValueError, match="does 40 processor s"):
+        schedules(Instance(18.0, 3, jobs), known=40)
 
 
 def test_losses_by_alignment():
     kinds = alignment.KINDS[:3]
-    rows = alignment.losses(60, kinds)
-    assert len(rows) == len(kinds) and (rows["instances"] == 60).all()
+    rows = alignment.losses(20, kinds)
+    assert len(rows) == len(kinds) and (rows["instances"] == 20).all()
     for row in rows.itertuples():
         assert 0.0 <= row.refilled_mean_percent <= row.mean_percent <= row.largest_percent < 100.0
         assert row.refilled_mean_percent <= row.refilled_largest_percent <= row.largest_percent
     # nothing is lost where all checkpoints take the same time, something else
     assert rows["lose"][0] == 0 < rows["lose"][2]
     # the same instances each time
-    assert alignment.losses(60, kinds).equals(rows)
+    assert alignment.losses(20, kinds[:1]).equals(rows[:1])

@@ -7,9 +7,7 @@ import pytest
 from tables_of_tests import row, save
 
 from batwatt.study.campaign import Backend, campaign_in, carry_out
-from papers.claims import NO, PARTLY, YES
 from papers.igsc22 import tables
-from papers.igsc22.claims import CLAIMS
 from papers.igsc22.frames import Numbers
 
 A, B = "EBF Slow HFLD", "EBF Slow Frugal"
@@ -34,11 +32,6 @@ def test_the_two_files_agree():
 def test_the_committed_differences_are_those_of_the_runs():
     committed = pd.read_csv(tables.DATA / "paired.csv", dtype=str)
     pd.testing.assert_frame_equal(tables.paired(Numbers.read(tables.DATA)), committed)
-
-
-def test_the_verdicts():
-    verdicts = [claim.test(Numbers.read(tables.DATA))[1] for claim in CLAIMS]
-    assert verdicts == [YES, YES, PARTLY, YES, NO, PARTLY, NO, YES, YES, YES, PARTLY, PARTLY]
 
 
 # 7 algorithms on 2 workloads, and on 3 profiles; a run of both studies is a row of either
@@ -84,25 +77,3 @@ def test_table2(numbers):
         # slowdown 2 - 1.5 and 2 - 2.5, work 0.5 and 0.75
         [B, "2.00 / 0.0 / 0.0", "62.5", "0.00 / 0.0 / 0.0", "+0.30", "–"],
     ]
-
-
-def test_means_and_profiles(numbers):
-    assert cells(tables.means(numbers, "workloads")) == [
-        ["Optimum", "2.00", "0.0", "0.0", "100.0", "1.5"],
-        [A, "3.50", "6.5", "2.0", "100.0", "1.5"],
-        [B, "2.00", "0.0", "0.0", "62.5", "1.5"],
-        ["EBF Asc IAFS", "9.00", "0.0", "0.0", "100.0", "1.5"],
-    ]
-    assert cells(tables.profiles(numbers)) == [[B, "1.00 / 0 / 3", "1.00 / 0 / 3"]]
-
-
-def test_differences():
-    """Of 1 and 3 the mean is 2 and its standard error 1: no tie; of -1 and 3 they are 1 and 2."""
-    assert tables.difference(pd.Series([1.0, 3.0]), 1) == "+2.0 ± 1.0"
-    assert tables.difference(pd.Series([-1.0, 3.0]), 1) == "+1.0 ± 2.0 (tie)"
-    assert tables.difference(pd.Series([1.0]), 1) == "–"
-
-
-def test_another_campaign_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="is not the campaign of"):
-        tables.write_numbers(save(tmp_path / "other", [row("a", study="x")]), tmp_path)

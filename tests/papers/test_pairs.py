@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from papers.claims import NO, OPEN, PARTLY, YES
-from papers.pairs import Pairs, Points, decided, interval, means_table, numbers, verdict
+from papers.pairs import Pairs, Points, decided, interval, numbers, verdict
 
 DIMENSIONS = ("study", "label", "structure", "range", "trace", "walk")
 
@@ -31,36 +31,12 @@ def test_an_interval_by_hand():
     assert verdict(9.0, math.nan, 0.0) == OPEN
 
 
-@pytest.mark.parametrize(
-    ("how", "number", "unit"),
-    [
-        ("difference", 10.0, "points"),
-        ("more", 50.0, "% more"),
-        ("less", 100.0 / 3.0, "% less"),
-        ("times", 1.5, "times"),
-    ],
-)
-def test_how_two_are_compared(how, number, unit):
-    pairs = Pairs(("s",), {"label": "a"}, {"label": "b"}, how=how)
-    row = numbers(points(*walks("a", 0.2, [30.0]), *walks("b", 0.2, [20.0])), [pairs]).iloc[0]
-    assert (row["number"], row["unit"], row["pairs"]) == (pytest.approx(number), unit, 1)
-
-
 def test_pairs_are_of_the_same_jobs_and_walk():
     """Walks 0 and 1 are of both; 2 is of one only, as is the range 0.6; another study is not asked."""
     frame = points(*walks("a", 0.2, [12.0, 14.0, 99.0]), *walks("b", 0.2, [10.0, 10.0]), *walks("a", 0.6, [5.0]),
                    *walks("a", 0.2, [1.0], "other"), *walks("b", 0.2, [2.0], "other"))  # fmt: skip
     table = numbers(frame, [Pairs(("s",), {"label": "a"}, {"label": "b"})])
     assert table[["study", "point", "number", "pairs"]].values.tolist() == [["s-a", "", 3.0, 2]]
-
-
-def test_the_fixed_capacity_counts_where_it_is_asked_for_only():
-    fixed = [("s-a", label, "constant", 0.0, "t0", math.nan, value) for label, value in (("a", 90.0), ("b", 80.0))]
-    frame = points(*fixed, *walks("a", 0.2, [60.0, 70.0]), *walks("b", 0.2, [50.0, 50.0]))
-    assert numbers(frame, [Pairs(("s",), {"label": "a"}, {"label": "b"})])["pairs"].tolist() == [2]
-    held = Pairs(("s",), {"structure": "constant"}, {"structure": "walk"}, also={"label": "a"}, free=("range", "walk"))
-    # 90 - 60 and 90 - 70
-    assert numbers(frame, [held])[["number", "pairs"]].values.tolist() == [[25.0, 2]]
 
 
 def test_several_numbers_and_their_verdicts():
@@ -75,22 +51,6 @@ def test_several_numbers_and_their_verdicts():
     assert told(good, unsure) == ("1 of 2, 0 against; 1.6 (0.0 to 3.1) points", YES)
     assert told(good, unsure, unsure)[1] == PARTLY and told(good, bad)[1] == PARTLY and told(bad, unsure)[1] == NO
     assert decided(Pairs(("x",), {"label": "a"}, {"label": "b"}))(points(*walks("a", 0.2, good))) == ("not run", OPEN)
-
-
-def test_a_table_of_means():
-    rows = points(*walks("a", 0.6, [3.0]), *walks("a", 0.2, [1.0, 2.0])).frame
-    text = "| label | 0.2 | 0.6 |\n| :-- | --: | --: |\n| a | 1.5 ± 0.5 | 3.0 |\n"
-    assert means_table(rows, ["label"], "range", "goodput_percent") == text
-
-
-def test_a_point_of_another_capacity_is_compared_with_every_walk():
-    """By 4, 3 and 2 points more: 3 on average, and the error is 1 / sqrt(3)."""
-    carbon = ("s-a", "a", "carbon", 0.0, "t0", math.nan, 14.0)
-    frame = points(carbon, *walks("a", 0.2, [10.0, 11.0, 12.0]))
-    pairs = Pairs(("s",), {"structure": "carbon"}, {"structure": "walk"}, free=("range", "walk"))
-    row = numbers(frame, [pairs]).iloc[0]
-    assert (row["number"], row["pairs"]) == (3.0, 3)
-    assert row["standard_error"] == pytest.approx(3.0**-0.5)
 
 
 def test_a_claim_with_more_against_it_than_for_it_does_not_hold():

@@ -1,4 +1,4 @@
-"""The tables of papers/jobpower: made from the committed runs, by hand in small, and a run of them again."""
+"""The tables of papers/jobpower: made from the committed runs, and two of these runs again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from batwatt.inputs.workloads.pm100_like import pm100_like
 from batwatt.protocol.workload4 import parse_workload
 from papers import pages
 from papers.jobpower import tables as job_power
-from papers.jobpower.tables import KEEP, KILL, NODE, Case
+from papers.jobpower.tables import KEEP, KILL, Case
 
 
 def test_the_page_has_the_tables_of_the_committed_runs():
@@ -42,33 +42,3 @@ def test_the_envelopes():
     assert shares[0] == 0.6 and shares[-1] == 0.9 == max(shares) and min(shares) >= 0.3
     steps = {round(abs(late - early), 6) for early, late in pairwise(shares[:-1])}
     assert steps <= {0.0, 0.1}
-
-
-def row(seed, excess, check, predictor, share, hours, **others):
-    usual = {"above_j": 3.6e6 * share, "killed_power": 0, "mape": 0.1, "mape_known": 0.05, "blind_share": 0.2}
-    turnaround = {"share_above": share, "mean_turnaround_s": 3600.0 * hours}
-    return {"seed": seed, "excess": excess, "check": check, "predictor": predictor, **usual, **turnaround, **others}
-
-
-def cells(table):
-    """Of all rows but the heading."""
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
-
-
-def test_the_tables_by_hand():
-    runs = pd.DataFrame([
-        row(1, KEEP, NODE, "exact", 0.0, 10.0), row(1, KEEP, "mean", "history", 0.2, 5.0, mape=0.3),
-        row(1, KILL, "mean", "history", 0.1, 6.0, killed_power=4),
-        row(2, KEEP, NODE, "exact", 0.0, 20.0), row(2, KEEP, "mean", "history", 0.4, 8.0),
-        row(2, KILL, "mean", "history", 0.1, 10.0, killed_power=8),
-    ])  # fmt: skip
-    # two values a and b have the standard error |a - b| / 2; 5 / 10 is -50 %, 8 / 20 is -60 %
-    assert cells(job_power.checks_table(runs)) == [
-        ["node", "", "0.0 ± 0.0", "15.00 ± 5.00", ""],
-        ["mean", "history", "30.0 ± 10.0", "6.50 ± 1.50", "-55.0 ± 5.0"],
-    ]
-    # 6 / 5 is 20 %, 10 / 8 is 25 %
-    assert cells(job_power.kills_table(runs)) == [
-        ["mean", "history", "6.0 ± 2.0", "10.0 ± 0.0", "8.00 ± 2.00", "22.5 ± 2.5"]
-    ]
-    assert cells(job_power.predictors_table(runs)) == [["history", "20.0 ± 10.0", "5.0 ± 0.0", "20.0 ± 0.0"]]

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from papers.claims import NO, OPEN, PARTLY, YES
-from papers.pairs import Points
 from papers.varcap import prices, sentences, tables
 from papers.varcap.frames import read_points
-from papers.varcap.sentences import HELD, LONGER, TNG, WAIT, Single, quotient
+from papers.varcap.sentences import WAIT, Single, quotient
 
 TIMES = Single(WAIT, "times", ("TwoMode", 0.6, 0.0), ("Base", 0.6, 0.0), 2.0, neutral=1.0)
 
@@ -51,30 +50,6 @@ def test_verdicts(bounds, number, half, verdict):
     assert replace(TIMES, **bounds).verdict(number, half) == verdict
 
 
-def _row(policy, size, walk, wait_s, **more):
-    usual = {"study": "longer-7-4", "trace": "tng-0", "period_s": 450.0, "foresight_h": 0.0}
-    own = {"policy": policy, "range": size, "walk": walk, "structure": "walk" if size else "constant", WAIT: wait_s}
-    return usual | own | more
-
-
-def test_pairs_are_of_the_same_jobs_and_walk():
-    held = [_row("Base", 0.0, -1.0, 5.0), _row("Base", 0.0, -1.0, 10.0, trace="tng-1")]
-    walks = [_row("Base", 0.6, 1.0, 10.0), _row("Base", 0.6, 2.0, 20.0)]
-    others = [_row("TwoMode", 0.6, 2.0, 40.0), _row("TwoMode", 0.6, 3.0, 7.0)]
-    # another study, other foresight, another time between changes
-    aside = [_row("TwoMode", 0.6, 1.0, 1.0, study="errors"), _row("TwoMode", 0.6, 1.0, 1.0, foresight_h=3.0),
-             _row("TwoMode", 0.6, 1.0, 1.0, period_s=3600.0)]  # fmt: skip
-    points = Points(pd.DataFrame([*held, *walks, *others, *aside]), ())
-    assert TIMES((points, LONGER)) == ("2.00 times", OPEN)
-    assert TIMES((points, TNG)) == ("not run", OPEN)
-    # the one fixed capacity of a trace stands next to each of its walks: 15 / 5
-    fixed = replace(TIMES, first=("Base", 0.6, 0.0), second=HELD)
-    assert fixed((points, LONGER))[0].startswith("3.00 ± ")
-    # a second stands for eight, also of the 24 h that 3 h stand for
-    value = replace(TIMES, how="value", second=None, first=("TwoMode", 0.6, 1.0))
-    assert value((points, LONGER))[0] == "8 s"
-
-
 def test_the_committed_sentences_are_those_of_the_runs():
     listed = pd.read_csv(tables.SENTENCES)
     pd.testing.assert_frame_equal(sentences.outcomes(read_points(tables.SINGLE)), listed)
@@ -96,17 +71,6 @@ def test_how_terminations_are_spread(tmp_path):
     # jobs: shares of cores 2, 4, 8 are 1/2, 1/4, 1/4; of terminations until 10 s: 1/2, 0, 1/2
     expected = {"longer": 50.0, "larger": 5.0 / 4.0, "length": 50.0, "cores": 25.0}
     assert sentences.unfairness(tmp_path / "run") == pytest.approx(expected)
-
-
-def test_fairness_by_system(tmp_path):
-    rows = [("mira", label, walk, *4 * (value,)) for walk in (1.0, 2.0, 3.0)
-            for label, value in (("Random", 1.5 + walk / 100), ("LWW", 1.0), ("LFD", 3.0 + walk / 10))]  # fmt: skip
-    rows += [(system, *row[1:]) for system in ("azure", "borg") for row in rows]
-    frame = pd.DataFrame(rows, columns=["system", "label", "walk", "longer", "larger", "length", "cores"])
-    frame.to_csv(tmp_path / "fairness.csv", index=False)
-    lines = {line.split(" | ")[0]: line for line in sentences.fairness_table(tmp_path / "fairness.csv").splitlines()}
-    assert "| 2.2 ± 0.1 | yes |" in lines["| LWW is fairer than LFD by run time"]
-    assert "| −0.5 ± 0.0 | no |" in lines["| Random is fairer than LWW by run time (said of Borg)"]
 
 
 def test_the_range_at_which_a_loss_is_tolerable():
