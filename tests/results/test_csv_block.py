@@ -73,16 +73,10 @@ def test_columns_are_written_as_rows_are(tmp_path_factory, rows):
     write_rows(folder / "rows.csv", COLUMNS, rows)
     write_columns(folder / "columns.csv", COLUMNS, columns_of(rows))
     assert (folder / "columns.csv").read_bytes() == (folder / "rows.csv").read_bytes()
-
-
-@examples(200)
-@given(rows_of)
-def test_texts_are_read_back_as_they_were(tmp_path_factory, rows):
-    path = tmp_path_factory.mktemp("x") / "rows.csv"
-    write_columns(path, COLUMNS, columns_of(rows))
-    with path.open(newline="", encoding="utf-8") as stream:
+    # texts are read back as they were
+    with (folder / "columns.csv").open(newline="", encoding="utf-8") as stream:
         assert [cells[2] for cells in list(csv.reader(stream))[1:]] == [row[2] for row in rows]
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
+    frame = pd.read_csv(folder / "columns.csv", dtype=str, keep_default_na=False, index_col=False)
     assert frame["c"].tolist() == [row[2] for row in rows]
 
 
@@ -116,8 +110,7 @@ def shown(columns: list[TableColumn], width: int) -> list[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("count", [1, 5, 14])
-@pytest.mark.parametrize("width", [20, 40, 57, 80, 100, 120, 160, 200])
+@pytest.mark.parametrize(("width", "count"), [(20, 1), (20, 14), (40, 5), (57, 14), (80, 14), (120, 5), (200, 14)])
 def test_all_is_there_at_any_width(width, count):
     columns = [TableColumn("run", "run", LABELS), *figures(count)]
     blocks = shown(columns, width)
@@ -143,7 +136,7 @@ def test_one_table_where_it_fits():
     assert LABELS[1] in whole[4]
 
 
-@pytest.mark.parametrize("width", [30, 40, 80, 200])
+@pytest.mark.parametrize("width", [30, 80, 200])
 def test_texts_are_wrapped_next_to_their_names(width):
     text = "words of a description that is longer than most terminals are wide, and goes on below"
     names = ["one", "a-long-name-of-something"]

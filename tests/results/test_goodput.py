@@ -17,7 +17,6 @@ from batwatt.results import read
 from batwatt.results.classes import EDGES_H, RunTimeClass, classes_of, write_classes
 from batwatt.results.columns import CLASSES, KILLED, SUCCESSFUL
 from batwatt.results.figures import METRICS, rounded
-from batwatt.results.summary import summary, table_text
 
 NAMES = [metric.name for metric in METRICS]
 FIGURES = tuple(NAMES[NAMES.index("goodput") : NAMES.index("aborted_core_s") + 1])
@@ -106,12 +105,6 @@ def test_without_a_window_it_is_the_whole_run(figures):
     assert counts == (3, 3, 1, 2)  # only who waited is told by the rows
 
 
-def test_without_a_capacity_only_the_jobs_are_counted(figures):
-    metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND, capacity=None)
-    assert [metrics[name] for name in FIGURES] == [None] * 7
-    assert (metrics["jobs_finished"], metrics["killed_power"], metrics["jobs_unfinished"]) == (2, 2, 3)
-
-
 @pytest.mark.parametrize(
     ("start", "end", "state", "useful", "aborted", "unfinished"),
     [
@@ -193,15 +186,6 @@ def test_the_order_of_rows_tells_nothing(figures):
     ]
     forwards, backwards = (figures(order, jobs) for order in (rows, rows[::-1]))
     assert [forwards[name] for name in FIGURES] == [backwards[name] for name in FIGURES]
-
-
-def test_summary_of_runs_under_a_capacity(figures):
-    metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
-    text = table_text(summary("first fit [x]", metrics))
-    assert " ".join(text.splitlines()[-1].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
-    assert "goodput" in text and "aborted" in text and "kWh" not in text
-    power = table_text(summary("power", metrics | {"capacity_core_s": None}))
-    assert "kWh" in power and "goodput" not in power
 
 
 JOBS_OF_CLASSES = workload(
