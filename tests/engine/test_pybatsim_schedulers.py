@@ -25,7 +25,7 @@ from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.results.writers import write_record
-from batwatt.run.find_scheduler import SchedulerError, blaming, describe_file, make_scheduler
+from batwatt.run.find_scheduler import make_scheduler
 
 CLASSES = {"easyBackfill": "EasyBackfill", "fillerSched": "FillerSched"}
 
@@ -140,23 +140,3 @@ def test_high_level_schedulers_in_python(tmp_path, monkeypatch):
     assert len(by_name) == len(JOBS) and all(jobs.equals(by_name) for jobs in others)
     with pytest.raises(InputError, match="Filler is no scheduler"):
         bw.simulate(platform, jobs_at(1.0), Filler({}))
-
-
-def test_a_high_level_scheduler_of_a_file(tmp_path):
-    path = tmp_path / "oneByOne.py"
-    path.write_text(
-        "from batsim.sched import Scheduler\n"
-        "from batsim.sched.algorithms.filling import filler_sched\n"
-        "from batsim.sched.algorithms.utils import consecutive_resources_filter as near\n\n\n"
-        'class OneByOne(Scheduler):\n    """First come, first served."""\n\n'
-        "    def schedule(self):\n"
-        "        filler_sched(self, resources_filter=near, abort_on_first_nonfitting=True)\n"
-    )
-    assert describe_file(path) == {"scheduler": [("OneByOne", "First come, first served.")]}
-    ours = rows_of_run(make_scheduler(str(path), {}), 0.0, simulate)
-    assert ours == rows_of_run(make_scheduler("schedFcfs", {}), 0.0, simulate)
-    path.write_text(path.read_text().replace("filler_sched(self", "no_such_function(self"))
-    with pytest.raises(SchedulerError, match=r"'oneByOne' raised NameError.*oneByOne.py:10, in schedule"):
-        scheduler = make_scheduler(str(path), {})
-        with blaming(str(path), scheduler):
-            rows_of_run(scheduler, 0.0, simulate)

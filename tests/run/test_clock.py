@@ -12,8 +12,8 @@ import pytest
 
 import batwatt as bw
 from batwatt.errors import InputError
-from batwatt.inputs.description import Inputs, envelope_of_text
-from batwatt.inputs.load import Needs, RunInputs, _windowed, load
+from batwatt.inputs.description import Inputs
+from batwatt.inputs.load import Needs, RunInputs, _kept, load
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
@@ -106,25 +106,18 @@ def test_everything_has_one_clock():
 
 
 def test_no_overlap():
-    said = r"june.csv: its rows go from 2024-06-03T00:00Z to 2024-06-05T00:00Z, jobs are submitted from "
-    said += r"2024-09-03T21:36Z to 2024-09-04T01:00Z; .*from=.*repeat=yes.*--begin"
-    with pytest.raises(InputError, match=said):
+    line = r"june.csv: its rows go from 2024-06-03T00:00Z to 2024-06-05T00:00Z, jobs are submitted from "
+    line += r"2024-09-03T21:36Z to 2024-09-04T01:00Z; .*from=.*repeat=yes.*--begin"
+    with pytest.raises(InputError, match=line):
         inputs_of("night.sacct", envelope="power:june.csv")
     Path("june.csv").write_text(hours("2024-06-03", 48, "x"))
-    for given in (
-        {"envelope": "trace:june.csv,unit=W"},
-        {"capacity": "price:june.csv,unit=EUR/kWh"},
-        {"carbon": "june.csv,unit=g/kWh"},
-    ):
-        with pytest.raises(InputError, match=said):
-            inputs_of("night.sacct", **given)
-
-
-def test_a_series_that_begins_after_the_last_job():
+    for series in ({"capacity": "price:june.csv,unit=EUR/kWh"}, {"carbon": "june.csv,unit=g/kWh"}):
+        with pytest.raises(InputError, match=line):
+            inputs_of("night.sacct", **series)
     Path("one.sacct").write_text(JOBS.rpartition("2|")[0])
     inputs_of("one.sacct", envelope="power:late.csv")
+    # the only job ends when its rows begin
     Path("later.csv").write_text(hours("2024-09-03T22:36", 5, "power_w"))
-    # the only job ends when it begins
     with pytest.raises(InputError, match="its rows go from 2024-09-03T22:36Z"):
         inputs_of("one.sacct", envelope="power:later.csv")
 
@@ -139,8 +132,8 @@ def test_a_series_that_begins_after_the_last_job():
 def test_partial_overlap(caplog, file, rows, held, values):
     inputs = inputs_of("night.sacct", envelope=f"power:{file}")
     assert at(inputs.envelope, 0, 1440, 5040) == values
-    said = f"{file}: its rows go from {rows}, jobs are submitted from 2024-09-03T21:36Z to 2024-09-04T01:00Z: "
-    assert caplog.messages[1] == f"{said}{held} holds where there is none"
+    line = f"{file}: its rows go from {rows}, jobs are submitted from 2024-09-03T21:36Z to 2024-09-04T01:00Z: "
+    assert caplog.messages[1] == f"{line}{held} holds where there is none"
 
 
 def test_what_repeats_keeps_the_hour_of_the_day(caplog):
@@ -192,15 +185,17 @@ def test_what_has_no_date_is_said(caplog):
 def test_the_latest_first_row(caplog):
     inputs = inputs_of("plain.json", carbon="carbon.csv", price="price.csv")
     assert inputs.carbon.at([0, 3600]).tolist() == inputs.price.at([0, 3600]).tolist() == [6, 7]
-    said = "0 s is 2024-09-03T06:00Z, the first row of price.csv; without dates, from 0 s on: plain.json"
-    assert caplog.messages == [said]
-
-
-def test_the_first_that_is_told():
+    line = "0 s is 2024-09-03T06:00Z, the first row of price.csv; without dates, from 0 s on: plain.json"
+    assert caplog.messages == [line]
+    # unless a series is given from a date on, also as an object
     inputs = inputs_of(
         "plain.json", envelope="power:sun.csv", carbon="carbon.csv,from=2024-09-03T09:00", price="price.csv"
     )
     assert (at(inputs.envelope, 0), inputs.carbon.at(0), inputs.price.at(0)) == ([9], 9, 9)
+    inputs = simulated("plain.json", carbon=bw.read_signal("carbon.csv,from=2024-09-03T05:00"), price="price.csv")
+    assert (inputs.clock.date, inputs.carbon.at(0), inputs.price.at(7200)) == ("2024-09-03T05:00Z", 5, 7)
+    # a series without dates gives none
+    assert inputs_of("plain.json", envelope="power:plain.csv").clock is None
 
 
 def test_a_date_for_jobs_that_have_none(caplog):
@@ -211,26 +206,20 @@ def test_a_date_for_jobs_that_have_none(caplog):
         inputs_of("plain.json", {"begin": "5"})
 
 
-def test_without_jobs_and_without_dates(caplog):
-    assert at(envelope_of_text("power:sun.csv + power:late.csv").series(7200.0), 0, 3600) == [44, 46]
-    inputs = inputs_of("plain.json", envelope="power:plain.csv")
-    assert inputs.clock is None and not caplog.messages
-
-
 # the API, and files -------------------------------------------------------------------------------------------------
 
 
-def simulated(workload, scheduler="powercap", **given) -> RunInputs:
+def simulated(workload, **series) -> RunInputs:
     """The inputs of a run by the API."""
-    return bw.simulate(bw.Platform.machines(2), workload, scheduler, **given)._inputs
+    return bw.simulate(bw.Platform.machines(2), workload, "powercap", **series)._inputs
 
 
 def test_signals_and_jobs_as_objects():
     jobs = bw.Workload.read("night.sacct")
     assert jobs.begin == BEGIN
     signal = bw.read_signal("carbon.csv")
-    found = simulated(jobs, carbon=signal, price="price.csv")
-    assert found.carbon.at([0, 1440]).tolist() == found.price.at([0, 1440]).tolist() == [21, 22]
+    inputs = simulated(jobs, carbon=signal, price="price.csv")
+    assert inputs.carbon.at([0, 1440]).tolist() == inputs.price.at([0, 1440]).tolist() == [21, 22]
     with pytest.raises(InputError, match="its rows go from 2024-06-03T00:00Z"):
         bw.simulate(bw.Platform.machines(2), jobs, carbon=bw.read_signal("june-carbon.csv"))
     with pytest.raises(InputError, match=f"begin: is 2024-09-03T00:00Z, but 0 s of night.sacct is {BEGIN}"):
@@ -241,19 +230,18 @@ def test_signals_and_jobs_as_objects():
 
 def test_a_comparison_has_one_clock():
     cases = {"a": bw.Case("powercap", NONE)}
-    found = bw.compare(bw.Platform.machines(2), "night.sacct", "power:sun.csv,scale=10", cases, carbon="carbon.csv")
-    assert at(found.envelope, 0, 1440) == [210, 220]
+    result = bw.compare(bw.Platform.machines(2), "night.sacct", "power:sun.csv,scale=10", cases, carbon="carbon.csv")
+    assert at(result.envelope, 0, 1440) == [210, 220]
     # two machines of 10 W: 24 min at 21 g/kWh, the hours of 22, 23, 0 and 1, and of job 2 nothing after 02:00
     carbon_g = 0.02 * (0.4 * 21 + 22 + 23 + 0 + 1)
-    assert found.table["carbon_g"].tolist() == [pytest.approx(carbon_g)]
+    assert result.table["carbon_g"].tolist() == [pytest.approx(carbon_g)]
 
 
-@pytest.mark.parametrize("days", [{}, {"days": 1}])
-def test_the_signal_of_an_option(days):
+def test_the_signal_of_an_option():
     """The greenest hour is midnight, 144 minutes after 0 s."""
-    options = {"policy": "oracle", "wait_h": [12], "signal": "carbon.csv", "max_starts": 1, **days}
-    found = bw.simulate(bw.Platform.machines(2), "night.sacct", "carbon", options=options)
-    assert found.jobs["starting_time_s"].tolist()[0] == pytest.approx(144 * 60, abs=1)
+    options = {"policy": "oracle", "wait_h": [12], "signal": "carbon.csv", "max_starts": 1, "days": 1}
+    jobs = bw.simulate(bw.Platform.machines(2), "night.sacct", "carbon", options=options).jobs
+    assert jobs["starting_time_s"].tolist()[0] == pytest.approx(144 * 60, abs=1)
 
 
 def test_metadata_have_the_date(folder):
@@ -264,7 +252,7 @@ def test_metadata_have_the_date(folder):
         inputs_of("plain.json", envelope="dates.csv")
 
 
-# signals ------------------------------------------------------------------------------------------------------------
+# texts and objects --------------------------------------------------------------------------------------------------
 
 
 def test_signals_that_move():
@@ -280,21 +268,17 @@ def test_signals_that_move():
     assert signal.turned(10.0).series == Series((0.0, 20.0, 30.0), (2.0, 3.0, 1.0))
 
 
-# texts and objects --------------------------------------------------------------------------------------------------
-
-
-def measured(caplog, workload="night.sacct", **given):
+def measured(caplog, workload="night.sacct", **series):
     caplog.clear()
-    _windowed.cache_clear()
-    found = bw.simulate(bw.Platform.machines(2), workload, "powercap", **given)
-    return found.metrics, [line for line in caplog.messages if "stands for" in line]
+    _kept.cache_clear()
+    result = bw.simulate(bw.Platform.machines(2), workload, "powercap", **series)
+    return result.metrics, [line for line in caplog.messages if "stands for" in line]
 
 
 @pytest.mark.parametrize(
     ("keys", "options", "first"),
     [
         (",from=2024-06-03T10:00", {"begin": "2024-06-03T10:00"}, 10),
-        (",from=2024-06-03T10:00,days=0.5", {"begin": "2024-06-03T10:00", "days": 0.5}, 10),
         (",from=2024-06-03T10:00,days=.5,repeat=yes", {"begin": "2024-06-03T10:00", "days": 0.5, "repeat": True}, 10),
         (",days=1,repeat=yes", {"days": 1, "repeat": True}, 21),
     ],
@@ -305,15 +289,13 @@ def test_a_signal_means_what_its_text_means(caplog, keys, options, first):
     expected, lines = measured(caplog, carbon=text)
     for signal in (bw.read_signal(text), bw.read_signal("june-carbon.csv", **options), bw.read_signal(text).series):
         assert simulated("night.sacct", carbon=signal).carbon.at(0) == first
-        found, said = measured(caplog, carbon=signal)
-        assert found["carbon_g"] == expected["carbon_g"] > 0.0
-        assert said == lines and len(lines) == 1
+        metrics, own_lines = measured(caplog, carbon=signal)
+        assert metrics["carbon_g"] == expected["carbon_g"] > 0.0
+        assert own_lines == lines and len(lines) == 1
     assert f"stands for {BEGIN}, which is 0 s" in lines[0]
 
 
-@pytest.mark.parametrize(
-    "keys", [",from=2024-06-03T10:00", ",from=2024-06-03T10:00,days=0.125,repeat=yes", ",repeat=yes"]
-)
+@pytest.mark.parametrize("keys", [",from=2024-06-03T10:00,days=0.125,repeat=yes", ",repeat=yes"])
 @pytest.mark.parametrize("workload", ["night.sacct", "plain.json"])
 def test_an_envelope_means_what_its_text_means(caplog, workload, keys):
     text = f"june.csv{keys}"
@@ -321,29 +303,19 @@ def test_an_envelope_means_what_its_text_means(caplog, workload, keys):
     path, read = simulated(workload, envelope=f"power:{text}"), simulated(workload, envelope=signal)
     times_s = [hour * 3600.0 + 1440.0 for hour in range(100)]
     assert at(read.envelope, 0, *times_s) == at(path.envelope, 0, *times_s)
-    found, said = measured(caplog, workload, envelope=signal)
-    expected, lines = measured(caplog, workload, envelope=f"power:{text}")
-    assert found["unused_j"] == expected["unused_j"] and said == lines
     # the third time that 3 h begin is 6 h on
     assert "days" not in keys or at(read.envelope, 0, 3 * 3600, 6 * 3600 + 3600) == [10, 10, 11]
 
 
-def test_a_told_date_of_an_object_is_0_s_of_jobs_without_dates():
-    signal = bw.read_signal("carbon.csv,from=2024-09-03T05:00")
-    found = simulated("plain.json", carbon=signal, price="price.csv")
-    assert (found.clock.date, found.carbon.at(0), found.price.at(7200)) == ("2024-09-03T05:00Z", 5, 7)
-
-
 def test_objects_that_the_date_of_0_s_would_change_are_refused():
-    with pytest.raises(
-        InputError, match=r"carbon.csv.*: was read with days= from 2024-09-03T00:00Z on, and 0 s of the"
-    ):
+    line = r"carbon.csv.*: was read with days= from 2024-09-03T00:00Z on, and 0 s of the"
+    with pytest.raises(InputError, match=line):
         simulated("night.sacct", carbon=bw.read_signal("carbon.csv,days=1"))
     sun = bw.read_signal("power:sun.csv + constant:20")
     assert sun.begin == "2024-09-03T00:00Z"
     assert at(simulated("plain.json", envelope=sun).envelope, 0, 3600) == [20, 21]
-    said = f"power:sun.csv .*: was read from 2024-09-03T00:00Z on, and 0 s of the run is {BEGIN}; give the text itself"
-    with pytest.raises(InputError, match=said):
+    line = f"power:sun.csv .*: was read from 2024-09-03T00:00Z on, and 0 s of the run is {BEGIN}; give the text itself"
+    with pytest.raises(InputError, match=line):
         simulated("night.sacct", envelope=sun)
     with pytest.raises(InputError, match="has no end of its own; give it to simulate, as envelope="):
         bw.read_signal("power:sun.csv,repeat=yes")

@@ -25,7 +25,6 @@ def envelope():
     ("name", "options"),
     [
         ("powercap", {"response": "frugal"}),
-        ("powercap", {"response": "none"}),
         ("riskaware", {}),
         ("varcap", {"termination": "lww"}),
         ("checkpoint", {}),
@@ -49,28 +48,14 @@ def test_the_lesser_of_both_counts(name, options):
     pd.testing.assert_frame_equal(both.jobs, alone.jobs)
 
 
-def test_without_energy():
-    one = bw.simulate(MACHINES, JOBS, "riskaware", envelope=envelope(), energy=False)
-    two = bw.simulate(MACHINES, JOBS, "riskaware", capacity=CAPACITY, energy=False)
-    pd.testing.assert_frame_equal(one.jobs, two.jobs)
-
-
-def test_machines_that_stay_on_follow_no_watts():
+def test_machines_that_stay_on_follow_no_watts(tmp_path):
     with pytest.raises(InputError, match="'oversubscribed' leaves machines on"):
         bw.simulate(bw.Platform.machines(2, 10), JOBS, "oversubscribed", envelope=envelope())
     with pytest.raises(InputError, match="'varcap' leaves machines on"):
         bw.simulate(MACHINES, JOBS, "varcap", envelope=envelope(), options={"switch": False})
-
-
-def test_machines_without_watts(tmp_path):
+    # machines without watts
     text = "<zone id='A' routing='Full'><host id='master_host' speed='1f'/><host id='a' speed='1Gf'/></zone>"
     path = tmp_path / "p.xml"
     path.write_text(f"<?xml version='1.0'?><platform version='4.1'>{text}</platform>")
     with pytest.raises(InputError, match="cannot be converted: host 'a': has no wattage_per_state"):
         bw.simulate(path, JOBS, "varcap", envelope=envelope())
-
-
-def test_what_an_envelope_feeds_is_written(tmp_path):
-    bw.simulate(MACHINES, JOBS, "varcap", envelope=envelope()).save(tmp_path / "x")
-    written = pd.read_csv(tmp_path / "x_capacity.csv")
-    assert written["machines"].tolist() == list(CAPACITY.values)
