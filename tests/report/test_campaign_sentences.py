@@ -13,23 +13,21 @@ from batwatt.report.means import QUANTILES, Difference
 from batwatt.report.sentences import findings, headline, sentences
 
 
-def compared(folder, values, **given):
+def compared(folder, values):
     """The cases with these slowdowns on workloads 0, 1, ...; None: the run failed."""
+    failed = {"status": "failed", "error": "boom"}
     rows = [
-        row(label, f"w{n}", mean_slowdown=value, **given)
-        if value is not None
-        else row(label, f"w{n}", status="failed", error="boom")
-        for label, found in values.items()
-        for n, value in enumerate(found)
+        row(label, f"w{n}", **(failed if value is None else {"mean_slowdown": value}))
+        for label, slowdowns in values.items()
+        for n, value in enumerate(slowdowns)
     ]
     return read_campaign(save(folder, rows)).main
 
 
 def one(texts, part):
     """The one text with a part in it."""
-    found = [text for text in texts if part in text]
-    assert len(found) == 1, texts
-    return found[0]
+    [text] = [text for text in texts if part in text]
+    return text
 
 
 def test_better_by_paired_differences(tmp_path):
@@ -41,9 +39,9 @@ def test_better_by_paired_differences(tmp_path):
         "Of the cases that keep to the envelope, “a” has the lowest slowdown: 2.00 (−1.17 ± 0.17 compared with “b”, "
         "more than chance), a mean wait of 0 s (±0 s), all 10 jobs finished (±0).",
     ]
-    found = findings(data)
-    assert found[0] == "2 cases of study “workloads” ran the same 10 jobs, on 3 workloads."
-    assert one(found, "paired") == (
+    texts = findings(data)
+    assert texts[0] == "2 cases of study “workloads” ran the same 10 jobs, on 3 workloads."
+    assert one(texts, "paired") == (
         "3 workloads, paired, slowdown: “a” differs from “b” by more than 4.3 standard errors (95 %, Student's t). "
         "Nothing corrects for the number of comparisons."
     )

@@ -6,13 +6,14 @@ import math
 
 import pandas as pd
 import pytest
-from tables_of_tests import further, paper, row, save
+from tables_of_tests import further, row, save
 
 from batwatt.errors import InputError
 from batwatt.report.campaign import APART, read_campaign, summary, varied
 from batwatt.report.figures import MOST, means_figure
-from batwatt.report.page import write_report
+from batwatt.report.page import _means
 from batwatt.report.tables import cases_table
+from batwatt.report.texts import stems_of
 
 A, B = "EBF Slow HFLD", "FF Asc IDFS"
 TWO = [
@@ -59,8 +60,7 @@ def test_a_study_by_envelope(tmp_path):
     # slowdown 2 3 | 4, kills 1 3 | 5, without the run that failed
     assert cells["EBF Slow OWN"][:4] == ["2.50", "4.00", "2", "5"]
     assert table.notes == ["Each mean is over 1 to 2 instances, by envelope."]
-    means = next(path for path in write_report(tmp_path) if path.name == "means-own.csv")
-    frame = pd.read_csv(means)
+    frame = _means(data)
     assert list(frame.columns[:3]) == ["label", "mean_slowdown e1", "mean_slowdown e2"]
     assert frame.iloc[1, 1:3].tolist() == [2.5, 4.0]
     figure = means_figure("own", data, *varied(data))
@@ -100,33 +100,33 @@ def test_columns_of_their_own(tmp_path, envelopes, workloads, expected):
     assert len(table.headings) == 4 * len(expected)
 
 
-def test_names_of_studies_that_no_file_can_tell_apart(tmp_path):
+def test_names_of_studies_that_no_file_can_tell_apart():
     names = ["a/b", "A b", "<a> b", "a b 2", "ä"]
-    written = {path.name for path in write_report(save(tmp_path, [row(A, study=name) for name in names]))}
-    assert {f"means-{stem}.csv" for stem in ("a-b", "a-b-2", "a-b-3", "a-b-2-2", "run")} < written
+    assert list(stems_of(names).values()) == ["a-b", "a-b-2", "a-b-3", "a-b-2-2", "run"]
+
+
+def test_measures_without_values(tmp_path):
+    nothing = {"envelope": None, "violations": None, "energy_j": None}
+    table, _ = table_of(study(tmp_path, [one | nothing for one in TWO]))
+    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
+    # with and without an envelope
+    rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
+    table, cells = table_of(study(tmp_path, rows))
+    assert [head.text for head in table.headings][4:6] == ["none", "e"] and cells[A][4:6] == ["–", "4"]
+
+
+def test_looks_tell_apart(tmp_path):
+    looks = read_campaign(save(tmp_path, [row(f"x{n}") for n in range(48)])).looks
+    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 48
 
 
 def test_summary_by_hand(tmp_path):
     campaign = read_campaign(save(tmp_path, [*TWO, row(A, "w-2", status="failed", error="x")]))
     frame = summary(campaign).set_index("label")
     assert list(frame.index) == [A, "Optimum"]
-    found = frame.loc[A]
-    assert (found["runs"], found["failed"], found["mean_slowdown_mean"], found["killed_power_mean"]) == (3, 1, 4.5, 3)
-    assert found["mean_slowdown_std"] == pytest.approx(math.sqrt(4.5)) and found["killed_walltime_std"] == 0.0
-
-
-def test_numbers_of_the_page_are_those_of_the_csv(tmp_path):
-    """Means of pandas from the files next to the page."""
-    folder = save(tmp_path, [*paper(), *further()])
-    written = write_report(folder)
-    frame = pd.read_parquet(folder / "table.parquet")
-    done = frame[(frame["study"] == "own") & (frame["status"] == "done")]
-    means = pd.read_csv(written[0].with_name("means-own.csv")).set_index("label")
-    table, _ = table_of(study(tmp_path, [*paper(), *further()], "own"))
-    for n, envelope in enumerate(("e1", "e2")):
-        expected = done[done["envelope"] == envelope].groupby("label")["mean_slowdown"].mean().to_dict()
-        assert means[f"mean_slowdown {envelope}"].to_dict() == pytest.approx(expected) and len(expected) == 2
-        assert {label: float(cells[n].key) for label, cells in table.rows} == pytest.approx(expected)
+    first = frame.loc[A]
+    assert (first["runs"], first["failed"], first["mean_slowdown_mean"], first["killed_power_mean"]) == (3, 1, 4.5, 3)
+    assert first["mean_slowdown_std"] == pytest.approx(math.sqrt(4.5)) and first["killed_walltime_std"] == 0.0
 
 
 def test_the_best_cases_are_drawn(tmp_path):
@@ -157,20 +157,3 @@ def test_errors(tmp_path, make, problem, hint):
     with pytest.raises(InputError, match=problem) as caught:
         read_campaign(tmp_path / "r")
     assert hint in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_measure_without_values_has_no_column(tmp_path):
-    nothing = {"envelope": None, "violations": None, "energy_j": None}
-    table, _ = table_of(study(tmp_path, [made | nothing for made in TWO]))
-    assert [head.text for head in table.headings] == ["slowdown", "kills", "finished work (%)"]
-
-
-def test_a_study_with_and_without_an_envelope(tmp_path):
-    rows = [row(A, envelope=name, violations=value) for name, value in ((None, None), ("e", 4))]
-    table, cells = table_of(study(tmp_path, rows))
-    assert [head.text for head in table.headings][4:6] == ["none", "e"] and cells[A][4:6] == ["–", "4"]
-
-
-def test_looks_tell_apart(tmp_path):
-    looks = read_campaign(save(tmp_path, [*paper(), *(row(f"x{n}") for n in range(40))])).looks
-    assert len({(look.colour, look.marker) for look in looks.values()}) == len(looks) == 48
