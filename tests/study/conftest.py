@@ -85,8 +85,8 @@ class Small:
         return self.house.batwatt("campaign", command, *args, "--results", self.results)
 
     def run(self, *args: object, yaml: Path | None = None) -> Done:
-        """Run the campaign in two processes."""
-        return self.campaign("run", yaml or self.folder / "tiny.yaml", "-j", 2, *args)
+        """Run the campaign in one process."""
+        return self.campaign("run", yaml or self.folder / "tiny.yaml", "-j", 1, *args)
 
     def rows(self) -> list[dict[str, Any]]:
         return pq.read_table(self.out / "table.parquet").to_pylist()

@@ -14,7 +14,6 @@ import pytest
 from cli_house import wait_for
 
 from batwatt.study import pools
-from batwatt.study.pools import job_queue_cluster
 
 distributed = pytest.importorskip("distributed")
 # it takes SIGINT for itself where it is imported: an interrupt at the end of the process would be a SystemExit
@@ -134,7 +133,7 @@ REFUSED = [
     (("--dask", "tcp://127.0.0.1:9"), None, "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
     (("--dask", "tcp://x:y"), None, "--dask: 'tcp://x:y' is no address of a Dask scheduler"),
     (("--dask-jobqueue", "q.yaml"), "cluster: SlurmCluster\njobs: 0\n", "line 1: cluster: input should be"),
-    (("--dask-jobqueue", "q.yaml"), "cluster: LocalCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
+    (("--dask-jobqueue", "q.yaml"), "cluster: SLURMCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
 ]
 
 
@@ -163,26 +162,3 @@ def test_workers_that_dask_jobqueue_starts(small):
     ended = small.campaign("run", yaml, "--dask-jobqueue", small.house.write("local.yaml", text))
     assert ended.code == 0, ended.err
     assert [row["status"] for row in small.rows()] == ["done"] * 2
-
-
-def test_the_job_of_slurm(small):
-    text = f"""
-        cluster: SLURMCluster
-        jobs: 3
-        options:
-            {{queue: night, cores: 24, processes: 24, memory: 64GB, walltime: 12:00:00, scheduler_options: {OWN_PORT}}}
-    """
-    path = small.house.write("slurm.yaml", text)
-    jobs_to_start = []
-
-    class Unsubmitted(dask_jobqueue.SLURMCluster):
-        def scale(self, n=None, jobs=0, memory=None, cores=None):
-            jobs_to_start.append(jobs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dask_jobqueue, "SLURMCluster", Unsubmitted)
-        with job_queue_cluster(path) as cluster:
-            script = cluster.job_script()
-    assert jobs_to_start[0] == 3
-    for line in ("#SBATCH -p night", "#SBATCH -t 12:00:00", "#SBATCH --cpus-per-task=24", "dask worker"):
-        assert line in script.replace("distributed.cli.dask_worker", "dask worker")

@@ -60,7 +60,7 @@ def forked(monkeypatch):
     monkeypatch.setattr(processes.threading, "active_count", lambda: 1)
 
 
-@pytest.mark.parametrize("jobs", [1, 9])
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_one_that_dies_is_replaced_and_its_item_is_known(threads, jobs):
     """All others are done once."""
     results = list(in_processes(deadly, range(6), jobs))
@@ -96,6 +96,8 @@ def test_no_process_begins(forked, monkeypatch):
 def test_what_was_read_is_there(forked, monkeypatch):
     monkeypatch.setitem(globals(), "READ", ["a workload"])
     assert list(in_processes(seen, range(3), 2)) == [(os.getpid(), ["a workload"])] * 3
+    # as many processes as items
+    assert sorted(in_processes(square, range(2), 9)) == [0, 1]
 
 
 def test_handlers_are_not_inherited(forked):

@@ -142,18 +142,6 @@ def test_a_folder_may_be_where_one_is(small, monkeypatch):
     assert len(small.cells()) == small.done_in_log() - 1 == 4
 
 
-def test_generated_workloads(small):
-    generated = {"google_like": {"jobs_per_hour": 2, "hours": 2, "nb_res": 4, "max_servers": 4}, "seeds": [3, 5]}
-    small.declare(workloads=[generated], grid=None, label="only one")
-    assert small.run().code == 0
-    assert [row["workload"] for row in small.rows()] == ["google-like-3", "google-like-5"]
-    assert [row["jobs_total"] for row in small.rows()] == [4, 4]
-    assert sorted(path.name for path in (small.out / "inputs").iterdir()) == [
-        "google-like-3.json",
-        "google-like-5.json",
-    ]
-
-
 def test_the_log_and_the_files(small):
     scheduler = small.slow(then="self.logger.warning('hm')")
     small.declare(workloads=["w/a.json"], grid={"order": ["fcfs"]}, keep=True, scheduler=scheduler)

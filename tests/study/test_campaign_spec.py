@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 from cli_house import ROOT
 
 from batwatt.study.campaign import campaign_in
@@ -112,24 +111,17 @@ def test_no_two_rows_look_alike(small):
         ("name: tiny", "name: a/b", "line 1: name: the name 'a/b' must be of letters"),
         ("[p.xml]", "p.xml", 'line 4: studies.only.platforms: input should be a valid list, got "p.xml"'),
         ("[p.xml]", "[q*.xml]", "studies.only.platforms: no file matches 'q*.xml'"),
-        ("[w/*.json]", "[{files: w/a.json, google_like: {}}]", "must be a path, or `google_like`"),
         ("    grid:", "    label: '{order!r}'\n    grid:", "may hold options' names in braces only"),
-        ("[p.xml]", "[q.xml]", "studies.only.platforms: the file 'q.xml' is not there"),
         ("    platforms: [p.xml]\n", "", "the study 'only' has no platforms"),
         ("[fcfs, asc]", "[fcfs, fcfs]", "'order' must be a list of different values"),
         ("order:", "oder:", "no option 'oder'; did you mean 'order'?"),
         ("{response: none}", "{response: nono}", "no response 'nono'; did you mean 'none'?"),
         ("{response: none}", "{response: idfs}", "the response 'idfs' needs one"),
-        ("{response: none}", "{seed: 3}", "'seed' is not an option here: declare it under 'seeds'"),
-        ("{response: none}", "{envelope: x.csv}", "declare it under 'envelopes'"),
+        ("{response: none}", "{seed: 3}", "'seed' is no option here: declare it under 'seeds'"),
         ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' appears twice"),
         ("    grid:", "    scheduler: powercup\n    grid:", "no scheduler 'powercup'; did you mean 'powercap'?"),
-        ("    grid:", "    seeds: [99999999999999999999999]\n    grid:", "should be less than 9223372036854775808"),
         ("    grid:", "    exclude: [{order: asc}, {order: fcfs}]\n    grid:", "exclude[1]: leaves no run"),
-        ("    grid:", "    seeds: [1, 1]\n    grid:", "a seed appears twice"),
-        ("    grid:", "    exclude: [{odrer: asc}]\n    grid:", "no column or option 'odrer'; did you mean 'order'?"),
         ("    grid:", "    exclude: [{order: desc}]\n    grid:", 'exclude[0]: no run is {"order":"desc"}'),
-        ("    grid:", "    label: '{ordre}'\n    grid:", "names 'ordre', which is no option"),
         ("    grid:", "    label: same\n    grid:", "the label 'same' appears twice"),
         ("    grid:", "    scheduler: optimum\n    engines: [wire]\n    grid:", "runs on the embedded engine only"),
         ("[w/*.json]", "[{google_like: {hour: 3}, seeds: [1]}]", "google_like has no parameter 'hour'"),
@@ -190,11 +182,8 @@ def test_an_optimum_that_cannot_be(small, changes, problem):
 
 def test_the_declared_experiments(small):
     """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + ours + optimum), then 3 profiles."""
-    for file, name in (("study", "igsc22"), ("small", "igsc22-small")):
-        declared = campaign_in(ROOT / "papers" / "igsc22" / f"{file}.yaml", small.results)
-        assert declared.campaign.name == name and {"workloads", "profiles"} <= set(declared.campaign.studies)
-        kept = {cell.label for cell in declared.cells if cell.study == "profiles" and cell.keep}
-        assert {"EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"} <= kept
-    whole = campaign_in(ROOT / "papers" / "igsc22" / "study.yaml", small.results)
-    assert sum(cell.study == "workloads" and cell.scheduler == "powercap" for cell in whole.cells) >= 20 * 48
-    assert yaml.safe_load(whole.text)["name"] == "igsc22"
+    declared = campaign_in(ROOT / "papers" / "igsc22" / "study.yaml", small.results)
+    assert declared.campaign.name == "igsc22" and {"workloads", "profiles"} <= set(declared.campaign.studies)
+    labels = {cell.label for cell in declared.cells if cell.study == "profiles" and cell.keep}
+    assert {"EBF Slow no config.", "EBF Slow HFLD", "FF Asc IDFS", "FF Slow HFLD", "EBF Slow IDSB"} <= labels
+    assert sum(cell.study == "workloads" and cell.scheduler == "powercap" for cell in declared.cells) >= 20 * 48
