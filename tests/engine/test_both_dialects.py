@@ -129,10 +129,10 @@ def with_sleep_property(platform):
     return replace(platform, hosts=tuple(hosts))
 
 
-def load(given, hosts):
+def load(drawn, hosts):
     return workload_of(
         *(job(i, at, min(width, hosts), run, walltime and run * walltime, flops)
-          for i, (at, width, run, walltime, flops) in enumerate(given)),
+          for i, (at, width, run, walltime, flops) in enumerate(drawn)),
         nb_res=hosts,
     )  # fmt: skip
 
@@ -150,20 +150,20 @@ few = examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("response", POWERCAP)
 @few
 @given(rows, st.lists(st.integers(40, 800).map(float), min_size=1, max_size=4))
-def test_powercap(tmp_path, response, given, powers):
+def test_powercap(tmp_path, response, drawn, powers):
     platform = with_sleep_property(machine(2, 2))
     options = {"platform": platform, "envelope": envelope(*powers, step=120.0), "response": response}
-    check(lambda: Powercap(options), platform, load(given, 4), tmp_path)
+    check(lambda: Powercap(options), platform, load(drawn, 4), tmp_path)
 
 
 @few
 @given(rows, st.lists(st.integers(450, 1300).map(float), min_size=1, max_size=4))
-def test_jobs_that_draw_different_power(tmp_path, given, powers):
+def test_jobs_that_draw_different_power(tmp_path, drawn, powers):
     """What is known of a job besides Batsim's own fields is in `extra_data` there."""
     platform, caps = plain(4), envelope(*powers, 1300.0, step=120.0)
     jobs = [
         drawing(i, at, width, run, user=f"u{i % 2}", power_w=float(width * (120 + 30 * (i % 5))))
-        for i, (at, width, run, *_) in enumerate(given)
+        for i, (at, width, run, *_) in enumerate(drawn)
     ]
     options = {"platform": platform, "envelope": caps, "predictor": "user", "excess": "kill-latest"}
     check(lambda: Jobpower(options), platform, jobs_of(*jobs, nb_res=4), tmp_path)
@@ -172,20 +172,20 @@ def test_jobs_that_draw_different_power(tmp_path, given, powers):
 @pytest.mark.parametrize(("kind", "options"), MACHINES, ids=lambda value: getattr(value, "__name__", str(value)))
 @few
 @given(rows)
-def test_machines_that_come_and_go(tmp_path, kind, options, given):
+def test_machines_that_come_and_go(tmp_path, kind, options, drawn):
     spec = MachineSpec(4, 4)
     platform = machines_platform(spec)
-    given = [(at, width, run, None, False) for at, width, run, *_ in given]
-    check(lambda: kind({"capacity": CAPACITY, **options}), platform, load(given, 4), tmp_path)
+    drawn = [(at, width, run, None, False) for at, width, run, *_ in drawn]
+    check(lambda: kind({"capacity": CAPACITY, **options}), platform, load(drawn, 4), tmp_path)
 
 
 @few
 @given(rows, st.booleans())
-def test_a_scheduler_of_pybatsim(tmp_path, given, flops):
+def test_a_scheduler_of_pybatsim(tmp_path, drawn, flops):
     """Jobs are of one kind: delays and computations that end together are reported in an order of each Batsim's own."""
     platform = machine(4)
-    given = [(at, width, run, walltime or 3.0, flops) for at, width, run, walltime, _ in given]
-    check(lambda: pybatsim_scheduler("easyBackfill"), platform, load(given, 4), tmp_path, energy=False)
+    drawn = [(at, width, run, walltime or 3.0, flops) for at, width, run, walltime, _ in drawn]
+    check(lambda: pybatsim_scheduler("easyBackfill"), platform, load(drawn, 4), tmp_path, energy=False)
 
 
 hours = st.integers(0, 8).map(lambda hour: 1800.0 * hour)
@@ -194,11 +194,11 @@ runs = st.tuples(hours, st.integers(1, 3), st.integers(1, 2))
 
 @few
 @given(st.lists(runs, min_size=1, max_size=4), st.lists(st.integers(50, 500).map(float), min_size=30, max_size=30))
-def test_carbon(tmp_path, given, hourly):
+def test_carbon(tmp_path, drawn, hourly):
     """Jobs are suspended and go on as new ones, in pieces of several powers."""
     jobs = [
         ShiftJob(f"j{number}", at, constant(3600.0 * length, 100.0), width)
-        for number, (at, length, width) in enumerate(given)
+        for number, (at, length, width) in enumerate(drawn)
     ]
     owner, data = phase_workload(jobs, 3)
     # all times of its plans are whole seconds

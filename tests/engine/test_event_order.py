@@ -59,10 +59,10 @@ class Disordered:
             self.now, events = message.now, message.events
             if self.split and all(isinstance(event, FREE) for event in events):
                 # Batsim tells at once of all jobs that are submitted at one time
-                told = [place for place, event in enumerate(events) if isinstance(event, ev.JobSubmitted)]
+                submitted = [place for place, event in enumerate(events) if isinstance(event, ev.JobSubmitted)]
                 cuts = {0, len(events), *self.rng.integers(0, len(events) + 1, 2).tolist()}
-                kept = sorted(cut for cut in cuts if not told or not told[0] < cut <= told[-1])
-                self.parts = [events[low:high] for low, high in pairwise(kept)] or [events]
+                bounds = sorted(cut for cut in cuts if not submitted or not submitted[0] < cut <= submitted[-1])
+                self.parts = [events[low:high] for low, high in pairwise(bounds)] or [events]
             else:
                 places = [place for place, event in enumerate(events) if isinstance(event, FREE) and not killed(event)]
                 mixed = list(events)

@@ -40,7 +40,7 @@ def test_json_has_blanks_after_colons_and_capital_escapes():
     assert hello == r'{"a": [1,2.5,null,true],"\u00E9": {"t": "q\"\\u00e9\n"}}'
 
 
-# strict reading -------------------------------------------------------------------------------------------------------
+# strict reading; the recorded dialogues of errors have more: test_batsim5_recordings.py ------------------------------
 
 
 def test_order_of_fields_quoted_numbers_and_left_out_times_are_fine():
@@ -60,23 +60,15 @@ def test_order_of_fields_quoted_numbers_and_left_out_times_are_fine():
         (b"\xff{}", "not a JSON message"),
         (b"[]", "must be an object"),
         (b'{"now":0,"events":[],"\\uD800":0}', "not a JSON message"),
-        (b'{"now":0,"events":[]} x', "not a JSON message"),
         (b'{"now":0,"now":1,"events":[]}', "set twice"),
         (b'{"now":0,"events":null}', "no 'events'"),
-        (b'{"now":0,"events":[],"x":1}', "unknown field: x"),
         (b'{"now":[],"events":[]}', "must be a number"),
         (b'{"now":1e999,"events":[]}', "never comes"),
         (b'{"now":"' + b"[" * 9000 + b'","events":[]}', "must be a number"),
-        (b'{"now":0,"events":[{"event_type":"QueryEvent","event":{}}]}', "unknown enum value"),
-        (frame(0, ("CallMeLater", {**CALL, "when": {"time": 2.0}})), "cannot be assigned to an integer"),
-        (frame(0, ("CallMeLater", {**CALL, "when": {"time": -2}})), "does not fit"),
         (frame(0, ("CallMeLater", {**CALL, "when": {"time": 2, "time_unit": "Hour"}})), "unknown enum value"),
-        (frame(0, ("CallMeLater", {"call_me_later_id": "c", "when": {"time": 2}})), "required field is missing: when"),
         (frame(0, ("TurnOnOffHosts", {"host_ids": "0", "state": 2**32})), "does not fit"),
         (frame(0, ("KillJobs", {"job_ids": "w0!1"})), "must be a list"),
         (frame(0, ("SimulationEnds", {})), "handles no such event"),
-        (frame(0, ("EDCHello", dict.fromkeys(["batprotocol_version", "decision_component_name",
-                                              "decision_component_version"], ""))), "handles no such event"),
     ],
 )  # fmt: skip
 def test_what_flatbuffers_refuses_is_refused(text, why):
@@ -106,11 +98,8 @@ def test_the_first_frame_must_be_json_that_says_hello():
     ("change", "why"),
     [
         ({"profiles": PROFILES | {"a": {"type": "SequentialCompositionProfile", "seq": ["a"]}}}, "contains itself"),
-        ({"profiles": {"nap": {"type": "delay", "delay": 10}}}, "'delay' is a type of Batsim 4; write DelayProfile"),
         ({"profiles": {"nap": {"type": "DelayProfil", "delay": 10}}}, "did you mean 'DelayProfile'"),
         ({"jobs": [{"id": "w1!0", "subtime": 0, "res": 1, "profile": "nap"}]}, "not a name without '!'"),
-        ({"jobs": [{"id": 0, "subtime": 0, "res": 1, "profile": "nap", "walltime": None}]}, "'walltime' must be"),
-        ({"jobs": [{"id": 0, "subtime": 0, "res": 1, "profile": "nap", "extra_data": 3}]}, "'extra_data' must be"),
     ],
 )
 def test_files_are_refused_with_the_place(tmp_path, change, why):
