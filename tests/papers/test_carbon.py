@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from itertools import groupby, permutations
 
 import numpy as np
@@ -22,7 +19,7 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.optimum import plan
 from papers.carbon import fit, real, rolling, solver, study, tables
 from papers.carbon.bound import least_carbon
-from papers.carbon.measured import Run, draw
+from papers.carbon.measured import Run
 from papers.carbon.milp import plan_milp
 
 ROOT = tables.HERE.parents[1]
@@ -71,24 +68,6 @@ def test_a_deadline_that_a_job_cannot_meet():
     assert (first.arrivals_s, first.wait_s) == ((0.0, 18000.0, 36000.0, 54000.0, 72000.0), 0.0)
     with pytest.raises(ValueError, match=r"a job of 2\.16667 h cannot meet its deadline"):
         next(cases)
-
-
-def test_figures_by_hand():
-    """Two jobs: savings are shares of the sum, and the mean lateness is that of the late job."""
-    zeros = dict.fromkeys(("oracle_twin_g", "startup_aware_g", "free_g", "startup_aware_starts"), 1.0)
-    rows = pd.DataFrame(
-        [
-            {"immediate_g": 100.0, "oracle_g": 50.0, "optimum_g": 40.0, "suspend_late_s": 0.0, **zeros},
-            {"immediate_g": 300.0, "oracle_g": 250.0, "optimum_g": 240.0, "suspend_late_s": 120.0, **zeros},
-        ]
-    ).assign(immediate_twin_g=200.0, oracle_averaged_g=160.0, suspend_g=180.0, suspend_twin_g=150.0,
-             optimum_starts=[1, 2], suspend_starts=2)  # fmt: skip
-    figures = tables.figures_of(rows)
-    expected = {"carbon_g": 200.0, "one": 25.0, "pieces": 30.0, "interrupting": 5.0, "one_averaged": 20.0}
-    expected |= {"blind": 10.0, "blind_claimed": 25.0, "lost": 20.0, "starts": 1.5, "late": 50.0, "late_min": 2.0}
-    assert {name: figures[name] for name in expected} == pytest.approx(expected)
-    summary = rows.assign(arrivals=3, suspend_late_share=[0.0, 1.0])
-    assert tables.figures_of(summary) == pytest.approx(figures | {"plans": 6.0})
 
 
 # real jobs, clusters and forecasts ------------------------------------------------------------------------------------
@@ -260,16 +239,3 @@ def test_interrupted_runs_by_hand(marks, expected_j):
 
 def test_the_fit_of_the_page():
     pd.testing.assert_frame_equal(fit.fitted(), tables.read("fit"))
-
-
-def test_runs_of_a_folder_give_a_job(tmp_path):
-    for number, drawn in enumerate(dict(draw())["straight"]):
-        rows = "".join(f"{at:.1f},{watts:.2f}\n" for at, watts in zip(drawn.times_s, drawn.watts, strict=True))
-        (tmp_path / f"{number}.csv").write_text("time_s,power_w\n" + rows)
-        events = "".join(f"{at:.3f},{name}\n" for at, name in drawn.marks)
-        (tmp_path / f"{number}-events.csv").write_text("time_s,event\n" + events)
-    words = [sys.executable, "-m", "papers.carbon.fit", str(tmp_path)]
-    job = json.loads(subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    assert [phase["name"] for phase in job["startup"]] == ["start-up"] and len(job["work"]) == 15
-    energy_j = sum(phase["duration"] * phase["power"] for part in job.values() for phase in part)
-    assert energy_j == pytest.approx(12970.0, abs=5.0)

@@ -27,10 +27,10 @@ def test_a_committed_run_again(caplog):
     platform = read_platform(job_power.PLATFORM)
     workload = parse_workload(pm100_like(None, 2), "w0", "test")
     for case in (Case(KEEP, "gaussian 2", "history"), Case(KILL, "knapsack", "history")):
-        found = job_power.run_case(case, platform, workload, job_power.envelope_of(2, len(platform)))
+        result = job_power.run_case(case, platform, workload, job_power.envelope_of(2, len(platform)))
         rows = runs[(runs["seed"] == 2) & (runs["excess"] == case.excess)]
         (row,) = rows[(rows["check"] == case.check) & (rows["predictor"] == case.predictor)].to_dict("records")
-        figures = {name: value for name, value in found.items() if not isinstance(value, str)}
+        figures = {name: value for name, value in result.items() if not isinstance(value, str)}
         assert {name: row[name] for name in figures} == pytest.approx(figures, rel=1e-8)
 
 

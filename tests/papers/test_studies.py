@@ -40,11 +40,15 @@ def test_the_small_study_gives_the_committed_numbers(tmp_path, name, whole):
     only = () if whole else tuple(study for study in FEW[name] if study not in declared.missing)
     if whole and declared.missing:
         only = tuple(study for study in declared.campaign.studies if study not in declared.missing)
+    # of two walks one is enough
+    second = ("-1",) if name == "pmbs23" and not whole else ()
+    declared.cells = [cell for cell in declared.cells if not cell.capacity.name.endswith(second)]
     carry_out(declared, Backend(jobs=2), only, lambda *_: None)
     frame = pd.read_parquet(tmp_path / f"{name}-small" / "table.parquet")
     assert (frame["status"] == "done").all() and len(frame)
     studies = set(only) or set(frame["study"])
     listed = pd.read_csv(HERE.parent / name / "data" / "small.csv", keep_default_na=False, na_values=[""])
+    listed = listed[~listed["capacity"].str.endswith(second)] if second else listed
     frame, listed = (rows[rows["study"].isin(studies)] for rows in (frame, listed))
     labels = frame["label"].replace(NAMES) if name == "pmbs23" else frame["label"]
     assert frame.assign(label=labels)[WHERE].values.tolist() == listed[WHERE].values.tolist()

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from batwatt.results.columns import Column
 from batwatt.results.csv_block import MOST, as_read, block_of
-from batwatt.results.tables import LABEL, tables
 from batwatt.results.tables import Column as TableColumn
+from batwatt.results.tables import tables
 from batwatt.results.writers import write_columns, write_rows
 
 ties = st.integers(-(2**40), 2**40).map(lambda half: half / 2**7)
@@ -61,9 +61,9 @@ def test_numbers_are_those_that_a_reader_finds(values):
 
 def test_ties_go_to_the_even_decimal_and_almost_ties_do_not():
     # 0.5 / 2**k are ties in binary, 5e-7 is a little less than one and 1.5e-6 a little more
-    found = as_read(np.array([0.0000005, 0.0000015, 1 / 2**7, 3 / 2**7, math.nan]))
-    assert found[:4].tolist() == [float(f"{value:.6f}") for value in (5e-7, 1.5e-6, 1 / 2**7, 3 / 2**7)]
-    assert math.isnan(found[4])
+    values = as_read(np.array([0.0000005, 0.0000015, 1 / 2**7, 3 / 2**7, math.nan]))
+    assert values[:4].tolist() == [float(f"{value:.6f}") for value in (5e-7, 1.5e-6, 1 / 2**7, 3 / 2**7)]
+    assert math.isnan(values[4])
 
 
 @examples(300)
@@ -100,20 +100,20 @@ def figures(count: int) -> list[TableColumn]:
     ]
 
 
-def shown(columns: list[TableColumn], width: int) -> list[list[str]]:
+def printed(columns: list[TableColumn], width: int) -> list[list[str]]:
     """The lines of each table."""
-    found = []
+    blocks = []
     for table in tables(columns, width):
         out = io.StringIO()
         Console(file=out, width=width, color_system=None).print(table)
-        found.append([line for line in out.getvalue().splitlines() if line.strip()])
-    return found
+        blocks.append([line for line in out.getvalue().splitlines() if line.strip()])
+    return blocks
 
 
 @pytest.mark.parametrize(("width", "count"), [(20, 1), (20, 14), (40, 5), (57, 14), (80, 14), (120, 5), (200, 14)])
 def test_all_is_there_at_any_width(width, count):
     columns = [TableColumn("run", "run", LABELS), *figures(count)]
-    blocks = shown(columns, width)
+    blocks = printed(columns, width)
     numbers = []
     for lines in blocks:
         assert max(map(len, lines)) <= width
@@ -126,21 +126,13 @@ def test_all_is_there_at_any_width(width, count):
     assert sorted(numbers) == sorted(cell for column in columns[1:] for cell in column.cells)
 
 
-def test_one_table_where_it_fits():
-    columns = [TableColumn("run", "run", LABELS), *figures(5)]
-    # columns of 6 characters, blanks between and around
-    fits = LABEL + 5 * (1 + 6) + 2
-    assert len(shown(columns, fits)) == 1 and len(shown(columns, fits - 1)) == 2
-    assert len(shown(columns, fits)[0][3].split()[0]) <= LABEL
-    whole = shown(columns, 120)[0]
-    assert LABELS[1] in whole[4]
-
-
 @pytest.mark.parametrize("width", [30, 80, 200])
 def test_texts_are_wrapped_next_to_their_names(width):
     text = "words of a description that is longer than most terminals are wide, and goes on below"
     names = ["one", "a-long-name-of-something"]
-    [lines] = shown([TableColumn("", "name", names), TableColumn("", "description", [text, text], is_text=True)], width)
+    [lines] = printed(
+        [TableColumn("", "name", names), TableColumn("", "description", [text, text], is_text=True)], width
+    )
     assert max(map(len, lines)) <= width and " ".join(" ".join(lines).split()).count("description") == 2
     assert lines[0].split()[:2] == ["one", "words"]
     if width == 200:

@@ -8,7 +8,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from rows_of_runs import WINDOW, job, killed, moved, ran, refused, workload
+from rows_of_runs import job, killed, moved, ran, refused, workload
 
 from batwatt.errors import InputError
 from batwatt.model.window import Window
@@ -17,6 +17,7 @@ from batwatt.results import read
 from batwatt.results.classes import EDGES_H, RunTimeClass, classes_of, write_classes
 from batwatt.results.columns import CLASSES, KILLED, SUCCESSFUL
 from batwatt.results.figures import METRICS, rounded
+from batwatt.results.summary import summary, table_text
 
 NAMES = [metric.name for metric in METRICS]
 FIGURES = tuple(NAMES[NAMES.index("goodput") : NAMES.index("aborted_core_s") + 1])
@@ -92,19 +93,6 @@ def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_agai
     assert left["max_full_speed_slowdown"] == whole["max_full_speed_slowdown"] == (160 - 60) / 50
 
 
-def test_without_a_window_it_is_the_whole_run(figures):
-    metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND, None)
-    # 2 machines until 150, 1 until 201
-    assert metrics["capacity_core_s"] == 4 * (2 * 150 + 51)
-    assert metrics["useful_core_s"] == 20 + 80 + 31.5
-    assert metrics["aborted_core_s"] == 40 + 5 + 71
-    assert metrics["mean_aborted_time_s"] == (10 + 5 + 71) / 3
-    assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"]) == (2.0, 4 / 3)
-    assert metrics["completed_fraction"] == 3 / 7
-    counts = (metrics["jobs_finished"], metrics["killed_power"], metrics["jobs_rejected"], metrics["jobs_unfinished"])
-    assert counts == (3, 3, 1, 2)  # only who waited is told by the rows
-
-
 @pytest.mark.parametrize(
     ("start", "end", "state", "useful", "aborted", "unfinished"),
     [
@@ -158,16 +146,6 @@ def test_release_and_length(figures, profile, fields, stretch):
     assert metrics["completed_fraction"] == 1.0
 
 
-@pytest.mark.parametrize("window", [None, WINDOW])
-def test_nothing_ran(figures, window):
-    metrics = figures([refused("a", 150)], workload(job("a", 150, 10)), window)
-    assert (metrics["useful_core_s"], metrics["aborted_core_s"], metrics["completed_fraction"]) == (0.0, 0.0, 0.0)
-    nothing = ("max_full_speed_slowdown", "mean_full_speed_slowdown", "mean_aborted_time_s")
-    assert [metrics[name] for name in nothing] == [None] * 3
-    assert metrics["goodput"] == (0.0 if window else None)
-    assert (metrics["jobs_rejected"], metrics["jobs_unfinished"]) == (1, 0)
-
-
 def test_a_job_killed_after_the_window_and_submitted_again_is_one_unfinished_job(figures):
     rows = [ran("a", 150, 190, 201, 1, KILLED), refused("a#1", 201, WINDOW_OVER)]
     metrics = figures(rows, workload(job("a", 150, 10)))
@@ -186,6 +164,14 @@ def test_the_order_of_rows_tells_nothing(figures):
     ]
     forwards, backwards = (figures(order, jobs) for order in (rows, rows[::-1]))
     assert [forwards[name] for name in FIGURES] == [backwards[name] for name in FIGURES]
+
+
+def test_summary_of_runs_under_a_capacity(figures):
+    metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
+    text = table_text(summary("first fit [x]", metrics))
+    assert " ".join(text.splitlines()[-1].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
+    assert "goodput" in text and "kWh" not in text
+    assert "kWh" in table_text(summary("power", metrics | {"capacity_core_s": None}))
 
 
 JOBS_OF_CLASSES = workload(

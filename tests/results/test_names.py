@@ -36,7 +36,7 @@ def several(pairs: list[tuple[str, str]]) -> dict[str, set[str]]:
     meanings: dict[str, set[str]] = {}
     for name, meaning in pairs:
         meanings.setdefault(name, set()).add(meaning)
-    return {name: found for name, found in meanings.items() if len(found) > 1}
+    return {name: texts for name, texts in meanings.items() if len(texts) > 1}
 
 
 def test_no_name_has_two_meanings():
@@ -95,12 +95,12 @@ def test_every_number_of_a_run_is_a_figure(inputs, tmp_path):
 
 def test_every_number_of_a_comparison_is_a_figure(inputs):
     cases = {"first": Case("powercap"), "second": Case("varcap")}
-    found = compare(inputs["platform"], inputs["workload"], inputs["envelope"], cases)
-    for table in (found.table, found.groups("size", "length")):
+    comparison = compare(inputs["platform"], inputs["workload"], inputs["envelope"], cases)
+    for table in (comparison.table, comparison.groups("size", "length")):
         numbers = set(table.select_dtypes("number")) - NAMING
         assert len(numbers) > 6 and numbers <= set(FIGURES)
     # without a signal and a price
-    assert set(COMPARED) - {"carbon_g", "cost"} == set(found.table) - set(NOT_MEASURED)
+    assert set(COMPARED) - {"carbon_g", "cost"} == set(comparison.table) - set(NOT_MEASURED)
 
 
 def test_every_number_of_a_campaign_is_a_figure():
@@ -132,51 +132,51 @@ TWO = jobs_of({"free": (0, 0, 100, None), "capped": (50, 1800, None, 10)})
 
 
 def row(frame, case, group):
-    found = frame[(frame["case"] == case) & (frame["group"] == group)]
-    assert len(found) == 1
-    return found.iloc[0]
+    groups = frame[(frame["case"] == case) & (frame["group"] == group)]
+    assert len(groups) == 1
+    return groups.iloc[0]
 
 
 def test_by_size():
-    found = groups_of(TWO, "size")
-    assert found["group"].tolist() == ["1 host", "2 to 4 hosts", "5 to 16 hosts"] * 2
-    assert found["case"].tolist() == ["free"] * 3 + ["capped"] * 3
+    groups = groups_of(TWO, "size")
+    assert groups["group"].tolist() == ["1 host", "2 to 4 hosts", "5 to 16 hosts"] * 2
+    assert groups["case"].tolist() == ["free"] * 3 + ["capped"] * 3
     # b waits 1800 s where it waited for none; c, of as many hosts, is killed
-    middle = row(found, "capped", "2 to 4 hosts")
+    middle = row(groups, "capped", "2 to 4 hosts")
     assert (middle["jobs"], middle["finished_share"], middle["mean_wait_s"]) == (2, 0.5, 1800.0)
     assert (middle["mean_full_speed_slowdown"], middle["paired_jobs"]) == (3.0, 1)
     assert (middle["wait_more_s"], middle["full_speed_slowdown_more"]) == (1800.0, 2.0)
     # d finishes here only: nothing to compare with
-    wide = row(found, "capped", "5 to 16 hosts")
+    wide = row(groups, "capped", "5 to 16 hosts")
     assert (wide["finished_share"], wide["mean_wait_s"], wide["paired_jobs"]) == (1.0, 10.0, 0)
     assert math.isnan(wide["wait_more_s"])
-    assert (found.loc[found["case"] == "free", "wait_more_s"].dropna() == 0.0).all()
+    assert (groups.loc[groups["case"] == "free", "wait_more_s"].dropna() == 0.0).all()
 
 
 def test_by_length():
-    found = groups_of(TWO, "length")
+    groups = groups_of(TWO, "length")
     # 900 s are a quarter of an hour, 901 s are more
-    assert found["group"].unique().tolist() == ["up to 15 min", "15 min to 1 h", "over 24 h"]
-    assert row(found, "capped", "up to 15 min")["wait_more_s"] == (50 + 1800) / 2
-    assert row(found, "capped", "15 min to 1 h")["finished_share"] == 0.0
+    assert groups["group"].unique().tolist() == ["up to 15 min", "15 min to 1 h", "over 24 h"]
+    assert row(groups, "capped", "up to 15 min")["wait_more_s"] == (50 + 1800) / 2
+    assert row(groups, "capped", "15 min to 1 h")["finished_share"] == 0.0
+    unknown = TWO.assign(length_s=TWO["length_s"].where(TWO["job_id"] != "d"))
+    assert groups_of(unknown, "length")["group"].tolist()[-1] == "unknown"
 
 
 def test_by_user():
-    found = groups_of(TWO, "user")
+    groups = groups_of(TWO, "user")
     # the one with the most jobs first, then by name
-    assert found["group"].tolist() == ["x", "unknown", "y"] * 2
-    assert row(found, "capped", "x")["full_speed_slowdown_more"] == (0.5 + 2.0) / 2
-
-
-def test_the_many_are_others():
+    assert groups["group"].tolist() == ["x", "unknown", "y"] * 2
+    assert row(groups, "capped", "x")["full_speed_slowdown_more"] == (0.5 + 2.0) / 2
+    # beyond ten they are others
     names = [f"u{n:02d}" for n in range(12) for _ in range(1 + (n < 11))]
-    frame = pd.DataFrame({"case": "one", "user": names, "state": "finished", "hosts": 1, "length_s": 60.0})
-    frame = frame.assign(
-        **dict.fromkeys(("wait_s", "full_speed_slowdown", "wait_more_s", "full_speed_slowdown_more"), 0.0)
+    numbers = dict.fromkeys(("wait_s", "full_speed_slowdown", "wait_more_s", "full_speed_slowdown_more"), 0.0)
+    frame = pd.DataFrame({"case": "one", "user": names, "state": "finished", "hosts": 1, "length_s": 60.0}).assign(
+        **numbers
     )
-    found = groups_of(frame, "user").set_index("group")["jobs"]
-    assert found.index.tolist() == [*(f"u{n:02d}" for n in range(10)), "2 others"]
-    assert found.sum() == len(names) and found["2 others"] == 3
+    jobs = groups_of(frame, "user").set_index("group")["jobs"]
+    assert jobs.index.tolist() == [*(f"u{n:02d}" for n in range(10)), "2 others"]
+    assert jobs.sum() == len(names) and jobs["2 others"] == 3
 
 
 def test_what_jobs_can_be_grouped_by():
@@ -184,8 +184,3 @@ def test_what_jobs_can_be_grouped_by():
     assert union_of(TWO, ["size", "user"])["by"].tolist() == ["size"] * 6 + ["user"] * 6
     with pytest.raises(ValueError, match="grouped by user, group, queue, qos, size, length, got 'colour'"):
         groups_of(TWO, "colour")
-
-
-def test_a_length_nobody_says():
-    unknown = TWO.assign(length_s=TWO["length_s"].where(TWO["job_id"] != "d"))
-    assert groups_of(unknown, "length")["group"].tolist()[-1] == "unknown"

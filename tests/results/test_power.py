@@ -42,7 +42,7 @@ def test_power_between_rows(run):
     assert (trace.end_s, trace.energy_j) == (80.0, 5500.0)
 
 
-def test_short_intervals_join_the_next(run):
+def test_short_intervals_join_others(run):
     # 0.0005 s at 1000 W, then 200 W up to 20 s: one interval, with the energy of both
     trace = power_series(run((10, 1000), (10.0005, 1000.5), (20, 1000.5 + 200 * 9.9995)))
     assert trace.times_s.tolist() == [0.0, 10.0]
@@ -50,9 +50,7 @@ def test_short_intervals_join_the_next(run):
     assert trace.energy_j == pytest.approx(1000.5 + 200 * 9.9995)
     # the error reaches the 200 W that lasted
     assert trace.power_w[1] - trace.error_w[1] <= 200.0 <= trace.power_w[1] + trace.error_w[1]
-
-
-def test_a_short_end_joins_the_interval_before(run):
+    # a short end joins the interval before
     trace = power_series(run((10, 1000), (20, 2000), (20.0005, 2001)))
     assert trace.times_s.tolist() == [0.0, 10.0]
     assert (trace.end_s, trace.energy_j) == (20.0005, pytest.approx(2001.0))

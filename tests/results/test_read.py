@@ -10,12 +10,11 @@ from files_of_tests import refusal
 
 from batwatt.model.workload import Job, Workload
 from batwatt.results import read
-from batwatt.results.columns import CONSUMED_ENERGY, JOBS
+from batwatt.results.columns import JOBS
 from batwatt.results.origins import Origins, origins_of
 
 HEADER = ",".join(column.name for column in JOBS)
 ROW = '1,w0,p,0.000000,1,-1.000000,1,COMPLETED_SUCCESSFULLY,0.0,5.0,5.0,0.0,5.0,1.0,0,-1.000000,""'
-ENERGY = ",".join(column.name for column in CONSUMED_ENERGY)
 
 
 @pytest.mark.parametrize(
@@ -29,14 +28,6 @@ ENERGY = ",".join(column.name for column in CONSUMED_ENERGY)
 def test_jobs_with_more_fields_than_columns(tmp_path, rows, line):
     (tmp_path / "r_jobs.csv").write_text("\n".join([HEADER, *rows]) + "\n")
     assert f"r_jobs.csv: {line}; run the simulation again" in refusal(read.jobs, tmp_path / "r")
-
-
-@pytest.mark.parametrize("rows", [["0.0,0.0,e,0.0,NA,7"], ["0.0,0.0,e,0.0,NA", "1.0,0.0,e,0.0,NA,7"]])
-def test_energies_with_more_fields_than_columns(tmp_path, rows):
-    (tmp_path / "r_consumed_energy.csv").write_text("\n".join([ENERGY, *rows]) + "\n")
-    assert f"line {len(rows) + 1}: has 6 fields where the header names 5" in refusal(
-        read.consumed_energy, tmp_path / "r"
-    )
 
 
 def test_more_columns_in_the_header_are_left_alone(tmp_path):
@@ -53,29 +44,31 @@ def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
 
 
 def test_rows_in_any_order():
-    found = origins([("b", 5), ("a#2", 30), ("a", 2), ("a#1", 9)], ("a", 2), ("b", 5))
-    assert found.job.tolist() == [1, 0, 0, 0]
-    assert found.submit_s.tolist() == [5.0, 2.0, 2.0, 2.0]
-    assert found.itself.tolist() == [True, False, True, False]
-    assert found.in_workload.all()
+    of_rows = origins([("b", 5), ("a#2", 30), ("a", 2), ("a#1", 9)], ("a", 2), ("b", 5))
+    assert of_rows.job.tolist() == [1, 0, 0, 0]
+    assert of_rows.submit_s.tolist() == [5.0, 2.0, 2.0, 2.0]
+    assert of_rows.itself.tolist() == [True, False, True, False]
+    assert of_rows.known.all()
 
 
 def test_a_job_whose_name_looks_like_a_resubmission():
-    found = origins([("x#1", 2), ("x#1#1", 9), ("x#2", 9)], ("x#1", 2))
-    assert found.job.tolist() == [0, 0, -1]
-    assert found.submit_s.tolist() == [2.0, 2.0, 9.0]
-    assert found.itself.tolist() == [True, False, False]
-
-
-def test_the_workload_tells_of_the_first_submission_where_no_row_does():
-    assert origins([("a#1", 30)], ("a", 2)).submit_s.tolist() == [2.0]
+    of_rows = origins([("x#1", 2), ("x#1#1", 9), ("x#2", 9)], ("x#1", 2))
+    assert of_rows.job.tolist() == [0, 0, -1]
+    assert of_rows.submit_s.tolist() == [2.0, 2.0, 9.0]
+    assert of_rows.itself.tolist() == [True, False, False]
 
 
 def test_jobs_that_the_scheduler_made_up():
-    found = origins([("y#1", 20), ("y", 10), ("a", 0)], ("a", 0))
-    assert found.job.tolist() == [-1, -1, 0]
-    assert found.submit_s.tolist() == [10.0, 10.0, 0.0]
-    assert found.in_workload.tolist() == [False, False, True]
+    of_rows = origins([("y#1", 20), ("y", 10), ("a", 0)], ("a", 0))
+    assert of_rows.job.tolist() == [-1, -1, 0]
+    assert of_rows.submit_s.tolist() == [10.0, 10.0, 0.0]
+    assert of_rows.known.tolist() == [False, False, True]
+
+
+def test_the_first_submission():
+    """By the workload where no row has it; a row that is earlier counts: 1/3 s is printed as 0.333333."""
+    assert origins([("a#1", 30)], ("a", 2)).submit_s.tolist() == [2.0]
+    assert origins([("a", 0.333333)], ("a", 1 / 3)).submit_s.tolist() == [0.333333]
 
 
 def test_nothing_of_the_workload():
@@ -84,8 +77,3 @@ def test_nothing_of_the_workload():
     )
     assert not len(origins([], ("a", 0)).job)
     assert origins([("z", 3)]).submit_s.tolist() == [3.0]
-
-
-def test_a_row_that_is_earlier_than_the_workload_says():
-    # what was submitted at 1/3 s is printed as 0.333333
-    assert origins([("a", 0.333333)], ("a", 1 / 3)).submit_s.tolist() == [0.333333]

@@ -38,9 +38,9 @@ WHOLE = [name for name in golden5.names() if whole(name) and not name.startswith
 def test_files_of_the_real_batsim_5(name, tmp_path):
     recording = golden5.Recording(name)
     record = recording.replay([])
-    found, ours, mapped = recording.folder / "out", tmp_path / "ours", tmp_path / "mapped"
+    real, ours, mapped = recording.folder / "out", tmp_path / "ours", tmp_path / "mapped"
     platform = recording.engine().platform
-    map_files(found, mapped, platform, {})
+    map_files(real, mapped, platform, {})
     write_record(record, ours)
     for stem in ("machine_states", "schedule", "jobs"):
         assert (tmp_path / f"mapped_{stem}.csv").read_text().partition("\n")[0] == (
@@ -54,7 +54,7 @@ def test_files_of_the_real_batsim_5(name, tmp_path):
         if column.startswith("time_"):
             assert float(value) == pytest.approx(float(schedules[1][column]), abs=1e-5), column
     for file in ("consumed_energy.csv", "pstate_changes.csv"):
-        assert (tmp_path / f"mapped_{file}").read_bytes() == (found / file).read_bytes()
+        assert (tmp_path / f"mapped_{file}").read_bytes() == (real / file).read_bytes()
     # and the readers of figures understand them
     assert len(jobs(mapped)) == len(record.jobs)
     assert len(consumed_energy(mapped)) == len(record.consumed_energy)
@@ -64,12 +64,12 @@ def test_files_of_the_real_batsim_5(name, tmp_path):
 def test_profiles_and_metadata(tmp_path):
     recording = golden5.Recording("kill")
     map_files(recording.folder / "out", tmp_path / "x", recording.engine().platform, {"w0!p": "too long"})
-    found = {row["job_id"]: row for row in rows(tmp_path / "x_jobs.csv")}
-    assert (found["p"]["profile"], found["p"]["metadata"], found["d"]["metadata"]) == ("long", "too long", "")
+    mapped = {row["job_id"]: row for row in rows(tmp_path / "x_jobs.csv")}
+    assert (mapped["p"]["profile"], mapped["p"]["metadata"], mapped["d"]["metadata"]) == ("long", "too long", "")
     theirs = {row["job_id"]: row for row in rows(recording.folder / "out" / "jobs.csv")}
     for name, row in theirs.items():
         for column in row.keys() - {"profile", "metadata"}:
-            assert found[name][column] == row[column]
+            assert mapped[name][column] == row[column]
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "consumed_energy.csv", "schedule.json"])
