@@ -105,7 +105,7 @@ def test_what_is_left_out_is_said(tmp_path):
     said = "\n".join(account.remarks)
     for text in (
         "3 of 8 lines of jobs are left out: 1 pending, 1 never ran, 1 listed twice", "1 jobs still run",
-        "1 of 5 jobs are left out: no start", "1 of 4 jobs have no user", "a node is a CPU",
+        "1 of 5 jobs are left out: they have no start", "1 of 4 jobs have no user", "a node is a CPU",
         "1 of 4 jobs count for their hours in the period only",
     ):  # fmt: skip
         assert text in said, said

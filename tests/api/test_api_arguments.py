@@ -62,7 +62,7 @@ def test_arguments_of_a_wrong_kind(ask, message):
     ("arguments", "message"),
     [
         ({"platform": "no.xml"}, "no.xml: cannot be read"),
-        ({"scheduler": dict}, "dict is no scheduler"),
+        ({"scheduler": dict}, "dict is not a scheduler"),
         ({"seed": 3}, "seed: the scheduler Powercap has no such option"),
         ({"window": (5, 1)}, r"window: is not \(begin, end\) in s \(end_s must be >= begin_s"),
         ({"scheduler": "replay", "capacity": bw.Series((0,), (2,))}, "the scheduler 'replay' follows no capacity"),

@@ -52,8 +52,8 @@ REFUSED = [
     ("envelope", lambda: bw.Series((0,), (-5,)), "must be >= 0 W, got -5; correct the value"),
     ("capacity", lambda: bw.read_signal("sun.csv"), "is a series in W, not in machines; give numbers"),
     ("price", lambda: bw.Series((0, 60), (160.98, 3)), "is a price of up to 160.98 per kWh without a unit"),
-    ("price", lambda: pd.Series([1.0, 2.0]), "is a series of pandas whose index is no times; give it dates"),
-    ("carbon", lambda: pd.Series([1, None], [0, 60], dtype="Int64"), "row 2 of the series is no finite"),
+    ("price", lambda: pd.Series([1.0, 2.0]), "is a series of pandas whose index has no times; give it dates"),
+    ("carbon", lambda: pd.Series([1, None], [0, 60], dtype="Int64"), "row 2 of the series is not a finite"),
     ("carbon", lambda: pd.Series([1 + 2j, 3], [0, 60]), "row 1 of the series is not a finite number"),
     ("carbon", lambda: pd.Series([], DATES[:0], dtype=float), "is a series of pandas without rows; give at least"),
     ("carbon", lambda: pd.Series([1.0, 2.0], [60.0, 0.0]), "has times that do not increase; sort the"),
@@ -120,7 +120,7 @@ def test_signals_in_options_of_the_scheduler_are_of_their_kind(load, files):
     options = {"policy": "oracle", "wait_h": [1.0], "signal": bw.read_signal("c.csv")}
     inputs = (bw.Platform.machines(4, watts=100.0), load, "carbon")
     for more, problem in (
-        ({"signal": bw.read_signal("p.csv")}, "option 'signal': is a series in EUR/kWh, which is no unit of carbon"),
+        ({"signal": bw.read_signal("p.csv")}, "option 'signal': is a series in EUR/kWh, not in a unit of carbon"),
         ({"price": bw.read_signal("none.csv")}, "option 'price': is a series whose file states no unit; say unit=EUR"),
     ):
         with pytest.raises(InputError, match=problem):

@@ -48,7 +48,7 @@ def test_rows_in_any_order():
     assert of_rows.job.tolist() == [1, 0, 0, 0]
     assert of_rows.submit_s.tolist() == [5.0, 2.0, 2.0, 2.0]
     assert of_rows.itself.tolist() == [True, False, True, False]
-    assert of_rows.known.all()
+    assert of_rows.in_workload.all()
 
 
 def test_a_job_whose_name_looks_like_a_resubmission():
@@ -62,7 +62,7 @@ def test_jobs_that_the_scheduler_made_up():
     of_rows = origins([("y#1", 20), ("y", 10), ("a", 0)], ("a", 0))
     assert of_rows.job.tolist() == [-1, -1, 0]
     assert of_rows.submit_s.tolist() == [10.0, 10.0, 0.0]
-    assert of_rows.known.tolist() == [False, False, True]
+    assert of_rows.in_workload.tolist() == [False, False, True]
 
 
 def test_the_first_submission():

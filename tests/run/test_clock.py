@@ -13,7 +13,7 @@ import pytest
 import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import Needs, RunInputs, _kept, load
+from batwatt.inputs.load import Needs, RunInputs, _windowed, load
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
@@ -270,7 +270,7 @@ def test_signals_that_move():
 
 def measured(caplog, workload="night.sacct", **series):
     caplog.clear()
-    _kept.cache_clear()
+    _windowed.cache_clear()
     result = bw.simulate(bw.Platform.machines(2), workload, "powercap", **series)
     return result.metrics, [line for line in caplog.messages if "stands for" in line]
 

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 from builders import envelope, job, machine, played, simulated, workload_of
+from by_hand import capacity_of, series_of
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from machine_talk import ByHand, Talk
-from varcap_talk import capacity_of, scheduler, series_of
+from varcap_talk import job_of, play, scheduler
 
 from batwatt.errors import InputError
 from batwatt.model.workload import OVERHEAD

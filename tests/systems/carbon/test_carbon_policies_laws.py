@@ -140,7 +140,7 @@ def test_suspend_resume_below_a_threshold_second_by_second(case):
 @given(cases(least_w=1), st.integers(1, 5))
 def test_wait_awhile_interrupting_takes_the_first_cheapest_steps(case, step):
     job, window, integral = case
-    intervals = policy_named("wait-awhile-interrupting").choose(job, window, integral, Known(slot_s=float(step)))
+    intervals = policy_named("wait-awhile-interrupting").choose(job, window, integral, Facts(slot_s=float(step)))
     begin, end = int(job.arrival_s), int(window.deadline_s(job))
     slots = [range(at, min(at + step, end)) for at in range(begin, end, step)]
     order = sorted(slots, key=lambda slot: (sum(Fraction(float(integral.at(s))) for s in slot) / len(slot), slot[0]))
@@ -157,7 +157,7 @@ def test_who_knows_more_emits_less(case):
 
     def carbon(name: str, **known: object) -> float:
         policy = policy_named(name)
-        intervals = policy.choose(job, window, integral, Known(**known))
+        intervals = policy.choose(job, window, integral, Facts(**known))
         return carry_out(job, intervals, apart=policy.exact).emitted(integral)
 
     immediate, oracle, aware = (carbon(name) for name in ("immediate", "oracle", "phase-aware"))
