@@ -159,7 +159,7 @@ def test_bad_dumps(tmp_path: Path, text: str, message: str):
 @pytest.mark.parametrize(
     "options,message",
     [
-        ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is no known time zone"),
+        ({"tz": "Europe/Atlantis"}, "tz 'Europe/Atlantis' is not a time zone"),
         ({"begin": "tomorrow"}, "begin 'tomorrow' is not a date"),
         ({"begin": [5]}, "begin must be a text, got list"),
         ({"fields": 5}, "fields must be names, got 5"),
@@ -312,7 +312,7 @@ def test_events(tmp_path: Path, caplog):
 @pytest.mark.parametrize("line", ["-dt x -e submit_batch_job | -n 1", "sbatch -n 1 a.job"])
 def test_bad_events(tmp_path: Path, line: str):
     path = written(tmp_path, f"{EVENTS}{line}\n", "week.events")
-    assert f"{path} line 6: is no event at a time >= 0 s, got {line!r}; write -dt" in refusal(read_trace, path)
+    assert f"{path} line 6: is not an event at a time >= 0 s, got {line!r}; write -dt" in refusal(read_trace, path)
 
 
 def test_pbs_without_ends(tmp_path: Path):

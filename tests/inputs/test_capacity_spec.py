@@ -107,7 +107,7 @@ def test_what_a_budget_buys(folder):
 
 def test_more_machines_than_there_are(folder):
     line = refusal(parsed("price:p.csv,headroom=2").series, 100, 1e6)
-    assert "price:p.csv,headroom=2: asks for 175 machines of 100; give more machines" in line
+    assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in line
 
 
 def test_files_are_found_from_a_folder(folder, monkeypatch):
@@ -149,7 +149,7 @@ def test_traces(folder):
         ("walk:seed=1.5", "seed must be a whole number >= 0, got '1.5'"),
         ("walk:level=maybe", "level must be 0 or 1, got 'maybe'"),
         ("walk:seed=1,seed=2", "seed is given twice"),
-        ("walk:x.csv,seed=2", "'x.csv' is no key=value; keys are mean, range"),
+        ("walk:x.csv,seed=2", "'x.csv' is not key=value; keys are mean, range"),
         ("constant:mean=0.7,seed=1", "no key 'seed'"),
         ("carbon:", "no file is named; write carbon:FILE"),
         ("carbon:x.csv,days=1,to=2024-01-01", "has both 'to' and 'days'"),
@@ -162,7 +162,7 @@ def test_refusals(text, message):
 
 def test_what_is_refused_later_shows_the_text(folder):
     spec = parsed("walk:period=1e-9")
-    for make in (spec.found, spec.fractions, lambda end_s: spec.series(10, end_s)):
+    for make in (spec.unrepeated, spec.fractions, lambda end_s: spec.series(10, end_s)):
         message = "end_s / period_s must be <= 2000000, got 3600.0 / 1e-09; take a longer period"
         assert refusal(make, 3600.0) == f"walk:period=1e-9: {message}"
     assert "nix.csv: cannot be read" in refusal(parsed("carbon:nix.csv").series, 10, 1.0)

@@ -71,7 +71,7 @@ def test_a_peak(folder):
         "city.csv: column 'Berlin' " in line and "states no unit; " in line and "or peak_w= for what 1 stands" in line
     )
     line = refusal(parsed("power:city.csv,unit=fraction").series, 1e6)
-    assert "city.csv: holds fractions, " in line and " give the watts that 1 stands for" in line
+    assert "city.csv: holds fractions of an unknown power; give the watts that 1 stands for" in line
     # the greatest of the column is the peak, whatever its unit
     Path("loud.csv").write_text("time,out\n0,3\n3600,12\n")
     assert parsed("power:loud.csv,peak_w=2400").series(1e6).values == (600.0, 2400.0)
@@ -96,7 +96,7 @@ def test_shares_of_the_whole_machine(folder, text):
     series = parsed(text).series(1e4, full_w=5000.0)
     assert series.times_s == tuple(time for time in fractions.times_s if time < 1e4)
     assert series.values == pytest.approx([5000.0 * value for value in fractions.values[: len(series)]])
-    assert "is a share of the power of the whole machine, which is not known" in refusal(parsed(text).series, 1e4)
+    assert "is a share of the unknown power of the whole machine" in refusal(parsed(text).series, 1e4)
 
 
 def test_traces(folder):
@@ -145,7 +145,7 @@ BATTERY = "constant:5 + battery:capacity_wh=4"
         ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, trace:"),
         ("constant:", "no power is given; write for instance constant:20000, in W"),
         ("constant:5,power_w=6", "has two powers; give one"),
-        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is no key=value"),
+        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is not key=value"),
         ("constant:-5", "power_w must be a finite number >= 0 W, got -5.0"),
         ("walk:range=0.6,full=9", "full= is for machines"),
         ("battery:capacity_kwh=4", "has a battery without a source of power"),

@@ -197,7 +197,7 @@ def test_parts(read):
     ],
 )
 def test_parts_that_are_not_there(read, part):
-    assert "is asked for, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z" in refusal(read, HOURS, **part)
+    assert "is requested, the rows go from 2024-01-01T00:00Z to 2024-01-01T06:00Z" in refusal(read, HOURS, **part)
 
 
 @pytest.mark.parametrize(

@@ -235,12 +235,12 @@ def test_refusals_of_energy_budget():
 @given(st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=40), st.floats(0.1, 1.0))
 def test_without_limits_all_is_spent_and_capacity_never_lost(values, budget):
     paid = signal(*values)
-    found = bill(EnergyBudget(budget, headroom=10.0).capacity(paid), paid, budget)
+    billed = bill(EnergyBudget(budget, headroom=10.0).capacity(paid), paid, budget)
     if max(values) / min(values) < 10.0:
-        assert found.amount == pytest.approx(found.amount_fixed)
+        assert billed.amount == pytest.approx(billed.amount_fixed)
         # the arithmetic mean is at least the harmonic one
-        assert found.gained is not None and found.gained >= -1e-9
-    assert found.amount <= found.amount_fixed * (1 + 1e-9)
+        assert billed.gained is not None and billed.gained >= -1e-9
+    assert billed.amount <= billed.amount_fixed * (1 + 1e-9)
 
 
 GERMAN = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon" / "DE-2024-hourly.csv"
@@ -248,20 +248,20 @@ DAYS_S = 86400.0
 
 
 def test_by_hand_of_characterise():
-    found = characterise(signal(0.5, 0.7, 0.7, 0.4, 0.6, step_s=1800.0))
-    assert (found.low, found.high, found.samples, found.period_s) == (0.4, 0.7, 5, 1800.0)
-    assert found.range == pytest.approx(0.3) and found.mean == pytest.approx(0.58)
-    assert found.step_max == pytest.approx(0.3) and found.step_mean == pytest.approx(0.7 / 4)
-    assert (found.frequency_per_h, found.changes_per_h) == (2.0, pytest.approx(3 / 2.5))
+    character = characterise(signal(0.5, 0.7, 0.7, 0.4, 0.6, step_s=1800.0))
+    assert (character.low, character.high, character.samples, character.period_s) == (0.4, 0.7, 5, 1800.0)
+    assert character.range == pytest.approx(0.3) and character.mean == pytest.approx(0.58)
+    assert character.step_max == pytest.approx(0.3) and character.step_mean == pytest.approx(0.7 / 4)
+    assert (character.frequency_per_h, character.changes_per_h) == (2.0, pytest.approx(3 / 2.5))
     # deviations -0.08, 0.12, 0.12, -0.18, 0.02
-    assert found.correlation == pytest.approx((-0.0096 + 0.0144 - 0.0216 - 0.0036) / 0.068)
+    assert character.correlation == pytest.approx((-0.0096 + 0.0144 - 0.0216 - 0.0036) / 0.068)
     # five values refute nothing
-    assert found.structure == "uniform"
+    assert character.structure == "uniform"
 
 
 def test_the_period_of_rows_that_come_only_with_changes():
-    found = characterise(Signal(Series((0.0, 1200.0, 4800.0, 6000.0), (1.0, 2.0, 4.0, 3.0)), 7200.0))
-    assert (found.period_s, found.samples) == (1200.0, 6) and found.step_mean == pytest.approx(4 / 5)
+    character = characterise(Signal(Series((0.0, 1200.0, 4800.0, 6000.0), (1.0, 2.0, 4.0, 3.0)), 7200.0))
+    assert (character.period_s, character.samples) == (1200.0, 6) and character.step_mean == pytest.approx(4 / 5)
     irregular = characterise(Signal(Series((0.0, 60.001, 200.0, 301.7), (1.0, 2.0, 4.0, 3.0)), 400.0))
     assert irregular.period_s == pytest.approx(60.001)
 
@@ -289,26 +289,26 @@ def test_parameters_are_recovered(structure, range_, mean, quarters, period_s, l
     step = range_ * quarters if structure == "walk" else None
     made = Variation(structure, mean, range_, step, period_s, level=level, seed=seed)
     series = vary(made, 4000 * period_s)
-    found = characterise(Signal(series, 4000 * period_s))
-    assert found.structure == structure and found.period_s == period_s
+    character = characterise(Signal(series, 4000 * period_s))
+    assert character.structure == structure and character.period_s == period_s
     # levelled, a series keeps away from one end by as much as it is shifted
-    assert found.range == pytest.approx(range_, rel=0.2 if level else 0.03) and found.range <= range_ + 1e-9
-    assert found.mean == pytest.approx(mean, abs=1e-6 if level else 0.2 * range_)
+    assert character.range == pytest.approx(range_, rel=0.2 if level else 0.03) and character.range <= range_ + 1e-9
+    assert character.mean == pytest.approx(mean, abs=1e-6 if level else 0.2 * range_)
     if step is not None:
-        assert found.step_max == pytest.approx(step, rel=0.01)
+        assert character.step_max == pytest.approx(step, rel=0.01)
         # of U(-step, step), the mean is half; reflections shorten some
-        assert 0.35 * step < found.step_mean < 0.5 * step * 1.05
+        assert 0.35 * step < character.step_mean < 0.5 * step * 1.05
 
 
 @pytest.mark.skipif(not GERMAN.exists(), reason="no German series in ../shared/data")
 def test_the_german_capacity_walks_by_the_hour():
     spec = parse_capacity(f"carbon:{GERMAN},budget=0.7")
     assert spec is not None
-    found = characterise(spec.source.fractions(0.0, 1))
-    assert (found.structure, found.period_s, found.high) == ("walk", 3600.0, 1.0)
+    character = characterise(spec.source.fractions(0.0, 1))
+    assert (character.structure, character.period_s, character.high) == ("walk", 3600.0, 1.0)
     # 596 g/kWh is the most, in a mean of 327.57
-    assert found.low == pytest.approx(0.7 * 327.57 / 596, abs=1e-4)
-    assert 0.03 < found.step_mean < 0.05 and found.correlation > 0.9
+    assert character.low == pytest.approx(0.7 * 327.57 / 596, abs=1e-4)
+    assert 0.03 < character.step_mean < 0.05 and character.correlation > 0.9
 
 
 @pytest.mark.parametrize("hours", [24, 168])
@@ -339,14 +339,16 @@ def test_a_longer_series_begins_like_a_shorter_one():
 
 
 def test_a_synthetic_series_of_the_same_character():
-    found = characterise(Signal(vary(Variation(range=0.4, seed=3), 90 * DAYS_S), 90 * DAYS_S))
-    assert found.spec is not None
-    spec = parse_capacity(found.spec)
+    character = characterise(Signal(vary(Variation(range=0.4, seed=3), 90 * DAYS_S), 90 * DAYS_S))
+    assert character.spec is not None
+    spec = parse_capacity(character.spec)
     assert spec is not None
     again = characterise(spec.source.fractions(90 * DAYS_S, 1))
-    assert (again.structure, again.period_s) == ("walk", 3600.0) and again.mean == pytest.approx(found.mean, abs=1e-4)
-    assert again.range == pytest.approx(found.range, rel=0.02)
-    assert again.step_max == pytest.approx(found.step_max, rel=0.01)
+    assert (again.structure, again.period_s) == ("walk", 3600.0) and again.mean == pytest.approx(
+        character.mean, abs=1e-4
+    )
+    assert again.range == pytest.approx(character.range, rel=0.02)
+    assert again.step_max == pytest.approx(character.step_max, rel=0.01)
     # a mean so low that the range would reach below 0
     low = characterise(signal(*([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1] * 4 + [0.1] * 40)))
     assert low.spec is not None and low.structure == "walk" and parse_capacity(low.spec) is not None
