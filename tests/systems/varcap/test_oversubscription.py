@@ -28,12 +28,12 @@ LAG_S = 1e-3
 ALL_SPEEDS = np.array(sorted((*SPEEDS, 1.0)))
 
 
-def play(jobs, capacity, machines, cores, between=None, **options):
+def play(jobs, capacity, machines, cores, between=None, spec=SpeedMachineSpec, flops=True, **options):
     """The record of a run on machines of so many promised cores."""
-    platform = machines_platform(SpeedMachineSpec(machines, cores))
-    work = workload_with_flops(
-        workload_of(*map(job_row, jobs), nb_res=machines * cores), MachineSpec(machines, cores).nominal_flops
-    )
+    platform = machines_platform(spec(machines, cores))
+    work = workload_of(*map(job_row, jobs), nb_res=machines * cores)
+    if flops:
+        work = workload_with_flops(work, MachineSpec(machines, cores).nominal_flops)
     engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
     settings = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
     return simulate(engine, Oversubscribed(settings), between)
@@ -249,25 +249,22 @@ def test_nobody_is_slowed_down_while_there_is_enough(rows, values):
 # what is refused ----------------------------------------------------------------------------------------------------
 
 
-def refused(jobs=("a 0 10 1",), capacity="1", machines=None, profile=None, **options) -> str:
-    platform = machines_platform(machines or SpeedMachineSpec(1, 4))
-    rows = [job_row(text) | ({"_profile": profile} if profile else {}) for text in jobs]
-    work = workload_of(*rows)
-    work = work if profile else workload_with_flops(work, MachineSpec(1, 1).nominal_flops)
-    engine = Engine(platform, [work], EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True))
-    settings = {"capacity": series_of(capacity_of(capacity)), "platform": platform} | options
-    with pytest.raises(InputError) as error:
-        simulate(engine, Oversubscribed(settings))
-    return str(error.value)
+@pytest.mark.parametrize(
+    ("job", "capacity", "options", "line"),
+    [
+        ("a 0 10 1", "1 10:0", {}, "under which nothing that runs ever ends"),
+        ("a 0 10 1", "1", {"spec": MachineSpec}, "one speed only"),
+        ("a 0 10 1", "1", {"platform": None}, "for the speeds of its hosts"),
+        ("a 0 10 1", "1", {"flops": False}, "'delay'"),
+        ("a 0 10 1 use=1.5", "1", {}, r"use must be in \]0, 1\], got 1.5"),
+        ("a 0 10 1", "1", {"oversubscription": 0.5}, "oversubscription"),
+        ("a 0 10 1", "1", {"use": 0.0}, "use"),
+    ],
+)
+def test_what_is_refused(job, capacity, options, line):
+    with pytest.raises(InputError, match=line):
+        play((job,), capacity, 1, 4, **options)
 
 
-def test_what_is_refused():
-    assert "under which nothing that runs ever ends" in refused(capacity="1 10:0")
+def test_a_window_may_end_without_machines():
     assert play(("a 0 10 1",), "1 5:0", 1, 4, until_s=50).jobs[0][STATE] == "COMPLETED_KILLED"
-    assert "one speed only" in refused(machines=MachineSpec(1, 4))
-    assert "for the speeds of its hosts" in refused(platform=None)
-    assert "'delay'" in refused(profile={"type": "delay", "delay": 10})
-    assert "use must be in ]0, 1], got 1.5" in refused(jobs=("a 0 10 1 use=1.5",))
-    for name, value in (("oversubscription", 0.5), ("use", 0.0), ("interval_s", 0), ("machine_memory", -1)):
-        with pytest.raises(InputError, match=name):
-            Oversubscribed({"capacity": series_of([(0.0, 1)]), name: value})
