@@ -19,7 +19,6 @@ from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platf
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.schedulers.adaptive import Adaptive
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower
@@ -387,7 +386,7 @@ def hopeless_of_riskaware(run: Observed, job: Job) -> bool:
     return job["res"] > CORES or dropped or lost or options["capacity"].values[-1] == 0.0
 
 
-# checkpoint, carbon, adaptive, gym ----------------------------------------------------------------------------------
+# checkpoint, carbon, gym --------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -440,21 +439,6 @@ def carbon(draw) -> Case:
     options |= limit
     promised = {"capacity": capacity, "envelope": limit.get("envelope"), "stops": True}
     return Case(Carbon, platform, jobs, options, keeps=Victim(keeps=True), **promised)
-
-
-@st.composite
-def adaptive(draw) -> Case:
-    """Machines with a capacity, or servers under an envelope: the core is that of varcap, or of powercap."""
-    options: dict[str, Any] = {"objective": draw(st.sampled_from(["slowdown", "goodput"]))}
-    costs = draw(st.just({}) | st.fixed_dictionaries({"checkpoint_s": seconds, "recovery_s": seconds}))
-    promised = {"keeps": Victim(keeps=bool(costs), **costs), "stops": bool(costs)}
-    if draw(st.booleans()):
-        options |= costs | {"platform": SERVERS, "envelope": envelope(*draw(watts), step=60.0)}
-        return Case(Adaptive, SERVERS, draw(mixed_jobs(SERVERS)), options, envelope=options["envelope"], **promised)
-    platform = machines_platform(MachineSpec(MACHINES, CORES))
-    options |= costs | {"platform": platform, "capacity": draw(capacities)}
-    jobs = draw(mixed_jobs(platform))
-    return Case(Adaptive, platform, jobs, options, capacity=options["capacity"], **promised)
 
 
 class Agent(Case):
