@@ -77,11 +77,11 @@ def load_of(rows):
 
 
 def limits_of(caps, capacities):
-    given = {"envelope": envelope(*caps, step=60.0)} if caps else {}
+    limits = {"envelope": envelope(*caps, step=60.0)} if caps else {}
     if capacities:
         values = tuple(map(float, capacities))
-        given["capacity"] = Series(tuple(45.0 * i for i in range(len(values))), values, "machines")
-    return given
+        limits["capacity"] = Series(tuple(45.0 * i for i in range(len(values))), values, "machines")
+    return limits
 
 
 @contextmanager
@@ -90,8 +90,8 @@ def environment(case, **settings):
     victim, outages = case["kills"]
     with TemporaryDirectory() as folder:
         limits = limits_of(case["caps"], case["capacities"])
-        given = {"victim": victim, "events": away(Path(folder), *outages)} | limits | settings
-        yield BatwattEnv(UNLIKE, load_of(case["rows"]), **given)
+        arguments = {"victim": victim, "events": away(Path(folder), *outages)} | limits | settings
+        yield BatwattEnv(UNLIKE, load_of(case["rows"]), **arguments)
 
 
 def first_possible(mask, rng):
@@ -230,7 +230,7 @@ SEEN = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *L
 
 
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         {},
         {"queue": 1, "every_event": True},
@@ -240,11 +240,11 @@ SEEN = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *L
     ],
     ids=["usual", "every event", "all columns, limits", "two workloads", "a generator"],
 )
-def test_check_env_has_nothing_to_say(given):
-    given = {"platform": UNLIKE, "workload": SOME, **given}
+def test_check_env_has_nothing_to_say(arguments):
+    arguments = {"platform": UNLIKE, "workload": SOME, **given}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        env = gymnasium.make(ENVIRONMENT, **given)
+        env = gymnasium.make(ENVIRONMENT, **arguments)
         check_env(env.unwrapped)
         # with the checks that Gymnasium makes at each step
         _, info = env.reset(seed=1)

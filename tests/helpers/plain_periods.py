@@ -100,7 +100,7 @@ def brute(
     `times` as of `outcomes`. All work must be in binary fractions.
     """
     period, jobs, there = Fraction(instance.period_s), instance.jobs, instance.processors
-    found = [-math.inf]
+    totals = [-math.inf]
     for end in sorted(end for end in times or paper_dates(instance) if end <= period):
         options = [
             [
@@ -115,13 +115,13 @@ def brute(
             if second > there or (first > there and end > 0):
                 return
             if i == len(jobs):
-                found.append(works)
+                totals.append(works)
                 return
             for in_first, in_second, work in options[i]:
                 together(i + 1, first + in_first, second + in_second, works + work)
 
         together(0, 0, 0, 0.0)
-    return Fraction(max(found)) if max(found) >= 0 else None
+    return Fraction(max(totals)) if max(totals) >= 0 else None
 
 
 def largest_subset(processors: int, widths: Sequence[int]) -> int:
@@ -188,11 +188,11 @@ def alone(instance: Instance, i: int, past: Mapping[str, tuple[int, int]]) -> Fr
 
 def yields(instance: Instance, works: Works, past: Mapping[str, tuple[int, int]]) -> Works:
     """Progress of each job over its progress alone; `past` has both so far. 1 where alone there was none."""
-    found = []
+    ratios = []
     for i, work in enumerate(works):
         there = alone(instance, i, past)
-        found.append((past.get(instance.jobs[i].id, (0, 0))[0] + work) / there if there else Fraction(1))
-    return tuple(found)
+        ratios.append((past.get(instance.jobs[i].id, (0, 0))[0] + work) / there if there else Fraction(1))
+    return tuple(ratios)
 
 
 def needed(instance: Instance, past: Mapping[str, tuple[int, int]], asked: Fraction) -> Works:
@@ -239,13 +239,13 @@ class Preparing:
         """The sets that cover."""
         held = sum(job.processors for job in self.running)
         some = (them for count in range(len(self.running) + 1) for them in combinations(self.running, count))
-        found = []
+        covering = []
         for them in some:
             saved = sum(job.processors for job in them)
             covered = saved >= min(self.k, held) if cover == "k" else held - saved <= max(self.before - self.k, 0)
             if covered:
-                found.append(frozenset(job.id for job in them))
-        return found
+                covering.append(frozenset(job.id for job in them))
+        return covering
 
     def cost(self, ids: frozenset[str]) -> Fraction:
         return sum((job.processors * Fraction(job.checkpoint_s) for job in self.running if job.id in ids), Fraction(0))

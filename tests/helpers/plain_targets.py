@@ -191,15 +191,15 @@ class PlainTargets:
 
     def events(self) -> list[tuple[float, int, int, int]]:
         """(time, kind, machine, job) of all that is to come."""
-        found = []
+        events = []
         for job in self.jobs:
             if job.again is not None:
-                found.append((job.again, START, job.machine, job.number))
+                events.append((job.again, START, job.machine, job.number))
             elif job.state == WAITS and job.machine >= 0:
-                found.append((job.start_s, START, job.machine, job.number))
+                events.append((job.start_s, START, job.machine, job.number))
             elif job.state == RUNS:
-                found.append((job.end_s, END, job.machine, job.number))
-        return found
+                events.append((job.end_s, END, job.machine, job.number))
+        return events
 
     def happen(self, until_s: float) -> None:
         while due := [event for event in self.events() if event[0] <= until_s]:

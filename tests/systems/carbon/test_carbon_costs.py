@@ -22,7 +22,7 @@ def eager(arrival_s: float, begin_s: float, length_s: float, cpus: int) -> Reque
 
 
 @pytest.mark.parametrize(
-    ("reserved", "requests", "given"),
+    ("reserved", "requests", "places"),
     [
         # as soon as the reserved cpus suffice: nothing is free until 5 s, and the last comes after the one before it
         (2, [eager(0, 10, 5, 2), eager(1, 3, 4, 1), eager(2, 20, 1, 2), eager(2, 20, 3, 1)],
@@ -38,8 +38,8 @@ def eager(arrival_s: float, begin_s: float, length_s: float, cpus: int) -> Reque
         (0, [eager(0, 7, 1, 1)], "7 on-demand"),
     ],
 )  # fmt: skip
-def test_who_gets_reserved_machines(reserved, requests, given):
-    assert ", ".join(f"{each.begin_s:g} {each.machine}" for each in assign(requests, reserved)) == given
+def test_who_gets_reserved_machines(reserved, requests, places):
+    assert ", ".join(f"{each.begin_s:g} {each.machine}" for each in assign(requests, reserved)) == places
 
 
 REQUESTS = st.builds(

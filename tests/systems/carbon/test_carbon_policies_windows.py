@@ -61,16 +61,16 @@ def test_waits(constraint, clock, integral, waits_h):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("arguments", "message"),
     [
         (("daily", DATED, "UTC"), "no constraint 'daily'"),
         (("semi-weekly", SIGNAL, "UTC"), "needs a date, and the signal has none"),
         (("semi-weekly", DATED, "Mars/Olympus"), "'Mars/Olympus' is not a time zone"),
     ],
 )
-def test_constraints_that_are_none(given, message):
+def test_constraints_that_are_none(arguments, message):
     with pytest.raises(InputError, match=message):
-        by_constraint(job(1.0), *given)
+        by_constraint(job(1.0), *arguments)
 
 
 def test_two_hours_are_long():

@@ -51,9 +51,9 @@ def play(jobs, machines, prefix, wrap=lambda link: link, **options):
 
 def same(scheduler, workload, prefix):
     """Compare a run with its plans, job by job; returns the accounts of jobs."""
-    told = account(prefix, COURSE, workload)
-    assert told.averaged == 0
-    jobs = told.per_job().set_index("job")
+    totals = account(prefix, COURSE, workload)
+    assert totals.averaged == 0
+    jobs = totals.per_job().set_index("job")
     for name, execution in scheduler.executions.items():
         row = jobs.loc[name.partition("!")[2]]
         # dates and energies are printed to six decimals

@@ -112,12 +112,12 @@ def test_a_knapsack_uses_more_hosts():
 def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap, value):
     jobs = [candidate(width, float(watts), float(length), late) for width, watts, length, late in rows]
 
-    def worth(chosen):
-        return sum(rows[i][0] * (rows[i][2] if value == "area" else 1) for i in chosen)
+    def worth(members):
+        return sum(rows[i][0] * (rows[i][2] if value == "area" else 1) for i in members)
 
-    def good(chosen):
-        late = [i for i in chosen if rows[i][3]]
-        now = sum(rows[i][0] for i in chosen) <= hosts and sum(rows[i][1] for i in chosen) <= cap
+    def good(members):
+        late = [i for i in members if rows[i][3]]
+        now = sum(rows[i][0] for i in members) <= hosts and sum(rows[i][1] for i in members) <= cap
         # the reserved job draws 20 W
         later = sum(rows[i][0] for i in late) <= late_hosts and sum(rows[i][1] for i in late) + 20 <= cap
         return now and (later or not late)
