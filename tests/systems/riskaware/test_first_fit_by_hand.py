@@ -135,11 +135,6 @@ asc_walltime
   # z and y have two of the four cores, and then none is left
   0: x 30 2, y 20 2, z 5 2 -> z@0 y@0
   5 -> x@0
-desc_size
-  # an order sees cores: 3 of the 4, and the last one
-  0: a 10 4
-  1: thin 10 1, wide 10 3, middle 10 2
-  10 -> wide@0 thin@0
 slowdown
   # at 50 s long has 1.49 and short 1, at 60 s they have 1.59 and 2
   0: a 60 4
