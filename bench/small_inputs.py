@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-STAND_IN = Path(__file__).resolve().parents[1] / "tests" / "helpers" / "stand_in.py"
+STAND_IN = Path(__file__).resolve().parents[1] / "tests" / "helpers" / "false_batsim.py"
 HOURS = range(48)
 PRICES = [round(80 - 30 * (h % 24 in range(10, 16)) + 7.25 * (h % 5), 2) for h in HOURS]
 """Prices in EUR/MWh, by the hour."""

@@ -1,9 +1,12 @@
+#!/usr/bin/env python3
 """A false Batsim for tests: `false_batsim(path, PART, ...)` writes an executable that takes Batsim's options.
 
 play [ENDPOINT]         `batwatt engine` plays Batsim 5; without -s Batsim 4, with the scheduler at this endpoint
 talk CODE MESSAGE ...   say these messages of Batsim 4, each after the answer to the last, whatever signal comes
 script LINE             run a line of shell
 garbage                 print bytes that are no text, and die of SIGKILL
+
+A copy of this file plays Batsim 5.
 """
 
 from __future__ import annotations
@@ -54,8 +57,8 @@ def talk(words: list[str], code: str, *messages: str) -> None:
 
 def main() -> None:
     """Play the part of the command line."""
-    end = sys.argv.index("--")
-    (part, *values), words = sys.argv[1:end], sys.argv[end + 1 :]
+    end = sys.argv.index("--") if "--" in sys.argv else 0
+    (part, *values), words = sys.argv[1:end] or ["play"], sys.argv[end + 1 :]
     if words == ["--version"]:
         print("v5.0.0-rc2" if part == "play" else "v4.2.1")
     elif part == "script":
