@@ -72,12 +72,12 @@ def test_serve_and_engine(house, load, endpoint, dark):
     ready = house.folder / "ready"
     words = ("-p", SMALL, "--envelope", dark, "-o", PAPER, "--socket", endpoint, "--ready-file", ready)
     server = house.start("serve", *words)
-    engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
-    served, played = house.end(server), house.end(engine)
-    listening, *told = served.err.splitlines()
+    played = house.batwatt("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
+    served = house.end(server)
+    listening, *lines = served.err.splitlines()
     assert served.code == 0 and not ready.exists()
     assert listening == f"listening on {endpoint}; waiting for Batsim to connect, for ever (--timeout)"
-    assert [line.partition(" (")[0] for line in told] == ["WARNING: the response 'hfld' met 3 delays"]
+    assert [line.partition(" (")[0] for line in lines] == ["WARNING: the response 'hfld' met 3 delays"]
     waiting = f"asking the scheduler at {endpoint}; waiting for its answer for ever (--timeout)\n"
     assert (played.code, played.err) == (0, waiting)
     for stem in CSV[:-1]:
@@ -92,8 +92,8 @@ def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(house, 
     words = ("-p", SMALL, "--envelope", dark, "--socket", endpoint, *(("--protocol", told) if told else ()))
     version = ("-w", load) if told == "5" else ("--protocol", "5", "-w", five, "--init", PAPER)
     server = house.start("serve", *words)
-    engine = house.start("engine", "-p", SMALL, "-s", endpoint, "-e", house.out / "five-", "--timeout", 20, *version)
-    served, played = house.end(server), house.end(engine)
+    played = house.batwatt("engine", "-p", SMALL, "-s", endpoint, "-e", house.out / "five-", "--timeout", 60, *version)
+    served = house.end(server)
     if told:
         assert served.code != 0 and played.code == 1
         assert served.err.splitlines()[-1].startswith(f"batwatt: {problem} has connected")
@@ -111,7 +111,7 @@ def test_pybatsim_command_and_engine(house, load, endpoint, dark):
     launcher = ("-c", "from batsim.cmds.launcher import main; main()")
     words = (ROOT / "schedulers" / "powercap.py", "-O", file, "-s", endpoint)
     server = house.start(*words, program=launcher)
-    engine = house.start("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
-    played, served = house.end(engine), house.end(server)
+    played = house.batwatt("engine", "-p", SMALL, "-w", load, "-s", endpoint, "-e", house.out / "b")
+    served = house.end(server)
     assert (served.code, played.code) == (0, 0), served.err + played.err
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")

@@ -183,15 +183,15 @@ def wait_for(condition, within_s: float = 60.0) -> None:
 
 def children(pid: int) -> list[int]:
     """Processes that `pid` started (Linux)."""
-    found = []
+    pids = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue
         if int(fields[1]) == pid and fields[0] != "Z":
-            found.append(int(stat.parent.name))
-    return found
+            pids.append(int(stat.parent.name))
+    return pids
 
 
 def alive(pid: int) -> bool:
