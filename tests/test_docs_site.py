@@ -45,8 +45,8 @@ def section(text: str, title: str) -> str:
 @pytest.mark.parametrize("stem", FILES)
 def test_every_column_of_a_file_is_shown(hooks, stem):
     lines = section(page(hooks, "reference/outputs.md"), f"`PREFIX_{stem}.csv`").splitlines()
-    found = [line.split(" | ")[0] for line in lines if line.startswith("| `")]
-    assert found == [f"| `{column.name}`" for column in FILES[stem]]
+    names = [line.split(" | ")[0] for line in lines if line.startswith("| `")]
+    assert names == [f"| `{column.name}`" for column in FILES[stem]]
 
 
 def test_every_metric_and_part_is_shown(hooks):
@@ -72,8 +72,8 @@ def test_every_option_of_every_scheduler_is_shown(hooks):
     assert "| `walltime`, `learned`, `exact` |" in powercap
     for name, scheduler in our_schedulers():
         rows = section(text, name).splitlines()
-        found = [row.split("`")[1] for row in rows if row.startswith("| `")]
-        assert found == list(scheduler.Options.model_fields), name
+        names = [row.split("`")[1] for row in rows if row.startswith("| `")]
+        assert names == list(scheduler.Options.model_fields), name
         assert all(row.count("|") - row.count("\\|") == 5 for row in rows if row.startswith("|")), name
 
 
@@ -91,10 +91,10 @@ def test_what_an_option_is_survives_the_markdown_of_the_site(hooks):
 def test_every_command_and_option_is_shown(hooks):
     text = page(hooks, "reference/cli.md")
     for words in LEAVES:
-        found = section(text, f"batwatt {words}")
+        body = section(text, f"batwatt {words}")
         for param in COMMANDS[words].params:
             if param.param_type_name == "option" and not param.hidden:
-                assert f"`{param.opts[0]}`" in found, (words, param.opts)
+                assert f"`{param.opts[0]}`" in body, (words, param.opts)
 
 
 def test_links_between_files_become_links_between_pages(hooks):

@@ -8,7 +8,7 @@ from batwatt.errors import LONGEST, BatwattError, InputError, UnknownNameError, 
 
 
 @pytest.mark.parametrize(
-    "text, shown",
+    "text, line",
     [
         ("plain, \u00fc and \u65e5\u672c", "plain, \u00fc and \u65e5\u672c"),
         ("\x1b[31mred", "\\x1b[31mred"),
@@ -18,26 +18,26 @@ from batwatt.errors import LONGEST, BatwattError, InputError, UnknownNameError, 
         ("\ud800\U000e0001", "\\ud800\\U000e0001"),
     ],
 )
-def test_what_a_terminal_may_show(text, shown):
-    assert printable(text) == shown
+def test_what_a_terminal_may_show(text, line):
+    assert printable(text) == line
 
 
 def test_a_long_word_is_shortened_in_its_middle():
     text = f"w.json: job '{'a' * 300}{'b' * 1000}': no such profile; name one"
-    shown = message(text)
+    line = message(text)
     # 120 characters of the word, of which 23 tell how many of its 1303 are left out: 97 stay
     word = "'" + "a" * 48 + "[...1206 characters...]" + "b" * 46 + "':"
-    assert shown == f"w.json: job {word} no such profile; name one"
+    assert line == f"w.json: job {word} no such profile; name one"
 
 
 def test_many_words_are_shortened_in_their_middle():
     assert message("two\nlines\tand  \x1b[2J") == "two lines and \\x1b[2J" and message("x" * LONGEST) == "x" * LONGEST
     text = "begin " + "word " * 400 + "end"
-    shown = message(text)
-    assert len(shown) == LONGEST and shown.startswith("begin word") and shown.endswith("word end")
-    kept, _, rest = shown.partition("[...")
+    line = message(text)
+    assert len(line) == LONGEST and line.startswith("begin word") and line.endswith("word end")
+    head, _, rest = line.partition("[...")
     left, _, tail = rest.partition(" characters...]")
-    assert len(kept) + int(left) + len(tail) == len(text)
+    assert len(head) + int(left) + len(tail) == len(text)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def check_command(line: str) -> None:
         command = command.commands[words[index]]
         index += 1
     options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
-    given, positional = set(), 0
+    written, positional = set(), 0
     while index < len(words):
         word, _, value = words[index].partition("=") if words[index].startswith("--") else (words[index], "", "")
         index += 1
@@ -48,14 +48,14 @@ def check_command(line: str) -> None:
         if word in ("-h", "--help"):
             return
         assert word in options, f"no option {word!r} in: {line}"
-        given.add(options[word].name)
+        written.add(options[word].name)
         if not getattr(options[word], "is_flag", False) and not value:
             assert index < len(words), f"{word} lacks its value in: {line}"
             index += 1
     arguments = [param for param in command.params if param.param_type_name == "argument"]
     fewest = sum(param.required for param in arguments)
-    assert fewest <= positional <= len(arguments), f"{len(arguments)} arguments wanted, {positional} given in: {line}"
-    missing = [p.name for p in command.params if p.required and p not in arguments and p.name not in given]
+    assert fewest <= positional <= len(arguments), f"{len(arguments)} arguments wanted, {positional} in: {line}"
+    missing = [p.name for p in command.params if p.required and p not in arguments and p.name not in written]
     assert not missing, f"{missing} missing in: {line}"
 
 
@@ -66,7 +66,7 @@ def options_of(line: str) -> dict[str, str]:
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return [body for found, body in FENCE.findall(page.read_text(encoding="utf-8")) if found == language]
+    return [body for name, body in FENCE.findall(page.read_text(encoding="utf-8")) if name == language]
 
 
 def commands(page: Path) -> list[str]:
@@ -85,14 +85,14 @@ def test_every_command_parses(page, line):
 
 def slug(heading: str) -> str:
     """The anchor that is made of a heading: lower case, no punctuation, blanks to hyphens."""
-    kept = (c for c in heading.lower() if c in " -_" or unicodedata.category(c)[0] in "LN")
-    return "".join(kept).replace(" ", "-")
+    characters = (c for c in heading.lower() if c in " -_" or unicodedata.category(c)[0] in "LN")
+    return "".join(characters).replace(" ", "-")
 
 
 def links(page: Path) -> list[str]:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
-    found = re.findall(r"\]\(([^)\s]+)\)", text)
-    return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [target for target in targets if "://" not in target and not target.startswith("mailto:")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

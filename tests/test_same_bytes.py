@@ -45,9 +45,9 @@ def _pairs(value: Any) -> Iterator[tuple[str, str]]:
 
 def _options() -> set[tuple[str, str]]:
     objects = [json.loads(word[word.index("{") :]) for word in WORDS if "{" in word]
-    found = {(option, str(text)) for value in objects for option, text in _pairs(value)}
+    pairs = {(option, str(text)) for value in objects for option, text in _pairs(value)}
     policies = re.findall(r"--polic(?:y|ies) (\S+)", TEXT)
-    return found | {("policy", name) for text in policies for name in text.split(",")}
+    return pairs | {("policy", name) for text in policies for name in text.split(",")}
 
 
 OPTIONS = _options()
@@ -104,5 +104,5 @@ def test_api():
     source = (BENCH / "api_calls.py").read_text(encoding="utf-8")
     called = [name for name in batwatt.__all__ if name != "__version__"]
     assert [name for name in called if not re.search(rf"\bbw\.{name}\b", source)] == []
-    shown = [name for kind in (batwatt.Result, Comparison) for name in vars(kind) if not name.startswith("_")]
-    assert [name for name in shown if f".{name}" not in source] == []
+    attributes = [name for kind in (batwatt.Result, Comparison) for name in vars(kind) if not name.startswith("_")]
+    assert [name for name in attributes if f".{name}" not in source] == []

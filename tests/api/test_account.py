@@ -171,9 +171,9 @@ def test_minute_by_minute(tmp_path, quiet, seed, month_end):
         add(("idle", "", month), at, max(0.0, 4 - used), max(0.0, 4 - used) * 90)
     for name in FIGURES:
         sums["total", "", ""][name] = sum(row[name] for key, row in sums.items() if key[0] != "total")
-    found = rows(account, "user", "month")
-    assert found.keys() == sums.keys()
-    for key, row in found.items():
+    table = rows(account, "user", "month")
+    assert table.keys() == sums.keys()
+    for key, row in table.items():
         assert row == pytest.approx([sums[key][name] for name in FIGURES], rel=0, abs=0.001001), key
     account.save(csv=tmp_path / "out.csv")
     *parts, total = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())

@@ -29,17 +29,17 @@ FALLS = bw.Series((0.0, 100.0), (300.0, 200.0), "power_w")
 def test_by_hand():
     """a runs from 0 to 150 and b from 0 to 80; c waits for b, from 50 to 80, and ends at 140: nobody is killed."""
     cases = {"free": Case("varcap", {}, "none"), "limited": Case("varcap")}
-    found = compare(MACHINES, FEW, FALLS, cases)
-    row = found.table.set_index("case").loc["limited"]
+    result = compare(MACHINES, FEW, FALLS, cases)
+    row = result.table.set_index("case").loc["limited"]
     assert (row["jobs_finished"], row["killed_power"], row["violations"]) == (3, 0, 0)
     assert row["mean_wait_s"] == pytest.approx((0 + 0 + 30) / 3)
     assert row["mean_full_speed_slowdown"] == pytest.approx((1 + 1 + 90 / 60) / 3)
     # 300 W for 100 s, then 200 W for 50 s, all of which is drawn as machines that are on draw 100 W
     assert row["energy_j"] == pytest.approx(300 * 100 + 200 * 50, abs=1.0)
     assert row["fed_host_use"] == pytest.approx((150 + 2 * 80 + 60) / (3 * 100 + 2 * 50))
-    free = found.table.set_index("case").loc["free"]
+    free = result.table.set_index("case").loc["free"]
     assert free["energy_above_cap_j"] == pytest.approx(100 * 50, abs=1.0) and free["violations"] == 1
-    jobs = found.jobs.set_index(["case", "job_id"])
+    jobs = result.jobs.set_index(["case", "job_id"])
     figures = jobs.loc[("limited", "c"), ["wait_s", "full_speed_slowdown", "attempts", "state"]]
     assert figures.tolist() == [30.0, 1.5, 1, "finished"]
     assert jobs["wait_more_s"].tolist() == [0.0] * 6
@@ -48,12 +48,12 @@ def test_by_hand():
 def test_a_kill_by_hand():
     """With power for one machine from 100 s on, the one of a (50 s to go) or c (40 s) is killed, and runs again."""
     cap = bw.Series((0.0, 100.0, 160.0), (300.0, 100.0, 300.0), "power_w")
-    found = compare(MACHINES, FEW, cap, {"lww": Case("varcap", {"termination": "lww"})})
-    jobs = found.jobs.set_index("job_id")
+    result = compare(MACHINES, FEW, cap, {"lww": Case("varcap", {"termination": "lww"})})
+    jobs = result.jobs.set_index("job_id")
     # lww: c has run for 20 s, a for 100 s
     assert jobs["attempts"].tolist() == [1, 1, 2] and jobs.loc["c", "wait_s"] == pytest.approx(150 - 50)
     assert jobs.loc["c", "full_speed_slowdown"] == pytest.approx(160 / 60)
-    assert found.table.loc[0, "killed_power"] == 1
+    assert result.table.loc[0, "killed_power"] == 1
 
 
 def busy(count=60, seed=3):
@@ -244,8 +244,8 @@ def test_what_cannot_run_is_said():
     job = {"id": 1, "subtime": 0, "res": 1, "walltime": 200, "profile": "w"}
     profiles = {"w": {"type": "composed", "repeat": 1, "seq": ["x"]}, "x": {"type": "delay", "delay": 100}}
     parts = parse_workload({"nb_res": 3, "jobs": [job], "profiles": profiles}, "w0", "here")
-    found = compare(MACHINES, parts, FALLS)
-    assert list(found.errors) == ["checkpoint", "carbon"] and "is no delay" in found.errors["checkpoint"]
+    result = compare(MACHINES, parts, FALLS)
+    assert list(result.errors) == ["checkpoint", "carbon"] and "is no delay" in result.errors["checkpoint"]
     with pytest.raises(InputError, match="is no delay"):
         compare(MACHINES, parts, FALLS, {"mine": Case("checkpoint")})
     with pytest.raises(InputError, match="preset: 'all' is not known"):
@@ -266,6 +266,6 @@ def test_what_cannot_run_is_said():
     ],
 )
 def test_odd_arguments_are_one_line(arguments, line):
-    given = {"cases": {"x": Case("varcap")}, "envelope": FALLS} | arguments
+    inputs = {"cases": {"x": Case("varcap")}, "envelope": FALLS} | arguments
     with pytest.raises(InputError, match=line):
-        compare(MACHINES, FEW, **given)
+        compare(MACHINES, FEW, **inputs)

@@ -52,8 +52,8 @@ def test_several_workloads(house, engine):
     """w0!1 runs from 0 to 10 s, w0!2 from 30 to 31 s, w1!1 (twice a profile d, 1 s each) from 30 to 32 s."""
     scheduler = house.write("listener.py", LISTENER)
     first, second = two(house)
-    given = ("-m", "boss", "--mmax", 2, "--sched-cfg", 'a "b"', "-s", scheduler, "--engine", engine)
-    done = house.batwatt("run", "-p", platform(house), "-w", first, "-w", second, "-e", house.out / "x", *given)
+    options = ("-m", "boss", "--mmax", 2, "--sched-cfg", 'a "b"', "-s", scheduler, "--engine", engine)
+    done = house.batwatt("run", "-p", platform(house), "-w", first, "-w", second, "-e", house.out / "x", *options)
     assert done.code == 0, done.err
     assert [line for line in done.out.splitlines() if line.startswith("heard")] == [
         "heard a \"b\" ['n1', 'n10'] {'w0': ['d', 'h'], 'w1': ['d', 'h']}",
@@ -93,8 +93,8 @@ def test_hosts_as_the_workloads_say(house):
 def test_no_envelope_is_no_cap(house):
     """The default response needs an envelope; without one it is `none`, which is said in one line."""
     done = house.run()
-    told = "WARNING: no envelope is given, so no cap holds: the response is 'none' instead of 'hfld'\n"
-    assert (done.code, done.err) == (0, told)
+    warning = "WARNING: no envelope is given, so no cap holds: the response is 'none' instead of 'hfld'\n"
+    assert (done.code, done.err) == (0, warning)
     figures = house.metrics()
     assert house.run(*NONE).code == 0 and house.metrics() == figures
 

@@ -135,10 +135,10 @@ def walk(command, words=()):
         yield from walk(one, (*words, name))
 
 for words in walk(typer.main.get_command(application())):
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(stream), contextlib.suppress(SystemExit):
         main([*words, "--help"])
-    assert "Usage: batwatt" in shown.getvalue(), words
+    assert "Usage: batwatt" in stream.getvalue(), words
 """
 
 
@@ -152,23 +152,23 @@ def test_helps_and_engines_import_nothing_that_takes_long(tmp_path):
     assert not imported(HELPS) & (HEAVY | {"pydantic"})
     # a run of powercap, with its figures and all its files
     words = ["run", "-s", "powercap", *SMALL, "-e", str(tmp_path / "x")]
-    found = imported(f"from batwatt.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass")
-    assert (tmp_path / "x_metrics.json").exists() and "batwatt.results.metrics" in found
-    assert not found & (HEAVY - {"numpy"})
+    modules = imported(f"from batwatt.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass")
+    assert (tmp_path / "x_metrics.json").exists() and "batwatt.results.metrics" in modules
+    assert not modules & (HEAVY - {"numpy"})
 
 
 def test_libraries_of_pybatsim_are_loaded_when_they_are_used():
     plain = imported("import batwatt, batsim.batsim")
     assert not plain & {"redis", "zmq"}
     served = "import batwatt, zmq, batsim.network as n; h = n.NetworkHandler('tcp://127.0.0.1:*'); h.bind(); h.close()"
-    found = imported(f"{served}; assert h.type == zmq.REP; import redis; redis.StrictRedis")
-    assert {"redis.client", "zmq.sugar.context"} <= found
+    modules = imported(f"{served}; assert h.type == zmq.REP; import redis; redis.StrictRedis")
+    assert {"redis.client", "zmq.sugar.context"} <= modules
 
 
 def test_a_function_of_the_python_api_loads_its_own_module_only():
-    found = imported("import batwatt as bw; bw.simulate")
-    assert "batwatt.api.simulation" in found
-    assert not found & {"batwatt.api.comparison", "batwatt.api.planning", "multiprocessing"}
+    modules = imported("import batwatt as bw; bw.simulate")
+    assert "batwatt.api.simulation" in modules
+    assert not modules & {"batwatt.api.comparison", "batwatt.api.planning", "multiprocessing"}
 
 
 @pytest.mark.parametrize(

@@ -311,12 +311,12 @@ def test_two_at_once_interrupt_once(capsys):
 
 
 def test_while_an_error_is_told(capsys, monkeypatch):
-    told = []
+    texts = []
     real = exits._complain
 
     def complain(text, error, code):
-        if not told:
-            told.append(text)
+        if not texts:
+            texts.append(text)
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(30)
         return real(text, error, code)
@@ -326,5 +326,5 @@ def test_while_an_error_is_told(capsys, monkeypatch):
     def command() -> None:
         raise ValueError
 
-    assert exits.exit_code_of(command) == 130 and told
+    assert exits.exit_code_of(command) == 130 and texts
     assert capsys.readouterr().err == "batwatt: ended by SIGINT\n"

@@ -84,17 +84,19 @@ def test_serve_and_engine(house, load, endpoint, dark):
         assert house.file(f"a_{stem}.csv") == house.file(f"b_{stem}.csv"), stem
 
 
-@pytest.mark.parametrize(("told", "problem"), [(None, None), ("4", "a Batsim 5"), ("5", "a Batsim 4")])
-def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(house, load, endpoint, dark, told, problem):
+@pytest.mark.parametrize(("protocol", "problem"), [(None, None), ("4", "a Batsim 5"), ("5", "a Batsim 4")])
+def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(
+    house, load, endpoint, dark, protocol, problem
+):
     five = house.folder / "five.json"
     assert house.run("--envelope", dark, "-o", PAPER, workload=load, to="a").code == 0
     assert house.batwatt("convert", load, "--to", "batsim5", "-o", five).code == 0
-    words = ("-p", SMALL, "--envelope", dark, "--socket", endpoint, *(("--protocol", told) if told else ()))
-    version = ("-w", load) if told == "5" else ("--protocol", "5", "-w", five, "--init", PAPER)
+    words = ("-p", SMALL, "--envelope", dark, "--socket", endpoint, *(("--protocol", protocol) if protocol else ()))
+    version = ("-w", load) if protocol == "5" else ("--protocol", "5", "-w", five, "--init", PAPER)
     server = house.start("serve", *words)
     played = house.batwatt("engine", "-p", SMALL, "-s", endpoint, "-e", house.out / "five-", "--timeout", 60, *version)
     served = house.end(server)
-    if told:
+    if protocol:
         assert served.code != 0 and played.code == 1
         assert served.err.splitlines()[-1].startswith(f"batwatt: {problem} has connected")
         return

@@ -19,33 +19,33 @@ LIMIT_S = 120
 
 def printed(cell: Any) -> list[str]:
     """What a cell shows: its texts; of a picture that there is one."""
-    shown = []
+    texts = []
     for output in cell.get("outputs", ()):
         data = output.get("data", {})
         if "image/png" in data:
-            shown.append("a picture")
+            texts.append("a picture")
         else:
-            shown.append(output.get("text") or data.get("text/plain") or "")
-    return shown
+            texts.append(output.get("text") or data.get("text/plain") or "")
+    return texts
 
 
 def test_the_notebook_prints_what_comes_out(tmp_path):
     for name in ("platforms", "workloads", "power_profiles", "start"):
         (tmp_path / name).symlink_to(ROOT / name)
     committed = nbformat.read(NOTEBOOK, as_version=4)
-    found = nbformat.read(NOTEBOOK, as_version=4)
+    executed = nbformat.read(NOTEBOOK, as_version=4)
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(
-        found, timeout=LIMIT_S, kernel_name="python3", resources=where, record_timing=False
+        executed, timeout=LIMIT_S, kernel_name="python3", resources=where, record_timing=False
     ).execute()
-    assert any(printed(cell) == ["a picture"] for cell in found.cells)
+    assert any(printed(cell) == ["a picture"] for cell in executed.cells)
     if os.environ.get("BATWATT_UPDATE_DOCS"):
-        for cell in found.cells:
+        for cell in executed.cells:
             for output in cell.get("outputs", ()):
                 # the page shows texts and pictures
                 output.get("data", {}).pop("text/html", None)
-        found.metadata = committed.metadata
-        nbformat.write(found, NOTEBOOK)
+        executed.metadata = committed.metadata
+        nbformat.write(executed, NOTEBOOK)
         return
-    for ours, theirs in zip(committed.cells, found.cells, strict=True):
+    for ours, theirs in zip(committed.cells, executed.cells, strict=True):
         assert printed(ours) == printed(theirs), ours.source

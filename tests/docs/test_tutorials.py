@@ -118,8 +118,8 @@ def test_a_page_prints_what_comes_out(page, tmp_path):
     for name in DATA:
         (tmp_path / name).symlink_to(ROOT / name)
     text = page.read_text(encoding="utf-8")
-    found = [(step, run_step(step, tmp_path)) for step in steps_of(text)]
-    wrong = [(step, output) for step, output in found if step.span and not matches(step.printed, output)]
+    outputs = [(step, run_step(step, tmp_path)) for step in steps_of(text)]
+    wrong = [(step, output) for step, output in outputs if step.span and not matches(step.printed, output)]
     if UPDATE:
         for step, output in reversed(wrong):
             begin, end = step.span

@@ -19,25 +19,25 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes")
     parser.add_argument("--time", type=float, default=TIME_S, help="limit of an input, s")
     parser.add_argument("--only", type=int, help="try the input of this number in this process")
-    given = parser.parse_args()
-    unknown = set(given.targets) - set(TARGETS)
+    arguments = parser.parse_args()
+    unknown = set(arguments.targets) - set(TARGETS)
     if unknown:
         parser.error(f"no target {sorted(unknown)[0]!r}: {', '.join(TARGETS)}")
     failed = 0
-    for target in given.targets or TARGETS:
-        if given.only is not None:
+    for target in arguments.targets or TARGETS:
+        if arguments.only is not None:
             logging.basicConfig()
-            attempt(target, given.seed, given.only)
+            attempt(target, arguments.seed, arguments.only)
             continue
         began_s = time.monotonic()
-        report = run(target, given.seed, given.inputs, given.workers, given.time)
+        report = run(target, arguments.seed, arguments.inputs, arguments.workers, arguments.time)
         places: dict[str, list[str]] = {}
         for failure in report.failures:
             places.setdefault(f"{failure.kind} {failure.place}", []).append(str(failure))
         for examples in sorted(places.values(), key=len):
             print(f"\n{len(examples)} x {examples[0]}")
         counts = ", ".join(f"{report.counts[kind]} {kind}" for kind in ("ok", "refused", "internal", "hang"))
-        print(f"{target}: {counts}; seed {given.seed}, {time.monotonic() - began_s:.0f} s", flush=True)
+        print(f"{target}: {counts}; seed {arguments.seed}, {time.monotonic() - began_s:.0f} s", flush=True)
         failed += len(report.failures)
     return 1 if failed else 0
 

@@ -168,7 +168,7 @@ def frame(rng: Random, files: Files) -> Any:
 
 
 def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Name -> what is called, and arguments with which it works."""
+    """Name -> a function, and arguments with which it works."""
     at = files.folder
     hosts, jobs, cap = bw.Platform.machines(4, 2), at / "jobs.json", bw.Series((0, 1800), (80, 60))
     run = {"platform": hosts, "workload": jobs}
@@ -222,8 +222,8 @@ def calls(files: Files) -> dict[str, tuple[Any, dict[str, Any]]]:
 def prepare() -> None:
     """Compile the kernels of the optimum, as its first call in a fresh clone does."""
     with TemporaryDirectory() as folder:
-        called, given = calls(Files(Path(folder)))["optimum"]
-        called(**given)
+        function, arguments = calls(Files(Path(folder)))["optimum"]
+        function(**arguments)
 
 
 def attempt(rng: Random, folder: Path) -> None:
@@ -231,31 +231,31 @@ def attempt(rng: Random, folder: Path) -> None:
     files = Files(folder)
     table = calls(files)
     name = rng.choice(sorted(table))
-    called, given = table[name]
+    function, arguments = table[name]
     if name == "Workload.from_frame" and rng.random() < 0.8:
-        given["frame"] = frame(rng, files)
+        arguments["frame"] = frame(rng, files)
     else:
-        for argument in rng.sample(sorted(given), min(len(given), rng.choice((0, 1, 1, 1, 2)))):
-            usual = given[argument]
+        for argument in rng.sample(sorted(arguments), min(len(arguments), rng.choice((0, 1, 1, 1, 2)))):
+            usual = arguments[argument]
             if isinstance(usual, dict) and rng.random() < 0.7:
-                given[argument] = {**usual, rng.choice([*usual, text(rng)]): odd(rng, files)}
+                arguments[argument] = {**usual, rng.choice([*usual, text(rng)]): odd(rng, files)}
             elif isinstance(usual, tuple) and usual and rng.random() < 0.5:
-                given[argument] = (*usual[:-1], odd(rng, files))
+                arguments[argument] = (*usual[:-1], odd(rng, files))
             else:
-                given[argument] = other(rng, files, usual)
-    if name == "optimum" and not (isinstance(given["effort"], int) and given["effort"] < 2):
+                arguments[argument] = other(rng, files, usual)
+    if name == "optimum" and not (isinstance(arguments["effort"], int) and arguments["effort"] < 2):
         # it may search as long as it is told to
-        given["effort"] = 1
-    use(rng, files, called(**given))
+        arguments["effort"] = 1
+    use(rng, files, function(**arguments))
 
 
-def episode(action: Any = 0, options: Any = None, **given: Any) -> Any:
+def episode(action: Any = 0, options: Any = None, **arguments: Any) -> Any:
     """Play an episode of the gym's environment, with one action that may be odd; nothing without Gymnasium."""
     if find_spec("gymnasium") is None:
         return None
     from batwatt.gym import BatwattEnv
 
-    env, over, step = BatwattEnv(**given), False, 0
+    env, over, step = BatwattEnv(**arguments), False, 0
     env.reset(seed=1, options=options)
     while not over and step < 300:
         _, _, over, _, _ = env.step(action if step == 3 else 0)
@@ -270,8 +270,10 @@ def use(rng: Random, files: Files, result: Any) -> None:
     if isinstance(result, bw.Workload):
         bw.Workload.from_frame(result.frame())
     if isinstance(result, bw.Result) and rng.random() < 0.3:
-        method, given = rng.choice((("save", (odd(rng, files),)), ("_repr_html_", ()), ("save", (files.path(rng),))))
-        getattr(result, method)(*given)
+        method, arguments = rng.choice(
+            (("save", (odd(rng, files),)), ("_repr_html_", ()), ("save", (files.path(rng),)))
+        )
+        getattr(result, method)(*arguments)
     if type(result).__name__ == "Comparison" and rng.random() < 0.5:
         choice = rng.randrange(3)
         if choice == 0:

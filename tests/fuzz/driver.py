@@ -135,20 +135,20 @@ def run(target: str, seed: int, count: int, workers: int = 2, time_s: float = TI
             running[out] = _Running(process, numbers, time.monotonic() + time_s)
         wait(list(running), max(0.0, min(one.until_s for one in running.values()) - time.monotonic()))
         for out, one in list(running.items()):
-            told, late = out.poll(), time.monotonic() > one.until_s
-            if not (told or late):
+            ready, late = out.poll(), time.monotonic() > one.until_s
+            if not (ready or late):
                 continue
             try:
-                kind, place, text = out.recv() if told else ("hang", f"longer than {time_s:g} s", "")
+                kind, place, text = out.recv() if ready else ("hang", f"longer than {time_s:g} s", "")
             except EOFError:
                 one.process.join()
                 kind, place, text = "internal", f"the process died, exit code {one.process.exitcode}", ""
-                told = False
+                ready = False
             report.counts[kind] += 1
             if kind in ("internal", "hang"):
                 report.failures.append(Failure(target, seed, one.numbers[0], kind, place, text))
             one.numbers, one.until_s = one.numbers[1:], time.monotonic() + time_s
-            if not (told and one.numbers):
+            if not (ready and one.numbers):
                 del running[out]
                 with suppress(ProcessLookupError):
                     os.killpg(one.process.ident or 0, signal.SIGKILL)

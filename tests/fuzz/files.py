@@ -100,12 +100,12 @@ def tree(rng: Random, data: bytes) -> bytes:
     """JSON with other values, or the text of it changed."""
     if rng.random() < 0.3:
         return flat(rng, data)
-    found = json.loads(data)
+    value = json.loads(data)
     for _ in range(rng.choice((1, 1, 2, 4))):
-        found = changed(rng, found)
-        if not isinstance(found, dict | list):
+        value = changed(rng, value)
+        if not isinstance(value, dict | list):
             break
-    return json.dumps(found, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
+    return json.dumps(value, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
 
 
 def trace(path: Path) -> object:

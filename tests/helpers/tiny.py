@@ -66,7 +66,7 @@ ASLEEP = 2
 
 def _histories(kind: dict[str, Any], steps: int) -> list[tuple[tuple[int, ...], tuple[float, ...], tuple[int, ...]]]:
     """(state per step, power per step, second from which it takes jobs, per step) of a server that begins awake."""
-    found = []
+    rows = []
     for states in itertools.product((0, 1, ASLEEP), repeat=steps):
         powers, ready = [], []
         before = 0
@@ -81,8 +81,8 @@ def _histories(kind: dict[str, Any], steps: int) -> list[tuple[tuple[int, ...], 
                 powers.append(kind["watts"][state])
                 ready.append(step * STEP_S)
             before = state
-        found.append((states, tuple(powers), tuple(ready)))
-    return found
+        rows.append((states, tuple(powers), tuple(ready)))
+    return rows
 
 
 def brute_force(platform: Platform, workload: Workload, caps_w: tuple[float, ...], *kinds: dict[str, Any]) -> float:
