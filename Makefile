@@ -11,7 +11,7 @@ MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope pow
 # the compiled form stands for the sources that it was made of: make it again if one differs
 COMPILE = $(BIN)/python -c 'import sys; from batwatt import units; sys.exit(units.__file__.endswith(".py"))' || $(PIP) --editable .
 
-.PHONY: install help run test same-bytes lint docs wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
+.PHONY: install help run test coverage same-bytes lint docs wheel bench profiles igsc22 pmbs23 varcap checkpoint carbon clean
 
 install: $(BIN)/batwatt  ## install in .venv, compiled where there is a C compiler
 	@$(COMPILE)
@@ -41,6 +41,10 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 test: $(VENV)/test  ## all tests, of the compiled form where there is a C compiler; of Python with BATWATT_PURE=1
 	@$(COMPILE)
 	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations 30
+
+coverage: $(VENV)/dev  ## the lines and branches that the tests run, in out/coverage; leaves the Python form: `make install` compiles again
+	rm -rf src/batwatt/_compiled
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 900 -o session_timeout=5400 --cov --cov-report=term --cov-report=html
 
 same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashes in bench/same_bytes.json
 	$(BIN)/python bench/same_bytes.py --check
