@@ -350,8 +350,9 @@ def test_what_jobs_needed_is_learned():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("headroom", 1.0), ("headroom", -0.1), ("efficiency", 1.1), ("backlog", -1), ("reserve", math.nan)],
-)
+    [("headroom", 1.0), ("headroom", -0.1), ("efficiency", 1.1), ("backlog", -1), ("reserve", math.nan),
+     ("reserve", -1)],
+)  # fmt: skip
 def test_parameters_out_of_range(name, value):
     with pytest.raises(InputError, match=name):
         make("response", {"name": "frugal", name: value})

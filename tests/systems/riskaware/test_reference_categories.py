@@ -106,6 +106,7 @@ def test_from_a_csv_and_from_jobs(tmp_path):
         ("length_s,area_core_s\n", "has no rows"),
         ("length_s,area_core_s\n5,1\n5,1\n", "line 3: '5,1' is not a length and an area"),
         ("length_s,area_core_s\n5,0\n", "line 2"),
+        ("length_s,area_core_s\n0,5\n", "line 2"),
         ("length_s,area_core_s\n5\n", "line 2"),
         ("length_s,area_core_s\n5,x\n", "line 2: '5,x'"),
         ("length,area\n5,1\n", "line 1"),

@@ -126,7 +126,7 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
         yield report
 
     sent: list[Stand] = []
-    monkeypatch.setattr(cli_optimum, "_shown", progress)
+    monkeypatch.setattr(cli_optimum, "_progress", progress)
     with pytest.raises(SystemExit) as ended:
         main(["optimum", *words_of(spec), "--time-limit", "7"])
     assert ended.value.code == 130 and "ended by SIGINT" in capsys.readouterr().err
@@ -138,6 +138,8 @@ def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys)
     ("options", "text"),
     [
         ({"effort": 1, "time_limit_s": 3}, "effort.*goes without"),
+        ({"effort": 0}, "effort.*>= 1"),
+        ({"seed": -1}, "seed must be a whole number in 0"),
         ({"time_limit_s": 0}, "time_limit_s.*> 0"),
         ({"order": "fcfs"}, "order.*not one of the optimum"),
     ],
