@@ -82,8 +82,8 @@ REFUSED = {
     "RUN --width nodes": "--fields, --width: are for job logs",
     "RUN --carbon signal.csv,days=1e-5": "the signal ends at 0.864 s, the last job is submitted at",
     # machines that come and go
-    "RISK --capacity ''": "capacity: '' is no capacity; give a file, or a text such as walk:range=0.6",
-    "RISK --window 3600:600": "--window: '3600:600' is no window",
+    "RISK --capacity ''": "capacity: '' is not a capacity; give a file, or a text such as walk:range=0.6",
+    "RISK --window 3600:600": "--window: invalid window '3600:600'",
     "RISK --long 0": "--long: 0 is not a number of seconds > 0",
     "TRACE -s easyBackfill": "--capacity",
     f"run -p {SMALL} -w t.txt --cores 7 -s riskaware --capacity walk.csv -e out/x": "--cores",
@@ -170,7 +170,7 @@ REFUSED = {
     "policies none.py": "names: `batwatt policies`",
     "init .": "is not empty: ",
     "init t.csv/under": "cannot be written",
-    "metrics / -p SMALL -w JOBS": "/: is a folder, no prefix of files",
+    "metrics / -p SMALL -w JOBS": "/: is a folder, not a prefix of files",
     f"run -p {'x' * 300} -w JOBS": "File name too long",
 }
 """Command line -> part of the line on stderr."""
@@ -217,7 +217,7 @@ BROKEN = {
     "base": ("raise BaseException('x')\n", 2, "base.py: cannot be loaded: BaseException: x", "base.py:1"),
     "mute": (MUTE, 2, "mute.py: cannot be loaded: Mute ("),
     "noclass": ("x = 1\n", 2, "defines no class Noclass"),
-    "stranger": ("class Stranger:\n    pass\n", 2, "Stranger is no scheduler"),
+    "stranger": ("class Stranger:\n    pass\n", 2, "Stranger is not a scheduler"),
     "ctor": (CTOR, 1, "'ctor' raised KeyError: 'opt'", "ctor.py:6, in __init__"),
     "basic": (scheduler("Basic", "raise BaseException('own')"), 1, "'basic' raised BaseException: own"),
     "raiser": (

@@ -131,7 +131,7 @@ def test_the_scheduler_vanishes(small, monkeypatch):
 REFUSED = [
     (("--worker-timeout", 1), None, "--worker-timeout: is for a Dask cluster"),
     (("--dask", "tcp://127.0.0.1:9"), None, "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
-    (("--dask", "tcp://x:y"), None, "--dask: 'tcp://x:y' is no address of a Dask scheduler"),
+    (("--dask", "tcp://x:y"), None, "--dask: 'tcp://x:y' is not an address of a Dask scheduler"),
     (("--dask-jobqueue", "q.yaml"), "cluster: SlurmCluster\njobs: 0\n", "line 1: cluster: input should be"),
     (("--dask-jobqueue", "q.yaml"), "cluster: SLURMCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
 ]

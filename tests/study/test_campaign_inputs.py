@@ -315,12 +315,12 @@ MISTAKES = [
     (RISK, {"capacities": [{"files": "fewer.csv", "platforms": ["2x3"]}]}, "no platform '2x3'; did you mean '2x2'?"),
     (RISK, {"capacities": None}, "option 'capacity': the scheduler needs one"),
     (RISK, {"options": {"strategy": "first-fit-aware", "capacity": "x.csv"}}, "declare it under 'capacities'"),
-    (RISK, PHASED, "'x': the optimum knows neither capacities nor machines"),
+    (RISK, PHASED, "'x': the optimum takes neither capacities nor machines"),
     (VARIED, {"capacities": [{"spec": "DE.csv"}]}, "capacities[0]: 'DE.csv' describes no capacity"),
     (VARIED, {"capacities": [{"spec": "walk:range={range}"}]}, "names 'range', which is not in"),
     (VARIED, {"capacities": [{"spec": "walk:range={range}", "grid": {"range": [0.2, 0.2]}}]}, "of different values"),
     (VARIED, {"capacities": [{"spec": "walk:range={r}", "grid": {"r": [0.2, 0.4]}, "name": "x"}]}, "called 'x'"),
-    (VARIED, {"capacities": [{"spec": "constant:mean=1.6"}]}, "asks for 3 machines of 2"),
+    (VARIED, {"capacities": [{"spec": "constant:mean=1.6"}]}, "requires 3 machines of 2"),
     (VARIED, {"workloads": [{"varcap": TNG, "grid": {"jobs": [1]}, "seeds": [1]}]}, "'jobs' is both a parameter"),
 ]  # fmt: skip
 

@@ -117,7 +117,7 @@ def test_no_two_rows_look_alike(small):
         ("order:", "oder:", "no option 'oder'; did you mean 'order'?"),
         ("{response: none}", "{response: nono}", "no response 'nono'; did you mean 'none'?"),
         ("{response: none}", "{response: idfs}", "the response 'idfs' needs one"),
-        ("{response: none}", "{seed: 3}", "'seed' is no option here: declare it under 'seeds'"),
+        ("{response: none}", "{seed: 3}", "'seed' is not an option here: declare it under 'seeds'"),
         ("{response: none}", "{response: none, response: idfs}", "line 6: 'response' appears twice"),
         ("    grid:", "    scheduler: powercup\n    grid:", "no scheduler 'powercup'; did you mean 'powercap'?"),
         ("    grid:", "    exclude: [{order: asc}, {order: fcfs}]\n    grid:", "exclude[1]: leaves no run"),
