@@ -110,6 +110,7 @@ def test_jobs_of_several_workloads_come_with_the_begin(tmp_path):
 FOR_EVER = {"period": 1, "mode_type": "Infinite", "mode": {}}
 CALLS = ("CallMeLater", {"call_me_later_id": "c", "when_type": "Periodic", "when": FOR_EVER})
 NOWHERE = {"executor_placement_type": "CustomExecutorToHostMapping", "executor_placement": {"mapping": []}}
+BEYOND = NOWHERE | {"executor_placement": {"mapping": [1]}}
 REFUSED = {
     "a sequence over another workload": (
         [frame(0, profile("w0!d"), profile("x!s", "w0!d"), register("x!1", "s"), execute("x!1", "0")), frame(0)],
@@ -131,6 +132,9 @@ REFUSED = {
     "a task without executors": (
         [frame(0), frame(0, ("ExecuteJob", {"job_id": "w0!0", "allocation": {"host_allocation": "0", **NOWHERE}}))],
         IllegalDecisionError, "no executor"),
+    "a mapping beyond its hosts": (
+        [frame(0), frame(0, ("ExecuteJob", {"job_id": "w0!0", "allocation": {"host_allocation": "0", **BEYOND}}))],
+        IllegalDecisionError, "its mapping has 1 at index 0, of 1 hosts"),
     "jobs that are not started": ([frame(0), frame(0)], DeadlockError, "neither started nor rejected"),
 }  # fmt: skip
 
