@@ -212,7 +212,7 @@ def test_a_ready_file_that_was_there_before_stays(house, endpoint, kind):
     ready = house.folder / "ready"
     {"file": lambda: ready.write_text("precious"), "folder": ready.mkdir, "link": lambda: ready.symlink_to("x")}[kind]()
     done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
-    assert done.code == 2 and f"{ready}: is there" in done.line and os.path.lexists(ready)
+    assert done.code == 2 and f"{ready}: exists" in done.line and os.path.lexists(ready)
     assert kind != "file" or ready.read_text() == "precious"
 
 

@@ -241,7 +241,7 @@ SEEN = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *L
     ids=["usual", "every event", "all columns, limits", "two workloads", "a generator"],
 )
 def test_check_env_has_nothing_to_say(arguments):
-    arguments = {"platform": UNLIKE, "workload": SOME, **given}
+    arguments = {"platform": UNLIKE, "workload": SOME} | arguments
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gymnasium.make(ENVIRONMENT, **arguments)

@@ -85,7 +85,7 @@ def test_a_schedule_loses_no_work():
     assert schedules(Instance(9.0, 3, jobs)) == 18
     assert schedules(Instance(18.0, 3, jobs)) == 3 * 13
     with pytest.raises(ValueError, match="does 40 processor s"):
-        schedules(Instance(18.0, 3, jobs), known=40)
+        schedules(Instance(18.0, 3, jobs), lower_bound=40)
 
 
 def test_losses_by_alignment():
