@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 PIP := PIP_COMPILE=0 $(BIN)/pip install --quiet --quiet --disable-pip-version-check
 # where there is no such command only pytest's own limits hold
 LIMIT := $(if $(shell command -v timeout),timeout -k 10 2400)
+# one more than there are cores: some tests wait for processes that they start
+PYTEST = $(BIN)/python -m pytest -q -n $(shell expr 1 + `getconf _NPROCESSORS_ONLN`) --dist worksteal
 MAIN := -p platforms/grid5000.xml -w workloads/google-288-00.json --envelope power_profiles/profile3.csv
 
 # the compiled form stands for the sources that it was made of: make it again if one differs
@@ -40,11 +42,11 @@ run: $(BIN)/batwatt  ## the main job: EASY + slowdown + HFLD compared with no co
 
 test: $(VENV)/test  ## all tests, of the compiled form where there is a C compiler; of Python with BATWATT_PURE=1
 	@$(COMPILE)
-	$(LIMIT) $(BIN)/python -m pytest -q -n 2 --dist worksteal --durations 30
+	$(LIMIT) $(PYTEST) --durations 30
 
 coverage: $(VENV)/dev  ## the lines and branches that the tests run, in out/coverage; leaves the Python form: `make install` compiles again
 	rm -rf src/batwatt/_compiled
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --timeout 900 -o session_timeout=5400 --cov --cov-report=term --cov-report=html
+	$(PYTEST) --timeout 900 -o session_timeout=5400 --cov --cov-report=term --cov-report=html
 
 same-bytes: $(VENV)/dev  ## compare what commands print and write with the hashes in bench/same_bytes.json
 	$(BIN)/python bench/same_bytes.py --check
