@@ -165,6 +165,8 @@ def test_a_matrix_needs_as_many_hosts_as_the_job(profile):
         ({"walltime": 0}, "'walltime' must be > 0 s, got 0"),
         ({"profile": 3}, "'profile' must be a text"),
         ({"profile": "dd"}, "no profile 'dd'; did you mean"),
+        ({"subtime": 10**400}, "too large"),
+        ({"memory": 10**400}, "a number is too large for a double"),
     ],
 )
 def test_malformed_jobs(change, message):
@@ -190,6 +192,7 @@ def test_required_fields(field):
         ({"nb_res": 4, "jobs": []}, "no field 'profiles'"),
         (workload(jobs={}), "'jobs' must be a list"),
         (workload(profiles=[]), "'profiles' must be an object"),
+        ({"jobs": [{"application_model": "a"}]}, "is a workload of ElastiSim"),
         (workload(3), "jobs[0]: a job must be an object"),
         (workload(job(), job(id="1")), "jobs[1]: a second job 'w0!1'"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,20 @@ def test_of_a_frame_and_back():
     assert list(frame.columns)[5:] == ["length_s", "power_w", "user", "group", "start_s"]
     assert frame["user"].tolist() == ["ann", ""] and frame["start_s"].tolist()[1] == 6
     assert list(bw.Workload.from_frame(pd.DataFrame(columns)).frame().columns)[5:] == ["length_s"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("x", "length_s must be a number, got 'x'"),
+        (math.inf, "length_s must be a finite number, got inf"),
+        (10**400, "length_s must be a finite number, got inf"),
+        (None, "length_s must be a finite number, got nan"),
+    ],
+)
+def test_cells_of_a_frame_that_are_refused(cell, message):
+    rows = pd.DataFrame({"submission_time_s": [0], "length_s": pd.Series([cell], dtype=object), "hosts": [1]})
+    assert message in refusal(bw.Workload.from_frame, rows)
 
 
 def test_swf_needs(tmp_path: Path):

@@ -28,6 +28,7 @@ from batwatt.schedulers.planned import Planned
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
+from batwatt.schedulers.slurm import Slurm
 from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.transitions import Transitions
 from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
@@ -183,6 +184,7 @@ FOLLOWING = {
                        SERVERS, ONE_BY_ONE),
     "jobpower": (lambda: Jobpower({}), BASIC, SERVERS, ONE_BY_ONE),
     "replay": (lambda: Replay({}), BASIC, SERVERS, ONE_BY_ONE),
+    "slurm": (lambda: Slurm({}), BASIC, MACHINES, ONE_BY_ONE),
 }  # fmt: skip
 
 

@@ -105,6 +105,15 @@ def test_due_jobs_worked_out_by_hand():
     assert fair(instance, past, 0.0).work_processor_s == 40.0
 
 
+def test_a_due_job_that_cannot_recover_in_the_period_does_not_keep_others_from_work():
+    # all are due; `slow` recovers for longer than the period: 3 x (10 - 1) s of `wide` remain
+    jobs = (stopped("slow", 1, 20.0), stopped("wide", 3, 1.0))
+    past = {"slow": Past(0.0, 30.0), "wide": Past(0.0, 30.0)}
+    assert fair(Instance(10.0, 4, jobs), past, 1.0).work_processor_s == 27.0
+    with pytest.raises(ValueError, match="the target of yields must be from 0 to 1"):
+        fair(Instance(10.0, 4, jobs), past, 1.5)
+
+
 def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
     # 10 s: a works to 5 and is checkpointed to 6, b recovers to 8 and works 2 of its 10 s. Begun at once, the
     # checkpoint would leave 7 s for b: 14 processor s instead of 19
