@@ -107,6 +107,18 @@ def test_cells_of_a_frame_that_are_refused(cell, message):
     assert message in refusal(bw.Workload.from_frame, rows)
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["length_s", "length_s", "hosts"], "has two columns of one name"),
+        (["submission_time_s", "hosts"], "no column 'length_s'; the columns are"),
+        (["submission_time_s", "length_s", "hosts"], "has no rows"),
+    ],
+)
+def test_frames_that_are_refused(columns, message):
+    assert message in refusal(bw.Workload.from_frame, pd.DataFrame([], columns=columns))
+
+
 def test_swf_needs(tmp_path: Path):
     rest = "1 3 1 -1 2 -1 -1 -1\n"
     lines = f"1 0 5 100 4 -1 1048576 8 300 2097152 {rest}2 9 5 100 -1 -1 524288 8 -1 -1 {rest}"
