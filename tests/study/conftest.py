@@ -25,7 +25,10 @@ class Slow(Powercap):
         {then}
 """
 HELD = """Path({folder!r}, "begun", f"{{os.getpid()}}-{{time.monotonic_ns()}}").touch()
-        while len(list(Path({cells!r}).glob("*.json"))) >= {saved} and not Path({folder!r}, "released").exists():
+        # the cells of runs that have ended may be written late: few runs begin before these are there
+        late = len(list(Path({folder!r}, "begun").iterdir())) > {saved} + 1
+        enough = lambda: late or len(list(Path({cells!r}).glob("*.json"))) >= {saved}
+        while enough() and not Path({folder!r}, "released").exists():
             Path({folder!r}, "held", str(os.getpid())).touch()
             time.sleep(0.02)"""
 
