@@ -131,7 +131,7 @@ class Victims:
 
     def loss_s(self, job: Job, ran_s: float) -> float:
         """Return the s that a job would lose if it were killed when its run has lasted `ran_s` s. Raises InputError."""
-        victim, following = self._following(job, ran_s, self._rule)
+        victim, following = self._following(job, ran_s)
         if following is None:
             return victim.progress_s
         return victim.ran_s - (following.saved_s - victim.done_s) + following.recovery_s
@@ -141,18 +141,19 @@ class Victims:
 
         On slow hosts it has lasted `ran_s` s at nominal speed. Raises InputError.
         """
-        following = self._following(job, ran_s, self._rule)[1]
+        following = self._following(job, ran_s)[1]
         self.decide(job, None if following is None else _on_hosts(following, ran_s, took_s))
 
-    def moved(self, job: Job, left_s: float, ran_s: float, took_s: float) -> None:
-        """Decide on the next run, of `left_s` s, of a job that moves at no cost: its recovery goes on after the move.
+    def moved(self, job: Job, length_s: float, left_s: float, ran_s: float, took_s: float) -> None:
+        """Decide on the next run, of `left_s` s, of a job of `length_s` s that moves at no cost.
 
-        Arguments and errors as of `killed`.
+        A recovery goes on after the move. The times of its run are as in `killed`.
         """
-        victim, following = self._following(job, ran_s, Migrate())
-        assert following is not None
-        recovery_s = max(0.0, victim.recovery_s - ran_s)
-        following = replace(following, run_s=left_s, recovery_s=recovery_s, again=overhead(recovery_s).strip())
+        before = self._runs.get(self._lifecycle.name_of(job))
+        recovery_s = 0.0 if before is None else before.recovery_s
+        rest_s = max(0.0, recovery_s - ran_s)
+        killed = MIGRATED + overhead(recovery_s - rest_s)
+        following = NextRun(left_s, length_s - left_s + rest_s, rest_s, killed, overhead(rest_s).strip())
         self.decide(job, _on_hosts(following, ran_s, took_s))
 
     def stopped(self, job: Job, took_s: float) -> None:
@@ -161,19 +162,19 @@ class Victims:
         if following is not None and following.recovery_s > took_s:
             self._lifecycle.bs.set_job_metadata(job.id, overhead(took_s).strip())
 
-    def _following(self, job: Job, ran_s: float, rule: VictimRule) -> tuple[Victim, NextRun | None]:
-        """Return a run that is killed, and the next one under a rule if there is one."""
+    def _following(self, job: Job, ran_s: float) -> tuple[Victim, NextRun | None]:
+        """Return a run that is killed, and the next one if there is one."""
         name = self._lifecycle.name_of(job)
         first = self._first.setdefault(name, job)
         if self._lengths.has_length(first):
             _, length_s, run_s = self._lengths.described(first)
-        elif rule.needs_lengths:
+        elif self._rule.needs_lengths:
             raise self._lengths.unknown(first, name)
         else:
             length_s = run_s = math.inf
         before = self._runs.get(name) or NextRun(run_s, length_s - run_s if run_s < length_s else 0.0)
         victim = Victim(length_s, before.saved_s, before.recovery_s, ran_s)
-        return victim, next_run(rule, victim)
+        return victim, next_run(self._rule, victim)
 
     def decide(self, job: Job, following: NextRun | None) -> None:
         """Set the next run of a job that is killed; None: there is none."""

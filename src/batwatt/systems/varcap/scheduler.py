@@ -200,7 +200,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         for task in moved:
             task.moving = True
             self.flow.to_move.append(task)
-            self.victims.moved(task.job, task.left_s, *spans[task.number])
+            self.victims.moved(task.job, task.length_s, task.left_s, *spans[task.number])
         self._decide(killed, spans)
         self.lifecycle.kill(killed + moved)
 
