@@ -51,8 +51,7 @@ def _fields(model: Any) -> Iterator[inspect.Parameter]:
 
 def _value(parameter: inspect.Parameter, values: Mapping[str, Any]) -> Any:
     """Return the value of a parameter, or the dataclass of the values of its fields."""
-    model = parameter.annotation
+    model: type = parameter.annotation
     if not is_dataclass(model):
         return values[parameter.name]
-    # a dataclass that is a parameter's type is a class
-    return model(**{field.name: _value(field, values) for field in _fields(model)})  # type: ignore[operator]
+    return model(**{field.name: _value(field, values) for field in _fields(model)})
