@@ -10,6 +10,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
+from cli_house import endpoint, house, terminal  # noqa: F401 (fixtures)
 from examples import examples
 from false_batsim import false_batsim
 

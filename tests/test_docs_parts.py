@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_house import JOBS, ROOT, SMALL, House, house  # noqa: F401  (a fixture)
+from cli_house import JOBS, ROOT, SMALL, House
 
 from batwatt.testing import check_part
 
@@ -43,7 +43,7 @@ def written(folder: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_part_runs_and_keeps_the_laws(house: House, name):  # noqa: F811
+def test_a_part_runs_and_keeps_the_laws(house: House, name):
     words = RUNS[name]
     if name == "response.py":
         words += ("--envelope", house.envelope)
@@ -57,14 +57,14 @@ def test_a_part_runs_and_keeps_the_laws(house: House, name):  # noqa: F811
     check_part(Path(name).stem, part_of(name), plugin=plugin, cases=2)
 
 
-def test_varcap_refuses_a_backfilling_that_only_places(house: House):  # noqa: F811
+def test_varcap_refuses_a_backfilling_that_only_places(house: House):
     plugin = written(house.folder, "backfilling.py")
     words = (*RISK, "-s", "varcap", "-o", '{"backfilling": "shallow"}', "-e", house.out / "x")
     done = house.batwatt("run", "--plugin", plugin, *words)
     assert done.code == 2 and "'shallow' places jobs on servers of its own, as only powercap has them" in done.line
 
 
-def test_a_carbon_policy_runs_and_keeps_the_laws(house: House):  # noqa: F811
+def test_a_carbon_policy_runs_and_keeps_the_laws(house: House):
     plugin = written(house.folder, "policy.py")
     jobs = ROOT / "workloads" / "carbon" / "jobs.csv"
     words = ("-w", jobs, "--carbon", CARBON, "--policy", "half-way", "--wait", "10", "-e", house.out / "x")
@@ -73,7 +73,7 @@ def test_a_carbon_policy_runs_and_keeps_the_laws(house: House):  # noqa: F811
     check_part("policy", "half-way", plugin=plugin, cases=2)
 
 
-def test_all_parts_of_one_file_are_listed(house: House):  # noqa: F811
+def test_all_parts_of_one_file_are_listed(house: House):
     path = house.folder / "all.py"
     path.write_text("".join(FILES.values()), encoding="utf-8")
     done = house.batwatt("policies", "--plugin", path)

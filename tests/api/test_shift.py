@@ -132,7 +132,7 @@ class Plain(Varcap):
 """
 
 
-def test_schedulers_of_somebody_else(tmp_path):
+def test_schedulers_of_other_authors(tmp_path):
     """A scheduler with an option of that name gets its text, and no job is held; of a subclass of ours jobs are."""
     for name in ("foreign", "plain"):
         (tmp_path / f"{name}.py").write_text(OWN_SHIFT)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from builders import TWO
-from cli_house import SMALL, Done, House, house  # noqa: F401 (a fixture)
+from cli_house import SMALL, Done, House
 
 # two jobs of all four hosts, 10 s each, both there at 0: slowdowns 1 and (10 + 10) / 10, the second ends at 20 s
 SLOW = """
@@ -36,7 +36,7 @@ HELD = """Path({folder!r}, "begun", f"{{os.getpid()}}-{{time.monotonic_ns()}}").
 class Small:
     """A folder with a declared campaign of 2 orders x 2 workloads, and its results."""
 
-    def __init__(self, house: House) -> None:  # noqa: F811 (not the fixture above)
+    def __init__(self, house: House) -> None:
         self.house = house
         self.folder = house.folder
         self.results = house.folder / "results"
@@ -119,5 +119,5 @@ class Small:
 
 
 @pytest.fixture
-def small(house: House) -> Small:  # noqa: F811 (not the fixture above)
+def small(house: House) -> Small:
     return Small(house)
