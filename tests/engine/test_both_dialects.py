@@ -203,8 +203,8 @@ def test_carbon(tmp_path, drawn, hourly):
     owner, data = phase_workload(jobs, 3)
     # all times of its plans are whole seconds
     signal = SignalIntegral.regular(hourly * 4)
-    make = lambda: Carbon({"signal": signal, "policy": "phase-aware-checkpoints", "deadline_h": 12.0})  # noqa: E731
-    check(make, machines_platform(owner), parse_workload(data, "w0", "test"), tmp_path)
+    options = {"signal": signal, "policy": "phase-aware-checkpoints", "deadline_h": 12.0}
+    check(lambda: Carbon(options), machines_platform(owner), parse_workload(data, "w0", "test"), tmp_path)
 
 
 # machines that go -----------------------------------------------------------------------------------------------------

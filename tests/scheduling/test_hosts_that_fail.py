@@ -59,8 +59,10 @@ JOBS = [job("A", 150, 1, 1000), job("B", 190, 1, 100), job("C", 191, 1, 100), jo
 def play(make, jobs, platform, late=(), events="", energy=True):
     """Job -> when and where it ran, or why it was rejected: `150-1150@0`."""
     scheduler = make()
-    link = lambda link: Unreliable(link, late)  # noqa: E731
-    record = played(scheduler, platform, *jobs, events=parse_events(events, "events"), link=link, energy=energy)
+    record = played(
+        scheduler, platform, *jobs, events=parse_events(events, "events"), link=lambda link: Unreliable(link, late),
+        energy=energy,
+    )  # fmt: skip
     assert not scheduler.lifecycle.pending
     return {
         row[0]: f"rejected {row[16]}" if row[7] == "REJECTED" else f"{row[8]:.6g}-{row[10]:.6g}@{row[14]}"

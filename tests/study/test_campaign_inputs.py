@@ -357,18 +357,18 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
 
 
 def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
-    def loaded(scheduler="riskaware", window=Window(0, 100)):  # noqa: B008
+    def loaded(scheduler="riskaware", end_s=100):
         machines = declare(risky).cells[0].inputs.platform
-        inputs = Inputs(machines, (risky.folder / "jobs.txt",), window=window)
+        inputs = Inputs(machines, (risky.folder / "jobs.txt",), window=Window(0, end_s))
         return load(inputs, needs_of(RunSpec(inputs, scheduler), scheduler_class(scheduler)))
 
     first = loaded()
     assert loaded().workloads[0] is first.workloads[0] and loaded().platform is first.platform
-    other = loaded(window=Window(0, 50))
+    other = loaded(end_s=50)
     assert other.workloads[0] is not first.workloads[0] and len(other.workloads[0].jobs) == 2
     risky.house.write("jobs.txt", FILES["jobs.txt"] + "3 50 10 1\n")
     assert [job.id for job in loaded().workloads[0].jobs] == ["w0!1", "w0!2", "w0!3"]
-    # a scheduler of somebody else may change what it is told
+    # a scheduler of other authors may change the jobs
     assert loaded("easyBackfill").workloads[0] is not loaded().workloads[0]
 
 

@@ -152,8 +152,7 @@ def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, roo
 def test_other_code_in_a_worker_stops_the_campaign(small, monkeypatch):
     small.declare()
     # the process that began had other code than it has now
-    older = lambda *args: replace(task_of(*args), code="older")  # noqa: E731
-    monkeypatch.setattr("batwatt.study.campaign.task_of", older)
+    monkeypatch.setattr("batwatt.study.campaign.task_of", lambda *args: replace(task_of(*args), code="older"))
     ended = small.run()
     assert ended.code == 1
     assert "has other code than the campaign began with" in ended.line and "campaign resume" in ended.line

@@ -229,7 +229,10 @@ def built(setup: str, lines: list[str]):
     """The cluster of a rule."""
     options = options_of(setup)
     fast = options["fast"]
-    asleep = lambda host: ASLEEP_FAST if host < fast else ASLEEP_SLOW  # noqa: E731
+
+    def asleep(host):
+        return ASLEEP_FAST if host < fast else ASLEEP_SLOW
+
     states = str(options.pop("states", ""))
     options["states"] = [asleep(host) if state == "A" else int(state) for host, state in enumerate(states)]
     jobs, work = [], {}

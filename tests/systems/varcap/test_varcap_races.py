@@ -35,7 +35,10 @@ class Late:
 
 def late(*jobs, capacity, hold, machines=3, cores=4, **options):
     hold = {f"w0!{name}": seconds for name, seconds in hold.items()}
-    between = lambda engine: Late(engine, hold)  # noqa: E731 (the name says it)
+
+    def between(engine):
+        return Late(engine, hold)
+
     record, _ = play([job_of(text) for text in jobs], capacity_of(capacity), machines, cores, between, **options)
     return in_words(runs_of(record, cores))
 
