@@ -112,7 +112,7 @@ def test_pipes_are_refused_and_the_null_device_is_read(house):
     refuse_device(house.folder / "missing")
     pipe = house.folder / "trace.swf"
     os.mkfifo(pipe)
-    # nobody ever writes to it
+    # a pipe without a writer
     assert f"{pipe}: is a pipe, not a file" in house.batwatt("run", "-p", SMALL, "-w", pipe).line
 
 
@@ -132,7 +132,7 @@ def test_an_output_that_is_a_pipe_is_written_to(house, monkeypatch):
 
 
 def test_an_output_that_is_a_device_stays_one(house):
-    # a terminal of our own: were it replaced, nobody else would miss it
+    # a terminal of this test alone: if it is replaced, no other program loses it
     master, slave = os.openpty()
     name = Path(os.ttyname(slave))
     link = house.folder / "stdout"

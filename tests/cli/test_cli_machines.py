@@ -123,7 +123,7 @@ def test_releases_and_lengths_that_cannot_be_are_refused(house, release_s, lengt
     assert (done.code, house.left) == (2, []) and "w0!a" in done.line
 
 
-# beside the authors' program --------------------------------------------------------------------------------------
+# compared with the authors' program -----------------------------------------------------------------------------------
 
 SHARED = ROOT.parent / "shared" / "data"
 TRACE = SHARED / "borg" / "7D_864000.txt"

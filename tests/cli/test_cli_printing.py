@@ -1,4 +1,4 @@
-"""Where a command prints what, how much, and for whom: terminals, programs, nobody."""
+"""Output of commands, their streams and amounts: for terminals, programs, and without a reader."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_dialogue_of_the_real_batsim_5(name, tmp_path):
         elif name in ROUNDING:
             assert same_but_rounding(json.loads(ours), json.loads(theirs)), theirs
         else:
-            # guessed for the recordings: that profiles are there when nobody has asked for them
+            # guessed for the recordings: that profiles are there without a request
             assert ours == (theirs.replace(',"profiles": []', "") if "JobsKilledEvent" in theirs else theirs)
 
 

@@ -1,4 +1,4 @@
-"""Arguments of the functions and classes of `batwatt` that nobody expects, one or two in each call."""
+"""Unexpected arguments of the functions and classes of `batwatt`, one or two in each call."""
 
 from __future__ import annotations
 

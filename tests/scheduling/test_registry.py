@@ -74,7 +74,7 @@ def test_one_broken_distribution_does_not_take_the_others_down(monkeypatch, capl
         names = [name for kind, name, _, _ in describe() if kind == "order"]
     assert "sound" in names and "fcfs" in names
     (warning,) = caplog.messages
-    line = f"parts of broken: broken.parts cannot be loaded: {type(error).__name__}: {error}; mend or remove it"
+    line = f"parts of broken: broken.parts cannot be loaded: {type(error).__name__}: {error}; correct or remove it"
     assert warning == line
     with pytest.raises(UnknownNameError):
         find("order", "theirs")

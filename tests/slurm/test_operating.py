@@ -261,7 +261,7 @@ def test_every_example_of_every_help_works(cluster, tmp_path):
             if "--operate" in text:
                 cluster.submit(1.0)
             else:
-                # a shadow is told of what Slurm has not begun before the first poll
+                # a shadow announces jobs that Slurm has not begun before the first poll
                 wait = "until grep -qs exchange out/shadow_journal.jsonl; do sleep 0.1; done"
                 submit = "sbatch -N1 -t1 -o /dev/null --wrap='sleep 1'"
                 script = script.replace(" --speed 60", f" --speed 60 & {wait}; sleep 0.5; {submit}")

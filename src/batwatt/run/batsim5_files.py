@@ -82,7 +82,7 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def _named(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a file by column; none if there is no file."""
+    """Yield the rows of a file by column; no rows without a file."""
     if path.exists():
         rows = _rows(path)
         names = next(rows)

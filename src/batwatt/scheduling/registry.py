@@ -124,7 +124,7 @@ def load_distributed() -> None:
         except BaseException as error:
             owner = entry.dist.name if entry.dist else entry.name
             what = f"{type(error).__name__}: {error}"
-            LOGGER.warning("parts of %s: %s cannot be loaded: %s; mend or remove it", owner, entry.value, what)
+            LOGGER.warning("parts of %s: %s cannot be loaded: %s; correct or remove it", owner, entry.value, what)
 
 
 def names(kind: str) -> list[str]:
