@@ -200,6 +200,16 @@ def test_a_host_that_is_taken_away_under_a_job(name, until_s):
     assert done == expected | {"D": last}
 
 
+def test_jobs_that_hold_more_machines_than_are_alive_are_announced_a_change():
+    """Host 0 is away under A from 70 to 100 s, so one machine is alive for A and B; at 100 s none is, at 150 s two."""
+    options = {"capacity": Series((0.0, 100.0, 150.0), (2.0, 0.0, 2.0)), "platform": MACHINES, "checkpoint_s": 0.0}
+    jobs = [job("A", 0, 1, 120), job("B", 0, 1, 120)]
+    options |= {"recovery_s": 0.0, "switch": False}
+    done = play(lambda: Checkpoint(options), jobs, MACHINES, events=away(0, 70, 100))
+    # 20 s are left of both
+    assert done == {"A": "0-100@0", "B": "0-100@1", "A#1": "150-170@0", "B#1": "150-170@1"}
+
+
 def test_the_planner_of_riskaware_puts_another_machine_in_its_place():
     """2 cores a machine. a runs on machine 0 when that goes at 300 s, b on 1; the plan has 0 go on, on machine 2.
 

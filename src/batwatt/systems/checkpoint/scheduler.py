@@ -82,7 +82,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         looks_ahead = objective in ("worst", "expected")
         inputs = running, others() if looks_ahead else (), period_s, processors, min(self.most_change, processors)
         # what cannot be saved is in the way of more, too
-        platform = len(self.fleet) - (self.alive - processors)
+        platform = len(self.fleet) - max(0, self.alive - processors)
         try:
             return prepare(*inputs, objective=objective, platform=platform, cover=settings.cover, most_tried=MOST_TRIED)
         except TooLargeError:
@@ -197,7 +197,9 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             return [waiting_job(task) for task in self._plannable(len(self.fleet))]
 
         period_s = self._length_s(self.next_step + 1, step_s)
-        for name in self.prepare(jobs, others, period_s, max(0, self.alive - unable)).ids & able.keys():
+        # jobs that go on where hosts went out of service may hold more machines than are alive
+        processors = max(self.alive - unable, sum(job.processors for job in jobs))
+        for name in self.prepare(jobs, others, period_s, processors).ids & able.keys():
             task = able[name]
             if task.plan.checkpoint_s > 0.0:
                 task.plan.checkpoint_at_s = step_s - task.plan.checkpoint_s
