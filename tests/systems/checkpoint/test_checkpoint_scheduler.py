@@ -92,6 +92,12 @@ what cannot be saved leaves room for the deepest fall {by submission|by size}
   x: work 80-280
   y: work 280-480
   z: work 80-90
+a job that starts after a change is announced is saved
+  # c has no time for a checkpoint before 100 s; f, which is worth more, waits for it: the change is announced at 130 s
+  machines=4, capacity=2 100:4 200:1 300:4, k=1
+  c 60 70 1 checkpoint_s=70 recovery_s=10, f 0 70 4 checkpoint_s=1 recovery_s=0
+  c: work 60-100 saved | checkpoint 100-170 | recovery 200-210 | work 210-240
+  f: work 170-199 saved | checkpoint 199-200 | work 300-341
 the plan of a period follows no order
   # the third machine is the plan's at 100 s, and free at 150 s
   machines=3, capacity=2 100:3, order=lcfs, checkpoint_s=5, recovery_s=5
@@ -192,13 +198,14 @@ def test_tables_that_are_too_large_stop_nothing(monkeypatch, objective):
 
 
 small = st.integers(0, 9)
+long = st.sampled_from([32, 48, 58, 79])
 sequences = st.integers(3, 14).flatmap(
     lambda machines: st.fixed_dictionaries(
         {
             "machines": st.just(machines),
             "moves": st.lists(st.integers(-4, 4), max_size=6),
             "first": st.integers(1, machines),
-            "jobs": st.lists(st.tuples(st.integers(1, machines), small, small), min_size=1, max_size=7),
+            "jobs": st.lists(st.tuples(st.integers(1, machines), small | long, small), min_size=1, max_size=7),
             "constant": st.sampled_from([None, 2]),
             "method": st.sampled_from(["dp", "dp", "subset-sum"]),
             "prepare": st.sampled_from(["cheapest", "worst", "expected", "all"]),

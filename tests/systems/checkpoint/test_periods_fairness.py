@@ -114,6 +114,12 @@ def test_a_due_job_that_cannot_recover_in_the_period_does_not_keep_others_from_w
         fair(Instance(10.0, 4, jobs), past, 1.5)
 
 
+def test_what_rounding_leaves_of_a_period_is_no_work():
+    # 0.7 s of a checkpoint and 0.3 s of a recovery fill the period, of which 1 - 0.7 - 0.3 is 5.6e-17 s
+    jobs = (PeriodJob("a", 1, 0.7, 0.0, "running"), stopped("due", 1, 0.3))
+    assert works_of(fair(Instance(1.0, 1, jobs), {"due": Past(0.0, 10.0)}, 1.0)) == (1, 0)
+
+
 def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
     # 10 s: a works to 5 and is checkpointed to 6, b recovers to 8 and works 2 of its 10 s. Begun at once, the
     # checkpoint would leave 7 s for b: 14 processor s instead of 19

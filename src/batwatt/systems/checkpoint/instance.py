@@ -21,6 +21,8 @@ Kind = Literal["recovery", "work", "checkpoint"]
 STATES: tuple[State, ...] = get_args(State)
 MOST_PROCESSORS = 100_000
 """Tables grow with the square of it."""
+ROUNDING = 1e-12
+"""Part of a period in which no work counts: rounding of its other activities leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,8 @@ def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -
         work_s = -math.inf
     else:
         work_s = end_s - job.checkpoint_s - ready_s(job)
-    return min(work_s, job.left_s)
+    work_s = min(work_s, job.left_s)
+    return work_s if abs(work_s) > ROUNDING * period_s else 0.0
 
 
 def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> Assignment:

@@ -180,11 +180,15 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self._announced = True
         jobs: list[PeriodJob] = []
         able: dict[str, ManagedJob] = {}
+        leaving: list[ManagedJob] = []
         unable = 0
-        for task in self._running():
-            if task.plan.leaves or (task.plan.doing == "work" and task.rest_s(now_s) <= step_s - now_s):
+        for task in in_order((*self._running(), *self._starts, *self._later)):
+            if task.plan.leaves:
+                leaving.append(task)
+                continue
+            if task.plan.doing == "work" and task.rest_s(now_s) <= step_s - now_s:
                 continue  # gone by then
-            works_s = self._works_s(task, now_s)
+            works_s = self._works_s(task, max(now_s, self._later_s) if task in self._later else now_s)
             if works_s >= step_s:
                 jobs.append(period_job(task, "running", checkpoint_s=0.0))  # it loses nothing if it stops
             elif step_s - task.plan.checkpoint_s < works_s - LAG_S:
@@ -194,7 +198,8 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 jobs.append(period_job(task, "running"))
 
         def others() -> list[PeriodJob]:
-            return [waiting_job(task) for task in self._plannable(len(self.fleet))]
+            waiting = self._plannable(len(self.fleet), self._idle)
+            return [waiting_job(task) for task in in_order((*waiting, *leaving))]
 
         period_s = self._length_s(self.next_step + 1, step_s)
         # jobs that go on where hosts went out of service may hold more machines than are alive
@@ -215,6 +220,8 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self._counted_s = now_s
         self._announced, self.segments.room = False, True
         self.alive = alive
+        for task in (*self._starts, *self._later):
+            task.plan.checkpoint_at_s = None
         self._starts.clear()
         self._later.clear()
         most = self.most_machines()

@@ -273,7 +273,7 @@ def period_job(
         id=task.name,
         processors=task.width,
         checkpoint_s=task.plan.checkpoint_s if checkpoint_s is None else checkpoint_s,
-        recovery_s=task.plan.recovery_s if task.plan.begun else 0.0,
+        recovery_s=task.plan.recovery_s if task.plan.begun or state == "running" else 0.0,
         state=state,
         recovering_s=recovering_s,
     )

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from batwatt.systems.checkpoint.fairness import NOTHING, Past, alone_in, fair
-from batwatt.systems.checkpoint.instance import Assignment, Instance, JobPhase, PeriodJob, PeriodPlan, State
+from batwatt.systems.checkpoint.instance import ROUNDING, Assignment, Instance, JobPhase, PeriodJob, PeriodPlan, State
 from batwatt.systems.checkpoint.period_plan import plan, subset_sum
 from batwatt.systems.checkpoint.prepare import Cover, Objective, prepare
 
@@ -149,7 +149,7 @@ def follow(
         periods.append(Period(number * sequence.period_s, plan, prepared, acts))
         for act in acts:
             name = act.job.id
-            left[name] -= act.work_s
+            left[name] = _left_s(act, sequence.period_s)
             if act.phases:
                 ran.add(name)
             running = act.decision in ("run", "recover", "recover-later")
@@ -158,12 +158,19 @@ def follow(
     return Followed(sequence, tuple(periods), past)
 
 
+def _left_s(act: Assignment, period_s: float) -> float:
+    """Return the s of work left after a period; 0 if that is the rounding of a sum."""
+    left_s = act.job.left_s - act.work_s
+    return left_s if left_s > ROUNDING * period_s else 0.0
+
+
 def _prepared(
     sequence: CapacitySequence, plan: PeriodPlan, objective: Objective, cover: Cover
 ) -> tuple[tuple[Assignment, ...], frozenset[str]]:
     """Return the assignments with checkpoints at the end of the period, and the ids of the jobs that take one."""
     instance = plan.instance
-    unfinished = [act for act in plan.acts if act.work_s < act.job.left_s]
+    left_s = {act.job.id: _left_s(act, instance.period_s) for act in plan.acts}
+    unfinished = [act for act in plan.acts if left_s[act.job.id] > 0.0]
     running = [act for act in unfinished if act.phases and act.phases[-1].end_s >= instance.period_s]
     able = [act.job for act in running if act.phases[-1].kind == "work" and act.work_s >= act.job.checkpoint_s]
     names = {act.job.id for act in running}
@@ -175,7 +182,7 @@ def _prepared(
         first = next(act.job for act in running if act.job.id not in able_names)
         problem = f"job {first.id} has no time for a checkpoint of {first.checkpoint_s:g} s before the next change"
         raise ValueError(f"{problem}: the period of {instance.period_s:g} s is too short")
-    left = {act.job.id: replace(act.job, left_s=act.job.left_s - act.work_s) for act in unfinished}
+    left = {act.job.id: replace(act.job, left_s=left_s[act.job.id]) for act in unfinished}
     # what has run once must recover next time
     recovery_s = {job.id: job.recovery_s for job in sequence.jobs}
     prepared = prepare(
