@@ -114,10 +114,6 @@ class MachinePlanner(ABC):
         """Return the key that orders jobs that are released at one time; `name` is the id within the workload."""
         return name
 
-    def ties(self, names: Sequence[str]) -> Sequence[Any]:
-        """Return `tie` of some names, of which each may be another kind of value."""
-        return [self.tie(name) for name in names]
-
 
 def hand_over(
     planner: MachinePlanner,

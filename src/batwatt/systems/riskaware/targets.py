@@ -117,13 +117,6 @@ class Targets(MachinePlanner):
             return [int(name)], name
         return [int(digits) for digits in _NUMBER.findall(name)], name
 
-    def ties(self, names: Sequence[str]) -> Sequence[Any]:
-        """See `MachinePlanner`; numbers alone are compared faster."""
-        together = "".join(names)
-        if all(names) and together.isascii() and together.isdigit():
-            return list(zip(map(int, names), names, strict=True))
-        return super().ties(names)
-
     def _begin(self, alive: int) -> None:
         usable = self.settings.usable
         if usable is None:

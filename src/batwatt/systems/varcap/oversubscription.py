@@ -70,12 +70,6 @@ class Shares:
         self._weight = self._limit = self._behind = self._since = np.empty(0)
         self._level = np.empty(0, dtype=np.int64)
 
-    def __len__(self) -> int:
-        return len(self._slot_of)
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._slot_of
-
     # jobs -------------------------------------------------------------------------------------------------------
 
     def add(self, number: int, weight: float, limit: float, now_s: float) -> None:
@@ -145,15 +139,6 @@ class Shares:
         """Return (number, level) of the jobs that are not at the common level."""
         slots = np.flatnonzero((self._level != self.common) & (self._numbers >= 0))
         return zip(self._numbers[slots].tolist(), self._level[slots].tolist(), strict=True)
-
-    def behind_s(self, number: int, now_s: float) -> float:
-        """Return the s at the nominal speed by which a job is behind."""
-        slot = self._slot_of[number]
-        return float(self._behind[slot] + (1.0 - self.speeds[self._level[slot]]) * (now_s - self._since[slot]))
-
-    def speed(self, number: int) -> float:
-        """Return the speed of a job, relative to the nominal one."""
-        return float(self.speeds[self._level[self._slot_of[number]]])
 
     # changes ----------------------------------------------------------------------------------------------------
 
