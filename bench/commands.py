@@ -90,8 +90,6 @@ def _powercap() -> Named:
         yield _run(f"powercap {order}", POWER, order=order)
     for name in ("first", "fewest-watts", "fastest", "packed", "spread"):
         yield _run(f"powercap node selection {name}", POWER, node_selection=name)
-    weighted = {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}}
-    yield _run("powercap node selection weighted", POWER, node_selection=weighted)
     yield _run("powercap lose", POWER, victim="lose")
     yield _run("powercap resubmit", POWER, victim="resubmit")
     yield _run("powercap checkpoint", POWER, victim={"name": "checkpoint", "checkpoint_s": 60, "recovery_s": 30})

@@ -14,7 +14,6 @@ from batwatt.testing import SYSTEMS, LawError, check_part
 PARTS = [("order", name) for name in names("order")]
 PARTS += [(kind, names(kind)[-1]) for kind in SYSTEMS if kind not in ("order", "node_selection")]
 PARTS += [("policy", name) for name in ("oracle", "suspend-resume", "phase-aware")]
-PARTS += [("node_selection", {"name": "weighted", "weights": {"packed": 1, "fewest-watts": 0.5}})]
 
 
 @pytest.mark.parametrize("kind,name", PARTS)

@@ -45,7 +45,7 @@ UNLIKE = Platform(
     )
 )
 """Hosts of one speed that draw 20 W idle."""
-NODES = [name for name in names("node_selection") if name != "weighted"]
+NODES = names("node_selection")
 BEGIN_S = 1000.0
 """Of a window before which jobs may have begun."""
 

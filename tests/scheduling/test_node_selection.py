@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from builders import job, simulated, starts
-from cli_house import ROOT
+from builders import job, machine, simulated, starts
 from varcap_talk import scheduler
 
-from batwatt.errors import InputError
-from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.model.platform import Platform
 from batwatt.scheduling.node_selection import Nodes
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
@@ -29,18 +29,10 @@ NODES = Nodes(
         ("fastest", [3, 0, 1, 2]),
         ("packed", [1, 3, 2, 0]),
         ("spread", [0, 2, 1, 3]),
-        # free, scaled: 1, 0, 0.5, 0; watts per flop/s: 0.143, 0, 1, 0.143
-        ({"name": "weighted", "weights": {"packed": 1, "fewest-watts": 1}}, [1, 3, 0, 2]),
-        ({"name": "weighted", "weights": {"spread": 1, "fewest-watts": 0.5}}, [0, 1, 2, 3]),
     ],
 )
 def test_weights(choice, order):
     assert make("node_selection", choice).preferred(NODES, 1).tolist() == order
-
-
-def test_weights_must_be_given():
-    with pytest.raises(InputError, match="weights"):
-        make("node_selection", {"name": "weighted", "weights": {}})
 
 
 def test_varcap():
@@ -56,9 +48,8 @@ def test_dedicated_machines_of_varcap():
 
 
 def test_powercap():
-    """Fast servers first: 200 W for 40 Gf; slow ones: 100 W for 20 Gf, the same per flop/s."""
-    platform = read_platform(ROOT / "platforms" / "small.xml")
-    slowest = {"name": "weighted", "weights": {"fastest": -1}}
-    options = {"response": "none", "platform": platform, "node_selection": slowest}
+    """A slow server has the lower id."""
+    platform = Platform(tuple(replace(host, id=i) for i, host in enumerate(reversed(machine(1, 1).hosts))))
+    options = {"response": "none", "platform": platform, "node_selection": "fastest"}
     record = simulated(EnvelopeScheduler(options), platform, job("a", 0, 1, 10))
-    assert starts(record) == {"a": (0, "2")}
+    assert starts(record) == {"a": (0, "1")}

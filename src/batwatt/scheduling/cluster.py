@@ -109,7 +109,7 @@ class Cluster:
         return self.switching_on | self.switching_off | self.draining | self.transitions.away
 
     def select(self, job: ManagedJob, free: int) -> int:
-        """Return the hosts for a job among free ones, by the node selection; 0 if too few suit it."""
+        """Return the hosts for a job among free ones, by the node selection."""
         selection = self.selection
         if selection is None:
             return hostset.lowest(free, job.hosts)
@@ -121,7 +121,7 @@ class Cluster:
         watts = np.array([state.full_w for state in states] or ones * np.nan)
         speeds = np.array([state.speed_flops for state in states] or ones * np.nan)
         best = selection.preferred(Nodes(ids, ones, ones, watts, speeds), job.hosts)[: job.hosts]
-        return sum(1 << i for i in ids[best].tolist()) if len(best) == job.hosts else 0
+        return sum(1 << i for i in ids[best].tolist())
 
     def carry_out(self, starts: list[Start], lifecycle: JobLifecycle) -> None:
         """Start jobs of the queue."""
@@ -255,8 +255,6 @@ class FreeHosts(Room):
         if late and hosts > limits.extra:
             return False
         mask = self.cluster.select(waiting, self.free)
-        if not mask:
-            return False
         self.starts.append(Start(waiting, mask))
         self.free &= ~mask
         self.count -= hosts

@@ -41,7 +41,6 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import OVERHEAD, POWER_W, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
-from batwatt.scheduling.node_selection import Nodes
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun, Victim, next_run
@@ -67,8 +66,6 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
 FIRST_FIT = ("order", "node_selection")
 """Kinds that riskaware has for the strategies of first fit."""
 MACHINES, CORES = 4, 2
-_NODES = Nodes(np.arange(1), *[np.full(1, CORES)] * 2, *[np.full(1, math.nan)] * 2)
-"""One free machine."""
 
 
 class LawError(AssertionError):
@@ -89,9 +86,6 @@ def check_part(kind: str, choice: object, *, plugin: str | Path | None = None, c
     systems = SYSTEMS.get(kind, ())
     if kind == "backfilling" and make(kind, choice).blocked is None:
         systems = ("powercap",)
-    if kind == "node_selection" and make(kind, choice).suits(_NODES, 1) is not None:
-        # carbon refuses it
-        systems = tuple(system for system in systems if system != "carbon")
     own: dict[str, Callable[..., None]] = {
         "policy": _policy, "victim": _victim, "order": _order, "power_check": _power_check, "predictor": _predictor
     }  # fmt: skip

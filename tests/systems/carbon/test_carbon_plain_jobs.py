@@ -17,9 +17,6 @@ from batwatt.errors import InputError
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series, least_around
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.scheduling.node_selection import NodeSelection
-from batwatt.scheduling.transitions import Transitions
-from batwatt.systems.carbon.cluster import CarbonCluster
 
 HOURS = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0]
 SIGNAL = SignalIntegral.regular(HOURS * 60)
@@ -171,22 +168,6 @@ def test_hosts_that_are_preferred_are_switched_on():
     assert result.jobs["allocated_resources"].tolist() == ["1"]
     assert result.metrics["energy_j"] == pytest.approx(3600.0 * 150.0, rel=1e-6)
     assert shift(machines(2, 4), jobs(HOUR)).metrics["energy_j"] == pytest.approx(3600.0 * 400.0, rel=1e-6)
-
-
-class EvenHosts(NodeSelection):
-    name = "even-hosts"
-
-    def suits(self, nodes, cores):
-        return nodes.ids % 2 == 0
-
-    def weight(self, nodes, cores):
-        return nodes.ids * 1.0
-
-
-def test_a_node_selection_that_rules_machines_out_is_refused():
-    described = [{"name": name, "properties": {}} for name in ("a", "b")]
-    with pytest.raises(InputError, match="option 'node_selection': even-hosts rules machines out by `suits`"):
-        CarbonCluster(None, described, Transitions(), EvenHosts())
 
 
 @examples(200)

@@ -89,12 +89,9 @@ class CarbonCluster:
         """The hosts of jobs whose end is not reported."""
 
     def _select_by(self, selection: NodeSelection) -> None:
-        """Let a node selection choose machines. Raises InputError."""
+        """Let a node selection choose machines."""
         fleet = self._fleet
         self._hosts.describe(fleet, self._platform)
-        if selection.suits(fleet.nodes(np.arange(len(fleet)), fleet.free), 1) is not None:
-            problem = f"{selection.name} rules machines out by `suits`, and plans count on all of them"
-            raise InputError("option 'node_selection'", problem, "choose one that only has a weight")
         fleet.selection, self.prefer = selection, fleet.preferred
 
     # inputs of plans --------------------------------------------------------------------------------------------

@@ -54,9 +54,9 @@ class PowerRoom(Room):
             return False
         candidate = self._candidate(job)
         left = self._check.after(candidate, self._left)
-        mask = 0 if left is None else self._cluster.select(job, self._free)
-        if left is None or not mask:
+        if left is None:
             return False
+        mask = self._cluster.select(job, self._free)
         self.starts.append(Start(job, mask))
         self._held.append((self._end_s(job), job.hosts, candidate.load))
         self._free &= ~mask
