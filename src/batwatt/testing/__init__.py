@@ -50,9 +50,9 @@ from batwatt.systems.powercap.job_power.power_checks import Load
 from batwatt.systems.powercap.job_power.predictors import Submitted
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "order": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware", "carbon"),
+    "order": ("powercap", "varcap", "jobpower", "checkpoint", "carbon"),
     "backfilling": ("powercap", "varcap", "jobpower"),
-    "node_selection": ("powercap", "varcap", "jobpower", "checkpoint", "riskaware", "carbon"),
+    "node_selection": ("powercap", "varcap", "jobpower", "checkpoint", "carbon"),
     "response": ("powercap",),
     "victim": ("powercap", "riskaware", "varcap", "jobpower"),
     "termination": ("varcap",),
@@ -63,8 +63,6 @@ SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "predictor": ("jobpower",),
 }
 """Kind of part -> the schedulers with an option of this kind."""
-FIRST_FIT = ("order", "node_selection")
-"""Kinds that riskaware has for the strategies of first fit."""
 MACHINES, CORES = 4, 2
 
 
@@ -136,7 +134,6 @@ def _simulated(system: str, kind: str, choice: object, rng: np.random.Generator)
         options |= {"excess": "kill-latest"} if system == "jobpower" else {}
     else:
         options |= {"capacity": _series(rng, 1, MACHINES + 1, MACHINES, whole=True), "switch": False}
-        options |= {"strategy": "first-fit-aware"} if system == "riskaware" and kind in FIRST_FIT else {}
     if system == "carbon":
         signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, 600).tolist(), step_s=60.0)
         options |= {"signal": signal, "policy": "oracle", "wait_h": [0.2], "replan_h": 0.05}

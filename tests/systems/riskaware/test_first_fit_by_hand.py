@@ -9,8 +9,6 @@ import pytest
 from by_hand import blocks_of
 from machine_talk import Talk, follow
 
-from batwatt.scheduling.node_selection import Nodes, NodeSelection
-from batwatt.scheduling.registry import make
 from batwatt.systems.riskaware.first_fit import FirstFitStrategy
 
 
@@ -124,41 +122,6 @@ def test_rules(name):
     follow(first_fit(*map(int, size.split()), as_published=name.startswith("as published")), lines)
 
 
-OF_ORDERS = blocks_of("""
-{none|fcfs}
-  0: a 10 4 -> a@0
-  1: x 30 2 ->
-  2: y 20 2 ->
-  3: z 5 2 ->
-  10 -> x@0 y@0
-asc_walltime
-  # z and y have two of the four cores, and then none is left
-  0: x 30 2, y 20 2, z 5 2 -> z@0 y@0
-  5 -> x@0
-slowdown
-  # at 50 s long has 1.49 and short 1, at 60 s they have 1.59 and 2
-  0: a 60 4
-  1: long 100 3
-  50: short 10 3
-  60 -> short@0
-  70 -> long@0
-""")
-
-
-@pytest.mark.parametrize("name", OF_ORDERS)
-def test_waiting_jobs_start_in_an_order(name):
-    talk = first_fit(1, 4)
-    talk.planner.order = None if name == "none" else make("order", name)
-    follow(talk, OF_ORDERS[name])
-
-
-def test_a_killed_job_waits_in_the_order():
-    talk = first_fit(2, 1)
-    talk.planner.order = make("order", "asc_walltime")
-    # b was released before c, and is longer
-    follow(talk, ["0: a 50 1, b 100 1", "1: c 10 1", "10 alive=1 -> -b", "50 -> c@0"])
-
-
 # what is drawn ------------------------------------------------------------------------------------------------------
 
 
@@ -212,22 +175,3 @@ def test_jobs_are_only_changed_by_a_kill(as_published):
     before = job.left_s, replace(job.plan)
     talk.at(19)
     assert (job.left_s, job.plan) == before
-
-
-class KeepsOneFree(NodeSelection):
-    """Machines without jobs, or with a core more than is asked for."""
-
-    def suits(self, nodes, cores):
-        return (nodes.free == nodes.cores) | (nodes.free > cores)
-
-    def weight(self, nodes, cores):
-        return np.zeros(len(nodes.ids))
-
-
-def test_a_job_that_no_machine_suits_waits_and_others_pass_it():
-    talk = first_fit(1, 4)
-    unknown, cores = np.full(1, np.nan), np.array([4])
-    talk.planner.selection = KeepsOneFree()
-    talk.planner.nodes = Nodes(np.array([0]), cores, cores, unknown, unknown)
-    # with a gone 3 cores are free
-    follow(talk, ["0: a 10 2 -> a@0", "1: b 5 2, c 20 1 -> c@0", "10 -> b@0"])

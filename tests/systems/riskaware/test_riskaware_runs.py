@@ -10,7 +10,6 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.engine.events import KillJob, RegisterJob
-from batwatt.errors import InputError
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.schedulers.riskaware import Riskaware
@@ -91,22 +90,6 @@ def test_what_is_lost_before_it_begins_is_rejected(case, caplog):
     }
     assert list(ends) == list(expected) and ends == expected
     assert caplog.text.count("1 job can never run, lost with their machine before they began: rejected") == 1
-
-
-def test_the_machine_that_a_selection_prefers():
-    """2 cores for a, 3 for b, 1 for c, which would fit on the first machine with room."""
-    jobs = workload_of(job("a", 0.0, 2, 100.0), job("b", 1.0, 3, 100.0), job("c", 2.0, 1, 100.0), nb_res=12)
-    capacity = Series((0.0,), (3.0,))
-    options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False, "node_selection": "packed"}
-    record = simulated(MachineSpec(3, 4), jobs, options)
-    assert {row.job_id: row.allocated_resources for row in record.jobs} == {"a": "0-1", "b": "4-6", "c": "7"}
-
-
-@pytest.mark.parametrize("kind,name", [("order", "fcfs"), ("node_selection", "first")])
-def test_target_strategies_refuse_parts_of_first_fit(kind, name):
-    message = f"option '{kind}': the strategy target-asap itself plans when and where each job starts"
-    with pytest.raises(InputError, match=message):
-        Riskaware({"capacity": Series((0.0,), (3.0,)), "strategy": "target-asap", kind: name})
 
 
 # times that floats do not hold --------------------------------------------------------------------------------------

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Sequence
-from operator import itemgetter
-from typing import ClassVar
 
 import numpy as np
 
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import Nodes
-from batwatt.scheduling.orders import keys_of
 from batwatt.systems.riskaware.strategy import MachinePlanner
 
 
@@ -28,16 +24,10 @@ class FirstFitStrategy(MachinePlanner):
     waits for ever if nothing runs: here it starts then). A job from before the window that cannot start when it arrives
     never does. And with `rng` the order in which machines are looked at is shuffled once, while those with the highest
     indices go first.
-
-    With an `order` it decides among waiting jobs and among those that arrive at one time; it sees release times, exact
-    lengths and cores. With a `selection` it decides among the machines that have enough cores free.
     """
-
-    chooses: ClassVar[bool] = True
 
     def __init__(self, machines: int, cores: int, rng: np.random.Generator | None = None, as_published: bool = True):
         self._free = [cores] * machines
-        self._cores = cores
         shuffled = rng is not None and as_published
         self._rank = rng.permutation(machines).tolist() if rng is not None and shuffled else list(range(machines))
         self._rng = None if shuffled else rng
@@ -51,7 +41,7 @@ class FirstFitStrategy(MachinePlanner):
         self._gone: set[int] = set()
         self._ends: list[tuple[float, int, int]] = []
         # by width, so that the first that fits is found without looking at those that do not
-        self._waiting: dict[int, list[tuple[float, float, int]]] = {}
+        self._waiting: dict[int, list[tuple[float, int]]] = {}
         self._queued = 0
         self._changes: list[int] = []
         self._dropped: list[int] = []
@@ -67,16 +57,16 @@ class FirstFitStrategy(MachinePlanner):
         self._jobs += arrivals
         self._machine += [-1] * len(arrivals)
         self._end_s += [0.0] * len(arrivals)
-        for key, job in sorted(zip(self._keys(arrivals, time_s), arrivals, strict=True), key=itemgetter(0)):
+        for job in arrivals:
             most = self._most_free()
             before = job.left_s < job.length_s
             may_start = job.hosts < most or before or not (self._published and self._running)
-            if job.hosts <= most and may_start and self._start(job, time_s):
-                continue
-            if before and self._published:
+            if job.hosts <= most and may_start:
+                self._start(job, time_s)
+            elif before and self._published:
                 self._dropped.append(job.number)
             else:
-                self._wait(job, key)
+                self._wait(job)
         return self._changes
 
     def dropped(self) -> Sequence[int]:
@@ -132,7 +122,7 @@ class FirstFitStrategy(MachinePlanner):
             self._end(number)
             self._changes.append(-1 - number)
             if self.restart(job, time_s - (self._end_s[number] - job.left_s)):
-                self._wait(job, *self._keys([job], time_s))
+                self._wait(job)
 
     def _most_free(self) -> int:
         """Return the most cores that are free on one machine alive."""
@@ -141,44 +131,25 @@ class FirstFitStrategy(MachinePlanner):
             return max(free[: len(alive)])  # the first ones, as a rule
         return max([free[m] for m in alive], default=0)
 
-    def _keys(self, jobs: Sequence[ManagedJob], time_s: float) -> list[float]:
-        if self.order is None:
-            return [0.0] * len(jobs)
-        return keys_of(self.order, [(job.plan.release_s, job.length_s, job.hosts) for job in jobs], time_s)
-
-    def _wait(self, job: ManagedJob, key: float) -> None:
-        heapq.heappush(self._waiting.setdefault(job.hosts, []), (key, job.plan.release_s, job.number))
+    def _wait(self, job: ManagedJob) -> None:
+        heapq.heappush(self._waiting.setdefault(job.hosts, []), (job.plan.release_s, job.number))
         self._queued += 1
 
-    def _sort(self, time_s: float) -> None:
-        """Follow an order whose keys depend on the time."""
-        for cores, queue in self._waiting.items():
-            jobs = [self._jobs[number] for *_, number in queue]
-            rows = zip(self._keys(jobs, time_s), jobs, strict=True)
-            self._waiting[cores] = sorted([(key, job.plan.release_s, job.number) for key, job in rows])
-
     def _fill(self, time_s: float) -> None:
-        if self._queued and self.order is not None and not self.order.time_invariant:
-            self._sort(time_s)
-        refused: list[tuple[ManagedJob, float]] = []
         while self._queued:
             most = self._most_free()
             first = min((queue[0] for cores, queue in self._waiting.items() if cores <= most and queue), default=None)
             if first is None:
-                break
-            job = self._jobs[first[2]]
+                return
+            job = self._jobs[first[1]]
             heapq.heappop(self._waiting[job.hosts])
             self._queued -= 1
-            if job.number not in self._gone and not self._start(job, time_s):
-                refused.append((job, first[0]))
-        for job, key in refused:
-            self._wait(job, key)
+            if job.number not in self._gone:
+                self._start(job, time_s)
 
-    def _start(self, job: ManagedJob, time_s: float) -> bool:
-        """Start a job where there is room for it; return False if the selection suits no such machine."""
-        machine = self._place(job.hosts)
-        if machine < 0:
-            return False
+    def _start(self, job: ManagedJob, time_s: float) -> None:
+        """Start a job on the first machine with room for it."""
+        machine = next(m for m in self._looked_at if self._free[m] >= job.hosts)
         self._free[machine] -= job.hosts
         number = job.number
         self._machine[number] = machine
@@ -186,15 +157,3 @@ class FirstFitStrategy(MachinePlanner):
         self._running.add(number)
         heapq.heappush(self._ends, (end_s, machine, number))
         self._changes.append(number)
-        return True
-
-    def _place(self, cores: int) -> int:
-        """Return the machine for a job of `cores` cores, which one machine has free; -1 if none suits."""
-        free = self._free
-        if self.selection is None:
-            return next(m for m in self._looked_at if free[m] >= cores)
-        ids = np.array([m for m in self._looked_at if free[m] >= cores], dtype=np.int64)
-        seen = self.nodes
-        nodes = Nodes(ids, seen.cores[ids], np.array(free)[ids], seen.watts[ids], seen.speed_flops[ids])
-        best = self.selection.preferred(nodes, cores)
-        return int(ids[best[0]]) if len(best) else -1

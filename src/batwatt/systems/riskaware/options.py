@@ -22,10 +22,6 @@ class RiskawareOptions(MachineOptions):
         "packed-target-asap", description="mapping of jobs to machines, and order in which machines are switched off"
     )
     victim: PartChoice = Field("resubmit", description=VICTIM)
-    order: PartChoice | None = Field(None, description="order of waiting jobs, for first fit; by default by release")
-    node_selection: PartChoice | None = Field(
-        None, description="choice among the machines with room for a job, for first fit; by default the first"
-    )
     seed: int = Field(0, ge=0, description="seed of first-fit-unaware's choice of machines, a whole number >= 0")
     always: int | None = Field(
         None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"

@@ -17,20 +17,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from batwatt.errors import InputError
 from batwatt.model.workload import REMAINDER
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import NodeSelection
-from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import find, make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import VictimRule, Victims
 from batwatt.systems.riskaware import strategies  # noqa: F401  (registers its parts)
 from batwatt.systems.riskaware.options import RiskawareOptions
-from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner, Site, hand_over
+from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner, hand_over
 from batwatt.units import LAG_S, REPORTED_S
 
 NO_MACHINE = "no machine is alive any more"
@@ -53,8 +50,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         # a wrong name is an error before anything runs
         self._strategy = find("strategy", self.settings.strategy)
         self.victim: VictimRule = make("victim", self.settings.victim)
-        self.order: Order | None = self._choice("order")
-        self.selection: NodeSelection | None = self._choice("node_selection")
         self._by_number: list[ManagedJob] = []
         self._arrived: list[tuple[float, float, Any, ManagedJob]] = []
         """(submission in s, release in s, tie) of the jobs that the planner does not know yet."""
@@ -63,16 +58,6 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         self._settled = True
         self.dropped = 0
         """Jobs from before the window that were left out."""
-
-    def _choice(self, kind: str) -> Any:
-        """Return the part that an option names, or None. Raises InputError if the strategy has no use for it."""
-        choice = getattr(self.settings, kind)
-        if choice is None:
-            return None
-        if not getattr(self._strategy, "chooses", False):
-            problem = f"the strategy {self.settings.strategy} itself plans when and where each job starts"
-            raise InputError(f"option {kind!r}", problem, "leave it out, or take first-fit-aware or first-fit-unaware")
-        return make(kind, choice)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -88,17 +73,9 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         """The machine that stands for each of the planner's, whose capacity is lowered by machines out of service."""
         self._replaced: set[int] = set()
         """The planner's machines for which another one stands, or stood."""
-        self.planner = self.planner_for(count, self.cores)
+        self.planner: MachinePlanner = self._strategy(count, self.cores, self.capacity, self.settings)
+        self.planner.victim = self.victim
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
-
-    def planner_for(self, machines: int, cores: int) -> MachinePlanner:
-        """Return the planner of the chosen strategy for `machines` machines of `cores` cores."""
-        planner: MachinePlanner = self._strategy.for_site(Site(machines, cores, self.capacity, self.settings))
-        planner.victim = self.victim
-        planner.order, planner.selection = self.order, self.selection
-        self.hosts.describe(self.fleet, self.platform)
-        planner.nodes = self.fleet.nodes(np.arange(machines), self.fleet.free.copy())
-        return planner
 
     def arrived(self, job: Job) -> None:
         """Take note of a job; one that is wider than a machine can never run and is rejected."""

@@ -5,12 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from batwatt.model.series import Series
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import Nodes, NodeSelection
-from batwatt.scheduling.orders import Order
 from batwatt.scheduling.victims import Resubmit, Victim, VictimRule, next_run
 from batwatt.units import LAG_S
 
@@ -32,16 +29,6 @@ class MachinePlan:
     """The job runs on a machine out of service, though the planner killed it."""
 
 
-@dataclass(frozen=True)
-class Site:
-    """The site of a strategy: machines and their cores, the capacity in machines, the options of the scheduler."""
-
-    machines: int
-    cores: int
-    capacity: Series
-    options: Any
-
-
 class MachinePlanner(ABC):
     """A planner of jobs of exactly known lengths on `machines` machines of `cores` cores.
 
@@ -54,22 +41,8 @@ class MachinePlanner(ABC):
     is a sequence in which number n stands for the start of job n on `machine_of(n)`, and -1 - n for its kill.
     """
 
-    name: ClassVar[str] = ""
-    chooses: ClassVar[bool] = False
-    """True if the strategy takes the options `order` and `node_selection`, which the scheduler refuses otherwise."""
     victim: VictimRule = Resubmit()
-    """Rule for the jobs that it kills; set by the scheduler, as the next three are."""
-    order: Order | None = None
-    """The order of the jobs that wait; None: by release time."""
-    selection: NodeSelection | None = None
-    """Choice of a machine with room for a job; None: the first one."""
-    nodes: Nodes
-    """All machines, for the selection."""
-
-    @classmethod
-    def for_site(cls, site: Site) -> MachinePlanner:
-        """Return the planner of a registered strategy; by default made of the numbers of machines and cores."""
-        return cls(site.machines, site.cores)  # type: ignore[call-arg]
+    """Rule for the jobs that it kills; set by the scheduler."""
 
     @abstractmethod
     def advance(self, time_s: float, alive: int | None = None, arrivals: Sequence[ManagedJob] = ()) -> Sequence[int]:
