@@ -279,10 +279,9 @@ def _json(value: Any) -> str:
 def parts() -> str:
     """Return every registered part by its kind."""
     rows: dict[str, list[tuple[str, ...]]] = {kind: [] for kind in KINDS}
-    for kind, name, aliases, line in describe():
-        others = ", ".join(f"`{alias}`" for alias in aliases.split(", ") if alias)
-        rows[kind].append((f"`{name}`", _plain(line), others))
-    head = ("name", "rule", "other names")
+    for kind, name, line in describe():
+        rows[kind].append((f"`{name}`", _plain(line)))
+    head = ("name", "rule")
     return "\n\n".join(f"## {_plural(kind).capitalize()}\n\n{table(head, group)}" for kind, group in rows.items())
 
 

@@ -53,7 +53,7 @@ def test_every_metric_and_part_is_shown(hooks):
     rows = section(page(hooks, "reference/outputs.md"), "`PREFIX_metrics.json`").splitlines()
     assert [row.split("`")[1] for row in rows if row.startswith("| `")] == [metric.name for metric in METRICS]
     text = page(hooks, "reference/parts.md")
-    for _, name, _, _ in describe():
+    for _, name, _ in describe():
         assert f"\n| `{name}` |" in text, name
 
 

@@ -283,9 +283,9 @@ class PlainVarcap:
 
     def go_through(self, queue: list[Waits], machines: Iterable[int], by_length: float = 0.0) -> None:
         machines = list(machines)
-        backfill = self.rules.backfilling or ("easy" if self.rules.order == "wfp" else "greedy")
+        backfill = self.rules.backfilling or ("easy" if self.rules.order == "wfp" else "first-fit")
         if by_length:
-            backfill = "greedy"
+            backfill = "first-fit"
         shadow_s, reserved = math.inf, ()
         for waits in sorted(queue, key=lambda waits: self.key(waits, by_length)):
             job = waits.job

@@ -84,8 +84,8 @@ def policies(
         _show_sections({"option": list(describe_options(scheduler))})
         return
     sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
-    for kind, name, aliases, line in describe():
-        sections.setdefault(kind, []).append((name, f"{line} Also: {aliases}." if aliases else line))
+    for kind, name, line in describe():
+        sections.setdefault(kind, []).append((name, line))
     sections["machine_rule"] = list(MACHINE_RULES.items())
     _show_sections(sections)
     below("""choose with: -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")

@@ -31,7 +31,7 @@ class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
         return HostsPass().place(cluster, self.blocked or "stop")
 
 
-@register("backfilling", "none", "strict")
+@register("backfilling", "none")
 class NoBackfilling(Backfilling):
     """No backfilling: a job that does not fit stops all behind it."""
 
@@ -39,7 +39,7 @@ class NoBackfilling(Backfilling):
     blocked = "stop"
 
 
-@register("backfilling", "first-fit", "ff", "firstfit", "greedy")
+@register("backfilling", "first-fit")
 class FirstFit(Backfilling):
     """First-Fit: walk the queue in order and start every job that fits the free servers.
 
@@ -50,7 +50,7 @@ class FirstFit(Backfilling):
     blocked = "pass"
 
 
-@register("backfilling", "easy", "ebf", "easy-backfilling", "easy_bf")
+@register("backfilling", "easy")
 class EasyBackfilling(Backfilling):
     """EASY backfilling: a reservation for the head of the queue; others start if they do not delay it.
 

@@ -76,7 +76,7 @@ class Fastest(NodeSelection):
         return -nodes.speed_flops
 
 
-@register("node_selection", "packed", "best-fit")
+@register("node_selection", "packed")
 class Packed(NodeSelection):
     """The nodes with the fewest free cores: best fit."""
 
@@ -85,7 +85,7 @@ class Packed(NodeSelection):
         return nodes.free.astype(np.float64)
 
 
-@register("node_selection", "spread", "worst-fit")
+@register("node_selection", "spread")
 class Spread(NodeSelection):
     """The nodes with the most free cores: worst fit."""
 

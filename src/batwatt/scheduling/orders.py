@@ -77,7 +77,7 @@ class Lcfs(Order):
         return -jobs.submit_s
 
 
-@register("order", "asc", "ascending", "smallest-area")
+@register("order", "asc")
 class Ascending(Order):
     """Ascending size: least requested servers x walltime first (smallest area first)."""
 
@@ -86,7 +86,7 @@ class Ascending(Order):
         return jobs.hosts * _walltime(jobs)
 
 
-@register("order", "desc", "descending", "largest-area")
+@register("order", "desc")
 class Descending(Order):
     """Descending size: most requested servers x walltime first (largest area first)."""
 
@@ -95,7 +95,7 @@ class Descending(Order):
         return -(jobs.hosts * _walltime(jobs))
 
 
-@register("order", "slowdown", "slow", "desc_slowdown")
+@register("order", "slowdown")
 class Slowdown(Order):
     """Largest slowdown first, (wait + walltime) / walltime: what Eq. 6 becomes while a job waits."""
 
@@ -153,7 +153,7 @@ class Widest(Order):
         return -(jobs.hosts + 1.0 / (1.0 + walltime * 1e-6))
 
 
-@register("order", "smith", "wspt")
+@register("order", "smith")
 class Smith(Order):
     """Smith's rule for the mean slowdown: least area / weight first, the weight of a job being 1 / walltime.
 

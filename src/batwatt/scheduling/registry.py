@@ -40,28 +40,24 @@ Part = TypeVar("Part")
 LOGGER = logging.getLogger(__name__)
 
 _parts: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
-_names: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
-"""Kind -> every name and alias in small letters -> the name."""
+"""Kind -> the name in small letters -> the part."""
 
 
-def register(kind: str, name: str, *aliases: str) -> Callable[[Part], Part]:
-    """Register a part under `name` (and aliases), as a decorator; the first line of its docstring describes it."""
+def register(kind: str, name: str) -> Callable[[Part], Part]:
+    """Register a part under `name`, as a decorator; the first line of its docstring describes it."""
 
     if kind not in KINDS:
         raise ValueError(f"no kind of part {kind!r}; known: {', '.join(KINDS)}")
-    for text in (name, *aliases):
-        if not (isinstance(text, str) and text.strip() and text.isprintable()):
-            raise ValueError(f"{kind}: a name must be a printable text, got {text!r}")
+    if not (isinstance(name, str) and name.strip() and name.isprintable()):
+        raise ValueError(f"{kind}: a name must be a printable text, got {name!r}")
 
     def remember(part: Part) -> Part:
-        for text in (name, *aliases):
-            taken = _named(kind, text)
-            # a file may be imported again
-            if taken is not None and _place(taken) != _place(part):
-                raise ValueError(f"{kind} {text!r} is already {'.'.join(_place(taken))}")
+        taken = _parts[kind].get(name.lower())
+        # a file may be imported again
+        if taken is not None and _place(taken) != _place(part):
+            raise ValueError(f"{kind} {name!r} is already {'.'.join(_place(taken))}")
         part.name = name  # type: ignore[attr-defined]
-        _parts[kind][name] = part
-        _names[kind].update({text.lower(): name for text in (*aliases, name)})
+        _parts[kind][name.lower()] = part
         return part
 
     return remember
@@ -71,17 +67,13 @@ def _place(part: Any) -> tuple[str, str]:
     return part.__module__, part.__qualname__
 
 
-def _named(kind: str, name: str) -> Any:
-    return _parts[kind].get(_names[kind].get(name.lower(), ""))
-
-
 def find(kind: str, name: str) -> Any:
-    """Return the part of a name or alias, as it was registered. Raises InputError."""
-    if _named(kind, name) is None:
+    """Return the part of a name, as it was registered. Raises InputError."""
+    if name.lower() not in _parts[kind]:
         load_distributed()
-    part = _named(kind, name)
+    part = _parts[kind].get(name.lower())
     if part is None:
-        raise UnknownNameError(f"option {kind!r}", kind, name, _parts[kind], "See `batwatt policies`.")
+        raise UnknownNameError(f"option {kind!r}", kind, name, names(kind), "See `batwatt policies`.")
     return part
 
 
@@ -129,12 +121,12 @@ def load_distributed() -> None:
 
 def names(kind: str) -> list[str]:
     """Return the registered names of a kind, sorted."""
-    return sorted(_parts[kind])
+    return sorted(part.name for part in _parts[kind].values())
 
 
 def parts_of(kind: str) -> list[tuple[str, Any]]:
     """Return (name, part) of every registered part of a kind, sorted by name."""
-    return sorted(_parts[kind].items())
+    return sorted((part.name, part) for part in _parts[kind].values())
 
 
 def kind_of(thing: type) -> str | None:
@@ -142,14 +134,12 @@ def kind_of(thing: type) -> str | None:
     return next((kind for kind, method in _METHODS.items() if callable(getattr(thing, method, None))), None)
 
 
-def describe() -> Iterator[tuple[str, str, str, str]]:
-    """Yield (kind, name, aliases, first line of the docstring) of every part."""
+def describe() -> Iterator[tuple[str, str, str]]:
+    """Yield (kind, name, first line of the docstring) of every part."""
     load_distributed()
     for kind in KINDS:
-        for name in names(kind):
-            also = sorted(alias for alias, target in _names[kind].items() if target == name and alias != name.lower())
-            aliases = ", ".join(also)
-            yield kind, name, aliases, first_line(_parts[kind][name])
+        for name, part in parts_of(kind):
+            yield kind, name, first_line(part)
 
 
 def first_line(thing: object) -> str:

@@ -55,7 +55,7 @@ class ExactRunTimes(RunTimes):
         return Estimate(length_s, length_s)
 
 
-@register("run_times", "walltime", "request")
+@register("run_times", "walltime")
 class Walltime(RunTimes):
     """The user's request: the walltime, else the field `estimate_s` of a trace, else `otherwise_s`."""
 
@@ -135,7 +135,7 @@ class Doubling(Walltime):
         return Estimate(min(self._first_s, bound_s), bound_s)
 
 
-@register("run_times", "recent", "last-two")
+@register("run_times", "recent")
 class Recent(PredictedRunTimes):
     """Mean of the last `count` run times of the user's jobs that have ended, at most the request (Tsafrir et al. 2007).
 

@@ -209,7 +209,7 @@ class Victims:
         return again
 
 
-@register("victim", "lose", "drop")
+@register("victim", "lose")
 class Lose(VictimRule):
     """The job is lost: it is not submitted again."""
 

@@ -95,7 +95,7 @@ a killed job waits {by its submission|at the end}
   machines=2, capacity=2 50:1, termination=order, requeue={submission|end}
   a 0 100 1, b 1 100 1, c 10 100 1
   -> a 0-100@0, b 1-50@1x {1|2}00-{2|3}00@0, c {2|1}00-{3|2}00@0
-greedy, the default of fcfs: w is passed over until all three machines are free
+first-fit, the default of fcfs: w is passed over until all three machines are free
   machines=3
   a 0 100 1, w 1 50 3, b 2 98 1, c 3 98 1
   -> a 0-100@0, b 2-100@1, c 3-101@2, w 101-151@0,1,2

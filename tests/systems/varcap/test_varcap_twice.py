@@ -52,7 +52,7 @@ def options_of(draw, machines, least):
         options["termination"] = draw(st.sampled_from(rules))
     if name in ("base", "migration", "longshort"):
         options["order"] = draw(st.sampled_from(["fcfs", "wfp"]))
-        options["backfilling"] = draw(st.sampled_from([None, "greedy", "none", "easy"]))
+        options["backfilling"] = draw(st.sampled_from([None, "first-fit", "none", "easy"]))
     if name == "longshort":
         options["stable"] = draw(st.none() | st.integers(0, least))
     if name == "twomode" and draw(st.booleans()):

@@ -47,7 +47,7 @@ class Response(ABC):
         raise NotImplementedError(f"{type(self).__name__} does not act between steps")
 
 
-@register("response", "none", "no-config")
+@register("response", "none")
 class NoConfiguration(Response):
     """No server configuration: every server stays on at its fastest state, whatever the cap."""
 

@@ -94,7 +94,7 @@ class PowerCheck(ABC):
         return Headroom(hosts, load, late_hosts, late_load, room.cap_w)
 
 
-@register("power_check", "node", "naive", "tdp")
+@register("power_check", "node")
 class FullWatts(PowerCheck):
     """Every host with a job draws its full watts: no prediction, and never too little."""
 
@@ -112,7 +112,7 @@ class SumOfMeans(PowerCheck):
         return load.mean_w
 
 
-@register("power_check", "max", "maximum")
+@register("power_check", "max")
 class SumOfMaxima(PowerCheck):
     """The sum of the predicted maxima, as if all jobs drew them at once."""
 
@@ -121,7 +121,7 @@ class SumOfMaxima(PowerCheck):
         return load.max_w
 
 
-@register("power_check", "gaussian", "normal")
+@register("power_check", "gaussian")
 class Gaussian(PowerCheck):
     """The sum of the means and `sigma` times the root of the summed variances: a quantile of a normal distribution."""
 

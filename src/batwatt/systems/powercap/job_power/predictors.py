@@ -62,7 +62,7 @@ class Predictor(ABC):
         return Prediction(full_w, 0.0, full_w, is_estimate=False)
 
 
-@register("predictor", "exact", "real", "oracle")
+@register("predictor", "exact")
 class Exact(Predictor):
     """The real power of the job, not known in advance: mean, deviation over time and maximum."""
 
@@ -74,7 +74,7 @@ class Exact(Predictor):
         return self.nothing_known(job) if power is None else Prediction(power.mean_w, power.std_w**2, power.max_w)
 
 
-@register("predictor", "field", "estimate")
+@register("predictor", "field")
 class Field(Predictor):
     """An estimate that the workload carries, as those for easy-powercap: dynamic W of the job, above idle hosts."""
 
