@@ -218,8 +218,8 @@ def _machines() -> Named:
     yield _run("adaptive carbon", f"{SITE} {BOTH} -s adaptive", objective="carbon", wait_h=[6, 24])
     yield _run("adaptive sun", f"{SITE} {SUN} -s adaptive", parts={"order": "fcfs"})
     yield _run("replay", "-w tests/data/oddities.sacct --machines 8 --cores 8 -s replay")
-    yield _run("replay packed", f"{SITE} -s replay", hosts="packed", strict=True)
-    yield _run("replay lowest", "-w made/pm100.parquet --width nodes --machines 40 -s replay", hosts="lowest")
+    yield _run("replay strict", f"{SITE} -s replay", strict=True)
+    yield _run("replay nodes", "-w made/pm100.parquet --width nodes --machines 40 -s replay")
     yield _run("slurm", f"{SITE} -s slurm")
     parts = {"batch": {}, "long": {"hosts": "0-79", "max_nodes": 4}, "debug": {"max_time_s": 7200, "priority_tier": 2}}
     tree = {"fairshare": "fair-tree", "fairshare_by": "account", "qos": {"high": 10}, "shares": {"genomics": 2}}

@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from heapq import heappop, heappush
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
-from batwatt.model.platform import machine_of
 from batwatt.model.workload import RELEASE, START_S
 from batwatt.options.files import read_options
 from batwatt.scheduling.base import Job, Scheduler
+from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job_lengths import number_in
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.orders import Fcfs
+from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.transitions import outage
 from batwatt.units import LAG_S, REPORTED_S
 
@@ -28,9 +30,6 @@ TO_THE_SECOND_S = 1.0
 class ReplayOptions(SchedulerOptions):
     """Options of the scheduler `replay` (docs/howto/own-jobs.md)."""
 
-    hosts: Literal["lowest", "packed"] = Field(
-        "lowest", description="free hosts that a job gets: the lowest ids, or those of as few machines as possible"
-    )
     strict: bool = Field(
         False, description="stop if a job finds no room at its recorded start; else it waits for room, and is counted"
     )
@@ -47,8 +46,6 @@ class Replay(Scheduler[ReplayOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
-        self._idle = 0
-        self._machines: list[int] = []
         self._coming: list[tuple[float, int, ManagedJob]] = []
         """(start in s, number, job) of jobs to come; the start is the `plan` of a job."""
         self._waiting: list[ManagedJob] = []
@@ -59,18 +56,12 @@ class Replay(Scheduler[ReplayOptions]):
     def onSimulationBegins(self) -> None:
         """Set all hosts idle."""
         super().onSimulationBegins()
-        self._idle = hostset.span(0, self.bs.nb_compute_resources - 1)
-        machines: dict[str, int] = {}
-        for host, described in enumerate(self.hosts_described):
-            name = machine_of(described["properties"], described["name"])
-            machines[name] = machines.get(name, 0) | 1 << host
-        self._machines = list(machines.values())
+        self.cluster = Cluster(self.bs.nb_compute_resources, Queue(Fcfs()), transitions=self.transitions)
 
     def onJobSubmission(self, job: Job) -> None:
         """Take in a job, to be started at its recorded start."""
-        hosts = self.bs.nb_compute_resources
-        if job.requested_resources > hosts:
-            self.lifecycle.reject([job], f"wider than the platform of {hosts} hosts")
+        if job.requested_resources > self.cluster.count:
+            self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")
             return
         self._submitted += 1
         now_s, raw = self.bs.time(), job.json_dict or {}
@@ -83,28 +74,26 @@ class Replay(Scheduler[ReplayOptions]):
 
     def onJobCompletion(self, job: Job) -> None:
         """Free the hosts of a job."""
-        self._idle |= self.lifecycle.ended(job)[0].mask
+        self.cluster.end(self.lifecycle.ended(job)[0])
 
     def onNoMoreEvents(self) -> None:
         """Start jobs that are due and have room."""
         if not self.bs.running_simulation:
             return
-        now_s = self.bs.time()
+        self.cluster.now_s = now_s = self.bs.time()
         while self._coming and self._coming[0][0] <= now_s + REPORTED_S:
             self._waiting.append(heappop(self._coming)[2])
         self._waiting = [job for job in self._waiting if not self._start(job, now_s)]
         if self._coming:
             self.lifecycle.wake_at(self._coming[0][0], now_s)
-        elif self._waiting and not (
-            self.lifecycle.more_jobs or any(job.mask for job in self.lifecycle.states.values()) or self.hosts_may_return
-        ):
+        elif self._waiting and not (self.lifecycle.more_jobs or self.cluster.running or self.hosts_may_return):
             # nothing runs, so that they are wider than the hosts that are left
             self.lifecycle.reject([job.job for job in self._waiting], outage(self.transitions.away))
             self._waiting.clear()
 
     def _start(self, job: ManagedJob, now_s: float) -> bool:
         """Start a job; return False if there is no room yet."""
-        free = self._idle & ~self.transitions.away
+        free = self.cluster.free
         late_s = now_s - job.plan
         if self.settings.strict and late_s > LAG_S:
             # hosts that became free at the recorded start itself would have been reported then
@@ -112,28 +101,12 @@ class Replay(Scheduler[ReplayOptions]):
             raise InputError("replay", problem, "give a larger platform, or leave out the option 'strict'")
         if job.hosts > free.bit_count():
             return False
-        job.mask = self._chosen(free, job.hosts)
-        self._idle &= ~job.mask
+        mask = hostset.lowest(free, job.hosts)
+        self.cluster.start(job, mask)
         if late_s >= TO_THE_SECOND_S:
             self._late.append((late_s, job.name))
-        self.lifecycle.execute(job, job.mask)
+        self.lifecycle.execute(job, mask)
         return True
-
-    def _chosen(self, free: int, hosts: int) -> int:
-        """Return the hosts of a job among the free ones, by the option `hosts`."""
-        mask = 0
-        while self.settings.hosts == "packed":
-            rooms = [(machine & free).bit_count() for machine in self._machines]
-            enough = [room for room in rooms if room >= hosts]
-            # the fullest machine with room for all, or all of the emptiest
-            best = rooms.index(min(enough, default=max(rooms)))
-            free_there = self._machines[best] & free
-            if enough:
-                return mask | hostset.lowest(free_there, hosts)
-            mask |= free_there
-            free &= ~free_there
-            hosts -= rooms[best]
-        return hostset.lowest(free, hosts)
 
     def onSimulationEnds(self) -> None:
         """Log the number of jobs that started at their recorded second."""

@@ -48,7 +48,7 @@ CHOICES = {
     ],
     "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],
     "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
-    "replay": [{}, {"hosts": "packed"}],
+    "replay": [{}],
     "slurm": [{}, {"fairshare": "fair-tree", "bf_window_s": 600}],
     "adaptive": [{}, {"checkpoint_s": 20, "recovery_s": 5}, {"objective": "goodput"}],
     "jobpower": [{"excess": "kill-latest"}, {"excess": "kill-latest", "victim": "resubmit", "power_check": "knapsack"}],

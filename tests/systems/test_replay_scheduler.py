@@ -67,18 +67,6 @@ def test_strict():
     assert replay(log((0, 0, 100, 3), (0, 100, 25, 4)), strict=True)["2"] == (100, "0-3")
 
 
-def test_packed():
-    # machines of hosts 0-3, 4-7, 8-11: 2 goes where it just fits, 3 takes a whole machine and the fullest with room
-    workload = log((0, 0, 100, 3), (0, 1, 100, 1), (0, 2, 100, 6), (0, 3, 9, 2))
-    lowest, packed = (replay(workload, bw.Platform.machines(3, 4), hosts=hosts) for hosts in ("lowest", "packed"))
-    assert [hosts for _, hosts in lowest.values()] == ["10-11", "0-2", "3", "4-9"]
-    assert [packed[id] for id in "1234"] == [(0, "0-2"), (1, "3"), (2, "4-9"), (3, "10-11")]
-    # a whole machine is free, though hosts 3 and 7 are lower
-    workload = log((0, 0, 100, 3), (0, 1, 100, 3), (0, 2, 9, 4))
-    assert replay(workload, bw.Platform.machines(3, 4), hosts="packed")["3"] == (2, "8-11")
-    assert replay(workload, bw.Platform.machines(3, 4))["3"] == (2, "6-9")
-
-
 def test_too_wide(caplog):
     assert replay(log((0, 3, 5, 9), (0, 4, 5, 1)))["2"] == (4, "0")
     assert "1 job can never run, wider than the platform of 4 hosts" in caplog.text
@@ -103,18 +91,18 @@ ROWS = st.tuples(st.integers(0, 50), st.integers(0, 40), st.integers(1, 60), st.
 
 
 @examples(150)
-@given(rows=st.lists(ROWS, min_size=1, max_size=15), hosts=st.sampled_from(["lowest", "packed"]))
-def test_where_there_is_room_every_start_is_the_recorded_one(rows, hosts):
+@given(rows=st.lists(ROWS, min_size=1, max_size=15))
+def test_where_there_is_room_every_start_is_the_recorded_one(rows):
     """On as many hosts as were ever busy at once."""
     runs = [(submit_s, submit_s + wait_s, length_s, width) for submit_s, wait_s, length_s, width in rows]
     busy = max(
         sum(width for _, begin, length, width in runs if begin <= start < begin + length) for _, start, _, _ in runs
     )
-    replayed = replay(log(*runs), bw.Platform.machines(-(-busy // 2), 2), hosts=hosts, strict=True)
+    replayed = replay(log(*runs), bw.Platform.machines(-(-busy // 2), 2), strict=True)
     assert {int(id): start_s for id, (start_s, _) in replayed.items()} == {
         row: start_s for row, (_, start_s, _, _) in enumerate(runs, 1)
     }
-    fewer = replay(log(*runs), bw.Platform.machines(4), hosts=hosts)
+    fewer = replay(log(*runs), bw.Platform.machines(4))
     assert all(fewer[str(row)][0] >= start_s for row, (_, start_s, _, _) in enumerate(runs, 1))
 
 
@@ -128,7 +116,7 @@ def starts_in_swf(path: Path) -> dict[str, float]:
 def test_a_real_swf_on_its_machine():
     path = SITES / "jobs" / "hpc2n.swf"
     expected = starts_in_swf(path)
-    replayed = replay(path, bw.Platform.machines(120, 2), hosts="packed", strict=True)
+    replayed = replay(path, bw.Platform.machines(120, 2), strict=True)
     assert {id: start_s for id, (start_s, _) in replayed.items()} == expected and len(expected) == 3145
 
 
