@@ -20,10 +20,10 @@ from batwatt.protocol.workload4 import parse_profile
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.systems.varcap.mapping import Base, Components, MappingSite
+from batwatt.systems.varcap.mapping import Base, MappingSite
 from batwatt.systems.varcap.oversubscription import Shares, speeds_of
 from batwatt.systems.varcap.queues import BucketQueue
-from batwatt.systems.varcap.scheduler import VaryingScheduler
+from batwatt.systems.varcap.scheduler import Parts, VaryingScheduler
 from batwatt.systems.varcap.terminations import LeastSafe
 from batwatt.units import EVEN_S
 
@@ -52,10 +52,10 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     # parts and knowledge ----------------------------------------------------------------------------------------
 
-    def make_parts(self, machines: int) -> Components:
+    def make_parts(self, machines: int) -> Parts:
         """Return the parts: first come, first served, on the first machine with room."""
         site = MappingSite(machines, BucketQueue, self.capacity, self.settings)
-        return Components(Base(site), LeastSafe())
+        return Base(site), LeastSafe(), None, None
 
     def know(self, length_s: float) -> tuple[float, bool]:
         """Return an infinite run time: nothing is known of run times."""

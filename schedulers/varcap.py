@@ -15,14 +15,14 @@ from batwatt.model.workload import LONG_S
 from batwatt.options.files import read_options
 from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.capacity import VaryingOptions
-from batwatt.scheduling.foresight import CapacityForecast, ForecastError
+from batwatt.scheduling.foresight import CapacityForecast
 from batwatt.scheduling.options import AGE, NODES, VICTIM, PartChoice
 from batwatt.scheduling.orders import Fcfs, Order, Wfp
 from batwatt.scheduling.registry import make, named
 from batwatt.scheduling.victims import Lose
-from batwatt.systems.varcap.mapping import Components, Knowledge, MappingPolicy, MappingSite
+from batwatt.systems.varcap.mapping import Knowledge, MappingPolicy, MappingSite
 from batwatt.systems.varcap.queues import BucketQueue, SortedQueue, WaitingQueue
-from batwatt.systems.varcap.scheduler import VaryingScheduler
+from batwatt.systems.varcap.scheduler import Parts, VaryingScheduler
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import HOUR_S
 
@@ -94,8 +94,8 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         self.selection = make("node_selection", settings.node_selection)
         self.victim = make("victim", settings.victim)
 
-    def make_parts(self, machines: int) -> Components:
-        """Return the chosen mapping, termination and forecast."""
+    def make_parts(self, machines: int) -> Parts:
+        """Return the parts that the options choose."""
         settings = self.settings
         self._check()
         self._termination.begin(np.random.default_rng(settings.seed), settings.foresight_h > 0.0)
@@ -103,10 +103,10 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         if settings.foresight_h > 0.0:
             names = ("bias", "noise", "false_alarms", "missed")
             errors = {name: getattr(settings, f"foresight_{name}") for name in names}
-            error = ForecastError(**errors, seed=settings.seed)
-            forecast = CapacityForecast(self.steps, machines, settings.foresight_h * HOUR_S, error)
+            horizon_s = settings.foresight_h * HOUR_S
+            forecast = CapacityForecast(self.steps, machines, horizon_s, **errors, seed=settings.seed)
         mapping = self._map(MappingSite(machines, self._queue, self.capacity, settings))
-        return Components(mapping, self._termination, forecast, self._preemption)
+        return mapping, self._termination, forecast, self._preemption
 
     def _check(self) -> None:
         """Check options that contradict each other. Raises InputError."""

@@ -43,38 +43,31 @@ class EnvelopeForecast:
         return tuple(np.maximum(np.asarray(caps_w) * (1.0 + spread * normal), 0.0).tolist())
 
 
-@dataclass(frozen=True)
-class ForecastError:
-    """Errors of forecasts (section 8.2.1 of the varcap dissertation).
+class CapacityForecast:
+    """The steps of a capacity of `machines` machines as they are forecast for `horizon_s` s ahead.
 
-    `bias` is relative, `noise` the standard deviation an hour ahead as a share of all machines, growing with the root
-    of the time ahead. `false_alarms` is the chance that a change is forecast as a fall to the least capacity, `missed`
-    that a fall is forecast as no change.
+    Errors (section 8.2.1 of the varcap dissertation): `bias` is relative, `noise` the standard deviation an hour ahead
+    as a share of all machines, growing with the root of the time ahead. `false_alarms` is the chance that a change is
+    forecast as a fall to the least capacity, `missed` that a fall is forecast as no change.
     """
 
-    bias: float = 0.0
-    noise: float = 0.0
-    false_alarms: float = 0.0
-    missed: float = 0.0
-    seed: int = 0
-
-    @property
-    def none(self) -> bool:
-        """True if forecasts are exact."""
-        return not (self.bias or self.noise or self.false_alarms or self.missed)
-
-
-class CapacityForecast:
-    """The steps of a capacity of `machines` machines as they are forecast for `horizon_s` s ahead."""
-
     def __init__(
-        self, steps: Sequence[tuple[float, float]], machines: int, horizon_s: float, error: ForecastError
+        self,
+        steps: Sequence[tuple[float, float]],
+        machines: int,
+        horizon_s: float,
+        bias: float,
+        noise: float,
+        false_alarms: float,
+        missed: float,
+        seed: int,
     ) -> None:
         self._times = np.array([time_s for time_s, _ in steps], dtype=np.float64)
         self._values = np.array([value for _, value in steps], dtype=np.float64)
         self._machines = machines
         self._horizon_s = horizon_s
-        self._error = error
+        self._bias, self._noise, self._false_alarms, self._missed = bias, noise, false_alarms, missed
+        self._seed = seed
 
     def at(self, now_s: float) -> tuple[Floats, Floats, float]:
         """Return times of change in ]now, now + horizon], the forecast capacities, and the time of the next look."""
@@ -82,23 +75,22 @@ class CapacityForecast:
         next_s = self._times[beyond] - self._horizon_s if beyond < len(self._times) else math.inf
         times = self._times[first:beyond]
         values = self._values[first:beyond].copy()
-        if not self._error.none and len(times):
+        if len(times) and (self._bias or self._noise or self._false_alarms or self._missed):
             values = self._forecast(values, times, max(first - 1, 0))
         return times, values, float(next_s)
 
     def _forecast(self, values: Floats, times: Floats, issue: int) -> Floats:
         """Return the forecast issued at step number `issue` for the steps after it."""
-        error = self._error
-        normal = np.random.default_rng([error.seed, issue, 0]).standard_normal(len(values))
-        chance = np.random.default_rng([error.seed, issue, 1]).random((len(values), 2))
+        normal = np.random.default_rng([self._seed, issue, 0]).standard_normal(len(values))
+        chance = np.random.default_rng([self._seed, issue, 1]).random((len(values), 2))
         hours = (times - self._times[issue]) / HOUR_S
-        values = values * (1.0 + error.bias) + error.noise * self._machines * np.sqrt(hours) * normal
+        values = values * (1.0 + self._bias) + self._noise * self._machines * np.sqrt(hours) * normal
         values = np.floor(np.clip(values, 0.0, self._machines) + 1e-9)
         before = self._values[issue]
         for k in range(len(values)):
-            if values[k] < before and chance[k, 0] < error.missed:
+            if values[k] < before and chance[k, 0] < self._missed:
                 values[k] = before
-            if chance[k, 1] < error.false_alarms:
+            if chance[k, 1] < self._false_alarms:
                 values[k] = self._values.min()
             before = values[k]
         return values

@@ -21,7 +21,7 @@ from batwatt.errors import InputError
 from batwatt.scheduling.foresight import EnvelopeForecast
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
-from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
+from batwatt.systems.powercap.server_plan import Plan
 
 RULES = blocks_of("""
 no configuration changes nothing
@@ -323,13 +323,12 @@ def test_servers_in_transition_are_left_alone(name):
         assert plan.state[1:] == [0, ASLEEP_FAST]
 
 
-def test_decisions_are_kills_then_one_request_per_state_and_kind():
+def test_changes_are_one_request_per_state_and_kind():
     plan = Plan(cluster_of(fast=2, slow=1, jobs=[("j", 0b001, 0, 100)]))
     for server in range(3):
         plan.put(server, 1)
-    plan.kill(plan.running[0])
-    assert list(plan.decisions()) == [Kill("j"), SetPState(0b011, 1), SetPState(0b100, 1)]
-    assert list(Plan(cluster_of(fast=2)).decisions()) == []
+    assert list(plan.changes()) == [(0b011, 1), (0b100, 1)]
+    assert list(Plan(cluster_of(fast=2)).changes()) == []
 
 
 # runs, parameters, forecast -----------------------------------------------------------------------------------------

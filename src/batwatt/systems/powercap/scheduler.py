@@ -30,7 +30,7 @@ from batwatt.systems.powercap import frugal  # noqa: F401  (registers its respon
 from batwatt.systems.powercap.base import PowerScheduler
 from batwatt.systems.powercap.envelope import FileInjector, Injector
 from batwatt.systems.powercap.responses import NoConfiguration, Response
-from batwatt.systems.powercap.server_plan import Kill, Plan, SetPState
+from batwatt.systems.powercap.server_plan import Plan
 
 MAX_IDLE_STEPS = 1_000_000
 """Of 5 minutes each, 9.5 years."""
@@ -170,34 +170,27 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         assert injector is not None and injector.cap_w is not None
         plan = Plan(cluster, forecast_w)
         change(plan, injector.cap_w)
-        kills: list[ManagedJob] = []
         doomed = 0
-        acted = False
-        for decision in plan.decisions():
+        for job in plan.killed:
+            doomed |= job.mask
+        acted = bool(plan.killed)
+        for mask, pstate in plan.changes():
             acted = True
-            if isinstance(decision, Kill):
-                job = cluster.running[decision.job_id]
-                doomed |= job.mask
-                kills.append(job)
-            else:
-                self._set_pstate(decision, doomed)
-        self.kill(kills)
+            self._set_pstate(mask, pstate, doomed)
+        self.kill(plan.killed)
         self._steady = not acted and self.the_response.steady(plan, injector.cap_w)
         return acted
 
-    def _set_pstate(self, decision: SetPState, doomed: int) -> None:
+    def _set_pstate(self, mask: int, pstate: int, doomed: int) -> None:
         """Request a p-state; a host whose job is being killed can be put to sleep only when that has happened."""
         cluster = self.cluster
         assert cluster.platform is not None
-        now = decision.mask
-        kind = cluster.platform.hosts[hostset.ids(decision.mask)[0]]
-        if decision.pstate in kind.sleep_of and now & doomed:
-            later = now & doomed
-            self._to_sleep[decision.pstate] = self._to_sleep.get(decision.pstate, 0) | later
+        later = mask & doomed if pstate in cluster.platform.hosts[hostset.ids(mask)[0]].sleep_of else 0
+        if later:
+            self._to_sleep[pstate] = self._to_sleep.get(pstate, 0) | later
             cluster.draining |= later
-            now &= ~later
-        if now:
-            self._request(now, decision.pstate)
+        if mask & ~later:
+            self._request(mask & ~later, pstate)
 
     def _request(self, mask: int, pstate: int) -> None:
         self.cluster.set_pstate(mask, pstate)

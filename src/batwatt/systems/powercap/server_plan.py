@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from batwatt.errors import InputError
 from batwatt.model import hostset
@@ -27,29 +26,11 @@ from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.jobs import ManagedJob
 
 
-@dataclass(frozen=True, slots=True)
-class SetPState:
-    """Put hosts in a p-state (computation or sleep)."""
-
-    mask: int
-    pstate: int
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """Kill a running job for lack of power."""
-
-    job_id: str
-
-
-Decision = SetPState | Kill
-
-
 class Plan:
     """The servers' states as a response changes them, starting from the present (line 2 of Algorithm 1).
 
-    `queue` are the waiting jobs; `out` the servers out of service; `forecast_w` the caps of the next steps in W, if the
-    scheduler has a forecast.
+    `queue` are the waiting jobs; `killed` the jobs to kill; `out` the servers out of service; `forecast_w` the caps of
+    the next steps in W, if the scheduler has a forecast.
     """
 
     def __init__(self, cluster: Cluster, forecast_w: tuple[float, ...] = ()) -> None:
@@ -171,17 +152,15 @@ class Plan:
         for server in hostset.ids(run.mask):
             del self._job_of[server]
 
-    def decisions(self) -> Iterator[Decision]:
-        """Yield the changes from the present: kills, then the new states, one request per state and kind of server.
+    def changes(self) -> Iterator[tuple[int, int]]:
+        """Yield the new states as (mask, p-state), one request per state and kind of server.
 
         (Batsim acknowledges a request when its last server has arrived, so servers of different kinds go apart.)
         """
-        for run in self.killed:
-            yield Kill(run.job.id)
         groups: dict[tuple[int, int], int] = {}
         for host in self.hosts:
             if self.state[host.id] != self.before[host.id]:
                 key = (self.state[host.id], self.kinds[host.id])
                 groups[key] = groups.get(key, 0) | 1 << host.id
         for (state, _), mask in groups.items():
-            yield SetPState(mask, state)
+            yield mask, state

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from batwatt.model.series import Series
-from batwatt.scheduling.foresight import CapacityForecast
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.registry import register
-from batwatt.systems.varcap.preemption import Preemption
 from batwatt.systems.varcap.queues import BucketQueue, Range, WaitingQueue
-from batwatt.systems.varcap.terminations import Termination
 
 Knowledge = Literal["none", "class", "exact"]
 ALL: tuple[Knowledge, ...] = ("none", "class", "exact")
@@ -125,13 +122,3 @@ class TwoMode(JobSizeOrder):
         rising = capacity <= self._middle
         self._queue.turn(forwards=rising)
         self.ranges = [Range(0, self._machines, upwards=rising)]
-
-
-@dataclass(frozen=True)
-class Components:
-    """Parts of a scheduler: one without a forecast knows no future."""
-
-    mapping: MappingPolicy
-    termination: Termination
-    forecast: CapacityForecast | None = None
-    preemption: Preemption | None = None

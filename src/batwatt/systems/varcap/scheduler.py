@@ -10,27 +10,28 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler, VaryingOptions
 from batwatt.scheduling.fleet import Fleet
-from batwatt.scheduling.foresight import Foresight
+from batwatt.scheduling.foresight import CapacityForecast, Foresight
 from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Resubmit, VictimRule, Victims
 from batwatt.systems.varcap.flow import JobFlow
-from batwatt.systems.varcap.mapping import Components
+from batwatt.systems.varcap.mapping import MappingPolicy
 from batwatt.systems.varcap.migration import leaving, move
-from batwatt.systems.varcap.preemption import Preemptions
+from batwatt.systems.varcap.preemption import Preemption, Preemptions
 from batwatt.systems.varcap.queues import Range
 from batwatt.systems.varcap.terminations import Termination
 from batwatt.units import LAG_S
 
 Settings = TypeVar("Settings", bound=VaryingOptions)
+Parts: TypeAlias = tuple[MappingPolicy, Termination, CapacityForecast | None, Preemption | None]
 
 
 class VaryingScheduler(CapacityScheduler[Settings]):
@@ -44,8 +45,8 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self._checked = int(max(value for _, value in self.steps))
 
     @abstractmethod
-    def make_parts(self, machines: int) -> Components:
-        """Return the parts for `machines` machines."""
+    def make_parts(self, machines: int) -> Parts:
+        """Return the parts for `machines` machines: without a forecast the future is unknown."""
 
     @abstractmethod
     def know(self, length_s: float) -> tuple[float, bool]:
@@ -65,24 +66,22 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """Make the parts for the machines, which are known from now on."""
         super().onSimulationBegins()
         machines = len(self.hosts)
-        self.parts = self.make_parts(machines)
+        self.mapping, self.termination, forecast, preemption = self.make_parts(machines)
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
-        self.parts.termination.loss_s = self.victims.loss_s
+        self.termination.loss_s = self.victims.loss_s
         self.preemptions: Preemptions | None = None
-        if self.parts.preemption is not None:
-            notice_s = self.victim.checkpoint_s
-            ages = self.parts.mapping.queues[0].ages
-            self.preemptions = Preemptions(self.parts.preemption, notice_s, self.victims.loss_s, ages)
+        if preemption is not None:
+            ages = self.mapping.queues[0].ages
+            self.preemptions = Preemptions(preemption, self.victim.checkpoint_s, self.victims.loss_s, ages)
         memory = self.settings.machine_memory
-        self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.parts.mapping.stable)
+        self.fleet = Fleet(machines, self.hosts.cores, np.inf if memory is None else memory, self.mapping.stable)
         self.fleet.paces = self.paces if (self.paces != 1.0).any() else None
-        self.fleet.foresight = Foresight(self.parts.forecast)
+        self.fleet.foresight = Foresight(forecast)
         if type(self.selection) is not First:
             self.fleet.selection = self.selection
             self.hosts.describe(self.fleet, self.platform)
-        mapping = self.parts.mapping
         self.flow = JobFlow(
-            self, self.lifecycle, self.lengths, self.victims, self.hosts, self.fleet, mapping, self.preemptions
+            self, self.lifecycle, self.lengths, self.victims, self.hosts, self.fleet, self.mapping, self.preemptions
         )
 
     def arrived(self, job: Job) -> None:
@@ -116,7 +115,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def process_events(self, now_s: float) -> None:
         """See `CapacityScheduler`."""
-        if self.lifecycle.pending and (self.parts.mapping.migrates or self.flow.to_move):
+        if self.lifecycle.pending and (self.mapping.migrates or self.flow.to_move):
             return  # what moves has left one place and not come to the other
         if self.flow.to_move:
             self._start_moved()
@@ -131,17 +130,17 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def change(self, alive: int, now_s: float) -> None:
         """Apply a capacity of `alive` machines from now on."""
-        fleet, mapping = self.fleet, self.parts.mapping
+        fleet, mapping = self.fleet, self.mapping
         self.flow.freed = True
         if fleet.serving < alive:
             self.hosts.serve(fleet, fleet.unserved(alive - fleet.serving), True)
         elif fleet.serving > alive:
-            termination = self.parts.termination
+            termination = self.termination
             for lowest in (mapping.stable, 0):
-                if self.parts.mapping.migrates or termination.idle_first:
+                if self.mapping.migrates or termination.idle_first:
                     self._leave(fleet.idle(True, lowest)[::-1][: fleet.serving - alive])
                 if fleet.serving > alive:
-                    if self.parts.mapping.migrates:
+                    if self.mapping.migrates:
                         self._migrate(fleet.serving - alive, now_s)
                     else:
                         self._terminate(termination, lowest, alive, now_s)
@@ -196,7 +195,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self._leave(gone)
         # before the moves: the same fall of the capacity may kill a task that it moved first
         spans = _spans_of(self.fleet.tasks.values(), now_s)
-        moved, killed = move(self.fleet, displaced.values(), now_s, self.parts.termination)
+        moved, killed = move(self.fleet, displaced.values(), now_s, self.termination)
         for task in moved:
             task.moving = True
             self.flow.to_move.append(task)
@@ -230,13 +229,13 @@ class VaryingScheduler(CapacityScheduler[Settings]):
             return
         self.flow.fill(now_s)
         if preemptions is not None:
-            preemptions.announce(self.fleet, self.parts.mapping.ranges, now_s)
+            preemptions.announce(self.fleet, self.mapping.ranges, now_s)
             for notice in preemptions.notices:
                 self.lifecycle.wake_at(notice.due_s, now_s)
 
     def _preempt(self, preemptions: Preemptions, now_s: float) -> None:
         """Stop tasks so that others start, which have their machines from now on."""
-        fleet, mapping = self.fleet, self.parts.mapping
+        fleet, mapping = self.fleet, self.mapping
         for notice in preemptions.due(now_s + LAG_S):
             task, queue, where = notice.task, mapping.queues[notice.queue], mapping.ranges[notice.queue]
             victims = [(victim, victim.places) for victim in notice.running(fleet)]
@@ -280,7 +279,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     # waiting and giving up --------------------------------------------------------------------------------------
 
     def _all_waiting(self) -> list[ManagedJob]:
-        queues = [task for queue in self.parts.mapping.queues for task in queue.drop(lambda task: True)]
+        queues = [task for queue in self.mapping.queues for task in queue.drop(lambda task: True)]
         return sorted([*queues, *self.flow.dependencies.leave()], key=lambda task: task.number)
 
     def stop(self) -> None:
@@ -316,7 +315,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     def _reject_stuck(self, now_s: float) -> None:
         """Reject the jobs that do not fit on the machines in service, on which nothing runs, and start others."""
-        fleet, mapping = self.fleet, self.parts.mapping
+        fleet, mapping = self.fleet, self.mapping
         stuck: list[ManagedJob] = []
         for queue, where in zip(mapping.queues, mapping.ranges, strict=True):
 
@@ -332,7 +331,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.flow.fill(now_s)
 
     def _waiting(self) -> Iterable[ManagedJob]:
-        return (task for queue in self.parts.mapping.queues for task in queue.tasks())
+        return (task for queue in self.mapping.queues for task in queue.tasks())
 
 
 def _spans_of(tasks: Iterable[ManagedJob], now_s: float) -> dict[int, tuple[float, float]]:
