@@ -27,7 +27,7 @@ class Columns:
 
 
 Jobs = Any
-"""`Columns`, or one job with the same three attributes."""
+"""`Columns` of all jobs, or of one: three numbers."""
 
 
 def _walltime(jobs: Jobs) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.orders import Order
+from batwatt.scheduling.orders import Columns, Order
 
 LONG: Final = 48 if __file__.endswith(".py") else 2000
 """From this many waiting jobs on, vectors beat a loop, which is another one when it is compiled."""
@@ -101,25 +101,24 @@ class Queue:
     def __iter__(self) -> Iterator[ManagedJob]:
         return iter(list(self.rows))
 
-    def add(self, row: ManagedJob) -> None:
-        """Put a job in the queue."""
+    def add(self, row: ManagedJob, key: float | None = None) -> None:
+        """Put a job in the queue; `key` replaces that of a static order, to which the estimate is the walltime."""
         if self.time_invariant:
-            # an order sees the estimate as the walltime
-            walltime_s, row.walltime_s = row.walltime_s, row.estimate_s
-            row.sort_key = (float(self._order.key(row, 0.0)), row.submit_s, row.number)
-            row.walltime_s = walltime_s
+            if key is None:
+                key = float(self._order.key(Columns(row.submit_s, row.estimate_s, row.hosts), 0.0))
+            row.sort_key = (key, row.submit_s, row.number)
         else:
             row.sort_key = (0.0, 0.0, row.number)
             self._boxes.add(row, (row.submit_s, row.estimate_s, row.hosts, row.hosts, row.submit_s, row.number))
-        keys, key = self._keys, row.sort_key
-        if not keys or key > keys[-1]:
-            keys.append(key)
+        keys, place = self._keys, row.sort_key
+        if not keys or place > keys[-1]:
+            keys.append(place)
             self.rows.append(row)
             self._hosts.append(row.hosts)
             self._estimate.append(row.estimate_s)
         else:
-            index = bisect_left(keys, key)
-            keys.insert(index, key)
+            index = bisect_left(keys, place)
+            keys.insert(index, place)
             self.rows.insert(index, row)
             self._hosts.insert(index, row.hosts)
             self._estimate.insert(index, row.estimate_s)

@@ -1,4 +1,4 @@
-"""The priority of a job: a weighted sum of factors (Slurm's priority_multifactor), and the order of the queue by it."""
+"""The priority of a job: a weighted sum of factors (Slurm's priority_multifactor)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from batwatt.scheduling.orders import Jobs, Order
 from batwatt.systems.slurm.options import MOST_PRIORITY, SlurmOptions
 from batwatt.systems.slurm.partitions import Partition
 
@@ -24,14 +23,10 @@ class Standing:
         self.fixed = fixed
         self.priority = 1
 
-
-class ByPriority(Order):
-    """PriorityTier, then priority, the largest first; then submission and arrival ("Introduction")."""
-
-    def key(self, jobs: Jobs, now_s: float) -> Any:
-        """Return minus the tier and the priority as one whole number below 2^53."""
-        standing: Standing = jobs.plan
-        return -(standing.partition.tier * (MOST_PRIORITY + 1) + standing.priority)
+    @property
+    def key(self) -> float:
+        """Minus the tier and the priority as one whole number below 2^53: the largest go first ("Introduction")."""
+        return -float(self.partition.tier * (MOST_PRIORITY + 1) + self.priority)
 
 
 class Multifactor:

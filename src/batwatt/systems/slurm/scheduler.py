@@ -21,13 +21,14 @@ from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Start
 from batwatt.scheduling.job_lengths import JobLengths, request_s, text_in
 from batwatt.scheduling.jobs import ManagedJob
+from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.slurm.fairshare import Fairshare
 from batwatt.systems.slurm.options import SlurmOptions
 from batwatt.systems.slurm.partitions import Partition, partitions_of, read_partitions, whole_minutes
 from batwatt.systems.slurm.plan import BackfillPlan
-from batwatt.systems.slurm.priority import ByPriority, Multifactor, Standing
+from batwatt.systems.slurm.priority import Multifactor, Standing
 from batwatt.units import LAG_S, REPORTED_S
 
 UNLIMITED_S: Final = 31_536_000.0
@@ -73,8 +74,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         if self.run_times is not None:
             self.run_times.lengths = JobLengths(self.bs)
         self.multifactor = Multifactor(self.settings, nodes, len(described))
-        self.order = ByPriority()
-        self.queue = Queue(self.order)
+        self.queue = Queue(Fcfs())
         self._sorted_s = 0.0
         self.cluster = Cluster(len(described), self.queue, transitions=self.transitions)
 
@@ -112,7 +112,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
         standing.priority = int(self.multifactor.priority(state.submit_s, factor, fixed, now_s))
         self.lifecycle.states[job.id] = state
         self.lifecycle.live += 1
-        self.queue.add(state)
+        self.queue.add(state, standing.key)
 
     def _partition_of(self, raw: Mapping[str, Any]) -> Partition | None:
         """Return the partition of a job with these fields; None if there is none of its name."""
@@ -197,10 +197,10 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
             job.plan.priority = priority
         tiers = np.array([job.plan.partition.tier for job in rows])
         numbers = np.array([job.number for job in rows])
-        self.queue = self.cluster.queue = Queue(self.order)
+        self.queue = self.cluster.queue = Queue(Fcfs())
         # in order, so that each is put behind all others
         for index in np.lexsort((numbers, submit_s, -priorities, -tiers)).tolist():
-            self.queue.add(rows[index])
+            self.queue.add(rows[index], rows[index].plan.key)
 
     def _main(self, rows: Iterable[ManagedJob]) -> bool:
         """Start jobs in order; one that does not fit blocks its partition, and the hosts of it for all others.
