@@ -58,7 +58,7 @@ REFUSED = {
     'RUN -o \'{"backfilling": {"name": "easy", "depth": 3}}\'': "'depth'",
     "RUN -o '{\"envelope\": 5}'": "option 'envelope': 5",
     'RUN -o \'{"envelope": "events"}\'': "--events: the envelope is to come as events",
-    'RISK -o \'{"take_empty": "maybe"}\'': "option 'take_empty': \"maybe\" is not true or false (take a",
+    'RISK -o \'{"as_published": "maybe"}\'': "option 'as_published': \"maybe\" is not true or false (follow",
     f"RISK -o '{{\"pack\": {10**20}}}'": "pack",
     'RISK -o \'{"capacity": "walk:range=0.5"}\'': "option 'capacity': 'walk:range=0.5' is another one",
     # a run

@@ -335,7 +335,6 @@ def riskaware(draw, strategy: str) -> Case:
         "distance": st.integers(0, MACHINES),
         "quantiles": st.sampled_from([0, 10]),
         "usable": st.integers(1, MACHINES),
-        "take_empty": st.booleans(),
         "pack": st.integers(1, 3),
         "until_s": ends,
         "victim": victims,

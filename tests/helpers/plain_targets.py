@@ -147,7 +147,7 @@ class PlainTargets:
             if self.rules.paper:
                 good = start_s == now_s or (machine == target and stretch <= limit)
             else:
-                good = stretch <= limit or (self.rules.take_empty and not self.on(machine))
+                good = stretch <= limit or not self.on(machine)
             if good:
                 self.plan(job, machine, start_s)
                 return

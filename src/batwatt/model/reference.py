@@ -20,9 +20,9 @@ class Reference:
     areas_core_s: NDArray[np.float64]
 
     @classmethod
-    def of(cls, lengths_s: ArrayLike, cores: ArrayLike, longest_s: float = LONGEST_S) -> Reference:
-        """Build the reference of some jobs; jobs longer than `longest_s` count as that long."""
-        capped = np.minimum(np.asarray(lengths_s, dtype=np.float64), longest_s)
+    def of(cls, lengths_s: ArrayLike, cores: ArrayLike) -> Reference:
+        """Build the reference of some jobs; jobs longer than `LONGEST_S` count as that long."""
+        capped = np.minimum(np.asarray(lengths_s, dtype=np.float64), LONGEST_S)
         distinct, place = np.unique(capped, return_inverse=True)
         areas = np.bincount(place, capped * np.asarray(cores, dtype=np.float64), len(distinct))
         return cls(distinct, areas.astype(np.float64))

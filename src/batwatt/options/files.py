@@ -19,13 +19,13 @@ from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.options import EVENTS, SchedulerOptions, parse_options
 
-_READERS: Mapping[str, tuple[type[Any], Callable[[str | Path, Any], Any]]] = {
-    "platform": (Platform, lambda path, _: read_platform(path)),
-    "envelope": (Series, lambda path, _: read_series(path)),
-    "capacity": (Series, lambda path, _: read_capacity(path, None)),
-    "reference": (Reference, lambda path, settings: read_reference(path, settings.longest_s)),
+_READERS: Mapping[str, tuple[type[Any], Callable[[str | Path], Any]]] = {
+    "platform": (Platform, read_platform),
+    "envelope": (Series, read_series),
+    "capacity": (Series, lambda path: read_capacity(path, None)),
+    "reference": (Reference, read_reference),
 }
-"""Option -> type of its value, and the reader of its file, which gets the other options."""
+"""Option -> type of its value, and the reader of its file."""
 _SIGNALS: Mapping[str, Wanted] = {"signal": "carbon", "price": "price"}
 
 
@@ -42,8 +42,8 @@ def read_options(
     if not (paths or signals):
         return read
     # errors of the other options come before a file is read
-    settings = parse_options(model, read)
-    read |= {name: _READERS[name][1](path, settings) for name, path in paths.items()}
+    parse_options(model, read)
+    read |= {name: _READERS[name][1](path) for name, path in paths.items()}
     if signals:
         begin, days = read.pop("begin", None), read.pop("days", None)
         clock = clock if begin is None else None

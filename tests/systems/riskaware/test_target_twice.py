@@ -29,7 +29,6 @@ def instances(draw):
         low=low,
         high=high,
         usable=draw(st.none() | st.integers(1, machines)),
-        take_empty=draw(st.booleans()),
         drop=draw(st.booleans()),
         paper=draw(st.booleans()),
     )

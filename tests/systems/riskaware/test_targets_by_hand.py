@@ -114,11 +114,11 @@ target stretch takes what is within the worst so far
   2 x 1, 10: 0, 11: 1, 40: 0, distance=1, limit={0.0|1.0}
   0: a 10 1, b 11 1, c 10 1, d 10 1; c 0 10; d 1 11; stretch 2.1
   22: e 40 1, f 40 1, g 11 1; e 0 22; f {0 62|1 22}; g 1 {22|62}
-an empty machine is {taken whatever the stretch|not taken}
+an empty machine is taken whatever the stretch
   # released at 3, here at 10: stretch 2 on both 2 and 0, which are empty
-  3 x 1, 50: 0.5, 7: 0.5, distance=1, take_empty={true|false}
+  3 x 1, 50: 0.5, 7: 0.5, distance=1
   0: a 50 1
-  10: x 7 1 3 -> x@{2|0}; stretch 2
+  10: x 7 1 3 -> x@2; stretch 2
 M_use grows with the utilisation and shrinks with it
   # C = 1: always the last machine that may be used. 1/1, then 1/2; at 2 s 3/3, then 3/4. c ends: 3/5, 3/4 and 2/3 are
   # too little, 2/2 is not; d runs on

@@ -13,12 +13,12 @@ from batwatt.checks import finite
 from batwatt.errors import InputError
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.trace import csv_rows, open_text
-from batwatt.model.reference import LONGEST_S, Reference
+from batwatt.model.reference import Reference
 
 COLUMNS = ("length_s", "area_core_s")
 
 
-def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
+def read_reference(path: Path | str) -> Reference:
     """Read a reference from a CSV file `length_s,area_core_s`, or from a trace in the riskaware paper's format.
 
     A cache has the last references, for the runs of a campaign. Raises InputError.
@@ -28,17 +28,17 @@ def read_reference(path: Path | str, longest_s: float = LONGEST_S) -> Reference:
         version = state.st_mtime_ns, state.st_size
     except (OSError, ValueError):
         version = None  # opening it raises InputError
-    return _read(str(path), longest_s, version)
+    return _read(str(path), version)
 
 
 @lru_cache(maxsize=4)
-def _read(path: str, longest_s: float, version: tuple[int, int] | None) -> Reference:
+def _read(path: str, version: tuple[int, int] | None) -> Reference:
     with open_text(path) as stream:
         header = [cell.strip() for cell in next(stream, "").split(",")]
         if header == list(COLUMNS):
             return _of_rows(csv_rows(csv.reader(stream), path, f"write {','.join(COLUMNS)} rows"), path)
     jobs = read_riskaware(path)
-    return Reference.of([job.run_s for job in jobs], [job.cpus for job in jobs], longest_s)
+    return Reference.of([job.run_s for job in jobs], [job.cpus for job in jobs])
 
 
 def _of_rows(rows: Iterable[list[str]], path: Path | str) -> Reference:

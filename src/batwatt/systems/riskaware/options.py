@@ -27,9 +27,8 @@ class RiskawareOptions(MachineOptions):
         None, ge=0, le=MANY, description="machines that are always alive (M-); by default the least of the capacity"
     )
     distance: int | None = Field(
-        None, ge=0, le=MANY, description="D+ in machines; by default distance_share of all machines"
+        None, ge=0, le=MANY, description="D+ in machines; by default 7 % of all machines, rounded up"
     )
-    distance_share: float = Field(0.07, ge=0.0, le=1.0, description="D+ / number of machines, rounded up, 0 to 1")
     low: float = Field(0.80, ge=0.0, le=1.0, description="utilisation below which M_use shrinks")
     high: float = Field(0.95, ge=0.0, le=1.0, description="utilisation above which M_use grows")
     usable: int | None = Field(
@@ -39,12 +38,6 @@ class RiskawareOptions(MachineOptions):
         description="M_use at first; by default half way from always to those alive, or always if not as_published",
     )
     pack: int = Field(5, ge=1, le=MANY, description="machines of a pack of packed-target-asap")
-    limit: float | None = Field(
-        None,
-        ge=0.0,
-        description="stretch within which a probed machine is taken, 0 for S+; by default 0 for target-stretch, else 1",
-    )
-    take_empty: bool = Field(True, description="take a probed machine without jobs whatever the stretch")
     reference: Reference | None = Field(
         None, description="jobs (riskaware text) or CSV length_s,area_core_s for the categories; by default a Borg week"
     )
@@ -54,7 +47,6 @@ class RiskawareOptions(MachineOptions):
         le=1_000_000,
         description="area-weighted quantiles of the reference, 0 for none; by default 1000, or 0 if not as_published",
     )
-    longest_s: float = Field(604_800.0, gt=0.0, description="length in s at which jobs of a reference are capped")
     as_published: bool = Field(True, description="follow the authors' program, not the paper, where they differ")
     longest_as_shortest: bool | None = Field(
         None, description="jobs as long as the last quantile count as shortest; by default as as_published"

@@ -20,6 +20,8 @@ from batwatt.systems.riskaware.strategy import MachinePlanner
 
 BORG_WEEK = Path(__file__).with_name("borg_week.csv")
 """Lengths in a week of the Google Borg trace (CC-BY)."""
+DISTANCE = 0.07
+"""D+ by default, as a share of the machines."""
 
 
 @register("strategy", "first-fit-aware")
@@ -61,17 +63,17 @@ def borg_week() -> Reference:
 def _targets(
     machines: int, cores: int, capacity: Series, options: RiskawareOptions, limit: float = 1.0, pack: int = 1
 ) -> MachinePlanner:
-    """Return the planner of a target strategy; `limit` is its default."""
+    """Return the planner of a target strategy."""
     # compiled code takes a moment to load, and first fit does without it
     from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
-    distance = math.ceil(round(options.distance_share * machines, 9)) if options.distance is None else options.distance
+    distance = math.ceil(round(DISTANCE * machines, 9)) if options.distance is None else options.distance
     settings = TargetSettings(
         always=int(min(capacity.values)) if options.always is None else options.always,
         distance=min(distance, machines),
-        limit=limit if options.limit is None else options.limit,
+        limit=limit,
         pack=pack,
-        **{name: getattr(options, name) for name in ("low", "high", "usable", "take_empty")},
+        **{name: getattr(options, name) for name in ("low", "high", "usable")},
         drop=options.as_published,
         paper=not options.as_published,
     )

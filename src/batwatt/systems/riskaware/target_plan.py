@@ -32,10 +32,9 @@ OVER: Final = 3
 class TargetSettings:
     """`always`: machines that are always alive (M-); `distance`: D+; `limit`: a probed machine is taken if the job's
     stretch there is no larger (0: S+); `pack`: machines of a pack (1: none); `low`, `high`: the utilisations below and
-    above which M_use shrinks and grows; `usable`: M_use at first (None: half way from `always` to those alive);
-    `take_empty`: a probed machine on which nothing runs or is planned is taken whatever the stretch; `drop`: a job from
-    before the window that cannot start when it arrives never does; `paper`: the rules of the text where the authors'
-    program has others (docs/explanation/riskaware.md), and then `usable` is M- by default.
+    above which M_use shrinks and grows; `usable`: M_use at first (None: half way from `always` to those alive); `drop`:
+    a job from before the window that cannot start when it arrives never does; `paper`: the rules of the text where the
+    authors' program has others (docs/explanation/riskaware.md), and then `usable` is M- by default.
     """
 
     always: int
@@ -45,7 +44,6 @@ class TargetSettings:
     low: float = 0.80
     high: float = 0.95
     usable: int | None = None
-    take_empty: bool = True
     drop: bool = False
     paper: bool = False
 
@@ -152,7 +150,6 @@ class TargetPlan:
         self._low = settings.low
         self._high = settings.high
         self._limit = settings.limit
-        self._take_empty = settings.take_empty
         self._drop = settings.drop
         self._paper = settings.paper
         self.alive: i64 = 0
@@ -343,7 +340,7 @@ class TargetPlan:
             if paper:
                 taken = start_s <= now_s or (probe == 0 and start_s <= latest_s)
             else:
-                taken = start_s <= latest_s or (self._take_empty and self._empty(m))
+                taken = start_s <= latest_s or self._empty(m)
             if taken:
                 best, least_s, place = m, start_s, k
                 break
