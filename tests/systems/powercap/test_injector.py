@@ -9,7 +9,6 @@ from builders import envelope, job, machine, simulated
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
-from batwatt.protocol.workload4 import parse_workload
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
@@ -22,12 +21,6 @@ def test_a_series_holds_before_its_first_and_after_its_last_row():
     assert [step[:2] for step in Series((0.0,), (5.0,)).steps(0, 700)] == [(0, 300), (300, 600), (600, 700)]
 
 
-@pytest.mark.parametrize("time", [0.0, 299.9999999, 600.0000001, 1e7 + 0.1])
-def test_the_next_step_is_always_later(time):
-    series = Series((0.0, 300.1), (1.0, 2.0))
-    assert time < series.step_after(time) <= time + 300.1 + 1e-6
-
-
 def test_file_steps():
     injector = FileInjector(envelope(10, 20, 30))
     seen = []
@@ -37,12 +30,6 @@ def test_file_steps():
         (True, 10, False, 300), (False, 10, False, 300), (True, 20, False, 600), (False, 20, False, 600),
         (True, 30, True, 1200), (False, 30, True, 1200), (True, 30, True, 1500),
     ]  # fmt: skip
-
-
-def test_events_of_other_types_are_no_steps():
-    injector = EventInjector()
-    injector.take({"type": "something else"}, 0.0)
-    assert not injector.due(0.0)
 
 
 @pytest.mark.parametrize("value", [None, -1, float("nan")])
@@ -98,10 +85,3 @@ def test_options_are_checked_before_anything_runs():
     ):
         with pytest.raises(InputError, match=words):
             EnvelopeScheduler(options)
-
-
-def test_an_empty_workload_ends():
-    load = parse_workload({"nb_res": 1, "jobs": [], "profiles": {}}, "w0", "test")
-    assert not load.jobs
-    scheduler = EnvelopeScheduler({"response": "hfld", "platform": machine(2), "envelope": envelope(100, 50)})
-    assert simulated(scheduler, machine(2)).schedule["nb_jobs"] == 0

@@ -10,11 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.protocol.events import envelope_events
-from batwatt.results.job_power import job_power_trace
-from batwatt.results.power import compare
-from batwatt.results.run_data import RunData
 from batwatt.schedulers.jobpower import Jobpower
 from batwatt.systems.powercap.job_power.predictors import Submitted
 
@@ -136,25 +131,6 @@ def test_a_job_that_can_never_start_is_rejected_and_the_ones_behind_it_run(backf
     assert "wider than the platform of 4 hosts" in caplog.text
 
 
-def test_without_an_envelope_it_is_easy_backfilling(caplog):
-    rows = [drawing(i, 10 * i, 1 + i % 3, 100 + 7 * i, power_w=900.0) for i in range(8)]
-    without = start_times(rows)
-    assert "no cap holds" in caplog.text
-    assert without == start_times(rows, envelope=envelope(1e9))
-
-
-def test_an_envelope_of_events(tmp_path):
-    rows = [drawing(i, 40 * i, 1 + i % 2, 150, power_w=180.0 * (1 + i % 2)) for i in range(9)]
-    caps, workload = envelope(650.0, 480.0, 800.0, 560.0, 1200.0), jobs_of(*rows, nb_res=4)
-    path = tmp_path / "events.txt"
-    path.write_text("".join(f"{line}\n" for line in envelope_events(caps)))
-    events = read_events(path, forward_unknown=True)
-    options = {"power_check": "mean", "excess": "kill-latest", "victim": "resubmit"}
-    by_events, scheduler = carried_out(workload, 4, events=events, envelope="events", **options)
-    of_file, _ = carried_out(workload, 4, envelope=caps, **options)
-    assert list(by_events.jobs) == list(of_file.jobs) and scheduler.kills > 0
-
-
 @pytest.mark.parametrize(
     "options,words",
     [
@@ -203,22 +179,6 @@ def test_power_of_which_enough_is_known_stays_under_the_cap(drawn, levels, check
     if min(levels) >= 4 * IDLE_W:
         figures = figures_of(record, workload, 4, cap)
         assert figures["share_above"] == 0.0 and figures["above_j"] == pytest.approx(0.0, abs=1e-3)
-
-
-@examples(40)
-@given(drawn=jobs, levels=caps, check=st.sampled_from(["max", "node"]))
-def test_what_goes_on_when_the_cap_falls_was_under_it_when_it_started(drawn, levels, check):
-    """With `keep` all time above a cap comes from jobs that began under a higher one: none begins above it."""
-    levels = sorted((level + 400 for level in levels), reverse=True)
-    cap = envelope(*map(float, levels))
-    workload = jobs_of(*rows_of(drawn), nb_res=4)
-    record, _ = carried_out(workload, 4, envelope=cap, power_check=check, predictor="exact")
-    begins = sorted(at for at, _ in starts(record).values())
-    trace = job_power_trace(RunData("x", record), workload, plain(4))
-    pieces = compare(trace, cap)
-    for start_s, power_w in zip(pieces.start_s[pieces.over], pieces.power_w[pieces.over], strict=True):
-        last_s = max(at for at in begins if at <= start_s)
-        assert power_w <= cap.at(last_s) + 1e-3 and cap.at(last_s) > cap.at(start_s)
 
 
 @examples(20)

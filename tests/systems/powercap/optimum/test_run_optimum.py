@@ -169,10 +169,7 @@ def test_planned_wants_a_plan_for_its_platform(spec, tmp_path):
     plan.write_text('{"format": 1, "states": [{"time_s": 0.0, "hosts": "0-", "pstate": 0}], "jobs": []}')
     with pytest.raises(InputError, match=r"states\[0\] hosts"):
         run(replace(spec, scheduler="planned", options={"plan": str(plan)}))
-
-
-def test_jobs_that_the_plan_does_not_know_are_rejected(spec, tmp_path):
-    plan = tmp_path / "p.json"
+    # jobs that are not in it are rejected
     plan.write_text('{"format": 1, "states": [], "jobs": []}')
     result = run(replace(spec, scheduler="planned", options={"plan": str(plan)}))
     assert result.metrics["jobs_rejected"] == 8

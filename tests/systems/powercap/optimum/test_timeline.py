@@ -35,16 +35,6 @@ def test_the_modes_of_a_job():
     assert problem.tasks[0].slowdown(1, 51_500) == 1.5
 
 
-def test_mixed_modes_slow_the_faster_kind_down():
-    problem = problem_of(job(0, 0, 2, 60, flops=True), platform=machine(1, 1))
-    # at 5 flop/s the fast one needs its 6, at 4 the slow one its 5, at 3 the fast one its 4
-    assert [(mode.counts, mode.states, mode.run_s) for mode in problem.tasks[0].modes] == [
-        ((1, 1), (1, 0), 120),
-        ((1, 1), (2, 0), 150),
-        ((1, 1), (2, 1), 200),
-    ]
-
-
 def test_the_power_of_a_run_in_every_step():
     problem = problem_of(job(0, 0, 1, 60, flops=True), watts=(300.0, 300.0, 300.0, 300.0))
     timeline = PowerTimeline(problem)
