@@ -13,19 +13,16 @@ import pytest
 from builders import job, machine, simulated, starts
 from clusters import Job, enqueue, run_now
 
-from batwatt.files import read_text
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
-from batwatt.systems.powercap.frugal import Frugal
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 from batwatt.systems.powercap.server_plan import Plan
 
-ROOT = Path(__file__).resolve().parents[3]
-GRID5000 = ROOT / "platforms" / "grid5000.xml"
+GRID5000 = Path(__file__).resolve().parents[3] / "platforms" / "grid5000.xml"
 
 
 def servers(*kinds: list[tuple[float, float]]) -> Platform:
@@ -39,107 +36,71 @@ def servers(*kinds: list[tuple[float, float]]) -> Platform:
     return Platform(tuple(hosts))
 
 
-def cluster_on(platform: Platform, states: list[int], *jobs: tuple[str, int, float, float, float], now=0.0) -> Cluster:
-    """`jobs`: (name, mask, start, walltime, work)."""
-    cluster = Cluster(len(platform), Queue(Fcfs()), platform)
-    cluster.pstate = list(states)
-    for name, mask, start, walltime, work in jobs:
-        run_now(cluster, name, mask, start, walltime, work)
-    cluster.now_s = now
-    return cluster
-
-
-def responded(response, cluster: Cluster, cap_w: float) -> Plan:
-    plan = Plan(cluster)
-    response.respond(plan, cap_w)
-    return plan
-
-
-# HFLD ----------------------------------------------------------------------------------------------------------------
-
-
-def test_of_equal_gains_of_speed_the_cheaper_one_is_chosen():
+TWO_STATES = [[(0.2, 100.0), (0.1, 60.0)]] * 2
+CASES = {
     # 0.1 flop/s more cost 40 W or 20 W; 45 W are left
-    platform = servers([(0.8, 100.0), (0.7, 60.0)], [(0.3, 80.0), (0.2, 60.0)])
-    plan = responded(make("response", "hfld"), cluster_on(platform, [1, 1]), 165.0)
-    assert plan.state == [1, 0]
-
-
-def test_of_equal_gains_at_equal_cost_the_lowest_id_is_chosen():
+    "of equal gains of speed the cheaper": (
+        "hfld", [[(0.8, 100.0), (0.7, 60.0)], [(0.3, 80.0), (0.2, 60.0)]], [1, 1], (), 0.0, 165.0, [1, 0]),
     # 1 flop/s more costs 0.1 W, which is left once
-    platform = servers([(2.0, 0.8), (1.0, 0.7)], [(2.0, 0.3), (1.0, 0.2)])
-    plan = responded(make("response", "hfld"), cluster_on(platform, [1, 1]), 1.05)
-    assert plan.state == [0, 1]
-
-
-def test_equation_7_holds_with_equality():
+    "of equal gains at equal cost the lowest id": (
+        "hfld", [[(2.0, 0.8), (1.0, 0.7)], [(2.0, 0.3), (1.0, 0.2)]], [1, 1], (), 0.0, 1.05, [0, 1]),
     # "a" has 0.7 s left for 0.07 flop: 0.1 flop/s will do, and that saves enough
-    platform = servers(*[[(0.2, 100.0), (0.1, 60.0)]] * 2)
-    jobs = ("a", 0b01, 0.0, 0.7, 0.07), ("b", 0b10, 0.0, 0.35, 0.01)
-    plan = responded(make("response", "hfld"), cluster_on(platform, [0, 0], *jobs), 170.0)
-    assert plan.state == [1, 0]
-
-
-def test_of_equal_deadlines_the_earlier_arrival_goes_first():
+    "equation 7 with equality": (
+        "hfld", TWO_STATES, [0, 0], (("a", 0b01, 0.0, 0.7, 0.07), ("b", 0b10, 0.0, 0.35, 0.01)), 0.0, 170.0, [1, 0]),
     # 0 + 0.3 s = 0.1 + 0.2 s; each saves 40 W at its minimal state, which is enough
-    platform = servers(*[[(0.2, 100.0), (0.1, 60.0)]] * 2)
-    jobs = ("a", 0b01, 0.0, 0.3, 0.0), ("b", 0b10, 0.1, 0.2, 0.0)
-    plan = responded(make("response", "hfld"), cluster_on(platform, [0, 0], *jobs, now=0.1), 170.0)
-    assert plan.state == [1, 0]
-
-
-# frugal --------------------------------------------------------------------------------------------------------------
-
-
-def test_servers_of_equal_flop_per_joule_are_woken_by_id():
+    "of equal deadlines the earlier arrival": (
+        "hfld", TWO_STATES, [0, 0], (("a", 0b01, 0.0, 0.3, 0.0), ("b", 0b10, 0.1, 0.2, 0.0)), 0.1, 170.0, [1, 0]),
     # 0.1 flop/J each, but 0.3 / 3 < 0.1 / 1; one job waits, and one more server may be awake
-    platform = servers([(0.3, 3.0)], [(0.7, 7.0)], [(0.1, 1.0)])
-    cluster = cluster_on(platform, [0, 0, 0])
-    enqueue(cluster.queue, Job("w", 1, 10.0))
-    assert responded(Frugal(), cluster, 100.0).state == [0, 0, 1]
-
-
-def test_half_as_efficient_is_efficient_at_half():
+    "servers of equal flop per joule by id": (
+        "frugal", [[(0.3, 3.0)], [(0.7, 7.0)], [(0.1, 1.0)]], [0, 0, 0], ("waits",), 0.0, 100.0, [0, 0, 1]),
     # 0.6 / 3 is less than 0.2 = 0.5 x 0.4
-    platform = servers([(0.4, 1.0)], [(0.6, 3.0)])
-    cluster = cluster_on(platform, [0, 0])
-    enqueue(cluster.queue, Job("w", 1, 10.0))
-    assert responded(Frugal(efficiency=0.5), cluster, 100.0).state == [0, 0]
+    "half as efficient is efficient at half": (
+        "frugal", [[(0.4, 1.0)], [(0.6, 3.0)]], [0, 0], ("waits",), 0.0, 100.0, [0, 0]),
+    # both have done 0.3 flop: 3 s at 0.1 flop/s, 1 s at 0.3; "a" is killed
+    "of equally wasted work the earlier arrival": (
+        "frugal", [[(0.1, 100.0)], [(0.3, 100.0)]], [0, 0],
+        (("a", 0b01, 0.0, 100.0, 5.0), ("b", 0b10, 2.0, 100.0, 5.0)), 3.0, 150.0, [1, 0]),
+}  # fmt: skip
+"""Response, servers, states, jobs as (name, mask, start, walltime, work), time in s, cap in W, states of the plan."""
 
 
-def test_of_equally_wasted_work_the_earlier_arrival_is_killed():
-    # both have done 0.3 flop: 3 s at 0.1 flop/s, 1 s at 0.3
-    platform = servers([(0.1, 100.0)], [(0.3, 100.0)])
-    jobs = ("a", 0b01, 0.0, 100.0, 5.0), ("b", 0b10, 2.0, 100.0, 5.0)
-    plan = responded(Frugal(), cluster_on(platform, [0, 0], *jobs, now=3.0), 150.0)
-    assert [run.job.id for run in plan.killed] == ["a"]
+@pytest.mark.parametrize("name", CASES)
+def test_responses(name):
+    response, kinds, states, jobs, now_s, cap_w, expected = CASES[name]
+    cluster = Cluster(len(kinds), Queue(Fcfs()), servers(*kinds))
+    cluster.pstate = list(states)
+    if jobs == ("waits",):
+        enqueue(cluster.queue, Job("w", 1, 10.0))
+    else:
+        for row in jobs:
+            run_now(cluster, *row)
+    cluster.now_s = now_s
+    plan = Plan(cluster)
+    make("response", response).respond(plan, cap_w)
+    assert plan.state == expected
 
 
 # orders and backfillings --------------------------------------------------------------------------------------------
 
 
-def ordered(order: str, now_s: float, *rows: tuple[str, int, float, float]) -> list[str]:
+@pytest.mark.parametrize(
+    ("order", "now_s", "rows"),
+    [
+        ("asc", 2.0, [("a", 3, 0.1, 0.0), ("b", 1, 0.3, 1.0)]),
+        ("desc", 2.0, [("a", 3, 0.1, 0.0), ("b", 1, 0.3, 1.0)]),
+        ("desc", 2.0, [("c", 1, 0.3, 0.0), ("d", 3, 0.1, 1.0)]),
+        # waits of 0.3 and 0.2 s, walltimes of 3 and 2 s
+        ("slowdown", 1.9, [("a", 1, 3.0, 1.6), ("b", 1, 2.0, 1.7)]),
+        # a walltime of less than a microsecond is one
+        ("slowdown", 1.0, [("a", 1, 1e-9, 0.5), ("b", 1, 1.0, 0.7)]),
+        ("asc", 1.0, [("b", 1, 1.0, 0.7), ("a", 1, 1e308, 0.5)]),
+    ],
+)
+def test_of_equal_jobs_the_earlier_submission_goes_first(order, now_s, rows):
     queue = Queue(make("order", order))
     enqueue(queue, *(Job(*row) for row in rows))
     assert next(queue.ordered(now_s)) is next(queue.fitting(now_s, Gap(99)))
-    return [row.job.id for row in queue.ordered(now_s)]
-
-
-def test_of_equal_areas_the_earlier_submission_goes_first():
-    rows = ("a", 3, 0.1, 0.0), ("b", 1, 0.3, 1.0)
-    assert ordered("asc", 2.0, *rows) == ["a", "b"]
-    assert ordered("desc", 2.0, *rows) == ["a", "b"]
-    assert ordered("desc", 2.0, ("c", 1, 0.3, 0.0), ("d", 3, 0.1, 1.0)) == ["c", "d"]
-
-
-def test_of_equal_slowdowns_the_earlier_submission_goes_first():
-    # waits of 0.3 and 0.2 s, walltimes of 3 and 2 s
-    assert ordered("slowdown", 1.9, ("a", 1, 3.0, 1.6), ("b", 1, 2.0, 1.7)) == ["a", "b"]
-
-
-def test_a_walltime_of_less_than_a_microsecond_is_one():
-    assert ordered("slowdown", 1.0, ("a", 1, 1e-9, 0.5), ("b", 1, 1.0, 0.7)) == ["a", "b"]
-    assert ordered("asc", 1.0, ("a", 1, 1e308, 0.5), ("b", 1, 1.0, 0.7)) == ["b", "a"]
+    assert [row.job.id for row in queue.ordered(now_s)] == [row[0] for row in rows]
 
 
 def test_a_job_that_ends_at_the_very_shadow_time_is_backfilled():
@@ -154,22 +115,13 @@ def test_a_job_that_ends_at_the_very_shadow_time_is_backfilled():
     assert starts(record)["c"][0] == 0.3
 
 
-# the paper's platform ------------------------------------------------------------------------------------------------
-
-
-def rewritten(prefix: str, exponent: int) -> str:
-    """The paper's platform with all speeds in another unit."""
-
-    def other(match: re.Match[str]) -> str:
+@pytest.mark.parametrize(("prefix", "exponent"), [("k", 3), ("Y", 24)])
+def test_a_platform_is_the_same_whatever_the_unit_of_its_speeds(prefix, exponent, tmp_path):
+    def rewritten(match: re.Match[str]) -> str:
         flops = Decimal(match[1]).scaleb({"G": 9, "M": 6, "": 0}[match[2]])
         return f"{flops.scaleb(-exponent):f}{prefix}f"
 
-    return re.sub(r"\b([0-9.]+(?:e-?[0-9]+)?)([GM]?)f\b", other, read_text(GRID5000))
-
-
-@pytest.mark.parametrize(("prefix", "exponent"), [("k", 3), ("Y", 24)])
-def test_a_platform_is_the_same_whatever_the_unit_of_its_speeds(prefix, exponent, tmp_path):
-    other = tmp_path / "other.xml"
-    other.write_text(rewritten(prefix, exponent))
-    assert "Gf" not in other.read_text()
+    text, other = GRID5000.read_text(encoding="utf-8"), tmp_path / "other.xml"
+    other.write_text(re.sub(r"\b([0-9.]+(?:e-?[0-9]+)?)([GM]?)f\b", rewritten, text))
+    assert "Gf" in text and "Gf" not in other.read_text()
     assert read_platform(other).hosts == read_platform(GRID5000).hosts
