@@ -1,4 +1,4 @@
-"""Hostile inputs: every one is read, or refused in one line. See `driver`."""
+"""Hostile inputs: each is read, or refused in one line. See `__main__`."""
 
 import sys
 from pathlib import Path

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from random import Random
 
-from .files import ROOT, command, flat
-from .mutate import TEXTS
+from .files import ROOT, command
+from .mutate import DIGITS, TEXTS, flat
 
 INPUTS = {
     "p.xml": "platforms/small.xml",
@@ -35,7 +35,6 @@ convert l.sacct --width cpus --tz UTC -o x.json
 convert w.json --to batsim5 -o x.json
 events e.csv -o x.txt
 characterise carbon:s.csv,budget=0.7
-characterise e.csv
 generate walk --end 3600 --seed 1 -o x.csv
 generate envelope power:sun.csv,peak_w=1000 -o x.csv
 generate workload --jobs-per-hour 10 --hours 2 --seed 3 -o x.json
@@ -46,14 +45,13 @@ carbon run --policy oracle -w j.csv --carbon s.csv --deadline 48 -e x
 init x
 """.strip().splitlines()
 ]
-NUMBERS = ("0", "-1", "1e-9", "1e9", "1e308", "1e400", "nan", "inf", "9" * 400, "2147483648", "0.5", "1_0", "²", "")
 PATHS = (
     "/dev/zero", "/dev/null", "/dev/full", "/proc/self/mem", "/", ".", "..", "no/such", "x" * 300, "pipe", "folder",
 )  # fmt: skip
 
 
 def attempt(rng: Random, folder: Path) -> None:
-    """One command with a few words changed, in a folder of its own."""
+    """Run a command with a few words changed, in a folder of its own."""
     place = folder / "a" / "b"
     (place / "folder").mkdir(parents=True)
     for name, source in INPUTS.items():
@@ -68,8 +66,7 @@ def attempt(rng: Random, folder: Path) -> None:
         elif kind == 1 and number < len(words):
             del words[number]
         elif number < len(words):
-            odd = (NUMBERS, TEXTS, PATHS, rng.choice(COMMANDS))[kind % 4]
-            changed = flat(rng, words[number].encode("utf-8", "replace")).decode("utf-8", "surrogateescape")
-            word = rng.choice((rng.choice(odd), changed))
-            words[number] = word.replace("\0", "") if len(word) < 100_000 else word[:100_000].replace("\0", "")
+            odd = rng.choice((DIGITS, TEXTS, PATHS, rng.choice(COMMANDS)))
+            other = flat(rng, words[number].encode("utf-8", "replace")).decode("utf-8", "surrogateescape")
+            words[number] = rng.choice((rng.choice(odd), other))[:100_000].replace("\0", "")
     command(*words)(place / "unused")

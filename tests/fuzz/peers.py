@@ -1,4 +1,4 @@
-"""Both ends of Batsim's wires without sockets: what one says is changed a little on its way to the other."""
+"""Both ends of Batsim's wires without sockets: a frame is changed a little on its way to the other end."""
 
 from __future__ import annotations
 
@@ -39,10 +39,17 @@ SCHEDULERS: list[tuple[str, dict[str, Any]]] = [
     ("carbon", {"signal": SignalIntegral.regular([1.0, 2.0] * 48), "policy": "oracle"}),
     ("replay", {}),
 ]
+HOSTS = "".join(
+    f'<host id="{name}" speed="1e9f, 5e8f, 1e-3f, 0.5f, 0.2f" core="1"><prop id="sleep_pstates" value="2:3:4"/>'
+    '<prop id="wattage_per_state" value="10:20:100, 8:15:50, 1:1:1, 10:10:10, 20:20:20"/></host>'
+    for name in ("a0", "a1", "b0", "b1")
+)
+ZONE = f'<zone id="z" routing="None"><host id="master_host" speed="1Gf"/>{HOSTS}</zone>'
+PLATFORM = f"<?xml version='1.0'?><platform version=\"4.1\">{ZONE}</platform>"
 
 
 class _Sent:
-    """A socket that keeps what was sent."""
+    """A socket that keeps the last frame."""
 
     last = b""
 
@@ -51,7 +58,7 @@ class _Sent:
 
 
 class Served(SchedulerSocket):
-    """The scheduler's end; `say(answer)` is what Batsim says next."""
+    """The scheduler's end; `say(answer)` is the next frame of Batsim."""
 
     def __init__(self, say: Callable[[bytes], bytes]) -> None:
         self._socket: Any = _Sent()
@@ -65,7 +72,7 @@ class Served(SchedulerSocket):
 
 
 def playing(kind: type[EngineSocket], say: Callable[[bytes], bytes]) -> Any:
-    """Batsim's end; `say(message)` is what the scheduler answers."""
+    """Return Batsim's end; `say(message)` is the answer of the scheduler."""
 
     class Played(kind):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
@@ -79,19 +86,19 @@ def playing(kind: type[EngineSocket], say: Callable[[bytes], bytes]) -> Any:
 
 
 class Wire:
-    """Changes one of the frames that pass, and ends a conversation that does not."""
+    """A wire that changes one of its frames, and ends an endless conversation."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
-        self._count = 0
-        self._number = rng.choice((0, 1, 1, 2, 2, 3, 4, rng.randrange(20)))
+        self._left = MOST
+        self._number = MOST - rng.choice((1, 2, 2, 3, 3, 4, 5, 1 + rng.randrange(20)))
         self._before = b""
 
     def __call__(self, frame: bytes) -> bytes:
-        self._count += 1
-        if self._count > MOST:
-            raise PeerError("it goes on for ever")
-        if self._count - 1 == self._number:
+        self._left -= 1
+        if self._left < 0:
+            raise PeerError("the conversation has no end")
+        if self._left == self._number:
             frame = self._changed(frame)
         self._before = frame
         return frame
@@ -120,7 +127,7 @@ def answered(engine: Any, socket: Any) -> None:
 
 
 def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served], None]) -> None:
-    """One of our schedulers serves the other end."""
+    """Serve the other end of a link with one of our schedulers."""
     from batwatt.engine.bs import Bs
 
     name, options = rng.choice(SCHEDULERS)
@@ -128,16 +135,3 @@ def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served
     greet(scheduler, link)
     with blaming(name, scheduler):
         Bs(scheduler, link).start()
-
-
-def host_energy() -> str:
-    """A platform file of four hosts."""
-    state = '<prop id="wattage_per_state" value="10:20:100, 8:15:50, 1:1:1, 10:10:10, 20:20:20"/>'
-    sleep = '<prop id="sleep_pstates" value="2:3:4"/>'
-    hosts = "".join(
-        f'<host id="{name}{n}" speed="1e9f, 5e8f, 1e-3f, 0.5f, 0.2f" core="1">{state}{sleep}</host>'
-        for name in "ab"
-        for n in range(2)
-    )
-    zone = f'<zone id="z" routing="None"><host id="master_host" speed="1Gf"/>{hosts}</zone>'
-    return f"<?xml version='1.0'?><platform version=\"4.1\">{zone}</platform>"

@@ -9,18 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from .driver import TARGETS
+from .__main__ import TARGETS
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = 20
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_sample_is_read_or_refused(target):
-    # a process of its own: what other tests left in memory counts towards the limit of an input
     words = [sys.executable, "-m", "tests.fuzz", target, "--inputs", str(SAMPLE), "--seed", "1"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(words, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    ok, refused, internal, hang = map(int, re.findall(r"(\d+) (?:ok|refused|internal|hang)", done.stdout))
+    ok, refused, internal = map(int, re.findall(r"(\d+) (?:ok|refused|internal)", done.stdout))
     # inputs that are all refused, or all read, try little
-    assert ok + refused == SAMPLE and ok and refused and not internal and not hang
+    assert ok + refused == SAMPLE and ok and refused and not internal
