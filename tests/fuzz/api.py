@@ -169,7 +169,7 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
 
 def compared(**case: Any) -> Any:
     """Compare one case."""
-    return bw.compare(bw.Platform.machines(4), "jobs.json", {"a": bw.Case(**case)}, envelope=bw.Series((0,), (80,)))
+    return bw.compare(bw.Platform.machines(4), "jobs.json", bw.Series((0,), (80,)), {"a": bw.Case(**case)})
 
 
 def attempt(rng: Random, folder: Path) -> None:

@@ -29,7 +29,7 @@ def attempt(rng: Random, folder: Path) -> None:
         answered(engine, playing(EngineSocket, say))
         return
     (folder / "p.xml").write_text(PLATFORM)
-    config = EngineConfig(energy=True, forward_profiles=rng.random() < 0.5)
+    config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True, forward_profiles=rng.random() < 0.5)
     engine = Engine(read_platform(folder / "p.xml"), [parse_workload(JOBS, "w0", "fuzz")], config)
 
     def batsim(answer: bytes) -> bytes:
