@@ -370,7 +370,7 @@ def _series() -> Named:
         yield f"signal {name}", f"generate envelope 'power:made/{name},{words}'"
     yield "signal json", f"characterise carbon:{CARBON},budget=0.7 --fixed 0.6 --json"
     for text in (
-        *("walk:range=0.6,seed=1,window=86400", "walk:move=fixed,bounds=clamp,level=0,seed=2"),
+        *("walk:range=0.6,seed=1,window=86400", "walk:level=0,seed=2"),
         *("uniform:range=0.6,seed=1,window=86400", "constant:mean=0.7"),
         *(f"carbon:{CARBON},budget=0.7", f"price:{PRICE},budget=0.7,headroom=0.9,floor=0.2"),
         *(f"stranded:{CARBON},threshold=300", "trace:made/machines.csv,column=machines"),
@@ -409,8 +409,8 @@ def _traces() -> Named:
     yield "convert fdata nodes", "convert made/fdata.csv --width nodes --to batsim5"
     yield "convert sacct", "convert tests/data/oddities.sacct --tz Europe/Berlin --begin 2024-03-01"
     yield "convert sacct fields", "convert made/dump.sacct --fields @made/fields.txt --format sacct"
-    yield "convert azure", "convert made/azure.csv --format azure --censored drop"
-    yield "convert borg", "convert made/borg.csv --format borg --collections made/collections.csv --gcu-per-core 0.02"
+    yield "convert azure", "convert made/azure.csv --format azure"
+    yield "convert borg", "convert made/borg.csv --format borg --collections made/collections.csv"
     yield "convert batsim 5", "convert workloads/small.json --to batsim5 && convert made/small5.json --to batsim4"
     widths = {"fdata.csv": "", "pm100.parquet": "--width nodes", "jobs.pbs": "--width nodes", "week.events": ""}
     for name, more in {"jobs.swf": "--begin 2024-07-01", **widths}.items():

@@ -107,9 +107,9 @@ def test_converted_traces(house):
     events = house.write("events.csv", EVENTS)
     collections = house.write("c.csv", "collection_id,parent_collection_id,start_after_collection_ids\n2,,1\n")
     path = house.out / "jobs.csv"
-    words = ["--format", "borg", "--collections", collections, "--gcu-per-core", "0.05", "-o", path]
+    words = ["--format", "borg", "--collections", collections, "-o", path]
     done = house.batwatt("convert", events, *words)
     assert (done.code, done.out, done.err) == (0, "", "2 jobs\n")
-    assert path.read_text() == "arrival_time,length,cpus,memory,depends_on\n0.0,60.0,1,0.02,\n70.0,10.0,2,0.01,1\n"
+    assert path.read_text() == "arrival_time,length,cpus,memory,depends_on\n0.0,60.0,3,0.02,\n70.0,10.0,6,0.01,1\n"
     hours = house.write("hours.csv", "arrival_time,length,cpus\n0,0.5,4\n")
     assert '"delay": 1800' in house.batwatt("convert", hours, "--unit", "hours").out

@@ -56,8 +56,8 @@ def test_the_text_of_the_contract():
 
 
 def test_all_keys():
-    text = "walk:range=.2,mean=.5,step=.1,period=60,bounds=clamp,move=fixed,level=0,window=120,seed=3"
-    variation = Variation("walk", 0.5, 0.2, 0.1, 60.0, "clamp", "fixed", False, 120.0, 3)
+    text = "walk:range=.2,mean=.5,step=.1,period=60,level=0,window=120,seed=3"
+    variation = Variation("walk", 0.5, 0.2, 0.1, 60.0, False, 120.0, 3)
     assert parsed(text) == parsed(text.replace("level=0", "level=no"))
     assert parsed(f"{text},end=600,repeat=1,full=9") == CapacitySpec(Varied(variation, 600.0), full=9, repeat=True)
     file = SignalFile(

@@ -29,9 +29,9 @@ ROWS = [
 ]
 
 
-def read_azure(path: Path, **options) -> tuple[list[tuple], Counter[str]]:
+def read_azure(path: Path) -> tuple[list[tuple], Counter[str]]:
     notes: Counter[str] = Counter()
-    table = pd.concat(azure_jobs(path, notes=notes, **options))
+    table = pd.concat(azure_jobs(path, notes))
     assert list(table.columns) == ["arrival_time", "length", "cpus", "memory", "use"]
     return list(table.itertuples(index=False, name=None)), notes
 
@@ -47,12 +47,8 @@ def test_by_hand(tmp_path: Path, rows, header, monkeypatch):
         "ran less than 5 min, and count as 5 min": 1,
         "ran before the trace or after it, kept with what it tells": 2,
     }
-    jobs, notes = read_azure(path, censored="drop")
-    assert jobs == [ROWS[1], ROWS[3]]
-    assert notes["ran before the trace or after it, dropped"] == 2
 
 
-@pytest.mark.parametrize("rows", [1, 1000])
 @pytest.mark.parametrize(
     "line,message",
     [
@@ -63,11 +59,11 @@ def test_by_hand(tmp_path: Path, rows, header, monkeypatch):
         ("x,s,d,5,6,9,1,5,U,4,0", "line 5: vmmemorybucket must be a number > 0 or a bucket such as >24, got '0'"),
     ],
 )
-def test_refusals(tmp_path: Path, line, message, rows, monkeypatch):
-    monkeypatch.setattr(chunks, "ROWS", rows)
-    path = tmp_path / "vmtable.csv"
-    path.write_text(VMS + line + "\n" + VMS)
-    assert refusal(read_azure, path).startswith(f"{path} {message}")
+def test_refusals(tmp_path: Path, line, message, monkeypatch):
+    path = written(tmp_path, VMS + line + "\n" + VMS, "vmtable.csv")
+    for rows in (1, 1000):
+        monkeypatch.setattr(chunks, "ROWS", rows)
+        assert refusal(read_azure, path).startswith(f"{path} {message}")
 
 
 def test_not_a_vmtable(tmp_path: Path):
@@ -143,9 +139,9 @@ def as_json(folder: Path) -> Path:
     return path
 
 
-def read(path: Path, collections: Path | None = None, **options) -> tuple[pd.DataFrame, Counter[str]]:
+def read(path: Path, collections: Path | None = None) -> tuple[pd.DataFrame, Counter[str]]:
     notes: Counter[str] = Counter()
-    table = pd.concat(borg_jobs(path, collections, notes=notes, **options), ignore_index=True)
+    table = pd.concat(borg_jobs(path, collections, notes), ignore_index=True)
     return table, notes
 
 
@@ -185,7 +181,6 @@ def test_dependencies(tmp_path: Path, rows, monkeypatch):
     assert read(as_csv(tmp_path), as_lines)[0].depends_on.tolist() == ["", "", "2", "2 3", "2 3", ""]
 
 
-@pytest.mark.parametrize("rows", [4, 1000])
 @pytest.mark.parametrize(
     "event,message",
     [
@@ -196,31 +191,20 @@ def test_dependencies(tmp_path: Path, rows, monkeypatch):
         ((NEVER, "SUBMIT", 2.5, 0, 0, 0.1, 0.1), "line 23: collection_id must be a whole number below 2^63, got '2.5'"),
     ],
 )
-def test_refusals_of_borg(tmp_path: Path, event, message, rows, monkeypatch):
-    monkeypatch.setattr(chunks, "ROWS", rows)
+def test_refusals_of_borg(tmp_path: Path, event, message, monkeypatch):
     path = as_csv(tmp_path, events=[*EVENTS, event])
-    assert refusal(read, path).startswith(f"{path} {message}")
+    for rows in (4, 1000):
+        monkeypatch.setattr(chunks, "ROWS", rows)
+        assert refusal(read, path).startswith(f"{path} {message}")
 
 
 def test_other_refusals(tmp_path: Path):
     path = tmp_path / "x.csv"
     path.write_text("time,type\n0,SUBMIT\n")
     assert "lacks the column 'collection_id'" in refusal(read, path)
-    assert "gcu_per_core must be a number in ]0, 1], got 0" in refusal(read, as_csv(tmp_path), gcu_per_core=0)
     assert "lacks the column 'collection_id'; take collection_events" in refusal(read, as_csv(tmp_path), path)
     lines = tmp_path / "x.json"
     lines.write_text('{"time": 1}\n{"time":\n')
     assert "is not one JSON object a line" in refusal(read, lines)
     lines.write_text('{"time": "1", "type": "SUBMIT", "collection_id": "a", "instance_index": 0}\n')
     assert "line 1: collection_id must be a whole number below 2^63, got 'a'" in refusal(read, lines)
-
-
-def test_dropped_and_other_cores(tmp_path: Path):
-    table, notes = read(as_csv(tmp_path), censored="drop", gcu_per_core=0.1)
-    assert list(table.itertuples(index=False, name=None)) == [
-        (20.0, 10.0, 1, 0.3),
-        (70.0, 10.000001, 2, 0.4),
-        (130.0, 10.0, 1, 0.1),
-        (140.0, 20.0, 1, 0.1),
-    ]
-    assert notes["ran before the trace or after it, dropped"] == 2

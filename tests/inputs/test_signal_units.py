@@ -287,7 +287,7 @@ def test_a_budget_needs_no_unit(tmp_path, column, kind):
 def test_huge_integers_of_azure(tmp_path, column, value):
     cells = dict.fromkeys(COLUMNS, "1") | {"vmdeleted": "600", column: value}
     path = written(tmp_path, ",".join(cells.values()) + "\n", "vmtable.csv")
-    assert f"vmtable.csv line 1: {column} must be a" in refusal(lambda: list(azure_jobs(path, notes=Counter())))
+    assert f"vmtable.csv line 1: {column} must be a" in refusal(lambda: list(azure_jobs(path, Counter())))
 
 
 # milliseconds

@@ -115,8 +115,6 @@ UNIFORM = {"structure": "uniform", "step": None}
     [
         # 0.5; +0.1; +0.2 would be 0.8 and is reflected at 0.7 to 0.6; -0.2; -0.2 would be 0.2, reflected at 0.3 to 0.4
         ({}, 50, (0.0, 0.75, 1.0, 0.0, 0.0), [0.5, 0.6, 0.6, 0.4, 0.4]),
-        ({"bounds": "clamp"}, 50, (0.0, 0.75, 1.0, 0.0, 0.0), [0.5, 0.6, 0.7, 0.5, 0.3]),
-        ({"move": "fixed", "step": 0.15}, 50, (0.9, 0.5, 0.49, 0.0, 0.9), [0.5, 0.65, 0.5, 0.35, 0.5]),
         (UNIFORM, 25, (0.0, 0.25, 1.0), [0.3, 0.4, 0.7]),
         # 0.3, 0.4, 0.7 have the mean 0.4667; shifted by 0.05, with 0.7 as the most, they have 0.5
         (UNIFORM | {"level": True}, 30, (0.0, 0.25, 1.0), [0.35, 0.45, 0.7]),
@@ -133,15 +131,13 @@ def test_variations_by_hand(monkeypatch, options, end_s, draws, values):
 
 
 VARIATIONS = st.builds(
-    lambda structure, mean, part, step, bounds, move, seed: Variation(
-        structure, mean, 2 * mean * part, 2 * mean * part * step, 3600.0, bounds, move, True, None, seed
+    lambda structure, mean, part, step, seed: Variation(
+        structure, mean, 2 * mean * part, 2 * mean * part * step, 3600.0, True, None, seed
     ),
     st.sampled_from(["walk", "uniform"]),
     st.floats(0.1, 1.0),
     st.floats(0.05, 1.0),
     st.floats(0.05, 1.0),
-    st.sampled_from(["reflect", "clamp"]),
-    st.sampled_from(["uniform", "fixed"]),
     st.integers(0, 2**31),
 )
 

@@ -171,8 +171,8 @@ class Workload(Described, workloads.Workload):
     def synthetic(cls, *, seed: int = 0, **parameters: Any) -> Self:
         """Generate a Google-like workload as of the powercap paper: 12 jobs an hour, a day, on up to 8 of 20 servers.
 
-        `parameters`: jobs_per_hour, hours, mean_runtime_s, sigma, max_servers, nb_res and the others of
-        `batwatt.inputs.workloads.google_like.GoogleLike`. Same seed, same jobs. Raises InputError.
+        `parameters` as in `batwatt.inputs.workloads.google_like.GoogleLike`: jobs_per_hour, hours, mean_runtime_s,
+        sigma, max_servers, nb_res. Same seed, same jobs. Raises InputError.
         """
         from batwatt.inputs.workloads.google_like import GoogleLike, google_like
 

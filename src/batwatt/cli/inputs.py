@@ -6,7 +6,7 @@ import re
 import sys
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,6 @@ import typer
 from batwatt.cli.models import options_of
 from batwatt.cli.options import LogChoice
 from batwatt.cli.printing import note
-from batwatt.cli.shared import without_none
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_text
 
@@ -81,21 +80,6 @@ class ConvertOptions:
             raise InputError("--unit", f"{self.unit!r} is not a unit", "use s or h")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """Options of the readers of tables of Azure and Borg."""
-
-    collections: Annotated[
-        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
-    ] = None
-    censored: Annotated[
-        str, typer.Option(help="Of Azure and Borg: keep or drop jobs of which the trace shows a part.")
-    ] = "keep"
-    gcu_per_core: Annotated[
-        float | None, typer.Option(help="Of Borg: normalised CPU that is a core.", show_default="1/60")
-    ] = None
-
-
 @options_of
 def convert(
     *,
@@ -117,7 +101,9 @@ def convert(
     ] = None,
     workload: ConvertOptions,
     log: LogChoice,
-    table: TableOptions,
+    collections: Annotated[
+        Path | None, typer.Option(help="Of Borg: collection_events, for dependencies.", show_default="none")
+    ] = None,
 ) -> None:
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
 
@@ -132,7 +118,7 @@ def convert(
 
     _check_batsim(to)
     if jobs.suffix == ".json" and format is None:
-        if (workload, log, table) != (ConvertOptions(), LogChoice(), TableOptions()):
+        if (workload, log, collections) != (ConvertOptions(), LogChoice(), None):
             raise InputError("--to", "a workload becomes another one as it is", "leave the other options out")
         from batwatt.inputs.workloads.batsim5_files import converted_file
 
@@ -141,15 +127,14 @@ def convert(
     formats = (*SUFFIXES.values(), *TABLES)
     if format is not None and format not in formats:
         raise InputError("--format", f"{format!r} is not a format", f"use {', '.join(formats[:-1])} or {formats[-1]}")
+    if collections is not None and format != "borg":
+        raise InputError("--collections", "is for --format borg", "leave it out")
     if format in TABLES:
         if (workload, log) != (ConvertOptions(), LogChoice()) or to != "batsim4":
             problem = f"{format} becomes a CSV trace, not a workload: it has no servers, walltimes, profiles or units"
             raise InputError("--format", problem, "convert that CSV in a second step")
-        _convert_table(jobs, format, output, table)
+        _convert_table(jobs, format, output, collections)
         return
-    if table != TableOptions():
-        problem = "--collections, --censored and --gcu-per-core are for --format azure or borg"
-        raise InputError("--format", problem, "leave them out")
     options: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
     conversion = convert_file(jobs, format=format, log=log.options, **options)  # type: ignore[arg-type]  # checked above
     write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)
@@ -165,23 +150,14 @@ def convert(
     note("; ".join(notes))
 
 
-def _convert_table(path: Path, format: str, output: Path | None, table: TableOptions) -> None:
+def _convert_table(path: Path, format: str, output: Path | None, collections: Path | None) -> None:
     """Write a table of Azure or Borg as a CSV trace, and print its number of jobs."""
     from batwatt.inputs.traces.azure import azure_jobs
     from batwatt.inputs.traces.borg import borg_jobs
     from batwatt.inputs.traces.chunked_csv import write_chunks
 
-    if table.censored not in ("keep", "drop"):
-        raise InputError("--censored", f"{table.censored!r} is not known", "use keep or drop")
-    if format == "azure" and replace(table, censored="keep") != TableOptions():
-        raise InputError("--format", "--collections and --gcu-per-core are for borg", "leave them out")
     notes: Counter[str] = Counter()
-    shared: dict[str, Any] = {"censored": table.censored, "notes": notes}
-    parts = (
-        azure_jobs(path, **shared)
-        if format == "azure"
-        else borg_jobs(path, table.collections, **without_none({"gcu_per_core": table.gcu_per_core}), **shared)
-    )
+    parts = azure_jobs(path, notes) if format == "azure" else borg_jobs(path, collections, notes)
     with nullcontext(sys.stdout) if output is None else whole_file(output) as out:
         count = write_chunks(parts, out)
     remarks = [f"{number} {what}" for what, number in notes.items() if number]

@@ -208,7 +208,7 @@ def _traced(spec: ParsedSpec) -> CapacitySpec:
 
 KINDS: dict[str, Callable[[ParsedSpec], CapacitySpec]] = {
     "walk": partial(_varied, keys=keys_of(Variation, "structure")),
-    "uniform": partial(_varied, keys=keys_of(Variation, "structure", "step", "bounds", "move")),
+    "uniform": partial(_varied, keys=keys_of(Variation, "structure", "step")),
     "constant": partial(_varied, keys={"mean": "mean"}),
     "carbon": partial(_bought, rule=EnergyBudget, wanted="carbon"),
     "price": partial(_bought, rule=EnergyBudget, wanted="price"),

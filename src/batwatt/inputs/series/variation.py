@@ -18,8 +18,6 @@ HIGHEST = 10.0
 """Greatest fraction; more are taken for a typing error."""
 
 Structure = Literal["walk", "uniform", "constant"]
-Bounds = Literal["reflect", "clamp"]
-Move = Literal["uniform", "fixed"]
 
 Fraction = Annotated[float, Between(0.0, HIGHEST)]
 Seconds = Annotated[float | None, Between(0.0, ends="][", unit="s")]
@@ -32,11 +30,8 @@ class Variation(Parameters, where=_WHERE):
     """Variation of a capacity in fractions of the largest one; between changes the capacity is constant.
 
     `range` is the distance from the least to the largest capacity, whose middle is `mean`; a change happens every
-    `period_s` s. `structure` limits a change: `uniform` to the range, `walk` to at most `step` (None: a quarter of the
-    range), `constant` to 0.
-
-    `move` is the change of a walk: U(-step, step), or `fixed`: step up or down with probability 1/2 each. `bounds` is
-    the rule at the ends of the range: `reflect` mirrors the excess, `clamp` stops at the end.
+    `period_s` s. `structure` limits a change: `uniform` to the range, `constant` to 0; that of a `walk` is
+    U(-step, step) (`step` None: a quarter of the range), with the excess mirrored at the ends of the range.
     With `level` the time mean over [0, `window_s`[ (None: the whole series) is `mean`. Raises InputError.
     """
 
@@ -45,8 +40,6 @@ class Variation(Parameters, where=_WHERE):
     range: Fraction = 0.6
     step: Annotated[float | None, Between(0.0, HIGHEST)] = None
     period_s: Annotated[float, Between(0.0, ends="][", unit="s")] = HOUR_S
-    bounds: Bounds = "reflect"
-    move: Move = "uniform"
     level: bool = True
     window_s: Seconds = None
     seed: int = 0
@@ -114,16 +107,14 @@ def vary(variation: Variation, end_s: float) -> Series:
 
 def _walked(variation: Variation, draws: _Floats) -> list[float]:
     low, high, step = variation.low, variation.high, variation.step_fraction
-    moves = (2.0 * draws - 1.0) * step if variation.move == "uniform" else np.where(draws < 0.5, -step, step)
-    back = 1.0 if variation.bounds == "reflect" else 0.0
     value = variation.mean
     values = [value]
-    for move in moves.tolist():
+    for move in ((2.0 * draws - 1.0) * step).tolist():
         value += move
         if value > high:
-            value = high - back * (value - high)
+            value = high - (value - high)
         elif value < low:
-            value = low + back * (low - value)
+            value = low + (low - value)
         values.append(value)
     return values
 

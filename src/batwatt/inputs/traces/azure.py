@@ -6,8 +6,8 @@ buckets: ">24" cores and ">64" GB are read as the next power of two, 32 and 128.
 
 A VM is a job from its creation to its deletion. Times are multiples of 5 min: a VM created and deleted at one time ran
 for less, and counts as 5 min. A VM that existed at the begin of the trace (created at 0) or at its end (deleted at
-2,591,700 s or later) ran for longer than in the trace: its part in the trace is a job, or it is dropped. Its `use` is
-the 95th percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
+2,591,700 s or later) ran for longer than in the trace: its part in the trace is a job. Its `use` is the 95th
+percentile of its maxima (section 5.1.4 of the varcap dissertation), at least 0.1 %.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pandas as pd
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
+from batwatt.inputs.traces.chunked_csv import CUT, Type, chunks
 
 COLUMNS = (
     *("vmid", "subscriptionid", "deploymentid", "vmcreated", "vmdeleted", "maxcpu", "avgcpu", "p95maxcpu"),
@@ -43,7 +43,7 @@ _TYPES: dict[str, Type] = {
 }
 
 
-def azure_jobs(path: Path | str, *, censored: Censored = "keep", notes: Counter[str]) -> Iterator[pd.DataFrame]:
+def azure_jobs(path: Path | str, notes: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield VMs of a `vmtable.csv` (or `.gz`) in parts of a job CSV: arrival_time, length (s), cpus, memory (GB), use.
 
     VMs are in the order of the file; `notes` counts special cases. Raises InputError with the line.
@@ -66,8 +66,8 @@ def azure_jobs(path: Path | str, *, censored: Censored = "keep", notes: Counter[
         )
         cut = (created == 0) | (deleted >= LAST_S)
         notes["ran less than 5 min, and count as 5 min"] += int((deleted == created).sum())
-        notes[cut_note(censored == "keep")] += int(cut.sum())
-        yield table if censored == "keep" else table[~cut]
+        notes[CUT] += int(cut.sum())
+        yield table
 
 
 def _sizes(texts: pd.Series, path: Path | str, line: int) -> pd.Series:

@@ -3,11 +3,11 @@
 An instance of a job runs from a SCHEDULE to the next EVICT, FAIL, FINISH, KILL or LOST of the same collection_id and
 instance_index; each such run is a job, released at its submission (SUBMIT), else at its start. Reservations (instances
 of alloc sets) are no jobs. Times are in us and begin at 600 s, which becomes 0; a time of 0 is "before the trace",
-2^63 - 1 "after it". Of a run that began earlier or had not ended, the part in the trace is a job, or it is dropped.
+2^63 - 1 "after it". Of a run that began earlier or had not ended, the part in the trace is a job.
 Events must be in order of time (`ORDER BY time`), as they are read in one pass.
 
-`resource_request.cpus` is normalised: 1 is the largest machine. A core has `gcu_per_core`, by default 1/60; cores are
-rounded and at least 1, so that machines of a cell of 630 and 336 GCU have 32 cores each. Memory stays normalised.
+`resource_request.cpus` is normalised: 1 is the largest machine. A core has 1/60 of it; cores are rounded and at least
+1, so that machines of a cell of 630 and 336 GCU have 32 cores each. Memory stays normalised.
 
 `collection_events` has dependencies: a job depends on the run that had ended last at its start, of each collection
 after which its own may start (start_after_collection_ids) or whose child it is (parent_collection_id). Runs that had
@@ -27,9 +27,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from batwatt.checks import Between
 from batwatt.errors import InputError
-from batwatt.inputs.traces.chunked_csv import Censored, Type, chunks, cut_note
+from batwatt.inputs.traces.chunked_csv import CUT, Type, chunks
 from batwatt.model.series import LARGEST
 
 GCU_PER_CORE = 1 / 60
@@ -71,25 +70,15 @@ class _Run(NamedTuple):
     depends: str
 
 
-def borg_jobs(
-    events: Path | str,
-    collections: Path | str | None = None,
-    *,
-    gcu_per_core: float = GCU_PER_CORE,
-    censored: Censored = "keep",
-    notes: Counter[str],
-) -> Iterator[pd.DataFrame]:
+def borg_jobs(events: Path | str, collections: Path | str | None, notes: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the runs in `instance_events` as parts of a job CSV: arrival_time, length (s), cpus, memory, depends_on.
 
     The file is CSV with a header, or JSON lines, or their `.gz`. Runs are in the order of their ends, with numbers from
     1 in `depends_on`. The memory grows with the number of waiting and running instances and of awaited collections, not
     of events. `notes` counts special cases. Raises InputError with the line.
     """
-    Between(0.0, 1.0, "]]").check(events, "gcu_per_core", gcu_per_core)
     after = _collections(collections) if collections is not None else {}
-    pairing = _Pairing(
-        gcu_per_core, censored == "keep", notes, after, frozenset(n for ids in after.values() for n in ids)
-    )
+    pairing = _Pairing(notes, after, frozenset(n for ids in after.values() for n in ids))
     latest_us = 0
     for line, part in chunks(events, _TYPES, _ALIASES):
         missing = [name for name in ("time", "type", "collection_id", "instance_index") if name not in part.columns]
@@ -117,8 +106,6 @@ def borg_jobs(
 class _Pairing:
     """Runs as pairs of starts and ends of instances."""
 
-    gcu_per_core: float
-    keep: bool
     notes: Counter[str]
     after: Mapping[int, tuple[int, ...]]
     awaited: frozenset[int]
@@ -152,11 +139,10 @@ class _Pairing:
                 self.waiting.pop(key, None)
 
     def close(self, end_us: int) -> None:
-        """End the trace: the current runs end at `end_us`, or are dropped."""
+        """End the trace and the current runs at `end_us`."""
         for key, run in self.running.items():
-            self._note_cut()
-            if self.keep:
-                self._add(key, run, end_us)
+            self.notes[CUT] += 1
+            self._add(key, run, end_us)
         self.running.clear()
 
     def table(self) -> pd.DataFrame:
@@ -167,21 +153,15 @@ class _Pairing:
         return table if self.after else table.drop(columns="depends_on")
 
     def _end(self, key: tuple[int, int], run: _Run, end_us: int) -> None:
-        if run.start_us < BEGIN_US:
-            self._note_cut()
-            if not self.keep:
-                return
+        self.notes[CUT] += run.start_us < BEGIN_US
         self._add(key, run, end_us)
-
-    def _note_cut(self) -> None:
-        self.notes[cut_note(self.keep)] += 1
 
     def _add(self, key: tuple[int, int], run: _Run, end_us: int) -> None:
         start_us, submit_us = max(run.start_us, BEGIN_US), max(run.submit_us, BEGIN_US)
         if not end_us > start_us:
             self.notes["ended as they began, skipped"] += 1
             return
-        cores = max(1, round(run.cpus / self.gcu_per_core)) if run.cpus == run.cpus else 1
+        cores = max(1, round(run.cpus / GCU_PER_CORE)) if run.cpus == run.cpus else 1
         length_s = (end_us - start_us) / 1e6
         self.ended.append(((min(submit_us, start_us) - BEGIN_US) / 1e6, length_s, cores, run.memory, run.depends))
         self.count += 1

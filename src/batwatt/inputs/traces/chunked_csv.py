@@ -16,8 +16,8 @@ from batwatt.files import readable
 from batwatt.inputs.traces.trace import csv_rows, open_text
 
 Type = Literal["int", "float", "text"]
-Censored = Literal["keep", "drop"]
-"""Treatment of jobs of which a trace has only a part."""
+CUT = "ran before the trace or after it, kept with what it tells"
+"""Note on jobs of which a trace has only a part."""
 ROWS = 200_000
 """Number of rows of a part."""
 
@@ -76,11 +76,6 @@ def write_chunks(parts: Iterable[pd.DataFrame], out: IO[str]) -> int:
         part.to_csv(out, index=False, header=header, lineterminator="\n")
         rows, header = rows + len(part), False
     return rows
-
-
-def cut_note(keep: bool) -> str:
-    """Return the note on jobs that ran before the begin of a trace or after its end."""
-    return f"ran before the trace or after it, {'kept with what it tells' if keep else 'dropped'}"
 
 
 def _first_line(path: Path | str, names: Sequence[str] | None) -> list[str]:

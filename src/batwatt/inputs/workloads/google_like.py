@@ -20,90 +20,48 @@ if TYPE_CHECKING:
 _WHERE = "google-like workload"
 REFERENCE_FLOPS = speed_flops(REFERENCE_SPEED)
 _Count = Annotated[int, Between(1)]
-_Positive = Annotated[float, Between(0.0, ends="][")]
 _NORMAL = NormalDist()
+MIN_RUNTIME_S, MAX_RUNTIME_S = 60.0, 21_600.0
 WIDTH_EXPONENT = -0.55
+WALLTIME_FACTORS = (1.2, 4.0)
 _REACH = 5.0  # spreads by which the untruncated median may lie outside the bounds
 _MAX_JOBS = 1_000_000
-_MAX_FLOPS = 1e22  # Batsim cannot echo a number of more than 30 characters
 
 
 @dataclass(frozen=True)
 class GoogleLike(Parameters, where=_WHERE):
-    """Parameters of `google_like`; times in s, speed in flop/s.
+    """Parameters of `google_like`.
 
-    `width_weights[n - 1]` is the relative frequency of jobs on n servers, n = 1..`max_servers`; None takes
-    n to the power of -0.55 (24 % of the jobs on one server, 16 % on two, ..., 8 % on eight; mean 3.7 servers).
-    `mean_runtime_s` is the mean after truncation to [`min_runtime_s`, `max_runtime_s`], `sigma` the spread of the
-    logarithm before truncation. Raises InputError.
+    `mean_runtime_s` is the mean after truncation to 1 min..6 h, `sigma` the spread of the logarithm before it. Raises
+    InputError.
     """
 
     jobs_per_hour: _Count = 12
     hours: _Count = 24
-    mean_runtime_s: _Positive = 1500.0
-    sigma: _Positive = 1.0
-    min_runtime_s: _Positive = 60.0
-    max_runtime_s: _Positive = 21600.0
+    mean_runtime_s: Annotated[float, Between(MIN_RUNTIME_S, MAX_RUNTIME_S, "][", "s")] = 1500.0
+    sigma: Annotated[float, Between(0.0, ends="][")] = 1.0
     max_servers: _Count = 8
-    width_weights: tuple[float, ...] | None = None
-    walltime_factor_low: Annotated[float, Between(1.0)] = 1.2
-    walltime_factor_high: Annotated[float, Between(1.0)] = 4.0
-    reference_flops: _Positive = REFERENCE_FLOPS
     nb_res: Annotated[int, Between(1, MAX_HOSTS)] = 20
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        low, high = self.walltime_factor_low, self.walltime_factor_high
-        if not low <= high:
-            problem = f"walltime_factor_low must be <= walltime_factor_high, got {low!r} and {high!r}"
-            raise InputError(_WHERE, problem, "correct one of them")
-        if not self.min_runtime_s < self.mean_runtime_s < self.max_runtime_s:
-            raise InputError(
-                _WHERE,
-                f"mean_runtime_s must lie between min_runtime_s {self.min_runtime_s!r} and max_runtime_s "
-                f"{self.max_runtime_s!r}, got {self.mean_runtime_s!r}",
-                "widen the bounds or move the mean",
-            )
-        if not self.max_runtime_s * self.reference_flops < _MAX_FLOPS:
-            raise InputError(
-                _WHERE,
-                f"max_runtime_s x reference_flops must be < {_MAX_FLOPS:g} flops, "
-                f"got {self.max_runtime_s!r} x {self.reference_flops!r}",
-                "Batsim cannot hold more work per server",
-            )
         if not self.jobs_per_hour * self.hours <= _MAX_JOBS:
             problem = f"jobs_per_hour x hours must be <= {_MAX_JOBS}, got {self.jobs_per_hour} x {self.hours}"
             raise InputError(_WHERE, problem, "ask for fewer jobs")
         if not self.max_servers <= self.nb_res:
-            raise InputError(
-                _WHERE,
-                f"max_servers {self.max_servers!r} is more than nb_res {self.nb_res!r}",
-                "a job wider than the platform never starts",
-            )
-        weights = self.width_weights
-        if weights is not None:
-            good = isinstance(weights, tuple | list) and len(weights) == self.max_servers
-            good = good and all(isinstance(weight, int | float) for weight in weights)
-            # with NaN the sum is NaN
-            if not (good and min(weights) >= 0.0 and 0.0 < sum(weights) < math.inf):
-                problem = f"width_weights must be max_servers = {self.max_servers} numbers >= 0 with a positive sum"
-                hint = "give one weight per number of servers, or leave it out for frequencies that fall with the width"
-                raise InputError(_WHERE, f"{problem}, got {weights!r}", hint)
-
-    @property
-    def weights(self) -> tuple[float, ...]:
-        """Relative frequency of each number of servers from 1 on."""
-        return self.width_weights or tuple(n**WIDTH_EXPONENT for n in range(1, self.max_servers + 1))
+            problem = f"max_servers {self.max_servers!r} is more than nb_res {self.nb_res!r}"
+            raise InputError(_WHERE, problem, "a job wider than the platform never starts")
 
 
 def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, Any]:
     """Generate a Batsim workload as JSON data: `jobs_per_hour` x `hours` jobs (288 by default) of one day.
 
     Arrivals (s, to the ms): exactly `jobs_per_hour` in each hour, uniform in the hour. Run time on one reference server
-    (18.4 Gflop/s): lognormal, truncated to 1 min..6 h, mean 25 min. Servers: 1..8, each width half as frequent as the
-    one before. Work: `parallel_homogeneous`, run time x reference speed flops per server, no communication. Walltime:
-    run time x uniform(1.2, 4) rounded up to the second, so that it suffices on reference servers at full speed, but not
-    always on slower ones. All draws are independent and come from PCG64(seed): same seed, same bytes.
+    (18.4 Gflop/s): lognormal, truncated to 1 min..6 h, mean 25 min. Servers: 1..8, n with a frequency of n to the power
+    of -0.55 (24 % of the jobs on one server, 16 % on two, ..., 8 % on eight; mean 3.7 servers). Work:
+    `parallel_homogeneous`, run time x reference speed flops per server, no communication. Walltime: run time x
+    uniform(1.2, 4) rounded up to the second, so that it suffices on reference servers at full speed, but not always on
+    slower ones. All draws are independent and come from PCG64(seed): same seed, same bytes.
 
     The powercap paper (section VI.C) takes its jobs from the Google traces (Reiss, Wilkes, Hellerstein: Google
     cluster-usage traces: format + schema, 2011) through the generator of Da Costa, Grange and De Courchelle (Modeling,
@@ -118,20 +76,22 @@ def google_like(params: GoogleLike | None = None, seed: int = 0) -> dict[str, An
 
     params = params or GoogleLike()
     median_s = _median_s(params)
-    shares = np.cumsum(params.weights) / sum(params.weights)
+    weights = [n**WIDTH_EXPONENT for n in range(1, params.max_servers + 1)]
+    shares = np.cumsum(weights) / sum(weights)
     rng = rng_of(seed, _WHERE)
+    low, high = WALLTIME_FACTORS
     jobs: list[dict[str, Any]] = []
     profiles: dict[str, dict[str, Any]] = {}
     for submit_s in _arrivals_s(params, rng):
         run, width, factor = (float(x) for x in rng.random(3))
         runtime_s = _runtime_s(params, median_s, run)
         servers = min(int(np.searchsorted(shares, width, side="right")) + 1, params.max_servers)
-        stretch = params.walltime_factor_low + factor * (params.walltime_factor_high - params.walltime_factor_low)
+        stretch = low + factor * (high - low)
         name = str(len(jobs) + 1)
         walltime_s = math.ceil(runtime_s * stretch)
         jobs.append({"id": name, "subtime": submit_s, "res": servers, "walltime": walltime_s, "profile": name})
         # rounded, but never above the walltime
-        flops = min(round(runtime_s * params.reference_flops), math.floor(walltime_s * params.reference_flops))
+        flops = min(round(runtime_s * REFERENCE_FLOPS), math.floor(walltime_s * REFERENCE_FLOPS))
         profiles[name] = {"type": "parallel_homogeneous", "cpu": flops, "com": 0}
     return {
         "description": f"google-like, seed {seed}: {len(jobs)} jobs, {params.jobs_per_hour} an hour",
@@ -178,8 +138,8 @@ def _arrivals_s(params: GoogleLike, rng: np.random.Generator) -> list[float]:
 
 def _bounds(params: GoogleLike, median_s: float, spreads: float = 0.0) -> tuple[float, float]:
     """Return the truncation bounds, shifted down by some spreads, as quantiles of the untruncated distribution."""
-    low = _NORMAL.cdf(math.log(params.min_runtime_s / median_s) / params.sigma - spreads)
-    high = _NORMAL.cdf(math.log(params.max_runtime_s / median_s) / params.sigma - spreads)
+    low = _NORMAL.cdf(math.log(MIN_RUNTIME_S / median_s) / params.sigma - spreads)
+    high = _NORMAL.cdf(math.log(MAX_RUNTIME_S / median_s) / params.sigma - spreads)
     return low, high
 
 
@@ -194,8 +154,8 @@ def _truncated_mean_s(params: GoogleLike, median_s: float) -> float:
 def _median_s(params: GoogleLike) -> float:
     """Return the median of the untruncated lognormal whose truncated mean is `mean_runtime_s`. Raises InputError."""
     try:
-        low = math.log(params.min_runtime_s) - _REACH * params.sigma
-        high = math.log(params.max_runtime_s) + _REACH * params.sigma
+        low = math.log(MIN_RUNTIME_S) - _REACH * params.sigma
+        high = math.log(MAX_RUNTIME_S) + _REACH * params.sigma
         reachable = _truncated_mean_s(params, math.exp(low)), _truncated_mean_s(params, math.exp(high))
         if not reachable[0] <= params.mean_runtime_s <= reachable[1]:
             raise OverflowError
@@ -209,7 +169,7 @@ def _median_s(params: GoogleLike) -> float:
     except (OverflowError, ZeroDivisionError):
         raise InputError(
             _WHERE,
-            f"no lognormal of sigma {params.sigma!r} within [{params.min_runtime_s!r}, {params.max_runtime_s!r}] s "
+            f"no lognormal of sigma {params.sigma!r} within [{MIN_RUNTIME_S:g}, {MAX_RUNTIME_S:g}] s "
             f"has the mean {params.mean_runtime_s!r} s",
             "move the mean from the bounds or change sigma",
         ) from None
@@ -221,4 +181,4 @@ def _runtime_s(params: GoogleLike, median_s: float, uniform: float) -> float:
     quantile = low + uniform * (high - low)
     spreads = _NORMAL.inv_cdf(quantile) if 0.0 < quantile < 1.0 else math.copysign(40.0, quantile - 0.5)
     value = median_s * math.exp(params.sigma * spreads) if params.sigma * spreads < 700.0 else math.inf
-    return round(min(max(value, params.min_runtime_s), params.max_runtime_s), 3)
+    return round(min(max(value, MIN_RUNTIME_S), MAX_RUNTIME_S), 3)

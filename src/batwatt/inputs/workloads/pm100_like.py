@@ -43,45 +43,40 @@ TIME_SPREAD, TIME_SPREADS = 0.09, (0.01, 0.42)
 """Published: deviation over time of a job's power as a share of its mean: the middle one, and the range."""
 TYPICAL_W = (719_880.0 + 980 * IDLE_W) / 980
 """Published: greatest power of the whole machine per node."""
-USERS, APPLICATION_SPREAD, RUN_SPREAD = 40, 0.15, 0.05
-"""Assumed: users; spreads (of logarithms) between the applications of a user, and between runs of one."""
+USERS, APPLICATIONS, APPLICATION_SPREAD, RUN_SPREAD = 40, 3, 0.15, 0.05
+"""Assumed: users; most applications of a user; spreads (of logarithms) between them, and between runs of one."""
 QUEUES = ("normal", "long", "debug")
 """Assumed: names of queues; jobs of an application are in one of them."""
 _QUARTILE = 0.6744897501960817
 """Upper quartile of a normal distribution, in its deviations."""
-_Count = Annotated[int, Between(1)]
-_Positive = Annotated[float, Between(0.0, ends="][")]
 
 
 @dataclass(frozen=True)
 class Pm100Like(Parameters, where=_WHERE):
     """Parameters of `pm100_like`.
 
-    `load` is the used share of node-seconds during the arrivals; `mean_runtime_s` and `runtime_sigma` are the mean and
-    the spread of the logarithm of run times, `applications` is the greatest number of applications of a user.
+    `load` is the used share of node-seconds during the arrivals, `run_spread` the spread of the logarithm of the power
+    between runs of an application. Raises InputError.
     """
 
     jobs: Annotated[int, Between(1, 1_000_000)] = 500
     nodes: Annotated[int, Between(1, MAX_HOSTS)] = 48
-    users: _Count = USERS
-    applications: _Count = 3
+    users: Annotated[int, Between(1)] = USERS
     load: Annotated[float, Between(0.0, 100.0, ends="][")] = 0.7
     mean_runtime_s: Annotated[float, Between(60.0, 1e7)] = 5400.0
-    runtime_sigma: Annotated[float, Between(0.0, 4.0)] = 1.0
-    application_spread: Annotated[float, Between(0.0, 1.0)] = APPLICATION_SPREAD
     run_spread: Annotated[float, Between(0.0, 1.0)] = RUN_SPREAD
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not min(self.user_variances) >= 0.0:
-            problem = f"application_spread {self.application_spread!r} and run_spread {self.run_spread!r} are more "
-            raise InputError(_WHERE, f"{problem}than the quartiles of all jobs allow", "make them smaller")
+            problem = f"run_spread {self.run_spread!r} is more than the quartiles of all jobs allow"
+            raise InputError(_WHERE, problem, "make it smaller")
 
     @property
     def user_variances(self) -> tuple[float, float]:
         """Variance between users, below and above the median: the published one of all jobs minus all others."""
         low, middle, high = map(math.log, QUARTILES_W)
-        within = TIME_SPREAD**2 + self.application_spread**2 + self.run_spread**2
+        within = TIME_SPREAD**2 + APPLICATION_SPREAD**2 + self.run_spread**2
         return ((middle - low) / _QUARTILE) ** 2 - within, ((high - middle) / _QUARTILE) ** 2 - within
 
 
@@ -147,9 +142,9 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
     for user in range(1, params.users + 1):
         away = float(rng.normal())
         user_w = math.log(QUARTILES_W[1]) + math.sqrt(params.user_variances[away > 0.0]) * away
-        count = int(rng.integers(1, params.applications + 1))
+        count = int(rng.integers(1, APPLICATIONS + 1))
         for _ in range(count):
-            node_w = math.exp(user_w + params.application_spread * rng.normal())
+            node_w = math.exp(user_w + APPLICATION_SPREAD * rng.normal())
             low, high = TIME_SPREADS
             applications.append(
                 _Application(
@@ -157,7 +152,7 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
                     QUEUES[int(rng.integers(len(QUEUES)))],
                     int(rng.choice(list(widths), p=shares)),
                     node_w,
-                    params.mean_runtime_s * math.exp(0.8 * params.runtime_sigma * rng.normal()),
+                    params.mean_runtime_s * math.exp(0.8 * rng.normal()),
                     min(high, max(low, TIME_SPREAD * math.exp(rng.normal()))),
                 )
             )
@@ -166,9 +161,8 @@ def _applications(params: Pm100Like, rng: np.random.Generator) -> tuple[list[_Ap
 
 
 def _runtime_s(params: Pm100Like, application: _Application, rng: np.random.Generator) -> float:
-    """Draw a run time in s, to the ms; the mean over both spreads is that of the parameters."""
-    sigma = params.runtime_sigma
-    drawn_s = application.runtime_s * math.exp(0.6 * sigma * rng.normal() - 0.5 * sigma**2)
+    """Draw a run time in s, to the ms: a logarithm of spread 1, 0.8 between applications and 0.6 between runs."""
+    drawn_s = application.runtime_s * math.exp(0.6 * rng.normal() - 0.5)
     return round(min(max(drawn_s, 60.0), 20.0 * params.mean_runtime_s), 3)
 
 
