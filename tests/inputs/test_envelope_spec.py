@@ -20,7 +20,6 @@ from batwatt.inputs.series.envelope_spec import (
     Constant,
     EnvelopeSpec,
     Metered,
-    Traced,
     is_envelope,
     parse_envelope,
 )
@@ -99,11 +98,6 @@ def test_shares_of_the_whole_machine(folder, text):
     assert "is a share of the unknown power of the whole machine" in refusal(parsed(text).series, 1e4)
 
 
-def test_traces(folder):
-    assert parsed("trace:f.csv").series(1e4, 1000.0).values == (500.0, 1200.0)
-    assert parsed("trace:sun.csv").series(1e4).values == (0, 2000, 8000)
-
-
 def test_all_keys(folder):
     file = SignalFile(Path("a.csv"), "x", "t", zone="Z", tz="Europe/Berlin", begin="2024", days=7.0, gaps="hold",
                       wanted="power", unit="kW", sequence="1", dates="day-first")  # fmt: skip
@@ -113,7 +107,6 @@ def test_all_keys(folder):
     assert parsed(f"power:a.csv,{keys},peak_w=9,scale=2,base_w=3,repeat=1").terms == (
         Metered(replace(file, ratios=True), 9.0, 2.0, 3.0, True),
     )
-    assert parsed(f"trace:a.csv,{keys},repeat=yes").terms == (Traced(file, True),)
     battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.01, 0.5, 0.1, 0.95)
     text = (
         "battery:capacity_kwh=40,charge_kw=10,discharge_w=20000,c_rate=.5,charge_efficiency=.9,discharge_efficiency=.8,"
@@ -142,7 +135,7 @@ BATTERY = "constant:5 + battery:capacity_wh=4"
     [
         ("pwoer:x.csv,peak_w=3", "no kind of envelope 'pwoer'; did you mean 'power'?"),
         ("power:x.csv,peek_w=3", "no key 'peek_w'; did you mean 'peak_w'? See docs/"),
-        ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, trace:"),
+        ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, constant:"),
         ("constant:", "no power is given; write for instance constant:20000, in W"),
         ("constant:5,power_w=6", "has two powers; give one"),
         ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is not key=value"),
@@ -188,7 +181,9 @@ def test_a_battery_behind_the_sun(folder):
 
 TERMS = st.lists(
     st.one_of(
-        st.sampled_from(("power:sun.csv", "power:wind.csv,scale=0.3", "power:sun.csv,repeat=1", "trace:f.csv")),
+        st.sampled_from(
+            ("power:sun.csv", "power:wind.csv,scale=0.3", "power:sun.csv,repeat=1", "power:f.csv,peak_w=9")
+        ),
         st.floats(0.0, 1e6).map(lambda watts: f"constant:{watts!r}"),
     ),
     min_size=1,
@@ -240,7 +235,7 @@ def test_terms_have_one_clock(folder):
 
 def test_files_are_found_from_a_folder(folder, monkeypatch):
     monkeypatch.chdir("/")
-    spec = parsed("power:sun.csv + trace:wind.csv + constant:5", folder)
+    spec = parsed("power:sun.csv + power:wind.csv + constant:5", folder)
     assert spec.files() == (folder / "sun.csv", folder / "wind.csv")
-    assert str(spec) == f"power:{folder / 'sun.csv'} + trace:{folder / 'wind.csv'} + constant:5"
+    assert str(spec) == f"power:{folder / 'sun.csv'} + power:{folder / 'wind.csv'} + constant:5"
     assert parsed(str(spec)).series(60.0) == spec.series(60.0)

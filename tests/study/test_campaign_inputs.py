@@ -206,8 +206,8 @@ def test_names_of_capacities(risky):
     assert capacity_names(risky, quarter, explicit) == ["walk-0.2-0.05-3600-s1"]
     assert key(risky, VARIED, capacities=[quarter]) == key(risky, VARIED, capacities=[explicit])
     # what is not in the usual name is told
-    fixed = {"spec": "walk:mean=0.5,move=fixed,seed=3"}
-    assert capacity_names(risky, fixed) == ["walk-0.6-0.15-3600-mean0.5-movefixed"]
+    fixed = {"spec": "walk:mean=0.5,window=60,seed=3"}
+    assert capacity_names(risky, fixed) == ["walk-0.6-0.15-3600-mean0.5-window60"]
     walk = {"spec": "walk:range=0.4,step=0.3,period=900,mean=0.6", "seeds": [7]}
     expected = {"structure": "walk", "range": 0.4, "step": 0.3, "period_s": 900.0, "mean": 0.6, "seed": 7}
     columns = traits(declare(risky, VARIED, capacities=[walk]).cells[0].capacity)

@@ -288,9 +288,7 @@ def generate_capacity(
 def generate_envelope(
     envelope: Annotated[
         list[str],
-        typer.Argument(
-            help="Terms that add up: power:FILE, trace:FILE, constant:W, carbon:FILE, ...; battery:", metavar="TERM..."
-        ),
+        typer.Argument(help="Terms that add up: power:FILE, constant:W, carbon:FILE, ...; battery:", metavar="TERM..."),
     ],
     full_power: Annotated[
         float | None,

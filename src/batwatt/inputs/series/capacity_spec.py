@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,20 +26,8 @@ _WHERE = "capacity"
 _ROUNDING = 1e-9
 
 
-class Source(ABC):
-    """Source of a capacity."""
-
-    @abstractmethod
-    def fractions(self, end_s: float, full: int) -> Signal:
-        """Return the capacity as fractions of `full` machines, over [0, `end_s`[ or over the length of the source."""
-
-    def signal(self) -> Signal | None:
-        """Return the price or carbon signal of the source, or None."""
-        return None
-
-
 @dataclass(frozen=True)
-class Varied(Parameters, Source, where=_WHERE):
+class Varied(Parameters, where=_WHERE):
     """A capacity that varies at random, over [0, `end_s`[ (None: over the requested time)."""
 
     variation: Variation
@@ -54,7 +41,7 @@ class Varied(Parameters, Source, where=_WHERE):
 
 
 @dataclass(frozen=True)
-class UnderBudget(Source):
+class UnderBudget:
     """A capacity that follows from a signal: a constant budget of carbon or money, or stranded power."""
 
     file: SignalFile
@@ -62,16 +49,16 @@ class UnderBudget(Source):
 
     def fractions(self, end_s: float, full: int) -> Signal:
         """Return the capacity of the rule."""
-        signal = read_on_clock(self.file)
+        signal = self.signal()
         return replace(signal, series=self.rule.capacity(signal))
 
-    def signal(self) -> Signal | None:
+    def signal(self) -> Signal:
         """Return the signal of the file."""
         return read_on_clock(self.file)
 
 
 @dataclass(frozen=True)
-class Traced(Source):
+class Traced:
     """A capacity in a file: machines in a column `machines`, or fractions in any other."""
 
     file: SignalFile
@@ -89,6 +76,10 @@ class Traced(Source):
             return signal
         values = tuple(value / full for value in signal.series.values)
         return replace(signal, series=replace(signal.series, values=values, name=FRACTION, unit=FRACTION))
+
+
+Source = Varied | UnderBudget | Traced
+"""Source of a capacity: fractions of some machines over a time, or over the length of a file."""
 
 
 @dataclass(frozen=True)
@@ -137,19 +128,18 @@ class CapacitySpec(Parameters, where=_WHERE):
 
     def signal(self, end_s: float) -> Signal | None:
         """Return the price or carbon signal of the power of this capacity over [0, `end_s`[, or None."""
-        signal = self.source.signal()
-        return None if signal is None else self._lasting(signal, end_s)
+        return self._lasting(self.source.signal(), end_s) if isinstance(self.source, UnderBudget) else None
 
     def on(self, clock: Clock | None) -> CapacitySpec:
         """Return the capacity on the clock of a run."""
         source = self.source
-        if not isinstance(source, UnderBudget | Traced):
+        if isinstance(source, Varied):
             return self
         return replace(self, source=replace(source, file=source.file.on(clock, repeats=self.repeat)))
 
     def signal_files(self) -> tuple[SignalFile, ...]:
         """Return the files of signals that the capacity reads."""
-        return (self.source.file,) if isinstance(self.source, UnderBudget | Traced) else ()
+        return () if isinstance(self.source, Varied) else (self.source.file,)
 
     def files(self) -> tuple[Path, ...]:
         """Return the paths of the files that the capacity reads."""

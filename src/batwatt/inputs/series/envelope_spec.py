@@ -110,30 +110,6 @@ class Metered(Parameters, Term, where=_WHERE):
 
 
 @dataclass(frozen=True)
-class Traced(Parameters, Term, where=_WHERE):
-    """The power in a file in watts, or in fractions of the power of the whole machine."""
-
-    file: SignalFile
-    repeat: bool = False
-
-    def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """Return the column in W."""
-        signal = read_on_clock(self.file)
-        values = np.asarray(signal.series.values)
-        if signal.series.name == FRACTION:
-            values = values * _needed(full_w, self.file.path)
-        return _with_values(signal, values, end_s, self.repeat)
-
-    def on(self, clock: Clock | None) -> Term:
-        """Return the term on the clock of a run."""
-        return replace(self, file=self.file.on(clock, repeats=self.repeat))
-
-    def signal_files(self) -> tuple[SignalFile, ...]:
-        """Return the file."""
-        return (self.file,)
-
-
-@dataclass(frozen=True)
 class Share(Term):
     """A capacity as a share of the power of the whole machine."""
 
@@ -142,7 +118,11 @@ class Share(Term):
     def watts(self, end_s: float, full_w: float | None) -> Signal:
         """Return the fractions x the power of the whole machine, in W."""
         fractions = self.capacity.unrepeated(end_s)
-        values = _needed(full_w, self.capacity) * np.asarray(fractions.series.values)
+        if full_w is None:
+            problem = "is a share of the unknown power of the whole machine"
+            hint = "give watts to all hosts of the platform, or --full-w without a platform"
+            raise InputError(self.capacity, problem, hint)
+        values = full_w * np.asarray(fractions.series.values)
         return _with_values(fractions, values, end_s, self.capacity.repeat)
 
     def on(self, clock: Clock | None) -> Term:
@@ -248,13 +228,6 @@ def _errors_with_text(text: str) -> Iterator[None]:
         raise InputError(text, problem) from None
 
 
-def _needed(full_w: float | None, whose: object) -> float:
-    if full_w is None:
-        problem = "is a share of the unknown power of the whole machine"
-        raise InputError(whose, problem, "give watts to all hosts of the platform, or --full-w without a platform")
-    return full_w
-
-
 def _with_values(source: Signal, values: np.ndarray, end_s: float, repeat: bool) -> Signal:
     largest = float(np.abs(values).max())
     if not largest <= LARGEST:
@@ -297,7 +270,6 @@ def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
 
 _CONSTANT = keys_of(Constant)
 _METERED = keys_of(Metered, "file")
-_TRACED = keys_of(Traced, "file")
 _BATTERY = keys_of(Battery)
 _BUFFER = {"demand_w": "demand_w", "window_h": "window_s", "step": "step_s"}
 
@@ -316,11 +288,6 @@ def _constant(spec: ParsedSpec) -> Constant:
 def _metered(spec: ParsedSpec) -> Metered:
     spec.expect(_METERED, FILE_KEYS)
     return spec.build(Metered, _METERED, file=spec.signal_file("power", ratios="peak_w" in spec.values))
-
-
-def _traced(spec: ParsedSpec) -> Traced:
-    spec.expect(_TRACED, FILE_KEYS)
-    return spec.build(Traced, _TRACED, file=spec.signal_file("power"))
 
 
 def _share(spec: ParsedSpec) -> Share:
@@ -372,7 +339,6 @@ def _in_units(spec: ParsedSpec) -> None:
 
 KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
     "power": _metered,
-    "trace": _traced,
     "constant": _constant,
     **dict.fromkeys(("carbon", "price", "stranded", "walk", "uniform"), _share),
     "battery": _buffer,
