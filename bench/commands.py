@@ -430,8 +430,6 @@ def _traces() -> Named:
         "generate power-jobs",
         "generate power-jobs --seed 3 --jobs 90 --nodes 20 --users 9 --load 0.8 --run-spread 0.2",
     )
-    window = "--begin 86400 --end 172800 --machines 10 --cores 8"
-    yield "generate slice", f"generate slice workloads/risk-small.txt {window} --shorter 20000 --seed 3"
     yield "generate platform", "generate platform platforms/grid5000.toml"
     yield "generate machines", "generate machines --machines 4 --cores 2 --core-watts 12"
     yield "generate machines speeds", "generate machines --machines 3 --cores 4 --core-speed 2Gf --speeds"

@@ -153,7 +153,6 @@ REFUSED = {
     "generate walk --end 3600 -o /dev/full": "/dev/full: cannot be written (No space left on device)",
     "generate trace --like tng --kind uniform": "--kind: is not for traces with --like",
     "generate trace --days 3": "--days: is not for traces without --like",
-    "generate slice t.txt --begin 0 --end 400 --machines 0": "--machines",
     "generate capacity walk.csv": "CAPACITY: 'walk.csv' describes no capacity; write for instance",
     "generate envelope sun.csv": "ENVELOPE: 'sun.csv' describes no envelope; write for instance power:solar.csv",
     "generate envelope constant:5 --state-of-charge x.csv": "--state-of-charge: there is no battery; add for instance",

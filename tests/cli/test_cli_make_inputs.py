@@ -91,8 +91,6 @@ def test_traces(house):
     words = "--kind", "3types", "--jobs", 50, "--end", 7200, "--machines", 2, "--cores", 4, "--seed", 5
     jobs = read_riskaware(made(house, "trace", *words))
     assert jobs == synthetic(Synthetic("3types", jobs=50, end_s=7200, machines=2, cores=4), 5) and len(jobs) == 50
-    trace = house.write("all.txt", "a 50 100 2\nold 0 20 2\nlate 500 5 1\n")
-    assert house.batwatt("generate", "slice", trace, "--begin", 100, "--end", 400).out == "a 50 100 2\n"
     options = {"jobs": 200, "machines": 96, "dependencies": 0.1, "cycle": 0.5, "long_fraction": 0.3, "load": 0.5}
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
     table = varcap_table(VarcapLike("tng", long_s=2700.0, **options), 5)

@@ -1,4 +1,4 @@
-"""Traces of the riskaware paper: its text format, its slices, its synthetic workloads."""
+"""Traces of the riskaware paper: its text format, its synthetic workloads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from files_of_tests import refusal
 
 from batwatt.inputs.traces.riskaware_text import read_riskaware, to_riskaware
-from batwatt.inputs.traces.slices import slice_of
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic, synthetic
 
@@ -54,43 +53,6 @@ def test_written_and_read_back(tmp_path):
 )
 def test_refusals_name_line_and_value(tmp_path, line, message):
     assert refusal(load, tmp_path, f"1 0 10 1\n\n{line}\n").startswith(f"{tmp_path / 'jobs.txt'}: line 3: {message}; ")
-
-
-ONE = [TraceJob("a", 20.0, 10.0, 1)]
-
-
-def names(jobs):
-    return "".join(job.id for job in jobs)
-
-
-def test_what_runs_at_the_begin_or_is_released_in_it_and_is_shorter_than_a_day():
-    rows = {"a": (60, 40), "b": (60, 41), "c": (100, 5), "d": (200, 5), "e": (201, 5)}
-    rows |= {"f": (150, 86_400), "g": (0, 86_399)}
-    jobs = [TraceJob(name, float(release), float(length), 1) for name, (release, length) in rows.items()]
-    # a ends as the slice begins; d is released as it ends
-    assert names(slice_of(jobs, 100.0, 200.0)) == "bcdg"
-    assert names(slice_of(jobs, 100.0, 200.0, shorter_s=41.0)) == "cd"
-
-
-def test_pruned_to_the_work_of_some_machines():
-    # 20 jobs of 4 cores x 10 s: 800 core s; one core second too many is one job too many
-    jobs = [TraceJob(chr(97 + i), 100.0 + i, 10.0, 4) for i in range(20)]
-    for core_s, count in ((800.0, 20), (799.0, 19), (120.0, 3), (119.0, 2)):
-        assert len(slice_of(jobs, 100.0, 200.0, core_s=core_s)) == count
-    # at random, in their order
-    drawn = [names(slice_of(jobs, 100.0, 200.0, core_s=400.0, seed=seed)) for seed in range(40)]
-    assert all(len(kept) == 10 and kept == "".join(sorted(kept)) for kept in drawn)
-    assert len(set(drawn)) == 40 and set("".join(drawn)) == set(names(jobs))
-    assert drawn[3] == names(slice_of(jobs, 100.0, 200.0, core_s=400.0, seed=3))
-
-
-def test_it_prunes_no_more_than_it_must():
-    jobs = [TraceJob(str(i), 0.0, 1.0 + 37 * i % 101, 1 + i % 7) for i in range(300)]
-    area = {job.id: job.run_s * job.cpus for job in jobs}
-    total = sum(area.values())
-    for seed, share in enumerate((0.1, 0.5, 0.999)):
-        kept = slice_of(jobs, 0.0, 10.0, core_s=share * total, seed=seed)
-        assert share * total - max(area.values()) < sum(area[job.id] for job in kept) <= share * total
 
 
 T_AVG_S = 16174.08
@@ -169,10 +131,6 @@ def test_log_scale(kind, unit_s, shares):
     ("act", "message"),
     [
         (lambda folder: load(folder, "\n \n"), "jobs.txt: holds no job; write 'id release length cores'"),
-        (lambda _: slice_of(ONE, 200.0, 100.0, source="jobs.txt"), "jobs.txt"),
-        (lambda _: slice_of(ONE, -1.0, 100.0, source="jobs.txt"), "jobs.txt"),
-        (lambda _: slice_of(ONE, 500.0, 600.0, source="jobs.txt"), "jobs.txt"),
-        (lambda _: slice_of(ONE, 0.0, 100.0, core_s=5.0, source="jobs.txt"), "jobs.txt"),
         (lambda _: Synthetic("uniforn"), "synthetic trace: no value of kind 'uniforn'; did you mean 'uniform'?"),
         (lambda _: Synthetic(end_s=10), "synthetic trace: the mean length is 0.0891429 s, less than 1 s"),
         (lambda _: synthetic(Synthetic(), -1), "synthetic trace: seed must be a whole number >= 0, got -1"),

@@ -1,8 +1,7 @@
-"""The commands that make inputs: `generate` a platform, workloads, machines, a walk, a trace, a slice, an envelope."""
+"""The commands that make inputs: `generate` a platform, workloads, machines, a walk, a trace, an envelope."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +17,6 @@ from batwatt.inputs.workloads.pm100_like import Pm100Like
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, TNG_LONG, VarcapLike
 from batwatt.model.machines import MachineSpec
-from batwatt.units import DAY_S
 
 generate = typer.Typer(
     name="generate",
@@ -231,34 +229,6 @@ def generate_trace(
         shared["machines"] = int(machines)
     table = varcap_table(VarcapLike(like, **without_none(ours | shared)), seed)
     write_output(table.to_csv(index=False, lineterminator="\n"), output)
-
-
-@generate.command("slice")
-def generate_slice(
-    trace: Annotated[Path, typer.Argument(help="The jobs: SWF, CSV or lines `id release length cores`.")],
-    begin: Annotated[float, typer.Option(help="Begin of the slice, s; jobs that run then are in it.")],
-    end: Annotated[float, typer.Option(help="End of the slice, s.")],
-    machines: Annotated[float, typer.Option(help="Prune to the work that this many machines can do.")] = math.inf,
-    cores: Annotated[int, typer.Option(help="Cores of such a machine.", min=1)] = Synthetic.cores,
-    shorter: Annotated[float, typer.Option(help="Keep the jobs shorter than this, s.")] = DAY_S,
-    seed: Seed = 0,
-    output: Output = None,
-) -> None:
-    """Write a slice of a job trace, pruned at random: lines of id, release, length (s) and cores.
-
-    [bold]Example:[/]
-    batwatt generate slice workloads/risk-small.txt --begin 86400 --end 172800
-      --machines 10 --cores 8 -o slice.txt
-    """
-    from batwatt.inputs.traces.convert import read_trace
-    from batwatt.inputs.traces.riskaware_text import to_riskaware
-    from batwatt.inputs.traces.slices import slice_of
-
-    if not machines > 0.0:
-        raise InputError("--machines", f"must be > 0, got {machines:g}", "leave it out to prune nothing")
-    most = machines * cores * (end - begin)
-    jobs = slice_of(read_trace(trace, window=True), begin, end, core_s=most, shorter_s=shorter, seed=seed, source=trace)
-    write_output(to_riskaware(jobs), output)
 
 
 @generate.command("capacity")

@@ -1,14 +1,23 @@
-"""A slice of a job trace, pruned to the capacity of some machines (section 5.2 of the riskaware paper)."""
+"""A slice of a job trace, pruned to the capacity of some machines (section 5.2 of the riskaware paper).
+
+    python -m papers.pmbs23.slices TRACE BEGIN_S END_S [--machines N] [--cores N] [--seed N]
+
+prints the jobs as lines of id, release, length (s) and cores. The paper's page takes the authors' own slices.
+"""
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
 from batwatt.checks import rng_of
 from batwatt.errors import InputError
+from batwatt.inputs.traces.convert import read_trace
+from batwatt.inputs.traces.riskaware_text import to_riskaware
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.units import DAY_S
 
@@ -42,3 +51,25 @@ def slice_of(
         problem = f"no job of the slice [{begin_s:g}, {end_s:g}] s is left, of {len(selected)}"
         raise InputError(source, problem, "move the slice, allow longer jobs or more machines")
     return [selected[row] for row in sorted(order[gone:].tolist())]
+
+
+def main() -> None:
+    """Print the slice of a trace."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trace", type=Path)
+    parser.add_argument("begin_s", type=float)
+    parser.add_argument("end_s", type=float)
+    parser.add_argument("--machines", type=float, default=math.inf, help="prune to the work of this many machines")
+    parser.add_argument("--cores", type=int, default=24, help="cores of a machine")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    core_s = arguments.machines * arguments.cores * (arguments.end_s - arguments.begin_s)
+    jobs = read_trace(arguments.trace, window=True)
+    kept = slice_of(
+        jobs, arguments.begin_s, arguments.end_s, core_s=core_s, seed=arguments.seed, source=arguments.trace
+    )
+    print(to_riskaware(kept), end="")
+
+
+if __name__ == "__main__":
+    main()
