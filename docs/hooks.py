@@ -26,7 +26,7 @@ from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.options import bounds_of
 from batwatt.scheduling.registry import KINDS, describe, first_line
-from batwatt.systems.carbon.outcome import FURTHER_COLUMNS, SEGMENT_COLUMNS
+from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
@@ -310,7 +310,7 @@ def metrics() -> str:
 
 def segments() -> str:
     """Return the columns of the segments of `batwatt carbon run`."""
-    rows = [(f"`{name}`", _plain(meaning)) for name, meaning in (SEGMENT_COLUMNS | FURTHER_COLUMNS).items()]
+    rows = [(f"`{name}`", _plain(meaning)) for name, meaning in SEGMENT_COLUMNS.items()]
     return table(("column", "meaning"), rows)
 
 

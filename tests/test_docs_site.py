@@ -16,7 +16,7 @@ from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
 from batwatt.scheduling.registry import describe
-from batwatt.systems.carbon.outcome import FURTHER_COLUMNS, SEGMENT_COLUMNS
+from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS
 
 pytest.importorskip("mkdocs", reason="no MkDocs: pip install -e '.[docs]'")
 
@@ -59,7 +59,7 @@ def test_every_metric_and_part_is_shown(hooks):
 
 def test_every_segment_column_observation_and_reward_is_shown(hooks):
     gym = pytest.importorskip("batwatt.gym", reason="no Gymnasium: pip install -e '.[gym]'")
-    declared = {"outputs": SEGMENT_COLUMNS | FURTHER_COLUMNS, "gym": gym.OBSERVATIONS | gym.REWARDS}
+    declared = {"outputs": SEGMENT_COLUMNS, "gym": gym.OBSERVATIONS | gym.REWARDS}
     for name, rows in declared.items():
         text = page(hooks, f"reference/{name}.md")
         assert [row for row in rows if f"\n| `{row}` |" not in text] == []

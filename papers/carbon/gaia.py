@@ -26,7 +26,7 @@ import pandas as pd
 
 from batwatt.model.phases import Array
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.outcome import ON_DEMAND, SEGMENT_COLUMNS, Outcome
+from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS, Outcome
 from batwatt.units import HOUR_S
 
 TICK_S = 5.0
@@ -132,7 +132,7 @@ def simulate(
             grams = _grams(ticks, begin, length, job.cpus) * job.model.mean_w
             times = (task.submit * TICK_S, begin_s, begin_s + length_s)
             energy_j = job.cpus * job.model.mean_w * length_s
-            rows.append((job.id, number, *times, job.cpus, 0.0, length_s, energy_j, grams, 0.0, ON_DEMAND))
+            rows.append((job.id, number, *times, job.cpus, 0.0, length_s, energy_j, grams, np.nan, 0.0, np.inf))
     return Outcome(policy, pd.DataFrame(rows, columns=list(SEGMENT_COLUMNS)))
 
 

@@ -120,8 +120,6 @@ REFUSED = {
     "CARBON --policy oracle --wait 6 --deadline 3": "two ways to say how long jobs may wait",
     "CARBON --policy oracle --deadline 0": "--deadline: must be > 0, got 0",
     "CARBON --policy oracle --forecast-error -1": "--forecast-error: must be >= 0",
-    "CARBON --policy oracle --machine-prices 1,2": "is not three numbers",
-    "CARBON --policy oracle --carbon-policy lowest": "--carbon-policy: is for carbon, carbon-cost",
     "CARBON --policy oracle --slot-s 60": "--slot-s: is for wait-awhile,",
     "CARBON --policy wait-awhile --max-starts 2": "--max-starts: is for phase-aware,",
     "CARBON --policy oracle --seed 0": "--seed: is for errors of forecasts; give --forecast-error",

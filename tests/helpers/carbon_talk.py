@@ -9,7 +9,6 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.model.machines import MachineSpec, machines_platform
-from batwatt.systems.carbon.outcome import Outcome, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS, JOB = ROOT / "workloads" / "carbon" / "jobs.csv", ROOT / "workloads" / "carbon" / "job.json"
@@ -34,11 +33,6 @@ def content(done):
 def good(done):
     assert done.code == 0 and done.err == "", done.err
     return done
-
-
-def outcome_of(policy, executions, integral, price=None):
-    """Machines cost nothing."""
-    return Outcome(policy, rows_of(executions, integral, price=price))
 
 
 def jobs(*rows):

@@ -106,14 +106,8 @@ def plan_carbon(
     from batwatt.model.clock import Clock, date_s_of
     from batwatt.model.phases import PhaseModel
     from batwatt.protocol.phases import model_of
-    from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
+    from batwatt.systems.carbon.job_plan import plan_job
 
-    weights = carbon_weight, price_weight
-    if not sum(weights) > 0.0 or (price is None and price_weight > 0.0):
-        problem = "are both 0" if not sum(weights) > 0.0 else "give money a weight without a price"
-        raise InputError(
-            "carbon_weight, price_weight", problem, "let one of them be > 0, and give a price for the other"
-        )
     name = "job"
     if isinstance(job, Mapping):
         model = model_of(path_or_json("job", job), "job")
@@ -126,8 +120,9 @@ def plan_carbon(
     cost = None if price is None else _integral("price", "price", price, deadline_s)
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
-    planning = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
-    return plan_job(name, model, carbon, cost, weights, planning)
+    weights = carbon_weight, price_weight
+    limits = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
+    return plan_job(name, model, carbon, cost, weights, (start_s, deadline_s), cpus, limits)
 
 
 @checked(

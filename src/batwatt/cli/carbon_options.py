@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from batwatt.inputs.series.signal_spec import SignalKind
     from batwatt.model.phases import ShiftJob
     from batwatt.model.signal_integral import SignalIntegral
-    from batwatt.systems.carbon.costs import MachinePrices
 
 PLANNING = "Planning"
-_signal, _price, _planning, _waiting, _machines = (
-    partial(typer.Option, rich_help_panel=panel) for panel in ("Signal", "Price", PLANNING, "Waiting", "Machines")
+_signal, _price, _planning, _waiting = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Signal", "Price", PLANNING, "Waiting")
 )
 CarbonFile = Annotated[
     str,
     _signal("--carbon", help="Carbon intensity, g/kWh: a file, then keys if needed, as in nl.csv,from=2024-07-01."),
 ]
 PriceFile = Annotated[str | None, input_option("price", rich_help_panel="Price")]
+CarbonWeight = Annotated[float | None, _price("--carbon-weight", help="Weight of a g of carbon.", show_default="1")]
+PriceWeight = Annotated[float | None, _price("--price-weight", help="Weight of a unit of money.", show_default="0")]
 JobsUnit = Annotated[str, typer.Option("--length-unit", help="Times of the jobs are in seconds or hours.")]
 Watts = Annotated[
     float | None, typer.Option("--watts", help="Power of a cpu of jobs without one, W.", show_default="1")
@@ -40,14 +41,17 @@ Slot = Annotated[
 MaxStarts = Annotated[int | None, _planning("--max-starts", help="Most starts of a job.", min=1)]
 Checkpoints = Annotated[bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")]
 Averaged = Annotated[bool, _planning("--averaged", help="Plan as if each job drew its mean power.")]
-CarbonPolicy = Annotated[
-    str | None,
-    _planning("--carbon-policy", help="Rule of starts of the policies carbon and carbon-cost.", show_default="oracle"),
-]
 Wait = Annotated[
     str | None,
     _waiting("--wait", help="Hours that short (< 2 h) and long jobs may wait, or all.", show_default="6x24"),
 ]
+ForecastError = Annotated[
+    float | None,
+    _signal(
+        "--forecast-error", help="Error of forecasts 1 h ahead, as a share; grows with the root.", show_default="0"
+    ),
+]
+Seed = Annotated[int | None, _signal("--seed", help="Seed of the errors.", min=0, show_default="0")]
 DeadlineH = Annotated[float | None, _waiting("--deadline", help="Hours from arrival to end, without --wait.")]
 Constraint = Annotated[str | None, _waiting("--constraint", help="Without --wait: next-workday or semi-weekly.")]
 
@@ -80,84 +84,13 @@ def price_integral(
     return price
 
 
-@dataclass(frozen=True, kw_only=True)
-class PriceOptions:
-    """Price of energy, and the weights of carbon and price."""
-
-    price: PriceFile = None
-    carbon_weight: Annotated[
-        float | None, _price("--carbon-weight", help="Weight of a g of carbon.", show_default="1")
-    ] = None
-    price_weight: Annotated[
-        float | None, _price("--price-weight", help="Weight of a unit of money.", show_default="0")
-    ] = None
-
-    @property
-    def weights(self) -> tuple[float, float]:
-        """Weights of carbon and price. Raises InputError."""
-        for option, weight in (("--carbon-weight", self.carbon_weight), ("--price-weight", self.price_weight)):
-            if weight is not None and self.price is None:
-                raise InputError(option, "is for a price", "give --price, too")
-        carbon = number_of("--carbon-weight", 1.0 if self.carbon_weight is None else self.carbon_weight)
-        price = number_of("--price-weight", self.price_weight or 0.0)
-        if not carbon + price > 0.0:
-            raise InputError("--carbon-weight, --price-weight", "are both 0", "let one of them be > 0")
-        return carbon, price
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForecastOptions:
-    """Errors of the signal that policies see."""
-
-    forecast_error: Annotated[
-        float | None,
-        _signal(
-            "--forecast-error",
-            help="Policies see the signal with errors of this share of its mean.",
-            show_default="0",
-        ),
-    ] = None
-    repetitions: Annotated[
-        int | None, _signal("--repetitions", help="Draws of the errors.", min=1, show_default="10")
-    ] = None
-    seed: Annotated[int | None, _signal("--seed", help="Seed of the errors.", min=0, show_default="0")] = None
-
-    @property
-    def options(self) -> dict[str, float | int | None]:
-        """Options of `ShiftOptions`. Raises InputError."""
-        for option, value in (("--repetitions", self.repetitions), ("--seed", self.seed)):
-            if value is not None and self.forecast_error is None:
-                raise InputError(option, "is for errors of forecasts", "give --forecast-error, too")
-        error = None if self.forecast_error is None else number_of("--forecast-error", self.forecast_error)
-        return {"forecast_error": error, "repetitions": self.repetitions, "seed": self.seed}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReservedOptions:
-    """Reserved machines, and prices of machines."""
-
-    reserved: Annotated[int, _machines("--reserved", help="Reserved cpus.", min=0)] = 0
-    machine_prices: Annotated[
-        str | None,
-        _machines(
-            "--machine-prices",
-            help="Per cpu and hour on demand, on spot; share of a reserved one.",
-            show_default="0.0624,0.01248,0.4",
-        ),
-    ] = None
-
-    @property
-    def prices(self) -> MachinePrices | None:
-        """Prices of machines; None: the default. Raises InputError."""
-        from batwatt.systems.carbon.costs import MachinePrices
-
-        if self.machine_prices is None:
-            return None
-        numbers = numbers_of(self.machine_prices, ",")
-        if len(numbers) != 3 or not all(number >= 0.0 for number in numbers):
-            problem = f"{self.machine_prices!r} is not three numbers >= 0 with commas"
-            raise InputError("--machine-prices", problem, "write for instance 0.0624,0.01248,0.4")
-        return MachinePrices(*numbers)
+def weights_of(price: str | None, carbon_weight: float | None, price_weight: float | None) -> tuple[float, float]:
+    """Return the weights of carbon and price. Raises InputError."""
+    for option, weight in (("--carbon-weight", carbon_weight), ("--price-weight", price_weight)):
+        if weight is not None and price is None:
+            raise InputError(option, "is for a price", "give --price, too")
+    carbon = number_of("--carbon-weight", 1.0 if carbon_weight is None else carbon_weight)
+    return carbon, number_of("--price-weight", price_weight or 0.0)
 
 
 def read_jobs(path: Path, length_unit: str, watts: float | None) -> list[ShiftJob]:

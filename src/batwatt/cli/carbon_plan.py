@@ -9,29 +9,32 @@ import typer
 
 from batwatt.cli.carbon_options import (
     CarbonFile,
+    CarbonWeight,
     Checkpoints,
     MaxStarts,
-    PriceOptions,
+    PriceFile,
+    PriceWeight,
     Slot,
     Watts,
     number_of,
     price_integral,
     signal_file,
     watts_of,
+    weights_of,
 )
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.models import options_of
 from batwatt.cli.shared import json_text
 from batwatt.model.workload import MOST_CPUS
 
 
-@options_of
 def plan_command(
     job: Annotated[Path, typer.Argument(metavar="JOB", help="Start-up and work of the job in phases (JSON).")],
     carbon: CarbonFile,
     deadline: Annotated[str, typer.Option("--deadline", help="Latest end of the job: s of the signal, or a date.")],
-    price: PriceOptions,
     start: Annotated[str, typer.Option("--start", help="Earliest start of the job: s of the signal, or a date.")] = "0",
+    price: PriceFile = None,
+    carbon_weight: CarbonWeight = None,
+    price_weight: PriceWeight = None,
     slot_s: Slot = None,
     max_starts: MaxStarts = None,
     checkpoints: Checkpoints = False,
@@ -48,9 +51,9 @@ def plan_command(
     """
     from batwatt.inputs.series.integrals import offset_s, read_integral
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.systems.carbon.job_plan import JobPlanning, plan_job
+    from batwatt.systems.carbon.job_plan import plan_job
 
-    weights = price.weights
+    weights = weights_of(price, carbon_weight, price_weight)
     if slot_s is not None:
         number_of("--slot-s", slot_s, above=True)
     model = read_model(job, watts_of(watts))
@@ -60,9 +63,10 @@ def plan_command(
     start_s, deadline_s = (
         offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
     )
-    planning = JobPlanning(start_s, deadline_s, slot_s, max_starts, checkpoints, cpus)
-    price_signal = price_integral(price.price, file, integral, until)
-    write_output(json_text(plan_job(job.stem, model, integral, price_signal, weights, planning)), output)
+    price_signal = price_integral(price, file, integral, until)
+    limits = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
+    content = plan_job(job.stem, model, integral, price_signal, weights, (start_s, deadline_s), cpus, limits)
+    write_output(json_text(content), output)
 
 
 def _until(deadline: str) -> float | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,15 +12,16 @@ import typer
 from batwatt.cli.carbon_options import (
     Averaged,
     CarbonFile,
-    CarbonPolicy,
+    CarbonWeight,
     Checkpoints,
     Constraint,
     DeadlineH,
-    ForecastOptions,
+    ForecastError,
     JobsUnit,
     MaxStarts,
-    PriceOptions,
-    ReservedOptions,
+    PriceFile,
+    PriceWeight,
+    Seed,
     Slot,
     Wait,
     Watts,
@@ -29,6 +30,7 @@ from batwatt.cli.carbon_options import (
     read_jobs,
     signal_file,
     wait_of,
+    weights_of,
 )
 from batwatt.cli.inputs import write_output
 from batwatt.cli.options import PREFIX_HELP, Plugins
@@ -48,7 +50,6 @@ BASE = "immediate"
 MARGIN_S = 8 * DAY_S
 """Time in s for which the signal is read beyond the plans: constraints reach a week, and each start costs time."""
 USERS = {
-    "--carbon-policy": ("carbon", "carbon-cost"),
     "--slot-s": ("wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"),
     "--max-starts": ("phase-aware", "phase-aware-checkpoints"),
 }
@@ -67,13 +68,14 @@ class ShiftRequest:
         typer.Option("-w", "--workload", help="CSV: arrival_time,length,cpus; and name and args of their models."),
     ]
     length_unit: JobsUnit = "seconds"
-    carbon_policy: CarbonPolicy = None
     wait: Wait = None
     deadline: DeadlineH = None
     constraint: Constraint = None
-    forecast: ForecastOptions
-    price: PriceOptions
-    machines: ReservedOptions
+    forecast_error: ForecastError = None
+    seed: Seed = None
+    price: PriceFile = None
+    carbon_weight: CarbonWeight = None
+    price_weight: PriceWeight = None
     averaged: Averaged = False
     slot_s: Slot = None
     max_starts: MaxStarts = None
@@ -85,7 +87,7 @@ class ShiftRequest:
         """Options that are set, as JSON."""
         values = {
             name: str(value) if isinstance(value, Path) else value
-            for name, value in _flat(self).items()
+            for name, value in vars(self).items()
             if value not in (None, False)
         }
         return {name: values.pop(name) for name in ("carbon", "workload", "length_unit")} | values
@@ -100,13 +102,13 @@ class ShiftRequest:
 
         file = signal_file("carbon", self.carbon)
         options = self._options(file.tz)
-        self._refuse_unused(policies, options)
-        carbon_weight, price_weight = self.price.weights
+        self._refuse_unused(policies)
+        carbon_weight, price_weight = weights_of(self.price, self.carbon_weight, self.price_weight)
         jobs = read_jobs(self.workload, self.length_unit, self.watts)
         waits_s = HOUR_S * (max(options.wait_h) if options.deadline_h is None else options.deadline_h)
         until_s = max(job.arrival_s + 2.0 * job.length_s for job in jobs) + waits_s + MARGIN_S
         integral = read_integral(file, until_s)
-        price = price_integral(self.price.price, file, integral, until_s)
+        price = price_integral(self.price, file, integral, until_s)
         options = replace(options, price=price, carbon_weight=carbon_weight, price_weight=price_weight)
 
         def run(policy: str) -> Outcome:
@@ -121,15 +123,16 @@ class ShiftRequest:
         ways = without_none({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
         if len(ways) > 1:
             raise InputError(", ".join(ways), "are two ways to say how long jobs may wait", "give one of them")
+        if self.seed is not None and self.forecast_error is None:
+            raise InputError("--seed", "is for errors of forecasts", "give --forecast-error, too")
+        error = None if self.forecast_error is None else number_of("--forecast-error", self.forecast_error)
         options = {
             "wait_h": None if self.wait is None else wait_of(self.wait),
             "deadline_h": None if self.deadline is None else number_of("--deadline", self.deadline, above=True),
             "slot_s": None if self.slot_s is None else number_of("--slot-s", self.slot_s, above=True),
             "constraint": self.constraint,
-            "carbon_policy": self.carbon_policy,
-            **self.forecast.options,
-            "reserved": self.machines.reserved,
-            "prices": self.machines.prices,
+            "forecast_error": error,
+            "forecast_seed": self.seed,
             "max_starts": self.max_starts,
             "averaged": self.averaged,
             "checkpoints": self.checkpoints,
@@ -137,27 +140,16 @@ class ShiftRequest:
         }
         return ShiftOptions(**without_none(options))
 
-    def _refuse_unused(self, policies: Sequence[str], options: ShiftOptions) -> None:
+    def _refuse_unused(self, policies: Sequence[str]) -> None:
         """Raise InputError if all policies are ours and none of them uses an option that is set."""
-        from batwatt.systems.carbon.simulate import rule_named
+        from batwatt.systems.carbon.policies import policy_named
 
-        rules = [rule_named(name, options.carbon_policy) for name in policies]
-        if not all(rule.policy.choose.__module__.startswith("batwatt.") for rule in rules):
+        used = [policy_named(name) for name in policies]
+        if not all(policy.choose.__module__.startswith("batwatt.") for policy in used):
             return
-        names = {name for rule in rules for name in (rule.name.replace("-spot", ""), rule.policy.name)}
-        values = {"--carbon-policy": self.carbon_policy, "--slot-s": self.slot_s, "--max-starts": self.max_starts}
-        for option in without_none(values):
-            if not names & set(USERS[option]):
+        for option in without_none({"--slot-s": self.slot_s, "--max-starts": self.max_starts}):
+            if not {policy.name for policy in used} & set(USERS[option]):
                 raise InputError(option, f"is for {', '.join(USERS[option])}", "leave it out, or take one of these")
-
-
-def _flat(model: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass and of the dataclasses in it."""
-    values: dict[str, Any] = {}
-    for field in fields(model):
-        value = getattr(model, field.name)
-        values |= _flat(value) if is_dataclass(value) else {field.name: value}
-    return values
 
 
 @tabular
@@ -172,8 +164,6 @@ def run_command(
     plugin: Plugins = None,
 ) -> None:
     """Run a policy on all jobs, each on its own: figures (JSON), a row for each segment (CSV); or compare several.
-
-    With --price machines are free unless there are --machine-prices.
 
     [bold]Example:[/]
     batwatt carbon run -w workloads/carbon/jobs.csv
@@ -239,5 +229,7 @@ def _show(table: pd.DataFrame) -> None:
     )
     columns = [Column("policy", "policy", [record["policy"] for record in records])]
     for head, key, factor, form in figures:
+        if records[0][key] is None:
+            continue
         columns.append(Column(head, key, [f"{record[key] * factor:{form}}" for record in records]))
     show_table(columns, records)

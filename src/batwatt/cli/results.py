@@ -24,7 +24,6 @@ PLURALS = {
     "mapping": "mappings (varcap)",
     "strategy": "strategies (riskaware)",
     "policy": "policies (carbon)",
-    "machine_rule": "further policies of carbon run, on reserved and spot machines",
     "termination": "terminations (varcap)",
     "preemption": "preemptions (varcap)",
     "power_check": "power checks (jobpower)",
@@ -75,7 +74,6 @@ def policies(
     """
     from batwatt.run.find_scheduler import describe_file, describe_options, describe_schedulers, is_file_name
     from batwatt.scheduling.registry import describe
-    from batwatt.systems.carbon.simulate import MACHINE_RULES
 
     if scheduler is not None and is_file_name(scheduler):
         _show_sections(describe_file(Path(scheduler)))
@@ -86,7 +84,6 @@ def policies(
     sections: dict[str, list[tuple[str, str]]] = {"scheduler": list(describe_schedulers())}
     for kind, name, line in describe():
         sections.setdefault(kind, []).append((name, line))
-    sections["machine_rule"] = list(MACHINE_RULES.items())
     _show_sections(sections)
     below("""choose with: -s NAME -o '{"order": "fcfs", "backfilling": "easy", "response": "hfld"}'""")
     below("""  -s varcap -o '{"victim": {"name": "checkpoint", "recovery_s": 30}}' (a part with parameters)""")

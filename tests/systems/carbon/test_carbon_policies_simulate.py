@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.forecast import SignalForecast
 from batwatt.systems.carbon.policies import POLICIES, ShiftPolicy
-from batwatt.systems.carbon.simulate import MACHINE_RULES, ShiftOptions, rule_named, simulate
+from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 
 HOUR = 3600.0
 CARBON = SignalIntegral.regular([300.0, 100.0, 200.0, 400.0, 300.0])
@@ -64,69 +64,34 @@ def test_work_since_the_last_checkpoint_is_lost():
     assert aware["energy_j"] == pytest.approx(2 * 3.6e6)
 
 
-def test_errors_of_the_forecast_are_drawn_from_the_seed_and_not_charged():
-    values = 300.0 + 100.0 * np.sin(np.arange(72) / 4)
-    integral = SignalIntegral.regular(list(values))
-    jobs = [ShiftJob(str(i), i * HOUR, constant(3 * HOUR, 1000.0)) for i in range(20)]
-    best = simulate(jobs, integral, "oracle").metrics()["carbon_g"]
-
-    def carbon(error: float, seed: int, repetitions: int = 3) -> float:
-        options = ShiftOptions(forecast_error=error, seed=seed, repetitions=repetitions)
-        outcome = simulate(jobs, integral, "oracle", options)
-        assert outcome.segments["repetition"].nunique() == repetitions
-        return outcome.metrics()["carbon_g"]
-
-    assert carbon(0.2, 1) == carbon(0.2, 1) != carbon(0.2, 2)
-    assert best < carbon(0.2, 1) < 1.1 * best
-    assert carbon(1e-9, 1) == pytest.approx(best)
-    # energy is the same in each repetition, and figures are means
-    metrics = simulate(jobs, integral, "oracle", ShiftOptions(forecast_error=0.2)).metrics()
-    assert metrics["energy_j"] == pytest.approx(20 * 3 * 3.6e6)
-    assert metrics["jobs"] == 20
-
-
-def test_the_present_is_known(monkeypatch):
+def test_forecasts_are_those_of_the_seed_at_the_arrival(monkeypatch):
+    """A policy sees the forecast of the hour in which a job arrives; the true signal is charged."""
     seen = []
 
     def spy(job, window, integral, known):
-        seen.append(integral.values)
+        seen.append(integral.values.tolist())
         return ((job.arrival_s, job.arrival_s + job.length_s),)
 
     monkeypatch.setitem(POLICIES, "spy", ShiftPolicy("spy", spy))
-    job = ShiftJob("a", 1.5 * HOUR, JOB.model)
-    simulate([job], CARBON, "spy", ShiftOptions(wait_h=(1.0,), forecast_error=0.05, repetitions=200))
-    errors = np.array(seen) - CARBON.values
-    # it arrives in hour 1; the mean of the signal is 260
-    assert (errors[:, 1] == 0.0).all()
-    others = errors[:, [0, 2, 3, 4]]
-    assert others.std() == pytest.approx(0.05 * 260, rel=0.1)
-    assert abs(others.mean()) < 2.0
-
-
-def test_names_of_rules():
-    assert rule_named("carbon_cost", "cst_oracle").policy is POLICIES["cst-oracle"]
-    assert rule_named("carbon").policy is POLICIES["oracle"]
-    rule = rule_named("suspend-resume-spot-threshold")
-    assert (rule.policy.name, rule.spot, rule.conserving) == ("suspend-resume-threshold", True, False)
-    assert rule_named("cost").policy.name == "latest"
-    assert {"oracle", "phase-aware", "cost", "carbon-cost"} <= {*POLICIES, *MACHINE_RULES}
+    jobs = [ShiftJob(str(hour), (hour + 0.5) * HOUR, JOB.model) for hour in (0, 1)]
+    outcome = simulate(jobs, CARBON, "spy", ShiftOptions(wait_h=(1.0,), forecast_error=0.05, forecast_seed=3))
+    forecast = SignalForecast(CARBON, 0.05, 3)
+    assert seen == [forecast.at(job.arrival_s).values.tolist() for job in jobs]
+    assert outcome.metrics()["carbon_g"] == pytest.approx(200.0 + 150.0)
 
 
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
         ("oracel", {}, "no policy 'oracel'; did you mean 'oracle'"),
-        ("suspend-resume-cost", {}, "suspend-resume plans to suspend them"),
         ("oracle", {"wait_h": (1.0, 2.0, 3.0)}, "one or two values, got 3"),
         ("oracle", {"wait_h": (-1.0,)}, "wait_h must be a finite number >= 0, got -1.0"),
         ("oracle", {"deadline_h": 0.5}, "job a: it takes 3600 s and must finish within 0.5 h"),
         ("oracle", {"deadline_h": 2.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
-        ("oracle", {"price_weight": 1.0}, "price_weight is given and no price"),
+        ("oracle", {"price_weight": 1.0}, "give money a weight without a price"),
         ("oracle", {"deadline_h": 0.0}, "deadline_h must be a finite number > 0"),
-        ("oracle", {"repetitions": 0}, "repetitions must be a whole number >= 1"),
         ("oracle", {"max_starts": 0}, "max_starts must be a whole number >= 1"),
-        ("oracle", {"reserved": -1}, "reserved must be a whole number >= 0, got -1"),
-        ("oracle", {"seed": -1, "forecast_error": 0.1}, "seed must be a whole number >= 0"),
+        ("oracle", {"forecast_seed": -1}, "forecast_seed must be a whole number >= 0"),
         ("oracle", {"wait_h": (24.0,)}, "the signal ends at 18000 s, before 90000 s, which job a may need"),
         ("phase-aware", {"wait_h": (0.5,), "slot_s": 7000.0}, "job a: .* slots of 7000 s"),
     ],

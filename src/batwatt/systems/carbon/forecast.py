@@ -1,4 +1,4 @@
-"""Forecasts of a signal that prove wrong: the truth with an error that grows with the time ahead."""
+"""Signals that plans see: carbon and price by their weights, and forecasts that prove wrong."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from batwatt.errors import InputError
 from batwatt.model.phases import Array
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.units import DAY_S, HOUR_S
@@ -15,6 +16,20 @@ SMOOTH_S = 6 * HOUR_S
 """Errors of times closer than this go together, as those of a forecast of weather do."""
 MOST_STEPS = 336
 """Steps of the signal over which the error grows (two weeks by the hour), and no further."""
+
+
+def weighed(
+    carbon: SignalIntegral, price: SignalIntegral | None, carbon_weight: float, price_weight: float
+) -> SignalIntegral:
+    """Return carbon, or `carbon_weight` x carbon + `price_weight` x price if the price counts. Raises InputError."""
+    names = "carbon_weight, price_weight"
+    if not carbon_weight + price_weight > 0.0:
+        raise InputError(names, "are both 0", "let one of them be > 0")
+    if price_weight == 0.0:
+        return carbon
+    if price is None:
+        raise InputError(names, "give money a weight without a price", "give a price, too")
+    return carbon.plus(price, carbon_weight, price_weight)
 
 
 class SignalForecast:

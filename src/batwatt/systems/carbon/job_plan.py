@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from batwatt.errors import InputError
 from batwatt.model.phases import PhaseModel, ShiftJob
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import Execution, Segment
+from batwatt.systems.carbon.forecast import weighed
 from batwatt.systems.carbon.optimum import NoPlanError, plan
-
-
-@dataclass(frozen=True)
-class JobPlanning:
-    """Request of a plan. Times in s from the signal's first row; `slot_s` None: chosen by the planner."""
-
-    start_s: float
-    deadline_s: float
-    slot_s: float | None = None
-    max_starts: int | None = None
-    checkpoints: bool = False
-    cpus: int = 1
 
 
 def plan_job(
@@ -30,43 +19,40 @@ def plan_job(
     carbon: SignalIntegral,
     price: SignalIntegral | None,
     weights: tuple[float, float],
-    request: JobPlanning,
+    window_s: tuple[float, float],
+    cpus: int,
+    limits: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the plan of least `weights` x (carbon, cost), in g and units of money, as JSON. Raises InputError."""
-    if not request.start_s >= 0.0:
-        problem = f"{request.start_s:g} s is before the signal begins"
+    """Return the plan of least `weights` x (carbon, cost), in g and units of money, as JSON. Raises InputError.
+
+    `window_s`: start and deadline in s from the signal's first row. `limits`: the keywords of `optimum.plan`.
+    """
+    start_s, deadline_s = window_s
+    if not start_s >= 0.0:
+        problem = f"{start_s:g} s is before the signal begins"
         raise InputError("start", problem, "start later, or let the signal begin earlier")
-    wanted = carbon
+    wanted = weighed(carbon, price, *weights)
     if price is not None:
-        price.covers(request.deadline_s, "the job")
-        wanted = carbon.plus(price, *weights)
-    carbon.covers(request.deadline_s, "the job")
+        price.covers(deadline_s, "the job")
+    carbon.covers(deadline_s, "the job")
     try:
-        planned = plan(
-            model,
-            wanted,
-            request.start_s,
-            request.deadline_s,
-            slot_s=request.slot_s,
-            max_starts=request.max_starts,
-            checkpoints=request.checkpoints,
-        )
+        planned = plan(model, wanted, start_s, deadline_s, **limits)
     except NoPlanError as error:
         raise InputError("deadline", str(error), "give a later one") from None
-    owner = ShiftJob(name, request.start_s, model, request.cpus)
+    owner = ShiftJob(name, start_s, model, cpus)
     content: dict[str, Any] = {
         "method": "dp",
         "slot_s": planned.slot_s,
         "slots": planned.slots,
         "rounded": planned.rounded,
         "begin": carbon.begin,
-        "start_s": request.start_s,
-        "deadline_s": request.deadline_s,
-        "cpus": request.cpus,
+        "start_s": start_s,
+        "deadline_s": deadline_s,
+        "cpus": cpus,
     }
     if price is not None:
         content["weights"] = dict(zip(("carbon", "price"), weights, strict=True))
-    at_once = Execution(owner, (Segment(request.start_s, model.startup_s, 0.0, model.work_s),))
+    at_once = Execution(owner, (Segment(start_s, model.startup_s, 0.0, model.work_s),))
     immediate = _charged(at_once, carbon, price)
     content |= _charged(Execution(owner, planned.segments), carbon, price) | {
         f"immediate_{name}": immediate[name] for name in ("carbon_g", "cost") if name in immediate

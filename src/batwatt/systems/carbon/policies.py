@@ -68,20 +68,15 @@ POLICIES: dict[str, ShiftPolicy] = {}
 """All policies by name, in the order in which users read of them."""
 
 
-def is_policy(plain: str) -> bool:
-    """Return whether a name with hyphens is one of a policy, ours or of an installed distribution."""
-    if plain not in POLICIES:
-        load_distributed()
-    return plain in POLICIES
-
-
 def policy_named(name: str, where: str = "option policy", suspending: bool = True) -> ShiftPolicy:
     """Return the policy of a name, hyphens and underscores alike. Raises InputError.
 
     `suspending`: whether policies that suspend jobs are among those that the error lists.
     """
     plain = name.lower().replace("_", "-")
-    if not is_policy(plain):
+    if plain not in POLICIES:
+        load_distributed()
+    if plain not in POLICIES:
         names = [policy.name for policy in POLICIES.values() if suspending or not policy.interrupting]
         raise UnknownNameError(where, "policy", name, names, "See `batwatt policies`.")
     return POLICIES[plain]

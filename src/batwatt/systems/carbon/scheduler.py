@@ -31,7 +31,7 @@ from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.carbon.cluster import CarbonCluster, PhaseCluster
 from batwatt.systems.carbon.execution import Execution, Segment, ShiftJob
-from batwatt.systems.carbon.forecast import SignalForecast
+from batwatt.systems.carbon.forecast import SignalForecast, weighed
 from batwatt.systems.carbon.options import CarbonOptions
 from batwatt.systems.carbon.policies import Facts, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
@@ -140,16 +140,11 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             raise InputError("option 'shift'", "is for schedulers that do not shift jobs themselves", "give policy")
         if settings.deadline_h is not None and settings.constraint is not None:
             raise InputError("options", "have both deadline_h and constraint", "give one of them")
-        if not settings.carbon_weight + settings.price_weight > 0.0:
-            raise InputError("options", "carbon_weight and price_weight are both 0", "give one of them")
-        if settings.price is None:
-            if settings.price_weight > 0.0:
-                raise InputError("option 'price_weight'", "there is no price", "give the option price")
-            return self._converted("signal", settings.signal)
-        if settings.signal is None:
-            return self._converted("price", settings.price)
-        carbon, price = self._converted("signal", settings.signal), self._converted("price", settings.price)
-        return carbon.plus(price, settings.carbon_weight, settings.price_weight)
+        price = None if settings.price is None else self._converted("price", settings.price)
+        if settings.signal is None and price is not None:
+            return price
+        carbon = self._converted("signal", settings.signal)
+        return weighed(carbon, price, settings.carbon_weight, settings.price_weight)
 
     def _converted(self, name: str, signal: SignalIntegral | None) -> SignalIntegral:
         if signal is None:
