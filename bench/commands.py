@@ -252,10 +252,7 @@ def _checkpoint() -> Named:
     yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"
     yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
     yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"
-    yield "checkpoint follow worst", f"checkpoint follow {periods}/figure1.json --prepare worst --refill -o out/x.json"
-    for name in ("figure1", "starving"):
-        yield f"checkpoint front {name}", f"checkpoint front periods/{name}.json"
-    yield "checkpoint front json", f"checkpoint front {periods}/figure1.json --min-yields 0,0.2,0.4 --json"
+    yield "checkpoint follow worst", f"checkpoint follow {periods}/figure1.json --prepare worst -o out/x.json"
 
 
 def _carbon() -> Named:

@@ -46,7 +46,7 @@ def figure1(points: Points) -> str:
     rows = []
     for name in ("figure1", "figure1-new"):
         for min_yield in (0.0, 0.2):
-            followed = follow(read_sequence(PERIODS / f"{name}.json").sequence, min_yield=min_yield)
+            followed = follow(read_sequence(PERIODS / f"{name}.json")[0], min_yield=min_yield)
             run = points.frame[(points.frame["study"] == "figure1") & (points.frame["asked_yield"] == min_yield)]
             engine = f"{run['goodput'].iloc[0]:.4%}" if name == "figure1-new" else NOTHING
             periods = (f"{period.goodput:.2%}" for period in followed.periods)

@@ -135,9 +135,8 @@ REFUSED = {
     "checkpoint prepare PERIODS/change.json --objective wurst": "--objective: no objective 'wurst'; did you mean",
     "checkpoint prepare PERIODS/change.json --cover all": "--cover: no cover 'all'",
     "checkpoint follow PERIODS/figure1.json --prepare none": "--prepare: no way to prepare 'none'",
-    "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "--min-yield: 1.5 is not from 0 to 1",
+    "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "min_yield: 1.5 is not from 0 to 1",
     "checkpoint follow PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "is for the dynamic",
-    "checkpoint front PERIODS/figure1.json --min-yields 0,x": "--min-yields: '0,x' is not a list of numbers from 0 to",
     # job logs and accounts
     "job-power out/x -p SMALL -w JOBS": "envelope",
     # conversions and what is made

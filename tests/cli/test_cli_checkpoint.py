@@ -63,13 +63,13 @@ def test_optional_keys(house):
         {**JOB, "id": 12, "processors": 12},
         {**JOB, "id": "é", "state": "checkpointed", "recovering_s": 4},
     ]
-    path = house.write("i.json", instance(GOOD, jobs=jobs, k=8, platform=12, processors_before=4))
+    path = house.write("i.json", instance(GOOD, jobs=jobs, k=8, platform=12))
     rows = content(house.batwatt("checkpoint", "plan", path))["plan"]
     assert [(row["id"], row["work_s"]) for row in rows] == [("x", 40), (12, 0), ("é", 96)]
     assert rows[2]["phases"][0] == {"kind": "recovery", "begin_s": 0, "end_s": 4}
 
 
-# prepare, follow, front ----------------------------------------------------------------------------------------------
+# prepare, follow -----------------------------------------------------------------------------------------------------
 
 
 def test_prepare(house):
@@ -111,15 +111,6 @@ def test_k_of_a_course_is_its_largest_change(house):
     assert one == other
 
 
-def test_front(house):
-    words = ["checkpoint", "front", EXAMPLES / "starving.json", "--min-yields", "0.25,0"]
-    rows = content(house.batwatt(*words, "--json"))["front"]
-    assert [row["asked"] for row in rows] == [0, 0.25]
-    # without fairness a job starves; a least yield costs goodput
-    assert rows[0]["min_yield"] == 0.0 == rows[0]["yields"]["wider"]
-    assert rows[1]["min_yield"] > 0.25 and rows[1]["goodput"] < rows[0]["goodput"]
-
-
 # bad input -----------------------------------------------------------------------------------------------------------
 
 INSTANCES = [
@@ -134,7 +125,6 @@ INSTANCES = [
     (instance(GOOD, processors=10**80), "got an integer of more than 60 digits"),
     (instance(GOOD, k=9), "k must be a whole number from 0 to processors (8), got 9"),
     (instance(GOOD, platform=7), "platform must be >= processors (8), got 7"),
-    (instance(GOOD, k=2, processors_before=5), "changes from 5 to 8, by more than k (2)"),
     (instance(GOOD, job={"state": DROP, "stat": "stopped"}), "did you mean 'state'?"),
     ('{"period_s": 1, "period_s": 2, "processors": 2, "jobs": []}', "the key 'period_s' appears twice"),
     (instance(GOOD, job={"processors": 9}), "job 'x': processors must be <= 8, all that there are, got 9"),
@@ -146,7 +136,6 @@ INSTANCES = [
     (instance(GOOD, job={"id": 1.5}), "job number 1: id must be a text or a whole number, got 1.5"),
     (instance(GOOD, jobs=[{**JOB, "id": 1}, {**JOB, "id": "1"}]), "job '1': the id appears twice"),
     (instance(GOOD, jobs=three("running")), "without a checkpoint hold 9 of 8 processors"),
-    (instance(GOOD, jobs=three("checkpointed"), processors_before=7), "need 9 processors, processors_before is 7"),
 ]
 COURSES = [
     (instance(COURSE, capacities=[]), "capacities must be a list of one or more whole numbers"),
@@ -167,7 +156,6 @@ COURSES = [
         ("prepare", instance(GOOD), "'k' is missing"),
         ("prepare", instance(GOOD, jobs=three("checkpointed"), k=1), "that run need 9 processors, processors is 8"),
         *(("follow", *case) for case in COURSES),
-        ("front", *COURSES[0]),
     ],
     ids=str,
 )

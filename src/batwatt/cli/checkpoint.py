@@ -1,21 +1,17 @@
-"""The commands of checkpoint planning: plan, prepare, follow, front."""
+"""The commands of checkpoint planning: plan, prepare, follow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.printing import show_table, tabular
-from batwatt.cli.shared import Picture, json_text, numbers_of, one_of
-from batwatt.errors import InputError
+from batwatt.cli.shared import Picture, json_text, one_of
 
 if TYPE_CHECKING:
-    from batwatt.systems.checkpoint.prepare import Cover, Objective
-    from batwatt.systems.checkpoint.sequence import Method
+    pass
 
 checkpoint = typer.Typer(
     name="checkpoint",
@@ -63,8 +59,9 @@ def plan_command(
     from batwatt.systems.checkpoint.figures.charts import plot_plan
     from batwatt.systems.checkpoint.files import plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
+    from batwatt.systems.checkpoint.sequence import METHODS
 
-    algorithm = _method(method, min_yield, refill)
+    algorithm = one_of("--method", "method", method, METHODS)
     file = read_instance(instance)
     plan = plan_instance(file, instance, algorithm, min_yield, refill=refill)
     if picture is not None:
@@ -125,7 +122,6 @@ def follow_command(
     min_yield: Annotated[
         float, typer.Option("--min-yield", help="Work first for jobs whose yield would fall under it, 0 to 1.")
     ] = 0.0,
-    refill: Refill = False,
     output: Output = None,
     picture: Picture = None,
 ) -> None:
@@ -137,84 +133,17 @@ def follow_command(
     """
     from batwatt.systems.checkpoint.figures.charts import plot_followed
     from batwatt.systems.checkpoint.files import followed_json, read_sequence
-    from batwatt.systems.checkpoint.plans import blaming
-    from batwatt.systems.checkpoint.sequence import follow
+    from batwatt.systems.checkpoint.plans import blaming, check_method
+    from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES
+    from batwatt.systems.checkpoint.sequence import METHODS, follow
 
-    algorithm = _method(method, min_yield, refill)
-    objective, covered = _preparing(prepare, cover)
-    file = read_sequence(sequence)
+    algorithm = one_of("--method", "method", method, METHODS)
+    check_method(algorithm, min_yield)
+    objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
+    covered = one_of("--cover", "cover", cover, COVERS)
+    periods, names = read_sequence(sequence)
     with blaming(sequence, algorithm):
-        result = follow(
-            file.sequence, method=algorithm, objective=objective, min_yield=min_yield, cover=covered, refill=refill
-        )
+        result = follow(periods, method=algorithm, objective=objective, min_yield=min_yield, cover=covered)
     if picture is not None:
         plot_followed(result, picture)
-    write_output(json_text(followed_json(result, file.names)), output)
-
-
-@checkpoint.command("front")
-@tabular
-def front_command(
-    sequence: SequenceFile,
-    min_yields: Annotated[
-        str, typer.Option("--min-yields", help="Least yields to require, from 0 to 1, with commas.")
-    ] = "0,0.25,0.5,0.75,1",
-    prepare: Prepare = None,
-    cover: Covers = "k",
-) -> None:
-    """Show the cost of fairness: goodput and least yield over all periods, for each required yield.
-
-    [bold]Example:[/]
-    batwatt checkpoint front workloads/periods/starving.json
-      --min-yields 0,0.25,0.5
-    """
-    from batwatt.results.tables import Column
-    from batwatt.systems.checkpoint.files import read_sequence
-    from batwatt.systems.checkpoint.plans import blaming
-    from batwatt.systems.checkpoint.sequence import follow
-
-    objective, covered = _preparing(prepare, cover)
-    targets = _targets(min_yields)
-    file = read_sequence(sequence)
-    with blaming(sequence):
-        results = [
-            (target, follow(file.sequence, objective=objective, min_yield=target, cover=covered)) for target in targets
-        ]
-    points = [
-        {"asked": target, "goodput": each.goodput, "min_yield": each.min_yield, "yields": each.yields}
-        for target, each in results
-    ]
-    records = [{**point, "mean_yield": _mean(each.yields)} for point, (_, each) in zip(points, results, strict=True)]
-    columns = [Column("asked for", "asked", [f"{target:g}" for target, _ in results])]
-    for head, key in (("goodput", "goodput"), ("least\nyield", "min_yield"), ("mean\nyield", "mean_yield")):
-        columns.append(Column(head, key, [f"{record[key]:.4f}" for record in records]))
-    show_table(columns, records, {"front": points})
-
-
-def _mean(yields: Mapping[str, float]) -> float:
-    return sum(yields.values()) / len(yields)
-
-
-def _targets(text: str) -> list[float]:
-    targets = numbers_of(text, ",")
-    if not targets or not all(0.0 <= target <= 1.0 for target in targets):
-        problem = f"{text!r} is not a list of numbers from 0 to 1"
-        raise InputError("--min-yields", problem, "write for instance 0,0.25,0.5,0.75,1")
-    return sorted(set(targets))
-
-
-def _preparing(prepare: str | None, cover: str) -> tuple[Objective | None, Cover]:
-    from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES
-
-    objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
-    return objective, one_of("--cover", "cover", cover, COVERS)
-
-
-def _method(name: str, min_yield: float, refill: bool) -> Method:
-    """Return the method, if it has the other two options. Raises InputError."""
-    from batwatt.systems.checkpoint.plans import check_method
-    from batwatt.systems.checkpoint.sequence import METHODS
-
-    method = one_of("--method", "method", name, METHODS)
-    check_method(method, min_yield, refill, ("--min-yield", "--refill"))
-    return method
+    write_output(json_text(followed_json(result, names)), output)

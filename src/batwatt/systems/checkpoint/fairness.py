@@ -56,7 +56,6 @@ def fair(
     past: Mapping[str, Past],
     target: float,
     *,
-    refill: bool = False,
     skip_large: bool = False,
 ) -> PeriodPlan:
     """Return the plan with the most goodput in which as many due jobs work as can, those with the least yield first.
@@ -72,10 +71,10 @@ def fair(
             names.append(job.id)
             free -= job.processors
     try:
-        return plan(instance, least=dict.fromkeys(names, Least()), refill=refill, skip_large=skip_large)
+        return plan(instance, least=dict.fromkeys(names, Least()), skip_large=skip_large)
     except NoPeriodPlanError:
         # the period is too short for a checkpoint or a recovery that this takes
-        return _one_by_one(instance, names, refill, skip_large)
+        return _one_by_one(instance, names, skip_large)
 
 
 def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[PeriodJob]:
@@ -85,12 +84,12 @@ def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[Per
     return sorted(waiting, key=lambda job: (after[job.id].job_yield, -after[job.id].alone_s))
 
 
-def _one_by_one(instance: Instance, wanted: Collection[str], refill: bool, skip_large: bool) -> PeriodPlan:
-    best = plan(instance, refill=refill, skip_large=skip_large)
+def _one_by_one(instance: Instance, wanted: Collection[str], skip_large: bool) -> PeriodPlan:
+    best = plan(instance, skip_large=skip_large)
     least: dict[str, Least] = {}
     for name in wanted:
         try:
-            best = plan(instance, least={**least, name: Least()}, refill=refill, skip_large=skip_large)
+            best = plan(instance, least={**least, name: Least()}, skip_large=skip_large)
             least[name] = Least()
         except NoPeriodPlanError:
             continue

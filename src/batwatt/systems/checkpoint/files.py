@@ -5,7 +5,7 @@ docs/reference/formats.md has the keys.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +41,7 @@ _Count = Annotated[int, Field(ge=1, le=MOST_PROCESSORS, description=f"a whole nu
 _Change = Annotated[int, Field(ge=0, le=MOST_PROCESSORS, description=f"a whole number from 0 to {MOST_PROCESSORS}")]
 _Cost = Annotated[float, Field(ge=0.0, le=MOST_S, description=f"a number of s from 0 to {MOST_S:g}")]
 _Time = Annotated[float, Field(gt=0.0, le=MOST_S, description=f"a number of s > 0 and up to {MOST_S:g}")]
+_Platform = Annotated[_Count | None, Field(description=f"a whole number from 1 to {MOST_PROCESSORS}")]
 
 
 class _JobRow(BaseModel):
@@ -76,19 +77,17 @@ class _Job(_JobOfSequence):
 _JOBS = "a list of one or more jobs"
 
 
-class _PlatformRow(_JobRow):
+class _InstanceFile(_JobRow):
     period_s: _Time
-    platform: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
-
-
-class _InstanceFile(_PlatformRow):
+    platform: _Platform = None
     processors: _Count
     jobs: list[_Job] = Field(min_length=1, description=_JOBS)
     k: _Change | None = Field(None, description="a whole number from 0 to `processors`")
-    processors_before: _Count | None = Field(None, description=f"a whole number from 1 to {MOST_PROCESSORS}")
 
 
-class _SequenceFile(_PlatformRow):
+class _SequenceFile(_JobRow):
+    period_s: _Time
+    platform: _Platform = None
     capacities: list[_Count] = Field(min_length=1, description="a list of one or more whole numbers of processors")
     jobs: list[_JobOfSequence] = Field(min_length=1, description=_JOBS)
     k: _Change | None = Field(None, description="a whole number from 0 to the largest of `capacities`")
@@ -118,14 +117,6 @@ class InstanceData:
         return tuple(job for job in self.instance.jobs if job.state == "stopped")
 
 
-@dataclass(frozen=True)
-class SequenceData:
-    """Content of a capacity sequence's file. `names`: ids of the jobs in the file."""
-
-    sequence: CapacitySequence
-    names: Mapping[str, JobName]
-
-
 def read_instance(path: Path | str) -> InstanceData:
     """Read the instance of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
     return instance_of(load_strict(read_text(path), path), path)
@@ -146,12 +137,6 @@ def instance_of(data: Any, path: Path | str) -> InstanceData:
         if job.worked_s > job.alone_s:
             problem = f"worked_s must be <= alone_s ({job.alone_s:g} s), got {job.worked_s:g}"
             raise InputError(_place(path, job.id), problem, "alone it would have worked at least as long")
-    before = file.processors_before
-    if before is not None:
-        if file.k is not None and abs(before - processors) > file.k:
-            problem = f"processors changes from {before} to {processors}, by more than k ({file.k})"
-            raise InputError(path, problem, "correct k, or one of the two")
-        _fit_before(path, file.jobs, before, f"processors_before is {before}")
     past = {str(job.id): Past(job.worked_s, job.alone_s) for job in file.jobs}
     try:
         instance = Instance(file.period_s, processors, tuple(job.job() for job in file.jobs))
@@ -172,25 +157,24 @@ def read_running(path: Path | str) -> InstanceData:
     return file
 
 
-def _fit_before(path: Path | str, jobs: Sequence[_JobOfSequence], before: int, what: str) -> None:
-    held = sum(job.processors for job in jobs if job.state not in ("stopped", NEW))
-    if held > before:
-        problem = f"the jobs that ran before need {held} processors, {what}"
-        raise InputError(path, problem, "correct that, or the states of the jobs")
+def read_sequence(path: Path | str) -> tuple[CapacitySequence, Mapping[str, JobName]]:
+    """Read the sequence of a JSON file, and the ids of its jobs in the file.
 
-
-def read_sequence(path: Path | str) -> SequenceData:
-    """Read the sequence of a JSON file. InputError names the file, the job, the key, the value and its constraint."""
+    InputError names the file, the job, the key, the value and its constraint.
+    """
     file = _read(path, _SequenceFile)
     counts = file.capacities
     names = _names(path, file, max(counts), "the largest of capacities")
     changes = (abs(after - before) for before, after in pairwise(counts))
     k = file.k if file.k is not None else max(changes, default=0)
-    _fit_before(path, file.jobs, counts[0] + k, f"there were at most {counts[0] + k} (the first of capacities, and k)")
+    held = sum(job.processors for job in file.jobs if job.state not in ("stopped", NEW))
+    if held > counts[0] + k:
+        problem = f"the jobs that ran before need {held} processors, there were at most {counts[0] + k}"
+        raise InputError(path, f"{problem} (the first of capacities, and k)", "correct that, or the states of the jobs")
     try:
         jobs = tuple(job.job() for job in file.jobs)
         new = frozenset(str(job.id) for job in file.jobs if job.state == NEW)
-        return SequenceData(CapacitySequence(file.period_s, tuple(counts), k, jobs, file.platform, new), names)
+        return CapacitySequence(file.period_s, tuple(counts), k, jobs, file.platform, new), names
     except ValueError as error:
         raise InputError(path, str(error), "correct k, or capacities") from None
 

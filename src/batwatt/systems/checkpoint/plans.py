@@ -24,19 +24,15 @@ def plan_instance(
         return plan_with_yield(source.instance, source.past, min_yield, refill=refill)
 
 
-def check_method(method: str, min_yield: float, refill: bool, names: tuple[str, str] = ("min_yield", "refill")) -> None:
-    """Check a method. Raises InputError, with the `names` of the other two, if the method does not know them."""
+def check_method(method: str, min_yield: float, refill: bool = False) -> None:
+    """Raise InputError if a method is unknown, or does not know one of the other two that is set."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
     if not 0.0 <= min_yield <= 1.0:
-        raise InputError(names[0], f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    for option, in_use in zip(names, (min_yield > 0.0, refill), strict=True):
+        raise InputError("min_yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
+    for name, in_use in (("min_yield", min_yield > 0.0), ("refill", refill)):
         if in_use and method == "subset-sum":
-            raise InputError(
-                option,
-                "is for the dynamic programme",
-                "leave --method subset-sum out" if option[:2] == "--" else "use the method dp",
-            )
+            raise InputError(name, "is for the dynamic programme", "use the method dp")
 
 
 @contextmanager

@@ -6,8 +6,9 @@ The rules: docs/explanation/checkpoint.md; open in the paper.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import Literal, get_args
 
@@ -60,15 +61,14 @@ def prepare(
     *,
     objective: Objective = "cheapest",
     platform: int | None = None,
-    weights: Mapping[int, float] | None = None,
     cover: Cover = "k",
     most_tried: int = MOST_TRIED,
 ) -> Prepared:
     """Choose among the `running` jobs those to be checkpointed before up to `k` of `processors` go or come.
 
-    `others` are stopped. The next period has `period_s` s and up to `platform` processors. `weights`: how likely
-    numbers of processors are (all that are possible alike). Of up to `most_tried` running jobs all sets are tried. For
-    every checkpoint there is taken to be time before the change. Raises ValueError.
+    `others` are stopped. The next period has `period_s` s and up to `platform` processors, and all numbers of them that
+    are possible are equally likely. Of up to `most_tried` running jobs all sets are tried. For every checkpoint there
+    is taken to be time before the change. Raises ValueError.
     """
     held = sum(job.processors for job in running)
     if not 0 <= k <= processors:
@@ -81,7 +81,14 @@ def prepare(
     if objective in ("cheapest", "all") or not outcomes:
         selection = cheapest if objective == "cheapest" else frozenset(job.id for job in running)
         return Prepared(selection, objective, _cost(running, selection), exact=True)
-    judge = _Judge(running, others, period_s, outcomes, objective, weights)
+
+    @cache
+    def goodputs(ids: frozenset[str]) -> tuple[float, ...]:
+        return tuple(_goodputs(running, others, period_s, outcomes, ids))
+
+    def judge(ids: frozenset[str]) -> float:
+        values = goodputs(ids)
+        return min(values) if objective == "worst" else math.fsum(1.0 / len(values) * value for value in values)
 
     def covers(ids: frozenset[str]) -> bool:
         return sum(job.processors for job in running if job.id in ids) >= need
@@ -96,7 +103,9 @@ def prepare(
         best = max(
             _improved(cheapest, names, covers, judge), _improved(frozenset(names), names, covers, judge), key=judge
         )
-    return Prepared(best, objective, _cost(running, best), exact, judge(best), judge.outcomes(best))
+    return Prepared(
+        best, objective, _cost(running, best), exact, judge(best), tuple(zip(outcomes, goodputs(best), strict=True))
+    )
 
 
 def cheapest_cover(running: Sequence[PeriodJob], need: int) -> frozenset[str]:
@@ -121,55 +130,22 @@ def cheapest_cover(running: Sequence[PeriodJob], need: int) -> frozenset[str]:
     return frozenset(members)
 
 
-class _Judge:
-    """Values of sets of checkpoints, each computed once."""
-
-    def __init__(
-        self,
-        running: Sequence[PeriodJob],
-        others: Sequence[PeriodJob],
-        period_s: float,
-        outcomes: tuple[int, ...],
-        objective: Objective,
-        weights: Mapping[int, float] | None,
-    ) -> None:
-        self._running, self._others = running, others
-        self._period_s, self._processors, self._objective = period_s, outcomes, objective
-        shares = dict.fromkeys(outcomes, 1.0) if weights is None else weights
-        good = all(0.0 <= weight < math.inf for weight in shares.values()) and set(shares) <= set(outcomes)
-        total = math.fsum(shares.values()) if good else 0.0
-        if not total > 0.0:
-            problem = f"weights must be >= 0, finite and not all 0, of {outcomes[0]} to {outcomes[-1]} processors"
-            raise ValueError(f"{problem}, got {dict(shares)!r}")
-        self._weights = [shares.get(p, 0.0) / total for p in outcomes]
-        self._goodputs_of: dict[frozenset[str], tuple[float, ...]] = {}
-
-    def __call__(self, ids: frozenset[str]) -> float:
-        goodputs = self._goodputs(ids)
-        if self._objective == "worst":
-            return min(goodputs)
-        return math.fsum(weight * value for weight, value in zip(self._weights, goodputs, strict=True))
-
-    def outcomes(self, ids: frozenset[str]) -> tuple[tuple[int, float], ...]:
-        """Return (P, G(P)) of a set."""
-        return tuple(zip(self._processors, self._goodputs(ids), strict=True))
-
-    def _goodputs(self, ids: frozenset[str]) -> tuple[float, ...]:
-        goodputs = self._goodputs_of.get(ids)
-        if goodputs is None:
-            goodputs = self._goodputs_of[ids] = tuple(self._work_out(ids))
-        return goodputs
-
-    def _work_out(self, ids: frozenset[str]) -> Iterable[float]:
-        jobs = [replace(job, state="checkpointed" if job.id in ids else "running") for job in self._running]
-        jobs += [replace(job, state="stopped") for job in self._others]
-        most = self._processors[-1]
-        instance = Instance(self._period_s, most, tuple(jobs))
-        knapsacks = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
-        cost = _cost(self._running, ids)
-        for processors in self._processors:
-            work = max(knapsack.best(processors, instance.held) for knapsack in knapsacks)
-            yield (work - cost) / (processors * self._period_s)
+def _goodputs(
+    running: Sequence[PeriodJob],
+    others: Sequence[PeriodJob],
+    period_s: float,
+    outcomes: tuple[int, ...],
+    ids: frozenset[str],
+) -> Iterator[float]:
+    """Yield G(P) for each P of `outcomes` if the jobs `ids` have been checkpointed."""
+    jobs = [replace(job, state="checkpointed" if job.id in ids else "running") for job in running]
+    jobs += [replace(job, state="stopped") for job in others]
+    instance = Instance(period_s, outcomes[-1], tuple(jobs))
+    knapsacks = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
+    cost = _cost(running, ids)
+    for processors in outcomes:
+        work = max(knapsack.best(processors, instance.held) for knapsack in knapsacks)
+        yield (work - cost) / (processors * period_s)
 
 
 def _improved(

@@ -26,15 +26,14 @@ def plan_by(
     past: Callable[[], Mapping[str, Past]],
     min_yield: float,
     *,
-    refill: bool = False,
     skip_large: bool = False,
 ) -> PeriodPlan:
     """Return the plan of a period by a method, `fair` with a target of yields. Raises ValueError, NoPeriodPlanError."""
     if method == "subset-sum":
         return subset_sum(instance)
     if min_yield > 0.0:
-        return fair(instance, past(), min_yield, refill=refill, skip_large=skip_large)
-    return plan(instance, refill=refill, skip_large=skip_large)
+        return fair(instance, past(), min_yield, skip_large=skip_large)
+    return plan(instance, skip_large=skip_large)
 
 
 def usual_objective(method: Method) -> Objective:
@@ -122,7 +121,6 @@ def follow(
     objective: Objective | None = None,
     min_yield: float = 0.0,
     cover: Cover = "k",
-    refill: bool = False,
 ) -> Followed:
     """Plan the periods of a capacity sequence one after another, knowing of each change only that it is at most k.
 
@@ -142,7 +140,7 @@ def follow(
             if left[job.id] > 0.0
         )
         instance = Instance(sequence.period_s, processors, jobs)
-        plan = plan_by(method, instance, past.copy, min_yield, refill=refill)
+        plan = plan_by(method, instance, past.copy, min_yield)
         acts, prepared = plan.acts, frozenset[str]()
         if number + 1 < len(sequence.capacities):
             acts, prepared = _prepared(sequence, plan, objective, cover)
