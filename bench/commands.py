@@ -291,7 +291,7 @@ def _carbon() -> Named:
     nodes = "--machines 10 --cores 16 --busy-w 350 --idle-w 120 --pue 1.3"
     period = "--since 2024-07-02 --until 2024-07-09 --zone Europe/Berlin"
     yield "account", f"{site} {nodes} {BOTH} {period} -o out/x.csv --page out/x.html"
-    yield "account json", f"{site} -p platforms/small.xml --by account,month --carbon {CARBON} --json"
+    yield "account json", f"{site} --busy-w 150 --by account,month --carbon {CARBON} --json"
     yield "account swf", "account -w made/jobs.swf --busy-w 90 --by user"
     yield "carbon account", f"carbon account made/carbon -w made/carbon.json --carbon {CARBON} --segments out/s.csv"
 

@@ -79,14 +79,6 @@ def test_columns(tmp_path):
     assert "2 of 2 jobs count for their hours in the period only" in " ".join(nodes.remarks)
 
 
-def test_a_platform(tmp_path):
-    """2 nodes for 4 h at a mean of (200 + 200 + 100 + 100) / 4 W; idle ones draw (80 + 80 + 40 + 40) / 4 W."""
-    platform = bw.Platform.read("platforms/small.xml")
-    account = by_hand(tmp_path, by=["user"], platform=platform, machines=None, cores=4, busy_w=None, idle_w=None)
-    assert rows(account, "user")["jobs", "ann"][2] == pytest.approx(8 * 0.15)
-    assert rows(account, "user")["idle", ""][1:3] == (7.0, 0.42)
-
-
 def test_what_is_left_out_is_said(tmp_path):
     lines = 2 * ["1|ann|a|p|COMPLETED|2024-01-31T21:00:00|2024-01-31T22:00:00|3600|1|1|"] + [
         "1|ann|a|p|COMPLETED|2024-01-31T23:00:00|2024-01-31T23:00:00|3600|1|1|",

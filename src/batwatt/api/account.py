@@ -14,16 +14,14 @@ import pandas as pd
 from batwatt.api.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.api.series import signal_or
-from batwatt.api.simulation import PlatformLike, SignalLike, platform_arg
+from batwatt.api.simulation import SignalLike
 from batwatt.checks import time_zone
 from batwatt.errors import InputError
 from batwatt.files import whole_file, write_text
-from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
 from batwatt.inputs.series.signal_spec import covering
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.job_log import AccountingOptions, date_s
 from batwatt.model.clock import Clock, date_text
-from batwatt.model.platform import machine_of
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import collected_remarks, remark
 from batwatt.results.figures import figures_of
@@ -85,8 +83,8 @@ class JobAccount:
 )  # fmt: skip
 def account(
     workload: PathLike, *, by: Sequence[str] | None = None, carbon: SignalLike | None = None,
-    price: SignalLike | None = None, platform: PlatformLike | None = None, machines: int | None = None,
-    cores: int | None = None, busy_w: float | None = None, idle_w: float | None = None, pue: float = 1.0,
+    price: SignalLike | None = None, machines: int | None = None, cores: int | None = None,
+    busy_w: float | None = None, idle_w: float | None = None, pue: float = 1.0,
     since: str | None = None, until: str | None = None, zone: str | None = None, **log: Any,
 ) -> JobAccount:  # fmt: skip
     """Account the energy, carbon and cost of recorded jobs, at the signals of the hours in which they ran.
@@ -96,7 +94,6 @@ def account(
         by: Columns, of user, account, partition and month; by default all that the log has.
         carbon: Carbon intensity, g/kWh, as for `simulate`.
         price: Price of energy, as for `simulate`.
-        platform: The site; hosts that differ count as their mean. The next four replace its values.
         machines: Nodes of the site; without them idle nodes are not counted.
         cores: CPUs of a node, if the log is read in CPUs.
         busy_w: Power of a node in use, W, for jobs without measured energy; a share of it for a share of its CPUs.
@@ -112,10 +109,7 @@ def account(
     """
     path, options = Path(workload), AccountingOptions(**log)
     months = time_zone("account", "zone", zone or options.tz)
-    own = machines, cores, busy_w, idle_w
-    site = (None,) * 4 if platform is None else _site(platform, options)
-    nodes, per_node, busy_w, idle_w = (two if one is None else one for one, two in zip(own, site, strict=True))
-    if (nodes is None) != (idle_w is None):
+    if (machines is None) != (idle_w is None):
         hint = "give both, or none; 0 W if they are switched off"
         raise InputError("--machines, --idle-w", "idle nodes need their number and their power", hint)
     with collected_remarks() as remarks:
@@ -126,9 +120,9 @@ def account(
                 raise InputError(path, f"no job has a {name}", "leave it out of --by")
             _remark(path, jobs[name].eq(""), f"have no {name}: they count as {UNKNOWN}")
             jobs[name] = jobs[name].replace("", UNKNOWN)
-        if options.width == "cpus" and per_node is None:
+        if options.width == "cpus" and cores is None:
             remark(_log, "%s: a node is a CPU: give --cores, the CPUs of a node, or --width nodes", path)
-        jobs["nodes"] /= 1.0 if options.width == "nodes" else per_node or 1.0
+        jobs["nodes"] /= 1.0 if options.width == "nodes" else cores or 1.0
         begin_s = float(jobs["begin_s"].min()) if since is None else _date("since", since, months) - date
         end_s = float(jobs["end_s"].max()) if until is None else _date("until", until, months) - date
         # signals begin at 0 s
@@ -145,14 +139,14 @@ def account(
         modelled = int(jobs["watts"].isna().sum())
         if modelled and busy_w is None:
             problem = f"{modelled} of {len(jobs)} jobs have no measured energy"
-            raise InputError(path, problem, "give the power of a node in use (--busy-w), or a platform")
+            raise InputError(path, problem, "give the power of a node in use (--busy-w)")
         rows = jobs.assign(part=JOBS, watts=jobs["watts"].fillna(jobs["nodes"] * (busy_w or 0.0)))
-        if nodes is not None and idle_w is not None:
-            idle = idle_nodes(jobs, nodes, begin_s, end_s)
+        if machines is not None and idle_w is not None:
+            idle = idle_nodes(jobs, machines, begin_s, end_s)
             idle = idle.assign(part=IDLE, watts=idle["nodes"] * idle_w, **dict.fromkeys(_LABELS, ""))
             rows = pd.concat([rows, idle], ignore_index=True)
-            if (most := used_nodes(jobs).max()) > nodes * (1.0 + 1e-9):
-                remark(_log, "%s: jobs have %g nodes at a time, the site %d: then none is idle", path, most, nodes)
+            if (most := used_nodes(jobs).max()) > machines * (1.0 + 1e-9):
+                remark(_log, "%s: jobs have %g nodes at a time, the site %d: then none is idle", path, most, machines)
         rows = by_month(rows, begin_s, end_s, date, months)
         first_s, last_s = float(rows["begin_s"].min()), float(rows["end_s"].max())
         clock = Clock(date, first_s=first_s, last_s=first_s, end_s=last_s)
@@ -161,7 +155,8 @@ def account(
     facts = [("log", str(path)), ("period", f"{period}, months of {zone or options.tz}")]
     facts += [("jobs", f"{len(jobs)}, {len(jobs) - modelled} by measured energy")]
     facts += [("node in use", f"{busy_w:g} W")] if busy_w is not None else []
-    facts += [("idle nodes", "not counted" if nodes is None else f"of {nodes}, {idle_w:g} W each"), ("PUE", f"{pue:g}")]
+    idle_nodes_are = "not counted" if machines is None else f"of {machines}, {idle_w:g} W each"
+    facts += [("idle nodes", idle_nodes_are), ("PUE", f"{pue:g}")]
     facts += [(name, signal.source) for name, signal in signals.items()]
     currency = signals["cost"].currency if "cost" in signals else ""
     return JobAccount(usage(rows, by, signals, pue), tuple(by), facts, tuple(remarks), currency)
@@ -179,16 +174,6 @@ def _date(name: str, value: str, zone: Any) -> float:
     if abs(date := date_s(value, zone)) < LATEST_S:
         return date
     raise InputError(name, f"{value!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
-
-
-def _site(platform: PlatformLike, options: AccountingOptions) -> tuple[int, float, float, float]:
-    """Return the nodes of a platform, the hosts of a node, and its power in use and idle in W. Raises InputError."""
-    hosts = platform_of(platform_arg(platform), HostChoice())
-    if not hosts.has_power:
-        raise InputError(hosts.source, hosts.power_problem, "give wattage_per_state to all hosts")
-    names = [host.name if options.width == "nodes" else machine_of(host.properties, host.name) for host in hosts.hosts]
-    nodes, idle_w = len({*names}), sum(host.pstates[host.initial_pstate].idle_w for host in hosts.hosts)
-    return nodes, len(hosts) / nodes, hosts.full_w / nodes, idle_w / nodes
 
 
 def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, float]:

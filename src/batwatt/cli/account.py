@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batwatt.cli.options import CarbonText, LogChoice, OptionalPlatform, PriceText
+from batwatt.cli.options import CarbonText, LogChoice, PriceText
 from batwatt.cli.printing import below, manners, show_table, tabular
 from batwatt.errors import printable
 
@@ -26,7 +26,6 @@ def account_command(
     ] = None,
     output: Annotated[Path | None, _option("-o", "--output", help="Write the table as CSV, too.")] = None,
     page: Annotated[Path | None, _option("--page", help="Write a page, too (HTML).")] = None,
-    platform: OptionalPlatform = None,
     machines: Annotated[int | None, _option("--machines", help="Nodes of the site, for idle ones.")] = None,
     cores: Annotated[int | None, _option("--cores", help="CPUs of a node.", show_default="1")] = None,
     busy_w: Annotated[
@@ -52,7 +51,7 @@ def account_command(
 
     result = account(
         workload, by=None if by is None else [name.strip() for name in by.split(",")], carbon=carbon, price=price,
-        platform=platform, machines=machines, cores=cores, busy_w=busy_w, idle_w=idle_w, pue=pue, since=since,
+        machines=machines, cores=cores, busy_w=busy_w, idle_w=idle_w, pue=pue, since=since,
         until=until, zone=zone, **vars(log.options),
     )  # fmt: skip
     result.save(output, page, command=shlex.join(["batwatt", *manners.words]))
