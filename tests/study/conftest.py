@@ -83,13 +83,15 @@ class Small:
         """Let runs of a held scheduler, whose file and so whose keys stay the same, go on."""
         (self.folder / "released").touch()
 
-    def campaign(self, command: str, *args: object) -> Done:
-        """`batwatt campaign COMMAND` in this process."""
-        return self.house.batwatt("campaign", command, *args, "--results", self.results)
+    def batwatt(self, command: str, *args: object) -> Done:
+        """`batwatt campaign COMMAND` of the folder of results, in this process."""
+        return self.house.batwatt("campaign", command, self.out, *args)
 
     def run(self, *args: object, yaml: Path | None = None) -> Done:
-        """Run the campaign in one process."""
-        return self.campaign("run", yaml or self.folder / "tiny.yaml", "-j", 1, *args)
+        """Run the campaign in one process, but with `--dask` among the words."""
+        processes = () if {"--dask", "-j"} & set(args) else ("-j", 1)
+        words = (yaml or self.folder / "tiny.yaml", *processes, *args, "--results", self.results)
+        return self.house.batwatt("campaign", "run", *words)
 
     def rows(self) -> list[dict[str, Any]]:
         return pq.read_table(self.out / "table.parquet").to_pylist()
@@ -105,7 +107,7 @@ class Small:
 
     def state(self, study: str = "only") -> list[int]:
         """The numbers of done, failed and missing runs that `status` tells."""
-        lines = self.campaign("status", self.folder / "tiny.yaml").out.splitlines()
+        lines = self.batwatt("status").out.splitlines()
         return [int(word) for word in next(line for line in lines if line.startswith(study)).split()[1:]]
 
     def done_in_log(self) -> int:

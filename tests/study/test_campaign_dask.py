@@ -1,13 +1,11 @@
-"""The same campaign on Dask: a local cluster of two worker processes, one killed on the way; batch systems."""
+"""The same campaign on Dask: a local cluster of two worker processes, one killed on the way."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
-import subprocess
 import sys
-import textwrap
 import threading
 
 import pytest
@@ -16,28 +14,7 @@ from cli_house import wait_for
 from batwatt.study import pools
 
 distributed = pytest.importorskip("distributed")
-# it takes SIGINT for itself where it is imported: an interrupt at the end of the process would be a SystemExit
-handler = signal.getsignal(signal.SIGINT)
-dask_jobqueue = pytest.importorskip("dask_jobqueue")
-signal.signal(signal.SIGINT, handler)
-OWN_PORT = {"dashboard_address": ":0"}
-"""Of the dashboard: 8787 may be another cluster's."""
 GRID = {"order": ["fcfs", "asc", "desc"]}
-
-
-def test_ctrl_c_stays_what_it_is():
-    code = """
-        import signal
-        from batwatt.study import pools
-        before = signal.getsignal(signal.SIGINT)
-        pools._dask("dask_jobqueue")
-        assert signal.getsignal(signal.SIGINT) is before
-        import importlib, sys
-        sys.modules.pop("dask_jobqueue.runner")
-        importlib.import_module("dask_jobqueue.runner")
-        assert signal.getsignal(signal.SIGINT) is not before
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +25,7 @@ def cluster():
 
 
 def on_dask(small, cluster, *args):
-    return small.campaign("run", small.folder / "tiny.yaml", "--dask", cluster.scheduler_address, *args)
+    return small.run("--dask", cluster.scheduler_address, *args)
 
 
 def test_a_worker_dies_in_the_middle(small, cluster):
@@ -103,7 +80,7 @@ def test_all_workers_vanish(small):
         assert ended.line.endswith(f"then: batwatt campaign resume {small.out}")
         assert 2 <= len(small.rows()) < 6
         cluster.scale(1)
-        ended = small.campaign("resume", small.out, "--dask", cluster.scheduler_address)
+        ended = small.batwatt("resume", "--dask", cluster.scheduler_address)
     assert ended.code == 0, ended.err
     assert small.done_in_log() == len(small.rows()) == 6
 
@@ -123,42 +100,28 @@ def test_the_scheduler_vanishes(small, monkeypatch):
 
     monkeypatch.setattr(pools, "_without_workers", vanish)
     address = json.loads(file.read_text())["address"]
-    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", address, "--worker-timeout", 2)
+    ended = small.run("--dask", address, "--worker-timeout", 2)
     assert ended.code == 1 and "the Dask scheduler " in ended.line
     assert ended.line.endswith(f"then: batwatt campaign resume {small.out}")
 
 
 REFUSED = [
-    (("--worker-timeout", 1), None, "--worker-timeout: is for a Dask cluster"),
-    (("--dask", "tcp://127.0.0.1:9"), None, "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
-    (("--dask", "tcp://x:y"), None, "--dask: 'tcp://x:y' is not an address of a Dask scheduler"),
-    (("--dask-jobqueue", "q.yaml"), "cluster: SlurmCluster\njobs: 0\n", "line 1: cluster: input should be"),
-    (("--dask-jobqueue", "q.yaml"), "cluster: SLURMCluster\njobs: 1\noptions: {cores: 1}\n", "options: "),
+    (("--worker-timeout", 1), "--worker-timeout: is for a Dask cluster"),
+    (("--dask", "tcp://127.0.0.1:9"), "no Dask scheduler answers at 'tcp://127.0.0.1:9'"),
+    (("--dask", "tcp://x:y"), "--dask: 'tcp://x:y' is not an address of a Dask scheduler"),
 ]
 
 
-@pytest.mark.parametrize("args, file, problem", REFUSED, ids=[row[2] for row in REFUSED])
-def test_clusters_that_are_refused(small, monkeypatch, args, file, problem):
+@pytest.mark.parametrize("args, problem", REFUSED, ids=[row[1] for row in REFUSED])
+def test_clusters_that_are_refused(small, monkeypatch, args, problem):
     monkeypatch.setattr("batwatt.study.pools.CONNECT_S", 0.5)
-    monkeypatch.chdir(small.folder)
-    if file is not None:
-        small.house.write("q.yaml", file)
-    ended = small.campaign("run", small.declare(), *args)
+    small.declare()
+    ended = small.run(*args)
     assert ended.code == 2 and problem in ended.line
 
 
 def test_the_extra_is_missing(small, monkeypatch):
     small.declare()
     monkeypatch.setitem(sys.modules, "distributed", None)
-    ended = small.campaign("run", small.folder / "tiny.yaml", "--dask", "tcp://127.0.0.1:9")
+    ended = small.run("--dask", "tcp://127.0.0.1:9")
     assert ended.code == 2 and "pip install -e '.[dask]'" in ended.line
-
-
-def test_workers_that_dask_jobqueue_starts(small):
-    """Its LocalCluster starts the job's script as a process where others hand it to a batch system."""
-    options = {"cores": 1, "memory": "1GB", "processes": 1, "scheduler_options": OWN_PORT}
-    text = f"cluster: LocalCluster\njobs: 2\noptions: {options}\n"
-    yaml = small.declare(grid=None)
-    ended = small.campaign("run", yaml, "--dask-jobqueue", small.house.write("local.yaml", text))
-    assert ended.code == 0, ended.err
-    assert [row["status"] for row in small.rows()] == ["done"] * 2

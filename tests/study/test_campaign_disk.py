@@ -38,7 +38,7 @@ FULL_OR_NOT_WRITABLE = [errno.ENOSPC, *(pytest.param(n, marks=pytest.mark.deep) 
 
 @pytest.mark.parametrize("number", FULL_OR_NOT_WRITABLE)
 def test_no_room_for_a_cell(small, monkeypatch, number):
-    yaml = small.declare(grid=GRID)
+    small.declare(grid=GRID)
     real, calls = os.fsync, []
 
     def fsync(handle):
@@ -55,7 +55,7 @@ def test_no_room_for_a_cell(small, monkeypatch, number):
     assert len(small.cells()) == len(small.rows()) == 2
     whole(small)
     monkeypatch.undo()
-    assert small.campaign("resume", yaml).code == 0
+    assert small.batwatt("resume").code == 0
     assert small.done_in_log() == len(small.rows()) == 6
     whole(small)
 

@@ -182,7 +182,7 @@ def test_generated_inputs(risky):
     risky.cells()[0].unlink()
     for path in inputs.values():
         path.unlink()
-    assert risky.campaign("resume", risky.out).code == 0
+    assert risky.batwatt("resume").code == 0
     assert risky.bytes() == before and risky.done_in_log() == 7
 
 
@@ -337,7 +337,7 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
     (risky.folder / "borg").mkdir()
     risky.house.write("borg/README.md", "how to get them")
     absent = RISK | {"workloads": [{"trace": "borg/x.txt"}]}
-    path = risky.declare_all({"one": absent, "two": RISK, "three": RISK})
+    risky.declare_all({"one": absent, "two": RISK, "three": RISK})
     ended = risky.run()
     assert ended.code == 2 and "studies.one.workloads[0]: the file 'borg/x.txt' is not there" in ended.line
     assert f"see {risky.folder.resolve() / 'borg' / 'README.md'}; --only two does without" in ended.line
@@ -347,7 +347,7 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
     assert [row["study"] for row in risky.rows()] == ["two", "three"] and risky.done_in_log() == 1
     # what may belong to it is not called stale, let alone removed
     for command in ("status", "clean"):
-        assert risky.campaign(command, path).code == 2
+        assert risky.batwatt(command).code == 2
     risky.house.write("borg/x.txt", FILES["jobs.txt"])
     assert risky.run().code == 0
     assert [row["study"] for row in risky.rows()] == ["one", "two", "three"] and risky.done_in_log() == 2

@@ -41,7 +41,7 @@ def test_kill_9_of_the_campaign(small):
     (small.out / ".table.parquet.part").touch()
     (small.out / ".scratch" / "cell-x").mkdir(parents=True)
     assert small.state()[0] == len(saved)
-    assert small.campaign("resume", small.out).code == 0
+    assert small.batwatt("resume").code == 0
     assert small.log().count("Z start: ") == 2 and f"start: {6 - len(saved)} of 6 runs to do" in small.log()
     assert set(saved) < set(small.cells()) and len(small.cells()) == 6
     assert not [path for path in small.out.rglob(".*") if path.name != ".lock"]
@@ -52,7 +52,7 @@ def test_kill_9_of_the_campaign(small):
     "number, code", [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.deep)]
 )
 def test_signals_end_it_in_order(small, number, code):
-    yaml = small.declare(scheduler=small.held(2), grid=GRID)
+    small.declare(scheduler=small.held(2), grid=GRID)
     process = start(small)
     wait_for(small.all_held)
     workers = descendants(process.pid)
@@ -65,7 +65,7 @@ def test_signals_end_it_in_order(small, number, code):
     assert 2 <= done < 6 and len(small.rows()) == done and "Z stopped: interrupted" in small.log()
     assert not (small.out / ".scratch").exists()
     small.release()
-    assert small.campaign("resume", yaml).code == 0
+    assert small.batwatt("resume").code == 0
     assert small.done_in_log() == len(small.rows()) == 6
 
 

@@ -38,7 +38,7 @@ def test_a_changed_file_reruns_just_what_it_touches(small):
     assert small.done_in_log() == 4 and small.bytes() == before
     path = small.folder / "w" / "a.json"
     path.write_text(path.read_text() + "\n")
-    status = small.campaign("status", small.folder / "tiny.yaml")
+    status = small.batwatt("status")
     assert small.state() == [2, 0, 2]
     assert "2 stale runs" in status.err
     # a larger grid runs what is new, and damaged cells again
@@ -48,14 +48,14 @@ def test_a_changed_file_reruns_just_what_it_touches(small):
     assert small.run().code == 0
     assert small.done_in_log() == 7 and "is damaged or of another version: run again" in small.log()
     assert [row["label"] for row in small.rows()] == ["desc", "asc", "fcfs"]
-    assert "2 stale runs removed" in small.campaign("clean", small.out).out
-    assert len(small.cells()) == 3 and "stale" not in small.campaign("status", small.out).err
+    assert "2 stale runs removed" in small.batwatt("clean").out
+    assert len(small.cells()) == 3 and "stale" not in small.batwatt("status").err
 
 
 def test_a_failed_run_is_a_row_and_the_rest_goes_on(small):
     flag = small.folder / "flag"
     condition = f"self.settings.order == 'asc' and not Path({str(flag)!r}).exists()"
-    yaml = small.declare(scheduler=small.slow(then=f"if {condition}: {FAIL}"))
+    small.declare(scheduler=small.slow(then=f"if {condition}: {FAIL}"))
     ended = small.run()
     assert ended.code == 1 and "2 runs failed" in ended.err
     rows = small.rows()
@@ -66,12 +66,12 @@ def test_a_failed_run_is_a_row_and_the_rest_goes_on(small):
     assert "failed" in small.log() and "no luck" in small.log()
     # tried again, and fails again
     before = small.bytes()
-    assert small.campaign("resume", small.out).code == 1
+    assert small.batwatt("resume").code == 1
     assert small.log().count("Z failed ") == 4 and small.done_in_log() == 2
     assert small.bytes() == before
     # what made it fail has gone
     flag.touch()
-    assert small.campaign("resume", yaml).code == 0
+    assert small.batwatt("resume").code == 0
     assert [row["status"] for row in small.rows()] == ["done"] * 4
 
 
@@ -86,7 +86,7 @@ def test_files_are_kept_where_they_are_asked_for(small):
     # what is asked for again replaces what is there, all files at once
     (small.out / "cells" / f"{key}.json").unlink()
     (small.out / "runs" / key / "run_jobs.csv").unlink()
-    assert small.campaign("resume", small.out).code == 0
+    assert small.batwatt("resume").code == 0
     assert (small.out / "runs" / key / "run_jobs.csv").stat().st_size > 100
     # asking for more runs only those again; the table stays
     before = small.bytes()
@@ -115,7 +115,7 @@ def test_a_folder_is_resumed_as_it_was_run(small):
     before = small.bytes()
     small.cells()[0].unlink()
     small.declare(grid={"order": ["desc"]})
-    ended = small.campaign("resume", small.out)
+    ended = small.batwatt("resume")
     assert ended.code == 0 and f"{yaml} has changed since" in ended.err
     assert small.bytes() == before and small.done_in_log() == 5
     # moved as a whole, it still finds its inputs
@@ -156,7 +156,7 @@ def test_the_log_and_the_files(small):
         ended = small.run()
         assert ended.code == 1 and "another process works on this campaign" in ended.line
         # looking is allowed
-        assert small.campaign("status", small.out).code == 0
+        assert small.batwatt("status").code == 0
 
 
 def test_the_optimum_is_a_row_with_its_bound(small):

@@ -148,17 +148,13 @@ def test_what_is_no_campaign_at_all(small, text):
     [
         (("run", "tiny.yaml", "-n", "../x"), "--name: the name '../x'"),
         (("run", "tiny.yaml", "--dask", "x", "-j", "2"), "--jobs: is for runs on this machine"),
-        (("run", "tiny.yaml", "--dask", "x", "--dask-jobqueue", "y"), "give one of them"),
-        (("resume", "tiny.yaml"), "is not there; begin with `batwatt campaign run`"),
-        (("resume", "w"), "is not the folder of a campaign"),
-        (("status", "w", "-n", "x"), "--name: is for a YAML file"),
-        (("clean", "tiny.yaml"), "nothing is to be cleaned"),
+        *(((name, "w"), "is not the folder of a campaign (no origin.json)") for name in ("resume", "status", "clean")),
     ],
 )
 def test_wrong_commands(small, monkeypatch, arguments, problem):
     small.declare()
     monkeypatch.chdir(small.folder)
-    ended = small.campaign(*arguments)
+    ended = small.house.batwatt("campaign", *arguments)
     assert ended.code == 2 and problem in ended.line
 
 

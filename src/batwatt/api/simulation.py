@@ -211,14 +211,13 @@ def campaign(
     """
     import pandas as pd
 
-    from batwatt.study.campaign import Backend, campaign_in, campaign_of, carry_out
+    from batwatt.study.campaign import campaign_in, campaign_of, carry_out
 
     path = Path(declared)
     folder = campaign_of(path) if is_folder(path) else campaign_in(path, Path(results), None)
     if workers is not None and dask is not None:
         raise InputError("workers", "is for processes on this machine", "leave it out: the Dask cluster has its own")
-    backend = Backend(Backend.jobs if workers is None else workers, dask)
-    carry_out(folder, backend, only, progress or (lambda ended, failed, total, left: None))
+    carry_out(folder, only, progress or (lambda ended, failed, total, left: None), jobs=workers, dask=dask)
     # pyarrow does not open all paths
     return pd.read_parquet(io.BytesIO((folder.store.folder / "table.parquet").read_bytes()))
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import platform as python_platform
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +25,7 @@ from batwatt.run.metadata import version_of
 from batwatt.study import WORKERLESS_S
 from batwatt.study.cells import Cell, code_digest, expand
 from batwatt.study.comparison import ANY
-from batwatt.study.execute import CellOutcome, CellTask, task_of
+from batwatt.study.execute import CellOutcome, task_of
 from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.study.processes import cpu_count
 from batwatt.study.spec import OPTIMUM, Campaign, folder_name
@@ -40,43 +38,10 @@ Report = Callable[[int, int, int, float], None]
 """Callback with the numbers of runs that have ended, that have failed and in all, and with the share of the work that
 remains (1 at the start)."""
 STATES = ("done", "failed", "missing")
+Progress = dict[str, dict[str, int]]
+"""Study -> state of `STATES` -> number of rows."""
 RUN_S = 0.1
 """Work of a run in units of the effort of an optimum, about 1 s each; only for the estimate of the remaining time."""
-
-
-@dataclass(frozen=True)
-class Backend:
-    """Place of the runs: `jobs` processes of this machine, or a Dask cluster."""
-
-    # the cores that this process may use
-    jobs: int = cpu_count()
-    dask: str | None = None
-    job_queue: Path | None = None
-    # longest time in s without a worker; None: no limit
-    workerless_s: float | None = WORKERLESS_S
-
-    @property
-    def remote(self) -> bool:
-        """True if other processes than children of this one run the cells."""
-        return self.dask is not None or self.job_queue is not None
-
-    def outcomes(self, tasks: Sequence[CellTask], note: Callable[[str], None], resume: str) -> Iterator[CellOutcome]:
-        """Run cells and yield their outcomes; `note` gets lines for the log, `resume` is the command to continue."""
-        if not self.remote:
-            yield from run_here(tasks, max(1, min(self.jobs, len(tasks))), note)
-            return
-        with dask_client(self.dask, self.job_queue) as client:
-            yield from run_on_dask(tasks, client, self.workerless_s, self.job_queue is not None, resume)
-
-
-@dataclass(frozen=True)
-class StudyProgress:
-    """Counts of the rows of one study."""
-
-    study: str
-    done: int
-    failed: int
-    missing: int
 
 
 class CampaignFolder:
@@ -107,17 +72,17 @@ class CampaignFolder:
         lost = {key for key in records if key in self.keeping and records[key].status == "done"}
         return {key: record for key, record in records.items() if key not in lost or self.store.kept(key)}, damaged
 
-    def states(self) -> list[StudyProgress]:
+    def states(self) -> Progress:
         """Return the state of each study. Raises InputError if an input is missing."""
         self.need()
         return self.states_of(self.records()[0])
 
-    def states_of(self, records: Mapping[str, CellRecord]) -> list[StudyProgress]:
+    def states_of(self, records: Mapping[str, CellRecord]) -> Progress:
         """Return the state of each study for these records of cells that need not run again."""
-        counts = {study: Counter[str]() for study in self.campaign.studies if study not in self.missing}
+        progress = {study: dict.fromkeys(STATES, 0) for study in self.campaign.studies if study not in self.missing}
         for cell in self.cells:
-            counts[cell.study][_status(records.get(cell.key))] += 1
-        return [StudyProgress(study, *(count[name] for name in STATES)) for study, count in counts.items()]
+            progress[cell.study][_status(records.get(cell.key))] += 1
+        return progress
 
     def stale(self) -> list[str]:
         """Return keys of cells in the folder that are no longer declared. Raises InputError if an input is missing."""
@@ -142,16 +107,32 @@ def campaign_of(folder: Path) -> CampaignFolder:
     return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name)
 
 
-def carry_out(declared: CampaignFolder, backend: Backend, only: Sequence[str], report: Report) -> list[StudyProgress]:
-    """Run cells that are missing or have failed, and write the table. Raises CampaignStopped; finished runs are kept.
+def carry_out(
+    declared: CampaignFolder,
+    only: Sequence[str],
+    report: Report,
+    *,
+    jobs: int | None = None,
+    dask: str | None = None,
+    workerless_s: float | None = WORKERLESS_S,
+) -> Progress:
+    """Run cells that are missing or have failed, and write the table.
 
-    `only` names the studies to run (none: all); the table has the finished rows of all studies.
+    Args:
+        declared: The campaign.
+        only: Studies to run (none: all); the table has the finished rows of all studies.
+        report: Callback with the progress.
+        jobs: Processes of this machine. None: as many as cores that this process may use.
+        dask: Address of a Dask cluster that runs the cells instead.
+        workerless_s: Longest time in s without a worker of that cluster. None: no limit.
+
+    Raises:
+        CampaignStopped: A reason outside the runs; finished runs are kept.
     """
     check_studies(only, declared.campaign.studies)
     declared.need(only)
-    if backend.remote:
-        # report a wrong address or file before the search for the cluster
-        check_dask(backend.dask, backend.job_queue)
+    if dask is not None:
+        check_dask(dask)
     store = declared.store
     with store.locked():
         records, damaged = declared.records()
@@ -168,7 +149,7 @@ def carry_out(declared: CampaignFolder, backend: Backend, only: Sequence[str], r
         all_s = left_s = sum(work_s.values())
         try:
             report(ended, failed, len(wanted), 1.0)
-            with closing(_outcomes(declared, left, backend)) as outcomes:
+            with closing(_outcomes(declared, left, jobs, dask, workerless_s)) as outcomes:
                 for outcome in outcomes:
                     _save(store, wanted[outcome.key], outcome)
                     records.update(store.load([outcome.key])[0])
@@ -206,13 +187,18 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _outcomes(declared: CampaignFolder, left: Iterable[Cell], backend: Backend) -> Generator[CellOutcome, None, None]:
+def _outcomes(
+    declared: CampaignFolder, left: Iterable[Cell], jobs: int | None, dask: str | None, workerless_s: float | None
+) -> Generator[CellOutcome, None, None]:
     # longest first, so that no long run is alone at the end
     ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.files[0].path)), reverse=True)
-    scratch = None if backend.remote else declared.store.scratch.resolve()
-    if ordered:
-        tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
-        yield from backend.outcomes(tasks, declared.store.log, declared.store.resume)
+    scratch = None if dask is not None else declared.store.scratch.resolve()
+    tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
+    if tasks and dask is not None:
+        with dask_client(dask) as client:
+            yield from run_on_dask(tasks, client, workerless_s, declared.store.resume)
+    elif tasks:
+        yield from run_here(tasks, min(jobs or cpu_count(), len(tasks)), declared.store.log)
 
 
 def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:

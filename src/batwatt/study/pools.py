@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal
-
-from pydantic import Field, JsonValue
+from typing import Any
 
 from batwatt.errors import InputError, extra
 from batwatt.study.execute import CellOutcome, CellTask, execute, execute_quietly
 from batwatt.study.processes import run_safely
 from batwatt.study.store import CampaignStopped
-from batwatt.study.yaml_model import Declared, read_declared
 
 CONNECT_S = 20.0
 LOOK_S = 1.0
@@ -41,39 +35,22 @@ def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) 
     return run_safely(execute_quietly, tasks, jobs, again, failed)
 
 
-class JobQueue(Declared):
-    """A cluster of dask-jobqueue: its class, the number of jobs to submit, and the class's own options."""
-
-    cluster: Literal[
-        "HTCondorCluster",
-        "LSFCluster",
-        "LocalCluster",
-        "MoabCluster",
-        "OARCluster",
-        "PBSCluster",
-        "SGECluster",
-        "SLURMCluster",
-    ]
-    jobs: int = Field(ge=1)
-    options: dict[str, JsonValue] = Field({})
-
-
 def run_on_dask(
-    tasks: Sequence[CellTask], client: Any, workerless_s: float | None, queued: bool, resume: str
+    tasks: Sequence[CellTask], client: Any, workerless_s: float | None, resume: str
 ) -> Iterator[CellOutcome]:
     """Run cells on the workers of a Dask cluster, which restarts the cells of a dead worker.
 
     Raises CampaignStopped, with the command to `resume`, if the scheduler of the cluster ends, or if for `workerless_s`
-    it has no worker or does not answer (None: no limit). Workers that are `queued` in a batch system may take any time
-    to come, but not to come back.
+    it has no worker or does not answer (None: no limit).
     """
-    distributed = _dask("distributed")
+    from distributed import KilledWorker
+
     ready: SimpleQueue[Any] = SimpleQueue()
     futures = {client.submit(execute, task, key=f"cell-{task.key}", pure=False): task.key for task in tasks}
     try:
         for future in futures:
             future.add_done_callback(ready.put)
-        seen_s = None if queued else time.monotonic()
+        seen_s = time.monotonic()
         while futures:
             try:
                 future = ready.get(timeout=LOOK_S if workerless_s is None else min(LOOK_S, workerless_s))
@@ -81,12 +58,12 @@ def run_on_dask(
                 problem = _without_workers(client)
                 if problem is None:
                     seen_s = time.monotonic()
-                elif workerless_s is not None and seen_s is not None and time.monotonic() - seen_s >= workerless_s:
+                elif workerless_s is not None and time.monotonic() - seen_s >= workerless_s:
                     text = f"{problem} for {workerless_s:g} s (--worker-timeout); nothing finished is lost"
                     raise CampaignStopped(f"{text}; start workers again, then: {resume}") from None
                 continue
             key = futures.pop(future)
-            yield _arrived(distributed, future, key, resume)
+            yield _arrived(future, key, resume, KilledWorker)
             future.release()
     finally:
         if futures:
@@ -102,7 +79,7 @@ def _without_workers(client: Any) -> str | None:
     return None if workers else "there has been no Dask worker"
 
 
-def _arrived(distributed: Any, future: Any, key: str, resume: str) -> CellOutcome:
+def _arrived(future: Any, key: str, resume: str, killed: type[Exception]) -> CellOutcome:
     if future.status == "finished":
         outcome: CellOutcome = future.result()
         return outcome
@@ -110,7 +87,7 @@ def _arrived(distributed: Any, future: Any, key: str, resume: str) -> CellOutcom
         problem = f"the Dask scheduler went away (a run was {future.status})"
         raise CampaignStopped(f"{problem}; nothing finished is lost; start it again, then: {resume}")
     error = future.exception()
-    if isinstance(error, distributed.KilledWorker):
+    if isinstance(error, killed):
         return CellOutcome(
             key, "failed", "each worker that ran it died (killed from outside, out of memory, or a crash)"
         )
@@ -118,18 +95,17 @@ def _arrived(distributed: Any, future: Any, key: str, resume: str) -> CellOutcom
     raise CampaignStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
 
 
-def check_dask(address: str | None, job_queue: Path | None) -> None:
-    """Raise InputError for a wrong address or file of a cluster, before the cluster is needed."""
-    distributed = _dask("distributed")
-    if job_queue is not None:
-        _cluster_class(read_declared(job_queue, JobQueue))
-        return
+def check_dask(address: str) -> None:
+    """Raise InputError for a wrong address of a cluster, before the cluster is needed."""
+    with extra("dask"):
+        from distributed import Security
+        from distributed.comm import addressing, registry
+
     # a client that cannot connect prints errors again when it is deleted
-    addressing, registry = _dask("distributed.comm.addressing"), _dask("distributed.comm.registry")
     try:
         scheme, place = addressing.parse_address(address)
         registry.get_backend(scheme).get_address_host(place)
-        if scheme in SECURE and not distributed.Security().get_connection_args("client").get("ssl_context"):
+        if scheme in SECURE and not Security().get_connection_args("client").get("ssl_context"):
             raise ValueError(f"{scheme} needs certificates: see `distributed.comm.tls` in Dask's configuration")
     except Exception as error:  # each scheme has errors of its own
         hint = "give it as in tcp://HOST:PORT; the log of `dask scheduler` shows it"
@@ -137,49 +113,16 @@ def check_dask(address: str | None, job_queue: Path | None) -> None:
 
 
 @contextmanager
-def dask_client(address: str | None, job_queue: Path | None) -> Iterator[Any]:
-    """Connect to the cluster at an address, or to one that a batch system starts. Raises InputError."""
-    distributed = _dask("distributed")
+def dask_client(address: str) -> Iterator[Any]:
+    """Connect to the cluster at an address. Raises InputError."""
+    from distributed import Client
+
     for name in ("distributed", "distributed.client"):  # they log tracebacks of errors that are one line here
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    if job_queue is None:
-        try:
-            client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            problem = f"no Dask scheduler answers at {address!r} ({type(error).__name__})"
-            raise InputError("--dask", problem, "start one with `dask scheduler`; its log shows the address") from None
-        with client:
-            yield client
-        return
-    with job_queue_cluster(job_queue) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+    try:
+        client = Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        problem = f"no Dask scheduler answers at {address!r} ({type(error).__name__})"
+        raise InputError("--dask", problem, "start one with `dask scheduler`; its log shows the address") from None
+    with client:
         yield client
-
-
-def job_queue_cluster(path: Path) -> Any:
-    """Return the cluster that a YAML file declares, with its jobs submitted. Raises InputError."""
-    declared = read_declared(path, JobQueue)
-    make = _cluster_class(declared)
-    try:
-        cluster = make(**declared.options)
-        cluster.scale(jobs=declared.jobs)
-    except (TypeError, ValueError, RuntimeError, OSError) as error:
-        hint = f"see {declared.cluster} in the documentation of dask-jobqueue"
-        raise InputError(path, f"options: {error}", hint) from None
-    return cluster
-
-
-def _cluster_class(declared: JobQueue) -> Any:
-    # LocalCluster, which needs no batch system, is in a module of its own
-    module = _dask("dask_jobqueue.local" if declared.cluster == "LocalCluster" else "dask_jobqueue")
-    return getattr(module, declared.cluster)
-
-
-def _dask(module: str) -> Any:
-    """Import a module of Dask, and restore the handler of Ctrl-C, which dask_jobqueue replaces."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        with extra("dask"):
-            return importlib.import_module(module)
-    finally:
-        if signal.getsignal(signal.SIGINT) is not before:
-            signal.signal(signal.SIGINT, before)

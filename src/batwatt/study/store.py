@@ -157,7 +157,7 @@ class Store:
             where = json.loads(path.read_text(encoding="utf-8"))["campaign"]
             return Path(os.path.normpath(self.folder.resolve() / where))
         except (OSError, ValueError, KeyError, TypeError):
-            hint = "give the YAML file of the campaign instead"
+            hint = "begin with `batwatt campaign run`"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
 
     def save(self, record: CellRecord, files: Mapping[str, bytes] | None = None) -> None:
