@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from tables_of_tests import row, save
 
-from batwatt.study.campaign import Backend, campaign_in, carry_out
+from batwatt.study.campaign import campaign_in, carry_out
 from papers.igsc22 import tables
 from papers.igsc22.frames import Numbers
 
@@ -37,7 +37,7 @@ def test_the_committed_differences_are_those_of_the_runs():
 # 7 algorithms on 2 workloads, and on 3 profiles; a run of both studies is a row of either
 @pytest.mark.parametrize(("only", "runs"), [(("workloads",), 21), pytest.param((), 35, marks=pytest.mark.deep)])
 def test_the_small_study_gives_the_committed_numbers(tmp_path, only, runs):
-    carry_out(campaign_in(tables.HERE / "small.yaml", tmp_path), Backend(jobs=2), only, lambda *_: None)
+    carry_out(campaign_in(tables.HERE / "small.yaml", tmp_path), only, lambda *_: None, jobs=2)
     frame = pd.read_parquet(tmp_path / "igsc22-small" / "table.parquet")
     frame = frame[frame["status"] == "done"].set_index(tables.WHERE)
     listed = pd.read_csv(tables.DATA / "instances.csv").set_index(tables.WHERE).loc[frame.index]

@@ -7,7 +7,7 @@ from importlib import import_module
 import pandas as pd
 import pytest
 
-from batwatt.study.campaign import Backend, campaign_in, carry_out
+from batwatt.study.campaign import campaign_in, carry_out
 from batwatt.systems.checkpoint.files import read_sequence
 from batwatt.systems.checkpoint.sequence import follow
 from papers import pages
@@ -43,7 +43,7 @@ def test_the_small_study_gives_the_committed_numbers(tmp_path, name, whole):
     # of two walks one is enough
     second = ("-1",) if name == "pmbs23" and not whole else ()
     declared.cells = [cell for cell in declared.cells if not cell.capacity.name.endswith(second)]
-    carry_out(declared, Backend(jobs=2), only, lambda *_: None)
+    carry_out(declared, only, lambda *_: None, jobs=2)
     frame = pd.read_parquet(tmp_path / f"{name}-small" / "table.parquet")
     assert (frame["status"] == "done").all() and len(frame)
     studies = set(only) or set(frame["study"])

@@ -145,7 +145,7 @@ def test_the_master_and_the_first_hosts_of_a_file(risky):
     hosts = ({"master_host": "boss"}, {"master_host": "boss", "mmax": 2}, {"master_host": "n1"})
     cells = [declare(risky, study, platforms=[{"files": "boss.xml", **choice}]).cells[0] for choice in hosts]
     assert len({cell.key for cell in cells}) == 3
-    assert (cells[1].inputs.hosts.master, cells[1].inputs.hosts.mmax) == ("boss", 2)
+    assert (cells[1].spec.inputs.hosts.master, cells[1].spec.inputs.hosts.mmax) == ("boss", 2)
     assert execute(task_of(cells[1], False, None)).status == "done"
 
 
@@ -223,7 +223,7 @@ def test_one_name_for_two_contents(risky):
     studies = {f"s{n}": GENERATED | {"capacities": walk} for n, walk in enumerate(walks)}
     one, two = campaign_in(risky.declare_all(studies), risky.results).cells
     assert one.capacity.name == two.capacity.name == "walk-3-2-1200-1"
-    assert one.inputs.capacity != two.inputs.capacity and one.key != two.key
+    assert one.spec.inputs.capacity != two.spec.inputs.capacity and one.key != two.key
     assert risky.run().code == 0 and len([*(risky.out / "inputs").glob("walk*")]) == 2
 
 
@@ -250,13 +250,13 @@ def test_options_that_generated_inputs_set(risky):
     # the seed of a walk is that of random terminations
     for seeds, seed in ((None, 5), ([9], 9)):
         cells = declare(risky, VARIED, capacities=[{"spec": "walk:", "seeds": [5]}], seeds=seeds).cells
-        assert cells[0].run_options["seed"] == seed
-    assert "seed" not in declare(risky, VARIED, capacities=[{"spec": "walk:seed=5"}]).cells[0].run_options
+        assert cells[0].spec.options["seed"] == seed
+    assert "seed" not in declare(risky, VARIED, capacities=[{"spec": "walk:seed=5"}]).cells[0].spec.options
 
 
 def test_walks_are_levelled_over_the_window_of_the_workload(risky):
     walk = {"spec": "walk:range=0.6", "seeds": [1]}
-    spec = declare(risky, VARIED, capacities=[walk]).cells[0].inputs.capacity
+    spec = declare(risky, VARIED, capacities=[walk]).cells[0].spec.inputs.capacity
     expected = parse_capacity("walk:range=0.6,window=7200,seed=1")
     assert spec.series(100, 1e6).values == expected.series(100, 1e6).values
 
@@ -358,7 +358,7 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
 
 def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
     def loaded(scheduler="riskaware", end_s=100):
-        machines = declare(risky).cells[0].inputs.platform
+        machines = declare(risky).cells[0].spec.inputs.platform
         inputs = Inputs(machines, (risky.folder / "jobs.txt",), window=Window(0, end_s))
         return load(inputs, needs_of(RunSpec(inputs, scheduler), scheduler_class(scheduler)))
 

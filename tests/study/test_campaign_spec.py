@@ -33,7 +33,7 @@ def test_the_order_of_the_rows(small):
     grid = {"backfilling": ["first-fit", "easy"], "order": ["fcfs", "slowdown"]}
     rows = cells(small, small.declare(grid=grid, engines=["wire", "embedded"], cases=[{"label": "Z"}]))
     assert len(rows) == (2 * 2 + 1) * 2 * 2
-    assert [(cell.label, cell.workload.name, cell.engine) for cell in rows[:5]] == [
+    assert [(cell.label, cell.workload.name, cell.spec.engine) for cell in rows[:5]] == [
         ("first-fit fcfs", "a", "wire"),
         ("first-fit fcfs", "a", "embedded"),
         ("first-fit fcfs", "b", "wire"),
@@ -54,7 +54,7 @@ def test_a_case_with_its_own_scheduler_has_its_own_options(small):
     rows = cells(small, small.declare(cases=[case], seeds=[1, 2]))
     assert dict(rows[-1].options) == {"effort": 5} and rows[-1].scheduler == "optimum"
     # the optimum takes the seed, our schedulers have none: their runs are the same
-    assert rows[-1].run_options == {"effort": 5, "seed": 2} and rows[-1].key != rows[-2].key
+    assert rows[-1].spec.options == {"effort": 5, "seed": 2} and rows[-1].key != rows[-2].key
     assert rows[0].seed == 1 and rows[1].seed == 2 and rows[0].key == rows[1].key
 
 
@@ -64,11 +64,11 @@ def test_the_seed_of_a_forecast_with_errors(small):
     settings = {"exact": exact, "wrong": wrong, "own": wrong | {"forecast_seed": 7}}
     cases = [{"label": label, "options": options} for label, options in settings.items()]
     rows = cells(small, small.declare(workloads=["w/a.json"], grid=None, options=None, cases=cases, seeds=[1, 2]))
-    assert [cell.run_options.get("forecast_seed") for cell in rows] == [None, None, 1, 2, 7, 7]
+    assert [cell.spec.options.get("forecast_seed") for cell in rows] == [None, None, 1, 2, 7, 7]
     assert len({cell.key for cell in rows}) == 4
     shared = {"workloads": ["w/a.json"], "grid": None, "label": "x", "seeds": [3]}
     [of_a_file] = cells(small, small.declare(scheduler=small.slow(), options=wrong, **shared))
-    assert of_a_file.run_options == wrong | {"forecast_seed": 3}
+    assert of_a_file.spec.options == wrong | {"forecast_seed": 3}
     assert small.run().code == 0
 
 

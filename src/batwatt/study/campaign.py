@@ -174,7 +174,7 @@ def carry_out(
 def _work_s(cell: Cell) -> float:
     if cell.scheduler != OPTIMUM:
         return RUN_S
-    effort = cell.run_options.get("effort", cell.run_options.get("time_limit_s", RUN_S))
+    effort = cell.options.get("effort", cell.options.get("time_limit_s", RUN_S))
     return float(effort) if isinstance(effort, int | float) and effort > 0 else RUN_S
 
 
@@ -206,9 +206,9 @@ def _save(store: Store, cell: Cell, outcome: CellOutcome) -> None:
     if outcome.status == "stop":
         raise CampaignStopped(f"{outcome.error}; correct that, then: batwatt campaign resume {store.folder}")
     fields = {name: getattr(outcome, name) for name in ("key", "status", "error", "figures", "rejections", "elapsed_s")}
-    store.save(CellRecord(run=cell.identity(), **fields), outcome.files)
+    store.save(CellRecord(run=dict(cell.identity), **fields), outcome.files)
     series = [file.name for file in (cell.envelope, cell.capacity) if file]
-    axes = (cell.platform.name, cell.workload.name, *series, cell.engine)
+    axes = (cell.platform.name, cell.workload.name, *series, cell.spec.engine)
     what = f"{cell.study}: {cell.label}, {' '.join(axes)}" + (f" seed {cell.seed}" if cell.seed is not None else "")
     error = f": {outcome.error}" if outcome.error else ""
     lines = [f"{outcome.status} {cell.key[:12]} {outcome.elapsed_s:.2f} s {what}{error}"]
@@ -226,12 +226,12 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
     slots: dict[object, int] = {}
     for cell in cells:
-        inputs, [jobs], [path] = cell.inputs, cell.workload.files, cell.inputs.workloads
+        spec, inputs, [jobs], [path] = cell.spec, cell.spec.inputs, cell.workload.files, cell.spec.inputs.workloads
         place = (cell.platform.sha256, inputs.hosts)
         if place not in slots:
             hosts = platform_of(inputs.platform, inputs.hosts)
             if inputs.events:
-                read_events(inputs.events, cell.engine_options.forward_unknown_events, len(hosts))
+                read_events(inputs.events, spec.config.forward_unknown_events, len(hosts))
             slots[place] = len(machines_of(hosts))
         if new((jobs.sha256, inputs.window)):
             if is_trace(path):
@@ -240,18 +240,16 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                     windowed(jobs.path, inputs.window, 1, inputs.length_unit, inputs.log)
             else:
                 # cached for the runs
-                cached_workload(jobs.path, simulate=cell.engine != "batsim")
+                cached_workload(jobs.path, simulate=spec.engine != "batsim")
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):
             _check_capacity(inputs, slots[place])
-        options = {name: value for name, value in cell.run_options.items() if name not in cell.defaults}
-        reference = cell.reference
-        if reference is not None and reference.text is None and new(reference.sha256):
+        reference = cell.workload.reference
+        if reference in cell.files and reference.text is None and new(reference.sha256):
             read_reference(reference.path)
-        facts = (sorted(options.items()), cell.envelope is None, cell.capacity is None, cell.events is None)
-        if new((cell.scheduler, repr(facts))):
-            spec = task_of(cell, False, None).spec
+        facts = (sorted(cell.options.items()), cell.seed, cell.envelope is None, cell.capacity is None)
+        if new((cell.scheduler, repr(facts), inputs.events)):
             # other errors of a scheduler go into the row of its run
             with suppress(SchedulerError), errors_of(f"{cell.study}: {cell.label!r}"):
                 if cell.scheduler == OPTIMUM:

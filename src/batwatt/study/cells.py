@@ -8,8 +8,8 @@ import inspect
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache, cached_property
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.description import Inputs
 from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
 from batwatt.run.metadata import version_of
-from batwatt.run.spec import EngineName
+from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import within
 from batwatt.study.sources import MissingFileError, Sources
-from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
+from batwatt.study.spec import OPTIMUM, Campaign, Case, EngineOptions, Rule, Study, canonical, label_of
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
@@ -47,84 +47,37 @@ SUFFIXES = (".py", ".csv")
 """Suffixes of the files in these folders that count: modules and data."""
 CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "offline.py")
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
-AXES = ("label", "platform", "workload", "envelope", "capacity", "engine", "seed")
-"""Columns that a rule may name besides options."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row of the table: one run, and its place in the grid."""
+    """One row of the table: one run, and its place in the grid.
+
+    `options` are the declared ones, without those of a generated capacity, and without the seed. `identity` has
+    everything that determines the figures of the run, files by their content; `files` are those that it reads.
+    """
 
     study: str
     label: str
     platform: Choice
     workload: Choice
     envelope: Choice | None
+    capacity: Choice | None
     scheduler: str
     options: Mapping[str, Any]
     seed: int | None
-    engine: EngineName
-    engine_options: EngineOptions
-    events: Choice | None = None
-    scheduler_file: InputFile | None = None
-    depends: tuple[InputFile, ...] = ()
-    capacity: Choice | None = None
-    reference: InputFile | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    seed_option: str | None = None
+    spec: RunSpec
+    identity: Mapping[str, Any]
+    files: tuple[InputFile, ...]
     keep: bool = False
     key: str = ""
 
-    @cached_property
-    def inputs(self) -> Inputs:
-        """Inputs of the run."""
-        parts = (self.platform, self.workload, self.envelope, self.capacity, self.events)
-        return Inputs(**{name: value for part in parts if part for name, value in part.inputs.items()})
-
     @property
-    def files(self) -> tuple[InputFile, ...]:
-        """Files that the run reads."""
-        parts = (self.platform, self.workload, self.envelope, self.events, self.capacity)
-        others = (self.scheduler_file, *self.depends, self.reference)
-        return (*(file for part in parts if part for file in part.files), *filter(None, others))
-
-    @property
-    def run_options(self) -> dict[str, Any]:
-        """Options of the scheduler, with those of a generated capacity, and with the seed if it takes one."""
-        options = {**self.defaults, **self.options}
-        return {**options, self.seed_option: self.seed} if self.seed_option else options
-
-    def column(self, name: str) -> Any:
-        """Return the value that a rule compares: a column as in the table, or an option."""
-        value = getattr(self, name) if name in AXES else self.options.get(name)
-        return value.name if isinstance(value, Choice) else value
-
-    def identity(self) -> dict[str, Any]:
-        """Return everything that determines the figures of the run, files by their content."""
-        engine = self.engine_options.model_dump()
-        if self.engine == "batsim":
-            engine["batsim"] = _digest_of_executable(engine["batsim"])
-        else:
-            del engine["batsim"], engine["batsim_args"]
-        optional = ("envelope", "events", "scheduler_file", "capacity", "reference")
-        inputs = self.inputs
-        window = inputs.window
-        return {
-            "format": FORMAT,
-            "platform": self.platform.sha256,
-            "hosts": asdict(inputs.hosts),
-            "workload": self.workload.sha256,
-            **{name: file.sha256 if (file := getattr(self, name)) else None for name in optional},
-            "window": [window.begin_s, window.end_s] if window else None,
-            "length_unit": inputs.length_unit[0],
-            "begin": [inputs.log.begin, inputs.log.tz],
-            "depends": sorted(file.sha256 for file in self.depends),
-            "scheduler": Path(self.scheduler).stem if self.scheduler_file else self.scheduler,
-            "options": self.run_options,
-            "engine": self.engine,
-            "engine_options": engine,
-            "code": code_digest(self.scheduler == OPTIMUM),
-        }
+    def axes(self) -> dict[str, Any]:
+        """Columns of the table that a rule may name besides options."""
+        choices = {name: getattr(self, name) for name in ("platform", "workload", "envelope", "capacity")}
+        names = {name: choice.name if choice else None for name, choice in choices.items()}
+        return {"label": self.label, **names, "engine": self.spec.engine, "seed": self.seed}
 
 
 def code_digest(optimum: bool = False) -> str:
@@ -196,58 +149,49 @@ def expand(
         for number, rule in enumerate(study.keep if isinstance(study.keep, list) else ()):
             keep |= _picked(own, rule, f"{place}.keep[{number}]")
         for cell in own:
-            key = hashlib.sha256(canonical(cell.identity()).encode()).hexdigest()
+            key = hashlib.sha256(canonical(cell.identity).encode()).hexdigest()
             cells.append(replace(cell, key=key, keep=cell.keep or study.keep is True or id(cell) in keep))
     return cells, missing
 
 
 def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
     """Return the `id` of the cells that a rule picks: every name in it has the value, or one of the values."""
-    names = {*AXES, *(option for cell in cells for option in cell.options)}
+    columns = [{**cell.options, **cell.axes} for cell in cells]
+    names = {name for column in columns for name in column}
     for name in rule:
         if name not in names:
             raise UnknownNameError(place, "column or option", name, names, "Correct the rule.")
     allowed = {name: value if isinstance(value, list) else [value] for name, value in rule.items()}
-    picked = {id(cell) for cell in cells if all(cell.column(name) in values for name, values in allowed.items())}
+    picked = {
+        id(cell)
+        for cell, column in zip(cells, columns, strict=True)
+        if all(column.get(name) in values for name, values in allowed.items())
+    }
     if not picked:
         raise InputError(place, f"no run is {canonical(rule)}", "correct or remove the rule")
     return picked
 
 
-@dataclass(frozen=True)
-class _Setting:
-    """A label with its point of the grid, or its case."""
-
-    label: str
-    scheduler: str
-    options: Mapping[str, Any]
-    engines: Sequence[EngineName]
-    engine_options: EngineOptions
-    seeds: Sequence[int] | None
-    keep: bool = False
-
-
-def _settings(study: Study, place: str) -> Iterator[_Setting]:
+def _settings(study: Study, place: str) -> Iterator[tuple[str, Mapping[str, Any], Case]]:
+    """Yield label, options and case of each setting; a point of the grid is a case without values of its own."""
     template = study.label or " ".join(f"{{{name}}}" for name in study.grid) or None
-    shared = (study.engines, study.engine_options, study.seeds)
     if study.grid or not study.cases:
         for values in product(*study.grid.values()):
             options = {**study.options, **dict(zip(study.grid, values, strict=True))}
             label = label_of(template or Path(study.scheduler).stem, options, study.names, place)
-            yield _Setting(label, study.scheduler, options, *shared)
+            yield label, options, Case.model_construct()
     for number, case in enumerate(study.cases):
         own = case.scheduler is not None and case.scheduler != study.scheduler
         options = dict(case.options) if own else {**study.options, **case.options}
         if case.label is None and template is None:
             raise InputError(f"{place}.cases[{number}]", "has no label", "give it one, or the study a template")
         label = case.label or label_of(template or "", options, study.names, f"{place}.cases[{number}]")
-        shared = (case.engines or study.engines, case.engine_options or study.engine_options, case.seeds or study.seeds)
-        yield _Setting(label, case.scheduler or study.scheduler, options, *shared, case.keep)
+        yield label, options, case
 
 
 def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator[Cell]:
     settings = list(_settings(study, place))
-    twice = [label for label, count in Counter(setting.label for setting in settings).items() if count > 1]
+    twice = [label for label, count in Counter(label for label, *_ in settings).items() if count > 1]
     if twice:
         hint = "labels name the rows of a study: give each its own"
         raise InputError(place, f"the label {twice[0]!r} appears twice", hint)
@@ -260,48 +204,77 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         for own in entry.platforms or ():
             if own not in (names := [platform.name for platform in platforms]):
                 raise UnknownNameError(f"{place}.capacities[{number}]", "platform", own, names, "Correct it.")
-    file = sources.file(study.events, f"{place}.events") if study.events else None
-    events = Choice.of(file, {"events": file.path}) if file else None
-    depends = tuple(sources.files(study.depends, f"{place}.depends"))
-    for setting in settings:
-        if setting.scheduler == OPTIMUM:
-            _check_optimum(setting, study, f"{place}: {setting.label!r}")
-        seeds: Sequence[int | None] = setting.seeds or [None]
-        axes = (setting.engines, seeds)
-        if any(len(set(values)) < len(values) for values in axes):
-            raise InputError(place, f"{setting.label!r}: an engine or a seed appears twice", "list each once")
-        scheduler = _scheduler(setting, sources, f"{place}: {setting.label!r}")
-        for platform, workload, envelope, capacity, engine, seed in product(
-            platforms, workloads, envelopes, capacities, *axes
+    events = sources.file(study.events, f"{place}.events") if study.events else None
+    depends = sources.files(study.depends, f"{place}.depends")
+    for label, options, case in settings:
+        where, engine_options = f"{place}: {label!r}", case.engine_options or study.engine_options
+        scheduler, engines = case.scheduler or study.scheduler, case.engines or study.engines
+        if scheduler == OPTIMUM:
+            _check_optimum(engines, study, where)
+        seeds: Sequence[int | None] = case.seeds or study.seeds or [None]
+        if any(len(set(values)) < len(values) for values in (engines, seeds)):
+            raise InputError(place, f"{label!r}: an engine or a seed appears twice", "list each once")
+        kind, file = _scheduler(scheduler, sources, where)
+        takes = kind.Options.model_fields.keys() - options.keys() if issubclass(kind, Scheduler) else set()
+        for platform, workload, envelope, whole, engine, seed in product(
+            platforms, workloads, envelopes, capacities, engines, seeds
         ):
-            if capacity is not None and platform.name not in (capacity.platforms or (platform.name,)):
+            if whole is not None and platform.name not in (whole.platforms or (platform.name,)):
                 continue
-            takes = scheduler.takes - setting.options.keys()
-            yield Cell(
-                study=name,
-                label=setting.label,
-                platform=platform,
-                workload=workload,
-                envelope=envelope,
-                scheduler=scheduler.name,
-                options=setting.options,
-                seed=seed,
+            capacity = within(whole, workload.inputs["window"]) if whole else None
+            reference = workload.reference if "reference" in takes else None
+            run_options = {name: value for name, value in (capacity.options if capacity else ()) if name in takes}
+            run_options |= options
+            if seed is not None and (seed_option := _seed_option(kind, options)):
+                run_options[seed_option] = seed
+            parts = [part for part in (platform, workload, envelope, capacity) if part]
+            inputs = Inputs(**{name: value for part in parts for name, value in part.inputs.items()})
+            spec = RunSpec(
+                replace(inputs, events=events.path) if events else inputs,
+                str(file.path) if file else scheduler,
+                run_options | ({"reference": str(reference.path)} if reference else {}),
                 engine=engine,
-                engine_options=setting.engine_options,
-                events=events,
-                scheduler_file=scheduler.file,
-                depends=depends,
-                capacity=within(capacity, workload.inputs["window"]) if capacity else None,
-                reference=workload.reference if "reference" in takes else None,
-                defaults={name: value for name, value in (capacity.options if capacity else ()) if name in takes},
-                seed_option=scheduler.seed_option if seed is not None else None,
-                keep=setting.keep,
+                config=engine_options.config(),
+                batsim=engine_options.batsim,
+                batsim_args=tuple(engine_options.batsim_args),
+                plugins=loaded_plugins(),
             )
+            files_of = {"envelope": envelope, "events": events, "scheduler_file": file, "capacity": capacity}
+            hashes = {name: one.sha256 if one else None for name, one in (files_of | {"reference": reference}).items()}
+            identity = {
+                "format": FORMAT,
+                "platform": platform.sha256,
+                "hosts": asdict(inputs.hosts),
+                "workload": workload.sha256,
+                **hashes,
+                "window": [inputs.window.begin_s, inputs.window.end_s] if inputs.window else None,
+                "length_unit": inputs.length_unit[0],
+                "begin": [inputs.log.begin, inputs.log.tz],
+                "depends": sorted(one.sha256 for one in depends),
+                "scheduler": Path(scheduler).stem if file else scheduler,
+                "options": run_options,
+                "engine": engine,
+                "engine_options": _engine_identity(engine, engine_options),
+                "code": code_digest(scheduler == OPTIMUM),
+            }
+            others = filter(None, (events, file, *depends, reference))
+            read = (*(one for part in parts for one in part.files), *others)
+            yield Cell(
+                name, label, platform, workload, envelope, capacity, scheduler, options, seed, spec, identity, read,
+                case.keep,
+            )  # fmt: skip
 
 
-def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
+def _engine_identity(engine: str, options: EngineOptions) -> dict[str, Any]:
+    """Return the options that an engine uses, a real Batsim by its content. Raises InputError."""
+    if engine == "batsim":
+        return options.model_dump() | {"batsim": _digest_of_executable(options.batsim)}
+    return options.model_dump(exclude={"batsim", "batsim_args"})
+
+
+def _check_optimum(engines: Sequence[str], study: Study, place: str) -> None:
     """Raise InputError for inputs and engines that the optimum cannot have."""
-    if set(setting.engines) != {"embedded"}:
+    if set(engines) != {"embedded"}:
         hint = "declare it as a case with `engines: [embedded]`"
         raise InputError(place, "the optimum runs on the embedded engine only", hint)
     of_machines = study.capacities or any(entry.machines for entry in study.platforms)
@@ -310,38 +283,22 @@ def _check_optimum(setting: _Setting, study: Study, place: str) -> None:
         raise InputError(place, problem, "give it files of Batsim, and an envelope")
 
 
-@dataclass(frozen=True)
-class _Scheduler:
-    """A declared scheduler: its file if it is not ours, the option of its seed, and the options of one of ours."""
-
-    name: str
-    file: InputFile | None
-    seed_option: str | None
-    takes: frozenset[str] = frozenset()
-
-
-def _scheduler(setting: _Setting, sources: Sources, place: str) -> _Scheduler:
-    """Return the scheduler of a setting. Raises InputError."""
-    name = setting.scheduler
+def _scheduler(name: str, sources: Sources, place: str) -> tuple[type[Any], InputFile | None]:
+    """Return the class of a declared scheduler, and its file if it is not ours. Raises InputError."""
     if name == OPTIMUM:
-        return _Scheduler(name, None, "seed")
-    file: InputFile | None = None
+        return object, None
     if "/" in name or name.endswith(".py"):
         file = sources.file(name, place)
-        kind = scheduler_class(str(file.path))
-    else:
-        try:
-            kind = scheduler_class(name)
-        except UnknownNameError as error:
-            raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
-        if not issubclass(kind, Scheduler):
-            file = sources.file(inspect.getfile(kind), place)
-    takes = frozenset(kind.Options.model_fields) if issubclass(kind, Scheduler) else frozenset()
-    return _Scheduler(name, file, _seed_option(kind, setting.options), takes)
+        return scheduler_class(str(file.path)), file
+    try:
+        kind = scheduler_class(name)
+    except UnknownNameError as error:
+        raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
+    return kind, None if issubclass(kind, Scheduler) else sources.file(inspect.getfile(kind), place)
 
 
-def _seed_option(scheduler: type[Any], options: Mapping[str, Any]) -> str | None:
+def _seed_option(kind: type[Any], options: Mapping[str, Any]) -> str | None:
     """Return the option of the seed; None for a scheduler of ours that draws no random numbers."""
-    if not issubclass(scheduler, Scheduler) or "seed" in scheduler.Options.model_fields:
+    if not issubclass(kind, Scheduler) or "seed" in kind.Options.model_fields:
         return "seed"
     return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None

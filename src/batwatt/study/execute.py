@@ -21,7 +21,7 @@ from batwatt.errors import BatwattError, message
 from batwatt.results import classes as classes
 from batwatt.results import unfinished as unfinished
 from batwatt.results.figures import Values, rounded
-from batwatt.run.find_scheduler import load_plugins, loaded_plugins
+from batwatt.run.find_scheduler import load_plugins
 from batwatt.run.repeats import noted
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -68,26 +68,11 @@ class CellOutcome:
 
 def task_of(cell: Cell, keep: bool, scratch: Path | None) -> CellTask:
     """Return the task of a cell for a worker."""
-    engine = cell.engine_options
-    options = cell.run_options
-    if cell.reference is not None:
-        options["reference"] = str(cell.reference.path)
-    spec = RunSpec(
-        cell.inputs,
-        scheduler=str(cell.scheduler_file.path) if cell.scheduler_file else cell.scheduler,
-        options=options,
-        engine=cell.engine,
-        config=engine.config(),
-        batsim=engine.batsim,
-        batsim_args=tuple(engine.batsim_args),
-        plugins=loaded_plugins(),
-    )
-    files = cell.files
     return CellTask(
         key=cell.key,
-        spec=spec,
-        digests={str(file.path): file.sha256 for file in files},
-        declared={str(file.path): file.declared for file in files},
+        spec=cell.spec,
+        digests={str(file.path): file.sha256 for file in cell.files},
+        declared={str(file.path): file.declared for file in cell.files},
         code=code_digest(cell.scheduler == OPTIMUM),
         keep=keep,
         scratch=str(scratch) if scratch else None,

@@ -52,15 +52,9 @@ def _row(cell: Cell, record: CellRecord) -> dict[str, Any]:
     parts = {name: plain(cell.options[name]) if name in cell.options else None for name in PARTS}
     return {
         "study": cell.study,
-        "label": cell.label,
-        "platform": cell.platform.name,
-        "workload": cell.workload.name,
-        "envelope": cell.envelope.name if cell.envelope else None,
-        "capacity": cell.capacity.name if cell.capacity else None,
+        **cell.axes,
         "scheduler": cell.scheduler,
         "options": canonical(cell.options),
-        "seed": cell.seed,
-        "engine": cell.engine,
         **parts,
         **traits(cell.capacity),
         "status": record.status,
