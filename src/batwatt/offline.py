@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -52,19 +52,7 @@ SAME = 1e-6
 """Largest relative difference between the mean slowdown of the replay and that of the plan."""
 
 
-@dataclass(frozen=True)
-class OptimumResult:
-    """Metrics of the replay, bound and gap, the prefix of the files, and the number of unavoidable violations."""
-
-    metrics: Values
-    lower_bound: float
-    gap: float
-    proven_optimal: bool
-    prefix: Path
-    unavoidable: int
-
-
-def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult:
+def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcome:
     """Plan, replay, and write the files under `spec.prefix`: all of them, or none if it fails.
 
     `spec.options`: `time_limit_s` (wall clock in s, default 600) or `effort` (deterministic), and `seed`. Raises
@@ -74,7 +62,7 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> OptimumResult
     with staging(spec.prefix) as inner:
         plan = plan_and_replay(spec, report)
         plan.write(inner)
-    return OptimumResult(plan.figures.metrics, **plan.bounds, prefix=spec.prefix, unavoidable=plan.problem.raised)
+    return plan
 
 
 class PlannedOutcome(Outcome):

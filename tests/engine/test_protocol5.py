@@ -12,7 +12,7 @@ from protocol5_talk import CALL, PROFILES, execute, frame, workload
 from batwatt.engine.protocol5.text import encode, number, read_hello, read_reply
 from batwatt.errors import DeadlockError, IllegalDecisionError, InputError
 from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
-from batwatt.run.engine5 import Batsim5Spec, run_engine5
+from batwatt.run.engine5 import run_engine5
 
 # numbers and texts ----------------------------------------------------------------------------------------------------
 
@@ -143,9 +143,9 @@ def play(tmp_path, prefix, *answers):
     thread = threading.Thread(target=scheduler)
     thread.start()
     files = tmp_path / "p.xml", [tmp_path / "w0.json"]
-    spec = Batsim5Spec(*files, prefix=prefix, roles={"boss": "master"}, patience_s=20.0)
     try:
-        run_engine5(spec, f"tcp://127.0.0.1:{port}")
+        endpoint = f"tcp://127.0.0.1:{port}"
+        run_engine5(*files, [], endpoint, prefix=prefix, roles={"boss": "master"}, patience_s=20.0)
     finally:
         thread.join()
         socket.close()

@@ -75,8 +75,8 @@ def test_by_hand(measured):
     assert metrics["min_yield"] == 0.0
     assert metrics["mean_yield"] == pytest.approx((45 / 93 + 0.9 + 30 / 45 + 3 / 8 + 0 + 1 / 4) / 6)
     # a b c d f h are one run each, and what a c d lost another
-    assert sum(row.runs for row in classes_of(ledger)) == 6 + 3
-    assert sum(row.completed for row in classes_of(ledger)) == 2
+    assert sum(row["runs"] for row in classes_of(ledger)) == 6 + 3
+    assert sum(row["completed"] for row in classes_of(ledger)) == 2
 
 
 def test_without_a_window(measured):
@@ -112,7 +112,7 @@ def test_what_was_saved_lasts(measured, rows, useful, aborted, terminations, run
     assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (useful, aborted)
     assert metrics["terminations"] == terminations
     assert metrics["killed_power"] == terminations
-    assert sum(row.runs for row in classes_of(ledger)) == runs
+    assert sum(row["runs"] for row in classes_of(ledger)) == runs
 
 
 def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(measured):
@@ -229,7 +229,7 @@ def test_second_by_second(measured, seed):
     assert sorted(yields_of(ledger).tolist()) == pytest.approx(sorted(yields))
     assert metrics["min_yield"] == pytest.approx(min(yields))
     assert metrics["mean_wait_s"] == (pytest.approx(sum(waits) / completed) if completed else None)
-    assert sum(row.terminations for row in classes_of(ledger)) == kills
+    assert sum(row["terminations"] for row in classes_of(ledger)) == kills
 
 
 def test_a_suspended_run_and_its_pieces_are_one_job(measured):

@@ -15,14 +15,14 @@ def record(text: str, *args: object, name: str = "a") -> logging.LogRecord:
 def test_one_line_for_each_kind():
     repeats = Repeats()
     for number in range(2428):
-        repeats.add(record("job %s: too wide", number))
+        repeats.emit(record("job %s: too wide", number))
     # not another one
-    repeats.add(record("job %s: too wide", 7))
-    repeats.add(record("%s: %d of %d skipped", "x.swf", 1, 2))
-    repeats.add(record("job %s: too wide", 1, name="b"))
+    repeats.emit(record("job %s: too wide", 7))
+    repeats.emit(record("%s: %d of %d skipped", "x.swf", 1, 2))
+    repeats.emit(record("job %s: too wide", 1, name="b"))
     # texts that are nothing but values are kinds of their own
-    repeats.add(record("%s: %s", "a.csv", "has gaps"))
-    repeats.add(record("%s: %s", "b.csv", "is old"))
+    repeats.emit(record("%s: %s", "a.csv", "has gaps"))
+    repeats.emit(record("%s: %s", "b.csv", "is old"))
     assert [line for _, line in repeats.take()] == [
         "job 0: too wide (and 2,427 more like this)",
         "x.swf: 1 of 2 skipped",

@@ -208,10 +208,10 @@ def compare(
     tell_before_work()
     with _files_in_set(runs) as placed:
         processes = cpu_count() if workers is None else workers
-        measured = placed.all_measured(processes, progress or (lambda ended, total: None))
-        errors = refuse_failures(measured, lenient or ())
+        ended = placed.all_measured(processes, progress or (lambda ended, total: None))
+        errors = refuse_failures(ended, lenient or ())
         placed.remove(errors)
-    results = {run.task: run for run in measured if isinstance(run, Measured) and run.task.case not in errors}
+    results = {task: run for task, run in ended.items() if isinstance(run, Measured) and task.case not in errors}
     return _comparison(runs, results, errors, (*whole_sample.workload.remarks, *remarks))
 
 
@@ -273,24 +273,24 @@ def _comparison(
     rows, notes = [], []
     for label, case in runs.cases.items():
         for window, seed in product(range(1, len(runs.samples) + 1), runs.seeds):
-            run = results.get(RunTask(label, window, seed if case.draws else first_seed))
-            if run is not None:
+            task = RunTask(label, window, seed if case.draws else first_seed)
+            if task in results:
                 about = {"case": label, "scheduler": case.name, "window": window, "seed": seed}
-                rows.append(about | runs.figures_of(run))
-    of_first_seed = [run for task, run in results.items() if task.seed == first_seed]
+                rows.append(about | runs.figures_of(task, results[task]))
+    of_first_seed = {task: run for task, run in results.items() if task.seed == first_seed}
     rejections: dict[str, dict[str, int]] = {}
-    for run in of_first_seed:
-        counts = rejections.setdefault(run.task.case, {})
+    for task, run in of_first_seed.items():
+        counts = rejections.setdefault(task.case, {})
         for cause, count in run.rejections.items():
             counts[cause] = counts.get(cause, 0) + count
-        notes += [f"{runs.named(run.task)}: {note}" for note in run.notes]
+        notes += [f"{runs.named(task)}: {note}" for note in run.notes]
     price = sample.signals["cost"]
     return Comparison(
         table=pd.DataFrame(rows).dropna(axis="columns", how="all"),
         jobs=_job_table(runs, of_first_seed),
         errors=errors,
         cases={label: case.facts for label, case in runs.cases.items()},
-        traces={run.task.case: run.trace for run in of_first_seed if run.task.window == 1 and run.trace is not None},
+        traces={task.case: run.trace for task, run in of_first_seed.items() if task.window == 1 and run.trace},
         envelope=sample.cap,
         machines=runs.power,
         workload=sample.workload.source,
@@ -300,20 +300,20 @@ def _comparison(
     )
 
 
-def _job_table(runs: ComparedRuns, measured: Sequence[Measured]) -> pd.DataFrame:
+def _job_table(runs: ComparedRuns, measured: Mapping[RunTask, Measured]) -> pd.DataFrame:
     """Return a row for each case, window and job, with its differences to the first case."""
     import pandas as pd
 
     parts = []
     references: dict[int, JobOutcomes] = {}
-    for run in measured:
-        window, outcomes = run.task.window, run.outcomes
+    for task, run in measured.items():
+        window, outcomes = task.window, run.outcomes
         jobs = runs.samples[window - 1].workload.jobs
         labels = {name: [job.raw.get(name) for job in jobs] for name in workloads.LABELS}
         named = {name: values for name, values in labels.items() if any(value is not None for value in values)}
         reference = references.setdefault(window, outcomes)
         columns = {
-            "case": run.task.case,
+            "case": task.case,
             "window": window,
             "job_id": [job.name for job in jobs],
             **named,

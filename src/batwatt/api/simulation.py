@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
@@ -23,7 +21,6 @@ from batwatt.api.arguments import (
     text,
     window_of,
     workers_of,
-    wrong,
 )
 from batwatt.api.inputs import PathLike, Platform, WindowLike, Workload
 from batwatt.api.result import Result
@@ -56,18 +53,11 @@ PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]
 SeriesLike = Union[PathLike, Series, "SignalIntegral", "pd.Series[Any]"]
 SignalLike = SeriesLike
-ProgressLike = Progress | bool | None
 
 
 def _scheduler(name: str, value: Any) -> Any:
     """Return a name, a class or an instance; a path becomes a name."""
     return str(value) if isinstance(value, str | Path) else value
-
-
-def _progress(name: str, value: Any) -> Any:
-    if callable(value) or isinstance(value, bool | None):
-        return value
-    raise wrong(name, "a function, True, False or None", value)
 
 
 def plugins_of(name: str, value: Any) -> tuple[Path, ...]:
@@ -86,7 +76,7 @@ def plugins_of(name: str, value: Any) -> tuple[Path, ...]:
     unit=one_of(SECONDS),
     long_s=positive,
     plugins=plugins_of,
-    progress=_progress,
+    progress=function_or_none,
 )
 def simulate(
     platform: PlatformLike,
@@ -107,7 +97,7 @@ def simulate(
     unit: TimeUnit = "s",
     long_s: float = LONG_S,
     plugins: Sequence[PathLike] = (),
-    progress: ProgressLike = None,
+    progress: Progress | None = None,
 ) -> Result:
     """Run a scheduler on a workload in this process, without files.
 
@@ -135,7 +125,7 @@ def simulate(
         unit: Unit of the times of a trace: s or h.
         long_s: Jobs longer than this, in s, are long.
         plugins: Files that register parts.
-        progress: Function of the simulated time in s and the number of ended jobs; True: a bar; default: in notebooks.
+        progress: Function of the simulated time in s and the number of ended jobs.
 
     Returns:
         A `Result`.
@@ -170,8 +160,7 @@ def simulate(
         delays_to_flops=delays_to_flops,
     )
     spec = RunSpec(inputs, scheduler, settings, config=EngineConfig(energy=energy), plugins=files)
-    with _reported(progress, "simulation") as report:
-        outcome = perform(prepare(spec), report)
+    outcome = perform(prepare(spec), progress)
     if outcome.deadlock is not None:
         raise outcome.deadlock
     result = Result(outcome)
@@ -251,29 +240,3 @@ def platform_arg(value: PlatformLike) -> Path | MachineSpec | platforms.Platform
     if isinstance(value, Platform) and value.spec is not None and value.hosts == machines_platform(value.spec).hosts:
         return value.spec
     return path_or("platform", value, MachineSpec, platforms.Platform)
-
-
-@contextmanager
-def _reported(progress: ProgressLike, what: str) -> Iterator[Progress | None]:
-    """Yield the function that gets the progress; that of a bar for True, or in a notebook."""
-    if callable(progress):
-        yield progress
-        return
-    if not (_in_notebook() if progress is None else progress):
-        yield None
-        return
-    from rich.progress import Progress as Bar
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    with Bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), transient=True) as bar:
-        task = bar.add_task(what)
-
-        def report(time_s: float, ended: int) -> None:
-            bar.update(task, description=f"{what}: {time_s:.0f} s, {ended} jobs ended")
-
-        yield report
-
-
-def _in_notebook() -> bool:
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,6 @@ import typer
 from batwatt.cli.batsim import HostOptions
 from batwatt.cli.inputs import read_options
 from batwatt.cli.options import (
-    MACHINES,
     CarbonText,
     DelaysToFlops,
     EnvelopeText,
@@ -43,20 +41,6 @@ GROUPS = (
     "full_speed_slowdown_more",
 )  # fmt: skip
 """The figures of the table of groups."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparedMachines(MachineChoice):
-    """Machines of a comparison, whose jobs run to their ends."""
-
-    window: Annotated[
-        str | None,
-        typer.Option(
-            "--window",
-            help="BEGIN:END in s: the jobs of this window of a trace, which run to their ends.",
-            rich_help_panel=MACHINES,
-        ),
-    ] = None
 
 
 def _complete_preset(incomplete: str) -> list[str]:
@@ -125,11 +109,12 @@ def compare_command(
             help="Jobs by user, group, queue, qos, size or length, in a second table; repeatable.",
         ),
     ] = None,
-    machines: ComparedMachines,
+    machines: MachineChoice,
     hosts: HostOptions,
 ) -> None:
     """Run several settings of a scheduler, or several schedulers, on the same jobs: one table, measured alike.
 
+    The jobs of a --window run to their ends, and are measured until then.
     Writes the page EXPORT.html, a row for each run (EXPORT_comparison.csv) and for each job (EXPORT_jobs.csv).
 
     [bold]Example:[/]

@@ -127,7 +127,7 @@ class Warnings(logging.StreamHandler[Any]):
             text = record.getMessage()
             if text not in self._seen:
                 self._seen.add(text)
-                self._repeats.add(record)
+                self._repeats.emit(record)
             return
         self.stream = sys.stderr
         super().emit(record)

@@ -16,7 +16,6 @@ from batwatt.cli.shared import without_none
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
-    from batwatt.offline import OptimumResult
     from batwatt.systems.powercap.optimum.optimum import Stand
 
 PER_CENT = 100.0
@@ -55,24 +54,15 @@ def optimum(
     spec = RunSpec(Inputs(platform, (workload,), envelope=envelope), "optimum", options, export)
     with _progress() as report:
         result = run_optimum(spec, report)
-    about = {
-        "prefix": str(result.prefix),
-        "lower_bound": result.lower_bound,
-        "gap": result.gap,
-        "proven_optimal": result.proven_optimal,
-        "unavoidable_violations": result.unavoidable,
-    }
-    print_summary("optimum", result.metrics, about)
-    below(_bound_line(result))
-    if result.unavoidable:
-        many = "violations" if result.unavoidable > 1 else "violation"
-        below(f"{result.unavoidable} unavoidable {many}: the cap is too low even if all hosts sleep from 0 s on")
-    below(f"files: {printable(result.prefix)}_plan.json, _*.csv, _metrics.json, _metadata.json")
-
-
-def _bound_line(result: OptimumResult) -> str:
-    proof = "proven optimal" if result.proven_optimal else "not proven optimal"
-    return f"lower bound {result.lower_bound:.4f}, gap {PER_CENT * result.gap:.2f} %: {proof}"
+    bounds, unavoidable = result.bounds, result.problem.raised
+    about = {"prefix": str(export), **bounds, "unavoidable_violations": unavoidable}
+    print_summary("optimum", result.figures.metrics, about)
+    proof = "proven optimal" if bounds["proven_optimal"] else "not proven optimal"
+    below(f"lower bound {bounds['lower_bound']:.4f}, gap {PER_CENT * bounds['gap']:.2f} %: {proof}")
+    if unavoidable:
+        many = "violations" if unavoidable > 1 else "violation"
+        below(f"{unavoidable} unavoidable {many}: the cap is too low even if all hosts sleep from 0 s on")
+    below(f"files: {printable(export)}_plan.json, _*.csv, _metrics.json, _metadata.json")
 
 
 @contextmanager

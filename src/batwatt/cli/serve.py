@@ -160,7 +160,7 @@ def engine_command(
     With --protocol 5 it plays Batsim 5 (v5.0.0-rc2), whose workloads and files are others.
     """
     from batwatt.inputs.description import Inputs
-    from batwatt.run.engine5 import Batsim5Spec, run_engine5
+    from batwatt.run.engine5 import run_engine5
     from batwatt.run.run import run_engine
     from batwatt.run.spec import RunSpec
 
@@ -173,10 +173,12 @@ def engine_command(
     workloads, files = tuple(workload or ()), tuple(events or ())
     if batsim5.protocol == 5:
         switches.refuse_batsim_4()
-        spec5 = Batsim5Spec(
+        run_engine5(
             platform,
             workloads,
             files,
+            socket,
+            ready,
             prefix=export,
             init=batsim5.init,
             energy=switches.energy,
@@ -186,7 +188,6 @@ def engine_command(
             patience_s=patience_s,
             arguments=sys.argv,
         )
-        run_engine5(spec5, socket, ready)
         return
     batsim5.refuse(len(files))
     if not workloads:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,48 +18,35 @@ EDGES_H = (0.0, 0.25, 1.0, 3.0, 6.0, 12.0, 24.0, math.inf)
 """Edges of the classes of run time in h: a class is ]from, to]."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunTimeClass:
-    """A row of `columns.CLASSES`: jobs of a length in ]from_h, to_h]; mean_wait_s is None if no job completed."""
+def classes_of(run_table: RunTable) -> list[dict[str, float | int | None]]:
+    """Return rows of the columns `CLASSES`, a class of length between two of `EDGES_H` each.
 
-    from_h: float
-    to_h: float
-    jobs: int
-    core_h: float
-    runs: int
-    completed: int
-    terminations: int
-    wasted_core_h: float
-    useful_core_h: float
-    mean_wait_s: float | None
-
-
-def classes_of(run_table: RunTable) -> list[RunTimeClass]:
-    """Return the classes between `EDGES_H`; a job without a declared length that never ran is in no class."""
+    A job without a declared length that never ran is in no class; `mean_wait_s` is None if no job completed.
+    """
     by_row, by_job = _class_of(run_table.length_s), _class_of(run_table.job_length_s)
     core_s = run_table.declared.cores * run_table.job_length_s
     last = run_table.chains.last
     ended = np.isfinite(run_table.finish_s) & (run_table.finish_s > run_table.window.begin_s)
     # rows that ran in the window; a chain counts in the class of its last row
     ran = ended & (run_table.chains.start_s <= run_table.window.end_s) & ~run_table.kinds.overhead
-    classes = []
+    classes: list[dict[str, float | int | None]] = []
     for index, (low, high) in enumerate(pairwise(EDGES_H)):
         jobs, rows = (by_job == index) & run_table.due, by_row == index
         completed = run_table.completed & rows
         count = int(completed.sum())
         classes.append(
-            RunTimeClass(
-                from_h=low,
-                to_h=high,
-                jobs=int(jobs.sum()),
-                core_h=_hours(core_s, jobs),
-                runs=len(np.unique(last[ran & rows])),
-                completed=count,
-                terminations=int((run_table.killed & rows).sum()),
-                wasted_core_h=_hours(run_table.work_core_s, run_table.aborted & rows),
-                useful_core_h=_hours(run_table.work_core_s, run_table.useful & rows),
-                mean_wait_s=math.fsum(run_table.wait_s[completed].tolist()) / count if count else None,
-            )
+            {
+                "from_h": low,
+                "to_h": high,
+                "jobs": int(jobs.sum()),
+                "core_h": _hours(core_s, jobs),
+                "runs": len(np.unique(last[ran & rows])),
+                "completed": count,
+                "terminations": int((run_table.killed & rows).sum()),
+                "wasted_core_h": _hours(run_table.work_core_s, run_table.aborted & rows),
+                "useful_core_h": _hours(run_table.work_core_s, run_table.useful & rows),
+                "mean_wait_s": math.fsum(run_table.wait_s[completed].tolist()) / count if count else None,
+            }
         )
     return classes
 
@@ -68,7 +54,7 @@ def classes_of(run_table: RunTable) -> list[RunTimeClass]:
 def write_classes(prefix: Path | str, run_table: RunTable) -> Path:
     """Write `PREFIX_classes.csv`; return its path. Raises InputError."""
     path = file_of(prefix, "classes")
-    write_rows(path, CLASSES, [astuple(row) for row in classes_of(run_table)])
+    write_rows(path, CLASSES, [[row[column.name] for column in CLASSES] for row in classes_of(run_table)])
     return path
 
 

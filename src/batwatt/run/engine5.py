@@ -6,8 +6,8 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from batwatt.engine.protocol5.engine import Engine5
 from batwatt.errors import DeadlockError
@@ -21,54 +21,55 @@ LOGGER = logging.getLogger(__name__)
 OUTPUTS = ("jobs.csv", "consumed_energy.csv", "pstate_changes.csv", "schedule.json")
 
 
-@dataclass(frozen=True)
-class Batsim5Spec:
-    """Options of Batsim 5's command line; `prefix` stands before the names of the files as it is (`out/`)."""
-
-    platform: Path
-    workloads: Sequence[Path] = ()
-    events: Sequence[Path] = ()
-    prefix: str = "out/"
-    init: str = ""
-    energy: bool | None = None
-    trace_pstates: bool = False
-    hosts: HostChoice = field(default_factory=HostChoice)
-    roles: Mapping[str, str] = field(default_factory=dict)
-    patience_s: float | None = None
-    arguments: Sequence[str] = ()
-
-
-def run_engine5(spec: Batsim5Spec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
+def run_engine5(
+    platform_file: Path,
+    workloads: Sequence[Path],
+    events: Sequence[Path],
+    endpoint: str,
+    ready: Callable[[], None] = lambda: None,
+    *,
+    prefix: str = "out/",
+    init: str = "",
+    energy: bool | None = None,
+    trace_pstates: bool = False,
+    hosts: HostChoice | None = None,
+    roles: Mapping[str, str] = MappingProxyType({}),
+    patience_s: float | None = None,
+    arguments: Sequence[str] = (),
+) -> None:
     """Play Batsim 5 on the wire for the scheduler that listens on `endpoint`, and write Batsim 5's files.
 
-    `ready` is called when all inputs are read. After a deadlock, which is raised, the files have the finished jobs.
+    The other arguments are the options of its command line; `prefix` stands before the names of the files as it is
+    (`out/`). `ready` is called when all inputs are read. After a deadlock, which is raised, the files have the finished
+    jobs.
     """
     # zmq takes a while to be loaded
     from batwatt.engine.wire import EngineSocket5
 
-    loads = [read_workload5(path, f"w{index}") for index, path in enumerate(spec.workloads)]
-    events = [read_events5(path, f"ee{index}") for index, path in enumerate(spec.events)]
-    everything, storage = read_platform5(spec.platform, spec.hosts.master, spec.roles, spec.energy)
-    platform = spec.hosts.of(everything, max((load.nb_res for load in loads), default=None))
+    loads = [read_workload5(path, f"w{index}") for index, path in enumerate(workloads)]
+    happenings = [read_events5(path, f"ee{index}") for index, path in enumerate(events)]
+    choice = hosts or HostChoice()
+    everything, storage = read_platform5(platform_file, choice.master, roles, energy)
+    platform = choice.of(everything, max((load.nb_res for load in loads), default=None))
     for ignored in platform.not_simulated:
         LOGGER.warning("%s: the embedded engine ignores %s", platform.source, ignored)
-    context = json.dumps({"socket_endpoint": endpoint, "export_prefix": spec.prefix}, separators=(",", ":"))
-    folder, name = os.path.split(spec.prefix)
+    context = json.dumps({"socket_endpoint": endpoint, "export_prefix": prefix}, separators=(",", ":"))
+    folder, name = os.path.split(prefix)
     deadlock: DeadlockError | None = None
     with (
         whole_set(Path(folder), name or "batsim5", old=[name + output for output in OUTPUTS]) as part,
-        EngineSocket5(endpoint, spec.patience_s) as socket,
+        EngineSocket5(endpoint, patience_s) as socket,
     ):
         ready()
-        features = socket.hello(spec.init)
+        features = socket.hello(init)
         engine = Engine5(
             platform,
             loads,
-            events,
+            happenings,
             features,
-            energy=spec.energy,
+            energy=energy,
             storage=storage,
-            arguments=spec.arguments,
+            arguments=arguments,
             context=context,
         )
         try:
@@ -76,6 +77,6 @@ def run_engine5(spec: Batsim5Spec, endpoint: str, ready: Callable[[], None] = la
                 engine.reply(socket.ask(engine.message()))
         except DeadlockError as error:
             deadlock = error
-        write_record5(engine.close(), f"{part}{os.sep}{name}", ended=deadlock is None, pstates=spec.trace_pstates)
+        write_record5(engine.close(), f"{part}{os.sep}{name}", ended=deadlock is None, pstates=trace_pstates)
     if deadlock is not None:
         raise deadlock

@@ -10,16 +10,17 @@ from contextlib import contextmanager
 _PLACEHOLDER = re.compile(r"%[-+ #0]*[\d.]*[a-zA-Z%]")
 
 
-class Repeats:
-    """Log records by kind: those of one logger and one text before its values are filled in.
+class Repeats(logging.Handler):
+    """Handler that gathers records by kind: those of one logger and one text before its values are filled in.
 
     The first message of a kind is logged; an equal message is not counted again.
     """
 
     def __init__(self) -> None:
+        super().__init__(logging.WARNING)
         self._first: dict[object, tuple[logging.LogRecord, set[int]]] = {}
 
-    def add(self, record: logging.LogRecord) -> None:
+    def emit(self, record: logging.LogRecord) -> None:
         """Add a message."""
         text = str(record.msg)
         message = record.getMessage()
@@ -40,23 +41,12 @@ def _line(record: logging.LogRecord, more: int) -> str:
     return f"{text} (and {more:,} more like this)" if more else text
 
 
-class _Gatherer(logging.Handler):
-    """Handler that adds warnings to `repeats`."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.repeats = Repeats()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.repeats.add(record)
-
-
 @contextmanager
 def noted() -> Iterator[Repeats]:
     """Gather the warnings that the block logs, in place of writing them."""
-    logger, gatherer = logging.getLogger(), _Gatherer()
-    before, logger.handlers = logger.handlers, [gatherer]
+    logger, repeats = logging.getLogger(), Repeats()
+    before, logger.handlers = logger.handlers, [repeats]
     try:
-        yield gatherer.repeats
+        yield repeats
     finally:
         logger.handlers = before

@@ -77,7 +77,6 @@ class RunTask:
 class Measured:
     """Results of a run for the comparison; `notes` are the warnings of its process."""
 
-    task: RunTask
     outcomes: JobOutcomes
     trace: PowerTrace | None
     metrics: Values
@@ -85,12 +84,8 @@ class Measured:
     notes: Sequence[str] = ()
 
 
-@dataclass(frozen=True)
-class Failed:
-    """A run that failed, and its error."""
-
-    task: RunTask
-    error: BatwattError
+Ended = Measured | BatwattError
+"""End of a run: its results, or its error."""
 
 
 @dataclass(frozen=True)
@@ -178,25 +173,26 @@ class ComparedRuns:
         with suppress(SchedulerError), errors_of(f"case {label!r}"):
             make_scheduler(case.scheduler, options, kind)
 
-    def all_measured(self, workers: int, report: Callable[[int, int], None]) -> list[Measured | Failed]:
-        """Return the results of all runs, in the order of `tasks`; `report` gets the numbers of ended and of all runs.
+    def all_measured(self, workers: int, report: Callable[[int, int], None]) -> dict[RunTask, Ended]:
+        """Return the end of each run, in the order of `tasks`; `report` gets the numbers of ended and of all runs.
 
         Warnings of runs are logged once they have ended, with the label of their case.
         """
         tasks = self.tasks
-        ended: dict[RunTask, Measured | Failed] = {}
+        ended: dict[RunTask, Ended] = {}
         if workers > 1 and len(tasks) > 1:
             # children are forked with the inputs: only figures pass between processes
             results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead, "fork")
         else:
             results = map(self.measured, tasks)
-        for result in results:
-            ended[result.task] = result
+        for task, end in results:
+            ended[task] = end
             report(len(ended), len(tasks))
-        for result in (ended[task] for task in tasks):
-            for note in result.notes if isinstance(result, Measured) else ():
-                _log.warning("%s: %s", self.named(result.task), note)
-        return [ended[task] for task in tasks]
+        ended = {task: ended[task] for task in tasks}
+        for task, end in ended.items():
+            for note in end.notes if isinstance(end, Measured) else ():
+                _log.warning("%s: %s", self.named(task), note)
+        return ended
 
     def _spec_of(self, task: RunTask) -> RunSpec:
         """Return the specification of a run."""
@@ -216,8 +212,8 @@ class ComparedRuns:
         """Return the name of a run in a message."""
         return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
 
-    def measured(self, task: RunTask) -> Measured | Failed:
-        """Run a task, write its files if there is a prefix for them, and return its results or its error."""
+    def measured(self, task: RunTask) -> tuple[RunTask, Ended]:
+        """Run a task, write its files if there is a prefix for them, and return its end."""
         try:
             with noted() as repeats:
                 outcome = perform(prepare(self._spec_of(task)))
@@ -229,10 +225,10 @@ class ComparedRuns:
                     with staging(self.prefix_of(task, self.keep)) as inner:
                         outcome.write(inner)
         except BatwattError as error:
-            return Failed(task, error)
+            return task, error
         notes = tuple(message(line) for _, line in repeats.take())
         metrics = rounded(figures.metrics)
-        return Measured(task, figures.outcomes, figures.power, metrics, figures.rejections, notes)
+        return task, Measured(figures.outcomes, figures.power, metrics, figures.rejections, notes)
 
     def _followed(self, case: Case, sample: Sample) -> Series:
         """Return the power that a case follows, in W."""
@@ -245,9 +241,9 @@ class ComparedRuns:
         energy_j = sum(value * (end - begin) for begin, end, value in cap.steps(0.0, sample.length_s))
         return Series((0.0,), (energy_j / sample.length_s,), cap.name, f"mean of {cap.source}")
 
-    def figures_of(self, run: Measured) -> dict[str, float | int | None]:
+    def figures_of(self, task: RunTask, run: Measured) -> dict[str, float | int | None]:
         """Return the figures of a run, rounded as in its files, against the envelope, also if its case has no limit."""
-        cap, power = self.samples[run.task.window - 1].cap, self.power
+        cap, power = self.samples[task.window - 1].cap, self.power
         figures = {name: run.metrics.get(name) for name in COMPARED}
         end_s = run.metrics["makespan_s"] or 0.0
         fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
@@ -266,23 +262,23 @@ def _again(task: RunTask) -> None:
     _log.warning("case %r: a worker process died: the run starts again at the end, alone", task.case)
 
 
-def _dead(task: RunTask, text: str) -> Failed:
-    return Failed(task, BatwattError(f"case {task.case!r}: {text}"))
+def _dead(task: RunTask, text: str) -> tuple[RunTask, Ended]:
+    return task, BatwattError(f"case {task.case!r}: {text}")
 
 
-def refuse_failures(runs: Sequence[Measured | Failed], lenient: Collection[str]) -> dict[str, str]:
+def refuse_failures(ended: Mapping[RunTask, Ended], lenient: Collection[str]) -> dict[str, str]:
     """Return label -> error of failed cases. Raises the error of one that is not `lenient`, or if all have failed."""
     errors: dict[str, str] = {}
-    for run in runs:
-        if isinstance(run, Measured) or run.task.case in errors:
+    for task, error in ended.items():
+        label = task.case
+        if isinstance(error, Measured) or label in errors:
             continue
-        label, error = run.task.case, run.error
         if label not in lenient:
             if isinstance(error, InputError):
                 raise InputError(f"case {label!r}", str(error)) from error
             raise error
         errors[label] = str(error)
-    if not any(isinstance(run, Measured) and run.task.case not in errors for run in runs):
+    if not any(isinstance(end, Measured) and task.case not in errors for task, end in ended.items()):
         why = "; ".join(f"{label}: {text}" for label, text in errors.items())
         raise InputError("comparison", "no case could run", why)
     return errors

@@ -154,9 +154,8 @@ def _optimum(spec: RunSpec) -> dict[str, Any]:
     from batwatt.offline import run_optimum
 
     optimum = run_optimum(spec)
-    bounds = {name: getattr(optimum, name) for name in BOUNDS}
-    return _figures(optimum.metrics) | {
+    return _figures(optimum.figures.metrics) | {
         # a missing bound may be infinite, for which JSON has no name
         name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in bounds.items()
+        for name, value in optimum.bounds.items()
     }

@@ -15,7 +15,7 @@ from batwatt.cli import optimum as cli_optimum
 from batwatt.cli.main import main
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
-from batwatt.offline import OptimumResult, run_optimum
+from batwatt.offline import PlannedOutcome, run_optimum
 from batwatt.results.figures import METRICS
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
@@ -47,7 +47,7 @@ def spec(tmp_path: Path) -> RunSpec:
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory) -> tuple[RunSpec, OptimumResult]:
+def planned(tmp_path_factory) -> tuple[RunSpec, PlannedOutcome]:
     """The specification and the result of one run."""
     spec = spec_in(tmp_path_factory.mktemp("planned"))
     return spec, run_optimum(spec)
@@ -64,7 +64,7 @@ def test_the_files_of_a_run(planned):
     spec, result = planned
     figures = json.loads(Path(f"{spec.prefix}_metrics.json").read_text())
     assert list(figures) == [*(metric.name for metric in METRICS), "lower_bound", "gap", "proven_optimal"]
-    assert figures["mean_slowdown"] == pytest.approx(result.metrics["mean_slowdown"], abs=1e-6)
+    assert figures["mean_slowdown"] == pytest.approx(result.figures.metrics["mean_slowdown"], abs=1e-6)
     assert (figures["violations"], figures["killed_power"], figures["killed_walltime"]) == (0, 0, 0)
     assert figures["jobs_finished"] == 8
     value = figures["mean_slowdown"]
@@ -95,7 +95,8 @@ def test_a_cap_that_nobody_can_keep_is_told(spec):
     # four servers that are on at 0 s draw more until they are asleep
     spec.inputs.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
     result = run_optimum(replace(spec, options={"time_limit_s": 2}))
-    assert (result.unavoidable, result.metrics["violations"], result.metrics["jobs_finished"]) == (1, 1, 8)
+    metrics = result.figures.metrics
+    assert (result.problem.raised, metrics["violations"], metrics["jobs_finished"]) == (1, 1, 8)
     assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
 
 
@@ -108,11 +109,12 @@ def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
 @pytest.mark.deep
 def test_full_size(tmp_path):
     result = run_optimum(full(tmp_path, 3, {"effort": 1}))
-    assert result.metrics["jobs_finished"] == 288 and result.unavoidable == 0
-    assert [result.metrics[name] for name in ("violations", "killed_power", "killed_walltime")] == [0, 0, 0]
-    value = result.metrics["mean_slowdown"]
-    assert 1.05 < result.lower_bound < value < 2.6
-    assert result.gap == pytest.approx((value - result.lower_bound) / value, abs=2e-6) and not result.proven_optimal
+    metrics, bounds = result.figures.metrics, result.bounds
+    assert metrics["jobs_finished"] == 288 and result.problem.raised == 0
+    assert [metrics[name] for name in ("violations", "killed_power", "killed_walltime")] == [0, 0, 0]
+    value = metrics["mean_slowdown"]
+    assert 1.05 < bounds["lower_bound"] < value < 2.6 and not bounds["proven_optimal"]
+    assert bounds["gap"] == pytest.approx((value - bounds["lower_bound"]) / value, abs=2e-6)
 
 
 def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys):
