@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from by_hand import blocks_of
@@ -30,12 +28,6 @@ after an end those that wait start by release date if they fit
   1: late 5 1 1, early 5 3 0.5, later 5 1 2
   10 -> late@0 later@0; ends late 15 later 15
   20 -> early@0
-equal releases go by arrival
-  1 1
-  0: a 10 1
-  1: x 5 1 1, y 5 1 1
-  2: z 5 1 1
-  40 -> x@0 y@0 z@0; ends x 15 y 20 z 25
 ends at one date are looked at machine by machine
   # machine 0 is free first: one goes there, two has to wait for machine 1, of the same time
   2 2
@@ -58,13 +50,6 @@ what is killed starts at once where there is room
   2 2
   0: a 20 2, b 100 2 -> a@0 b@1
   25 alive=1 -> -b b@0; ends b 125
-killed ones wait by their release not by the kill
-  # at 50 b (released at 0) comes before c
-  2 1
-  0: a 50 1 0, b 100 1 0
-  1: c 10 1 1
-  10 alive=1 -> -b
-  50 -> b@0
 capacity 0 and back
   2 2
   0: a 10 2
@@ -102,11 +87,6 @@ as published the last room waits for the next end
   1: d 5 3, e 5 1 -> d@1
   6 -> a@1
   10 -> e@0
-as published the last room is taken after a change
-  2 4
-  0: z 100 1, a 10 4 -> z@0
-  5 alive=1 ->
-  6 alive=2 -> a@1
 {as published |}what has no room at the begin of the window {never starts|waits}
   # b needs all there is on the emptiest machine: that is only an obstacle to what is released in the window
   2 2
@@ -165,13 +145,3 @@ def test_as_the_text_machines_are_looked_at_in_order_and_the_lowest_come_back():
     alive = set(talk.planner.machines_alive())
     talk.at(2, alive=4)
     assert set(talk.planner.machines_alive()) - alive == set(sorted(set(range(6)) - alive)[:2])
-
-
-@pytest.mark.parametrize("as_published", [True, False])
-def test_jobs_are_only_changed_by_a_kill(as_published):
-    talk = first_fit(2, 2, as_published=as_published)
-    talk.at(0, "a 30 1 -10 20", "b 30 1")
-    job = talk.jobs["a"]
-    before = job.left_s, replace(job.plan)
-    talk.at(19)
-    assert (job.left_s, job.plan) == before

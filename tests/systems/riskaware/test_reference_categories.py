@@ -16,23 +16,12 @@ from batwatt.systems.riskaware.strategies import BORG_WEEK
 HAND = Reference.of([5, 10, 5, 30, 10], [1, 1, 1, 2, 2])
 
 
-def test_a_reference_adds_up_the_areas_of_equal_lengths():
+def test_areas_of_equal_lengths_are_added_and_a_week_is_the_longest():
     assert HAND.lengths_s.tolist() == [5.0, 10.0, 30.0]
     assert HAND.areas_core_s.tolist() == [10.0, 30.0, 60.0]
-
-
-def test_longer_jobs_count_as_long_as_a_week():
     capped = Reference.of([100, 700_000, 900_000], [1, 1, 2])
     assert capped.lengths_s.tolist() == [100.0, 604_800.0]
     assert capped.areas_core_s.tolist() == [100.0, 3 * 604_800.0]
-
-
-def test_exactly_the_share_of_the_area_in_jobs_at_least_as_long():
-    exact = Categories(HAND, quantiles=0)
-    lengths = [1, 5, 5.1, 10, 10.1, 30, 30.1, 1000]
-    assert exact.of(lengths).tolist() == pytest.approx([1.0, 1.0, 0.9, 0.9, 0.6, 0.6, 0.0, 0.0])
-    # it makes no difference there
-    assert Categories(HAND, 0, longest_as_shortest=False).of(lengths).tolist() == exact.of(lengths).tolist()
 
 
 def test_quantiles_by_area():
@@ -42,22 +31,26 @@ def test_quantiles_by_area():
     assert len(HAND.quantiles_s(1000)) == 999
 
 
-def test_a_category_is_one_less_the_share_of_quantiles_that_are_no_longer():
-    tenths = Categories(HAND, 10, longest_as_shortest=False)
-    assert tenths.of([1, 5, 9.9, 10, 29, 30, 31]).tolist() == pytest.approx([1.0, 1.0, 1.0, 0.7, 0.7, 0.1, 0.1])
-    thousand = Categories(HAND, longest_as_shortest=False)
-    # 5 s: 99 quantiles (of 1 to 99 < 100 thousandths); 10 s: 399; 30 s: 999
-    assert thousand.of([4, 5, 10, 30]).tolist() == pytest.approx([1.0, 0.901, 0.601, 0.001])
+ONE = Reference.of([60], [4])
 
 
-def test_as_published_a_job_as_long_as_the_last_quantile_counts_as_the_shortest():
-    assert Categories(HAND, 10).of([29, 30, 30.5]).tolist() == pytest.approx([0.7, 1.0, 0.1])
-
-
-def test_a_reference_of_one_length():
-    one = Reference.of([60], [4])
-    assert Categories(one, 0).of([59, 60, 61]).tolist() == [1.0, 1.0, 0.0]
-    assert Categories(one, 4, False).of([59, 60, 61]).tolist() == [1.0, 0.25, 0.25]
+@pytest.mark.parametrize(
+    ("categories", "lengths", "expected"),
+    [
+        # exactly the share of the area in jobs at least as long
+        (Categories(HAND, 0), [1, 5, 5.1, 10, 10.1, 30, 30.1, 1000], [1.0, 1.0, 0.9, 0.9, 0.6, 0.6, 0.0, 0.0]),
+        (Categories(HAND, 0, longest_as_shortest=False), [1, 5.1, 30], [1.0, 0.9, 0.6]),
+        # one less the share of quantiles that are no longer; 5 s: 99 of 999 quantiles, 10 s: 399, 30 s: 999
+        (Categories(HAND, 10, False), [1, 5, 9.9, 10, 29, 30, 31], [1.0, 1.0, 1.0, 0.7, 0.7, 0.1, 0.1]),
+        (Categories(HAND, longest_as_shortest=False), [4, 5, 10, 30], [1.0, 0.901, 0.601, 0.001]),
+        # as published a job as long as the last quantile counts as the shortest
+        (Categories(HAND, 10), [29, 30, 30.5], [0.7, 1.0, 0.1]),
+        (Categories(ONE, 0), [59, 60, 61], [1.0, 1.0, 0.0]),
+        (Categories(ONE, 4, False), [59, 60, 61], [1.0, 0.25, 0.25]),
+    ],
+)
+def test_categories_by_hand(categories, lengths, expected):
+    assert categories.of(lengths).tolist() == pytest.approx(expected)
 
 
 def test_the_borg_week():

@@ -19,10 +19,10 @@ CORES, LAG_S = 3, 1e-3
 ID, STATE, START = 0, 7, 8
 
 
-def simulated(spec, jobs, options):
+def simulated(spec, jobs, options, link=None):
     """The record of a run with energy."""
     config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True)
-    return simulate(Engine(machines_platform(spec), [jobs], config), Riskaware(options))
+    return simulate(Engine(machines_platform(spec), [jobs], config), Riskaware(options), link)
 
 
 def test_a_kill_and_a_switch():
@@ -105,38 +105,30 @@ HARD = {
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("values,other,start_s", HARD.values(), ids=HARD)
 def test_an_end_just_after_its_date(strategy, values, other, start_s):
-    platform = machines_platform(MachineSpec(1, CORES))
     capacity = Series((0.0, 262.441, 300.0)[: len(values)], tuple(min(value, 1.0) for value in values))
     load = workload_of(job("a", 230.0, CORES, 32.441), other, nb_res=CORES)
-    engine = Engine(platform, [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
-    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
-    rows = {row[ID]: row for row in simulate(engine, scheduler).jobs}
+    options = {"capacity": capacity, "strategy": strategy, "as_published": False}
+    rows = {row[ID]: row for row in simulated(MachineSpec(1, CORES), load, options).jobs}
     assert {name: row[STATE] for name, row in rows.items()} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
     assert (rows["a"][START], rows["b"][START]) == (230.0, pytest.approx(start_s, abs=LAG_S))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
-    engine = Engine(
-        machines_platform(MachineSpec(1, CORES)),
-        [workload_of(job("a", 5.0, CORES, 10.0), nb_res=CORES)],
-        EngineConfig(dynamic_jobs=True, profile_reuse=True),
-    )
-    scheduler = Riskaware({"capacity": Series((0.0,), (1.0,)), "strategy": strategy})
+    load = workload_of(job("a", 5.0, CORES, 10.0), nb_res=CORES)
+    options = {"capacity": Series((0.0,), (1.0,)), "strategy": strategy}
     # as published, first fit waits for the next end or change, but not if nothing runs at all
-    (row,) = simulate(engine, scheduler).jobs
+    (row,) = simulated(MachineSpec(1, CORES), load, options).jobs
     assert (row[STATE], row[START]) == ("COMPLETED_SUCCESSFULLY", 5.0)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_is_late_runs_though_its_machine_has_gone(strategy):
     # both machines are on from 77.5 s; by the plan b is over when the second goes at 75 s, and has not begun
-    platform = machines_platform(MachineSpec(2, 1, off_s=15.0, on_s=40.0))
     load = workload_of(job("a", 0.0, 1, 10.0), job("b", 0.0, 1, 11.0), nb_res=2)
-    engine = Engine(platform, [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
     capacity = Series((0.0, 37.5, 75.0), (0.0, 2.0, 1.0))
-    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
-    rows = simulate(engine, scheduler).jobs
+    options = {"capacity": capacity, "strategy": strategy, "as_published": False}
+    rows = simulated(MachineSpec(2, 1, off_s=15.0, on_s=40.0), load, options).jobs
     assert {row[ID]: row[STATE] for row in rows} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
 
 
@@ -145,21 +137,7 @@ def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
     """What only a real Batsim does: the second machine goes at 50 s, and comes back at 90 s."""
     load = workload_of(job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0), nb_res=2)
     capacity, links = Series((0.0, 50.0, 90.0), (2.0, 1.0, 2.0)), []
-    scheduler = Riskaware({"capacity": capacity, "strategy": strategy, "as_published": False})
-    engine = Engine(machines_platform(MachineSpec(2, 1)), [load], EngineConfig(dynamic_jobs=True, profile_reuse=True))
-    record = simulate(engine, scheduler, lambda link: links.append(Race(link)) or links[0])
+    options = {"capacity": capacity, "strategy": strategy, "as_published": False}
+    record = simulated(MachineSpec(2, 1), load, options, lambda link: links.append(Race(link)) or links[0])
     assert links[0].asked.count(KillJob) == 1 and RegisterJob not in links[0].asked
     assert sorted(row[0] for row in record.jobs) == ["a", "b", "c"]
-
-
-def test_only_first_fit_unaware_depends_on_the_seed():
-    """40 jobs on 4 machines, of which up to all go."""
-    jobs = workload_of(*(job(i, 17.5 * i, 1 + i % CORES, 40.0 + 23 * (i % 7)) for i in range(40)), nb_res=4 * CORES)
-    values = (4.0, 3.0, 4.0, 2.0, 1.0, 3.0, 2.0, 4.0, 0.0, 3.0, 2.0, 4.0)
-    capacity = Series(tuple(60.0 * i for i in range(12)), values)
-    for strategy in STRATEGIES:
-        one, other = (
-            simulated(MachineSpec(4, CORES), jobs, {"capacity": capacity, "strategy": strategy, "seed": seed}).jobs
-            for seed in range(2)
-        )
-        assert (one != other) == (strategy == "first-fit-unaware"), strategy

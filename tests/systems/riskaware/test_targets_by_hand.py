@@ -6,31 +6,23 @@ from __future__ import annotations
 
 import pytest
 from by_hand import blocks_of
-from machine_talk import ByHand, Talk, follow, planner, talk_of
-
-from batwatt.systems.riskaware.targets import Targets, TargetSettings
+from machine_talk import Talk, follow, planner, talk_of
 
 # targets ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("alive", "always", "usable", "expected"),
-    [(10, 2, None, 6), (9, 2, None, 5), (1, 0, None, 1), (0, 0, None, 0), (10, 2, 3, 3), (4, 0, 7, 4), (3, 5, None, 3)],
-)
-def test_m_use_at_first(alive, always, usable, expected):
-    talk = planner(10, 1, {}, alive=alive, always=always, usable=usable)
+    ("alive", "expected", "rules"),
+    [
+        (10, 6, {"always": 2}), (9, 5, {"always": 2}), (1, 1, {}), (0, 0, {}), (3, 3, {"always": 5}),
+        (10, 3, {"always": 2, "usable": 3}), (4, 4, {"usable": 7}),
+        (8, 3, {"always": 3, "paper": True}), (2, 2, {"always": 3, "paper": True}), (8, 1, {"paper": True}),
+    ],
+)  # fmt: skip
+def test_m_use_at_first(alive, expected, rules):
+    talk = planner(10, 1, {}, alive=alive, **({"usable": None} | rules))
     assert talk.planner.usable == expected
     assert list(talk.planner.machines_alive()) == list(range(alive))
-
-
-@pytest.mark.parametrize(
-    ("paper", "always", "alive", "usable"), [(True, 3, 8, 3), (False, 3, 8, 5), (True, 3, 2, 2), (True, 0, 8, 1)]
-)
-def test_m_use_of_the_paper_is_at_first_the_machines_always_alive(paper, always, alive, usable):
-    settings = TargetSettings(always=always, distance=1, low=0.0, high=1.0, paper=paper)
-    talk = Talk(Targets(8, 1, settings, ByHand()))
-    talk.at(0, alive=alive)
-    assert talk.planner.usable == usable
 
 
 # Eq. 1 counted from 0 is floor(C M_use), or M_use - 1 for C = 1; packs begin at the first machine of one, and those of
@@ -101,14 +93,6 @@ ties go to the target, {the second|the last} machine
   3 x 1, 50: {0.5|1}, 7: {0.5|1}, distance=2
   0: j 50 1, k 50 1, l 50 1
   1: x 7 1; x {1|2} 50
-target stretch takes what is within the worst so far
-  # c: 2 on machine 0, 3 on machine 1: both more than 1, so the least, which is the worst from now on. d: 2 on its
-  # target, as bad as the worst. e: 20 s late: 1.5 is within it
-  2 x 1, 10: 0, 20: 1, 40: 0, distance=1, limit=0.0
-  0: a 10 1, b 20 1 -> a@0 b@1; stretch 1
-  0: c 10 1; c 0 10; stretch 2
-  0: d 20 1; d 1 20; stretch 2
-  0: e 40 1; e 0 20; stretch 2
 {target stretch takes its target though another is earlier|asap wants a start at release}
   # c: (2, 2.1) on (0, 1); d: (3, 2.1). e has machine 0 at once; f is 40 s late there, 2 <= 2.1, while 1 is free
   2 x 1, 10: 0, 11: 1, 40: 0, distance=1, limit={0.0|1.0}
@@ -147,15 +131,6 @@ all that has not started is mapped anew by release
   1: c 30 1
   2: d 20 1; a 0 0; b 1 0; c 1 90; d 0 100
   10 alive=1 -> -b; b 0 100; c 0 190; d 0 220; ends a 100 b 190; stretch 238/20; usable 1
-S+ counts what is planned even if it does not come true
-  2 x 1, 10: 0, 20: 0, limit=0.0
-  0: a 20 1, b 10 1; stretch 3
-  a ends 5; b 0 5; stretch 3
-fewer machines: M_use is not updated before the mapping
-  # at most 3: floor(3.5 / 4 x 3) = 2
-  adapting 6 x 4, usable=4, low=0.0, high=1.0
-  0: a 100 1, x 103 4, b 103 4 -> a@0 x@3; b 3 103
-  10 alive=3 -> -x x@2; b 2 113; usable 3
 a job from before the window is probed for from machine 0
   # C = 1 and D+ = 0, but they go where there is room, among those that may be used; the fourth to the least stretch.
   # Killed, they are whole, and are mapped as others are; s has not run here: 60 s are left of it as before
@@ -163,11 +138,6 @@ a job from before the window is probed for from machine 0
   0: p 100 1 -10 90, q 100 1 -20 80, r 100 1 -30 70, s 100 1 -40 60 -> p@0 q@1 r@2; s 2 70; stretch 170/100
   0; ends p 90 q 80 r 70 s 130
   5 alive=1 -> -q -r; q 0 90; ends q 190; s 0 290; ends s 350
-at one date ends come before a change and a change before arrivals
-  # a is over, nobody is killed; M_use is 1 for b
-  2 x 1
-  0: a 10 1 -> a@1
-  10 alive=1: b 5 1 -> b@0
 after an early end its machine is planned anew by planned start
   # b, d, then c
   2 x 2, 7: 0
@@ -209,11 +179,6 @@ more machines, not all in use: {the plan of the paper stays|the program plans an
   d ends 10
   12 alive=3 -> {; b 0 25; usable 2|b@1; b 1 12; usable 3}; alive 0 1 2
   13 alive=2 -> {b@1|}
-more machines take what waits if all are in use, of the {paper|program}
-  # U = 1 and M_use is 2, all that were alive
-  3 x 1, 25: 0, 30: 1, 10: 0, alive=2, usable=2, distance=2, high=0.95, paper={true|false}
-  0: a 25 1, d 30 1, b 10 1 -> a@0 d@1
-  12 alive=3 -> b@2; usable 3
 a utilisation of just the threshold is not above it
   # 19 of 20 cores; then b waits for a: that is all of the machine
   2 x 20, 100: 0, 7: 0, alive=1, usable=1, high=0.95, distance=1, paper=true
@@ -227,11 +192,6 @@ what has no room at the begin of the window {never starts|waits}
   0: a 100 2 -50 50, b 100 2 -40 60, c 100 1 -30 70 -> a@0 b@1; dropped{ 2|}
   10: d 100 1 ->; dropped
   50 -> {d@0|c@0 d@0}
-as published the first machine counts as waited for once a job is dropped
-  # 3 of 4 cores in use, which is less than 0.80
-  2 x 4, 100: 0, always=1, usable=1, low=0.80, high=0.95, drop=true
-  0: a 100 2 -50 50, c 100 3 -30 70 -> a@0
-  1: d 100 1 -> d@0; usable 2
 """)
 
 
@@ -244,11 +204,3 @@ def test_rules(name):
 def test_jobs_of_one_date_go_by_the_numbers_in_their_ids():
     tie = planner(1, 1, {}).planner.tie
     assert sorted(["10", "9", "w2-3", "w10-1", "2"], key=tie) == ["2", "w2-3", "9", "10", "w10-1"]
-
-
-def test_many_jobs():
-    talk = planner(1, 3, {})
-    # pairs of 1 and 2 cores, all at once: one after the other, whatever the tables had room for at first
-    talk.at(0, *(f"j{i} 2 {1 + i % 2}" for i in range(1500)))
-    assert [talk.plan(f"j{i}")[1] for i in range(1500)] == [2.0 * (i // 2) for i in range(1500)]
-    assert sorted(talk.at(1e6).split()) == sorted(f"j{i}@0" for i in range(2, 1500))
