@@ -49,13 +49,6 @@ def test_figures(house):
     assert house.metrics()["useful_core_s"] == pytest.approx(18_000 + 2 * 49.6 * 5, abs=1e-3)
 
 
-def test_windows(house):
-    """At 800 s none is over its length; at 1500 s two are."""
-    for end_s, core_s in ((800, 2 * 800 * 5 + 200 * 4), (1500, 2 * 1000 * 5 + 900 * 4)):
-        oversubscribed(house, "--window", f"0:{end_s}")
-        assert house.metrics()["useful_core_s"] == pytest.approx(core_s, abs=1e-3)
-
-
 def test_the_same_under_a_batsim(house, batsim):
     oversubscribed(house, "--engine", "batsim", "--batsim", batsim)
     assert ends(house) == pytest.approx(ENDS, abs=1e-3)

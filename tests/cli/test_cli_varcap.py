@@ -12,7 +12,6 @@ from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.traces.convert import read_trace
 from batwatt.inputs.traces.window import window_json
-from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import MachineSpec
 
 CONTRACT = ("goodput", "job_failure_rate", "mean_wait_s", "jobs_finished", "terminations")
@@ -148,18 +147,3 @@ def test_acknowledged_and_rejected_at_once(house):
     assert "1 job can never run, not enough machines or memory" in done.err
     states = {row["job_id"]: row["final_state"] for row in read(house, "x_jobs.csv")}
     assert states == {"1": "COMPLETED_KILLED", "1#1": "REJECTED", "2": "COMPLETED_SUCCESSFULLY"}
-
-
-def test_jobs_that_need_no_memory(house):
-    jobs = "arrival_time,length,cpus,memory\n0,10,1,0\n0,10,1,0.4\n"
-    words = ("--machines", 1, "--cores", 2)
-    varcap(house, *words, jobs=jobs, unit="s", capacity="constant:mean=1", machine_memory=0.5)
-    assert house.metrics()["jobs_finished"] == 2
-
-
-@pytest.mark.parametrize("name", ["varcap", "riskaware"])
-def test_machines_become_unavailable_by_events_too(house, name):
-    events = house.write("events.txt", '{"timestamp": 10, "type": "machine_unavailable", "resources": "0"}\n')
-    varying(house, "-s", name, "-o", "{}", "--events", events, jobs=SECONDS, unit="s")
-    rows = read(house, "x_jobs.csv")
-    assert all(float(row["starting_time"]) < 10 for row in rows if 0 in ids(from_text(row["allocated_resources"])))

@@ -20,7 +20,6 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.delays_to_flops import workload_with_flops
 from batwatt.model.hostset import from_text, ids
 from batwatt.model.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachineSpec, machines_platform
-from batwatt.model.workload import WINDOW_OVER
 from batwatt.schedulers.oversubscribed import Oversubscribed
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
@@ -95,19 +94,6 @@ def test_slowed_down_and_caught_up():
     assert speeds["3"] == [(600, 0.71), (900, 1.25), (1248, 1)]
 
 
-def test_what_is_left_over_is_shared_like_what_is_missing():
-    """8 cores, then 4, then 8: at 300 s jobs a and b (5 x 0.4 = 2 and 5 x 1.0 = 5 cores) run at 4 / 7, 0.57.
-
-    At 600 s both are 129 s behind; b uses all its cores and cannot catch up; a takes the one core that is left over:
-    1 + 1 / 2 = 1.5 of at most 2.5, and is even after 258 s. At 900 s nothing changes.
-    """
-    record = play(("a 0 3000 5 use=0.4", "b 0 3000 5"), "2 300:1 600:2", 2, 5, oversubscription=1.25)
-    speeds = speeds_in(record, 10)
-    assert speeds["a"] == [(0, 1), (300, 0.57), (600, 1.5), (858, 1)]
-    assert speeds["b"] == [(0, 1), (300, 0.57), (600, 1)]
-    assert {row[ID]: round(row[END], 3) for row in record.jobs} == {"a": 3000, "b": 3129}
-
-
 @pytest.mark.parametrize(
     ("jobs", "capacity", "options", "expected"),
     [
@@ -116,15 +102,19 @@ def test_what_is_left_over_is_shared_like_what_is_missing():
         ("a 0 100 4, b 0 1000 8", "2 1:1", {"interval_s": 100}, {"b": [(0, 1), (1, 0.66), (200, 1)]}),
         # a start slows down at once: a ends at 10 + 990 / 0.5 s, b 20 s later, before the next interval
         ("a 0 1000 8, b 10 1000 8", "1", {}, {"a": [(0, 1), (10, 0.5)], "b": [(10, 0.5)]}),
+        # both are 129 s behind at 600 s; b uses all its cores, a takes the core that is left over: 1.5 of at most 2.5
+        ("a 0 3000 5 use=0.4, b 0 3000 5", "2 300:1 600:2", {"cores": 5},
+         {"a": [(0, 1), (300, 0.57), (600, 1.5), (858, 1)], "b": [(0, 1), (300, 0.57), (600, 1)]}),
         # nobody who needs no more than there is is slowed down
         ("a 0 100 3, b 50 100 4, c 60 30 2 use=0.5", "2 20:1", {}, {"a": [(0, 1)], "b": [(50, 1)], "c": [(60, 1)]}),
         # machines run on without any core: jobs stand still, but they start, and nobody is terminated
         ("a 0 100 4, b 60 100 4 use=0.5", "1 50:0 150:1", {}, {"b": [(60, STANDSTILL), (150, 2.0)]}),
     ],
-    ids=["an end", "an end, shorter intervals", "a start", "enough", "no core"],
+    ids=["an end", "an end, shorter intervals", "a start", "a surplus", "enough", "no core"],
 )  # fmt: skip
 def test_speeds_by_hand(jobs, capacity, options, expected):
-    speeds = speeds_in(play(jobs.split(", "), capacity, 2, 10, **options), 20)
+    options = {"cores": 10} | options
+    speeds = speeds_in(play(jobs.split(", "), capacity, 2, **options), 2 * options["cores"])
     assert {name: speeds[name] for name in expected} == expected
 
 
@@ -148,14 +138,6 @@ def test_speeds_by_hand(jobs, capacity, options, expected):
 def test_runs_by_hand(jobs, capacity, options, expected):
     ends = runs(*jobs.split(", "), capacity=capacity, **options)
     assert ", ".join(f"{name} {times}" for name, times in ends.items()) == expected
-
-
-def test_the_window_ends():
-    record = play(("a 0 100 10", "b 0 100 10"), "1", 1, 10, until_s=90)
-    assert {row[ID]: (row[STATE], row[META]) for row in record.jobs} == {
-        "a": ("COMPLETED_KILLED", ""),
-        "b": ("REJECTED", WINDOW_OVER),
-    }
 
 
 # laws ---------------------------------------------------------------------------------------------------------------

@@ -62,11 +62,6 @@ lfd goes by the estimate
   machines=3, cores=4, capacity=3 100:2, termination=lfd
   a 0 1000 4 estimate_s=400, b 30 200 2, d 40 300 4, c 60 400 2
   -> a 0-1000@0, b 30-230@1, c 60-460@1, d 40-100@2x 460-760@1
-lww counts cores
-  # 1 core x 100 s < 2 cores x 90 s < 2 x 99 s; with equal cores a would be the last
-  machines=3, cores=2, capacity=3 100:2, termination=lww, nodes=dedicated
-  a 0 1000 1, b 1 1000 2, c 10 1000 2
-  -> a 0-100@0x 1001-2001@1, b 1-1001@1, c 10-1010@2
 of equal victims by {lww|lfd} it is the least safe
   machines=3, capacity=3 50:1, termination={lww|lfd}
   a 0 100 1, b 0 100 1, c 0 100 1
@@ -110,11 +105,6 @@ easy reserves all that are needed
   machines=4, backfilling=easy
   a 0 100 1, b 0 100 1, x 0 300 1, w 1 50 3, d 2 1000 1, e 3 1000 1
   -> a 0-100@0, b 0-100@1, x 0-300@2, w 100-150@0,1,3, d 150-1150@0, e 150-1150@1
-easy leaves machines that are not reserved
-  # two are needed, 0 and 1, as only 3 is free at once; it is not reserved
-  machines=4, backfilling=easy
-  a 0 100 1, b 0 100 1, x 0 300 1, w 1 50 2, d 2 1000 1, e 3 1000 1
-  -> a 0-100@0, b 0-100@1, x 0-300@2, w 100-150@0,1, d 2-1002@3, e 150-1150@0
 the shadow time goes by estimates
   # a is thought to end at 60 s: b, until 62 s by its own estimate, is not let in; c, until 53 s, is, and is late.
   # From 60 s on a may end at any moment: when c has, at 73 s, nothing may start before it, not even d
@@ -151,24 +141,16 @@ longest first
   machines=1, mapping=jobsize-order
   a 0 10 1, b 1 20 1, c 2 30 1, d 3 30 1
   -> a 0-10@0, b 70-90@0, c 10-40@0, d 40-70@0
-longest by the true length
-  machines=1, mapping=jobsize-order
-  a 0 10 1, b 1 20 1 estimate_s=50, c 2 30 1
-  -> a 0-10@0, b 40-60@0, c 10-40@0
 longest by the walltime
   # b is thought to last 50 s
   machines=1, mapping=jobsize-order, run_times={"name": "walltime", "otherwise_s": 40}
+  a 0 10 1, b 1 20 1 estimate_s=50, c 2 30 1
   -> a 0-10@0, b 10-30@0, c 30-60@0
 foresight {refuses a start that would fail|lets in what is over at the change}
   # one of two machines stays at 100 s, and a needs one: b may start if it is over just then
   machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
   a 0 150 1, b 0 {100.5|100} 1
   -> a 0-150@0, b {150-250.5@0|0-100@1}
-a job that ends at the change is not in the way
-  # a ends at 100 s, when b needs the machine that stays: its own, for a's is idle then and leaves
-  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1
-  a 0 100 1, b 0 150 1
-  -> a 0-100@0, b 0-150@1
 all changes of the window count
   # 2 machines from 100 s, 1 from 200 s. b: at 200 s a and b, 1 + 1 > 1; c: at 100 s 1 + 1 = 2; d: at 100 s 2 + 1 > 2;
   # e: over at 100 s
@@ -183,10 +165,6 @@ all short ones are thought to last 100 s, and end {by|after} the change
   machines=2, capacity=2 {100|99}:1, knowledge=class, long_s=100, foresight_h=1
   a 0 50 1, b 0 50 1
   -> a 0-50@0, b {0-50@1|50-100@0}
-long ones may last 500 s, and end {after|by} the change
-  machines=2, capacity=2 {499|500}:1, knowledge=class, long_s=100, longest_s=500, foresight_h=1
-  a 0 150 1, b 0 150 1
-  -> a 0-150@0, b {150-300@0|0-150@1}
 who has outlived his estimate is in nobodys way
   # at 50 s a should have ended at 40 s: it is thought to end at any moment, and b starts; it was not so until 40 s.
   # b, until 130 s by its estimate: at 100 s nobody else is there, 0 + 1 <= 1. c: b is, 1 + 1 > 1
@@ -202,16 +180,6 @@ a wide job counts all its machines, if it ends {by|after} the fall
   machines=4, capacity=4 100:3 200:4, knowledge=exact, foresight_h=1
   w 0 {100|101} 4
   -> w {0-100|200-301}@0,1,2,3
-a machine to itself may be a stable one
-  # machine 1 leaves at 50 s, before a short job that may last 100 s must have ended; machine 0 never does
-  machines=2, capacity=2 50:1, mapping=longshort, long_s=100, nodes=dedicated, foresight_h=1
-  a 0 20 1
-  -> a 0-20@0
-another machine is looked at if foresight refuses one
-  # y will be on machine 1 at 100 s; z may go beside it but not to the free machine 0, which is safer
-  machines=2, cores=2, capacity=2 100:1, knowledge=exact, foresight_h=1
-  x 0 20 2, y 1 300 1, z 30 300 1
-  -> x 0-20@0, y 1-301@1, z 30-330@1
 beside a job that ends before the change it is like on a free machine
   # a, and so machine 0, is thought to be free at 50 s; b, c stay on beyond 100 s. b beside a: 0 + 1 <= 1; c on 1:
   # 1 + 1 > 1; at 50 s c beside b, which is on machine 0 beyond 100 s; d when b ends
@@ -223,11 +191,6 @@ longshort keeps the groups apart
   machines=4, mapping=longshort, long_s=100, low=2, high=4
   l1 0 200 1, l2 1 200 1, l3 2 200 1, s1 3 50 1, s2 4 50 1, s3 5 50 1
   -> l1 0-200@0, l2 1-201@1, l3 200-400@0, s1 3-53@3, s2 4-54@2, s3 53-103@3
-short jobs come to the stable machines last
-  # of 100 s is still short; l1 has only machine 0
-  machines=3, mapping=longshort, long_s=100, stable=1
-  s1 0 100 1, s2 0 100 1, s3 0 100 1, l1 1 101 1
-  -> s1 0-100@2, s2 0-100@1, s3 0-100@0, l1 100-201@0
 the stable group stays
   # at 10 s only the machines of l1 and of s3 stay, though s3 has done less than the others
   machines=4, capacity=4 10:2 30:4, mapping=longshort, long_s=100, termination=lww
@@ -253,11 +216,6 @@ migration moves what has done most and kills what has done least
   a 0 1000 3, b 10 1000 2, c 20 1000 1, d 30 1000 3, e 40 1000 1
   -> a 0-1000@0, b 10-100@1x 1000-2000@0, c 20-100@0x 100-1100@0
   -> d 30-100@2> 100-1030@1, e 40-100@1x 100-1100@1
-the one to be moved may be the one that is killed
-  # work 50 and 40
-  machines=2, capacity=2 50:1, mapping=migration
-  a 0 100 1, b 10 100 1
-  -> a 0-100@0, b 10-50@1x 100-200@0
 the one that has run longer is moved
   # at 50 s a, submitted later, has been on machine 0 for 45 s, b on machine 1 for 49 s
   machines=2, capacity=2 50:1, mapping=migration
@@ -280,12 +238,6 @@ a moved job that is killed starts from zero
   machines=2, capacity=2 50:1 80:0 90:1, mapping=migration
   x 0 47 1, b 5 100 1, c 6 100 1
   -> x 0-47@0, b 5-50@1> 50-80@0x 90-190@0, c 47-50@0x 190-290@0
-the work of a moved job counts from its first start
-  # at 50 s machine 1 leaves with b, on one core since 1 s; c, with 2 x 3, is killed for it on 0, and runs on 1 from
-  # 60 s on. At 80 s machine 0 has the fewer cores in use: b, with 79 and not 30, must move, and c, with 2 x 20, dies
-  machines=2, cores=2, capacity=2 50:1 60:2 80:1, mapping=migration
-  x 0 47 2, b 1 100 1, c 6 100 2
-  -> x 0-47@0, b 1-50@1> 50-80@0> 80-101@1, c 47-50@0x 60-80@1x 101-201@1
 a job waits for those it depends on
   # in nobody's way meanwhile, even without backfilling
   machines=3, backfilling=none
@@ -307,14 +259,6 @@ a rejected job does not come back when another one completes
   machines=2
   b 0 10 1 depends_on=a;c, c 1 100 1, a 2 10 3
   -> a rejected, b rejected, c 1-101@0
-a rejected job does not come back for one that is not in the workload
-  machines=2
-  b 0 10 1 depends_on=a;zz, a 5 10 3
-  -> a rejected, b rejected
-who depends on a job that can never run is rejected whatever completes
-  machines=2
-  b 0 10 3 depends_on=a, c 1 10 1 depends_on=a;b, a 5 10 1
-  -> a 5-15@0, b rejected, c rejected
 who waits for others can become too wide
   machines=3, capacity=3 50:2, termination=order
   a 0 100 1, b 1 10 3 depends_on=a
@@ -343,15 +287,6 @@ the bias of a fall
   machines=4, capacity=4 100:2, knowledge=exact, foresight_h=1, termination=order, foresight_bias=-0.5
   a 0 150 1, b 0 150 1
   -> a 0-150@0, b 100-250@1
-a bias above
-  # 1 machine is told as 1 x 2 = 2
-  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1, termination=order, foresight_bias=1
-  -> a 0-150@0, b 0-100@1x 150-300@0
-nothing is told that is less than 0
-  # what ends before may start
-  machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1, termination=order, foresight_bias=-1
-  a 0 100 1, b 0 150 1
-  -> a 0-100@0, b 100-250@0
 a missed fall is told as no change
   machines=2, capacity=2 100:1, knowledge=exact, foresight_h=1, termination=order, foresight_missed=1
   a 0 150 1, b 0 150 1
@@ -366,9 +301,6 @@ a false alarm
   machines=4, capacity=4 100:3 400:1 500:4, knowledge=exact, foresight_h=1, termination=order, foresight_false_alarms=1
   a 0 150 1, b 0 150 1
   -> a 0-150@0, b 100-250@1
-no false alarm
-  machines=4, capacity=4 100:3 400:1 500:4, knowledge=exact, foresight_h=1, termination=order
-  -> a 0-150@0, b 0-150@1
 """)
 
 
@@ -444,14 +376,9 @@ def test_random_victims_are_machines_equally_likely():
     # each of three machines: 20 of 60 expected, +-4 x 3.7
     counts = victims(("a 0 100 1", "b 0 100 1", "c 0 100 1"), 3, 2, 60)
     assert all(6 <= counts[name] <= 34 for name in "abc") and sum(counts.values()) == 60
-
-
-def test_random_takes_machines_with_jobs_or_without():
-    # one of three has a job: 20 of 60 expected, +-4 x 3.7; with foresight those without go first
+    # one of three has a job: 20 of 60 expected; with foresight those without go first
     assert 6 <= victims(("a 0 100 1",), 3, 2, 60)["a"] <= 34
     assert victims(("a 0 100 1",), 3, 2, 30, foresight_h=1) == {}
-    # two of three go: a stays in a third
-    assert 26 <= victims(("a 0 100 1",), 3, 1, 60)["a"] <= 54
 
 
 def started(change_s: float, seed: int, noise: float, name: str = "base") -> tuple[int, int]:

@@ -43,17 +43,6 @@ def late(*jobs, capacity, hold, machines=3, cores=4, **options):
     return in_words(runs_of(record, cores))
 
 
-MOVING = ("a 0 90 3", "b 0 1000 1", "c 0 95 3", "d 0 1000 1", "e 0 1000 2")
-
-
-def test_a_step_waits_for_what_moves():
-    # at 100 s machine 1 (one core used) leaves: d moves, but is said to have ended at 101 s only, when R = 1
-    runs = late(*MOVING, capacity="3 100:2 101:1 300:3", hold={"d": 1}, mapping="migration")
-    assert runs["d"].startswith("0-100@1>")
-    assert all(word.count("@") >= 1 for word in runs.values())
-    assert sum(word.count("x") for word in runs.values()) == 0
-
-
 @pytest.mark.parametrize("hold", [{"b": 3.0}, {"c": 3.0}, dict.fromkeys("abcde", 2.0)])
 @pytest.mark.parametrize(
     ("name", "termination"),
@@ -84,12 +73,3 @@ def test_reasons_of_rejections_are_logged(caplog):
     assert "2 jobs can never run, waiting for each other in a circle" in caplog.text
     assert "1 job can never run, not enough machines or memory: rejected (first: w0!wide)" in caplog.text
     assert "1 job can never run, dependent on jobs that did not complete: rejected (first: w0!d)" in caplog.text
-
-
-def test_migration_terminates_as_told():
-    # machine 1 leaves at 10 s, nothing has room: least work is b (1 core, 8 s), least fraction a (10 of 1000 s)
-    jobs = ("a 0 1000 3", "b 2 20 1", "c 0 40 4")
-    lww = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", mapping="migration")
-    lfd = scheduler(*jobs, machines=2, cores=4, capacity="2 10:1 90:2", mapping="migration", termination="lfd")
-    assert lww != lfd
-    assert "x" in lww["b"] and "x" in lfd["a"] and "x" not in lfd["b"]
