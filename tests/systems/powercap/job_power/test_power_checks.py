@@ -26,8 +26,8 @@ BOTH = {
 }
 
 
-def candidate(hosts, watts, walltime=50.0, late=False):
-    return Candidate(hosts, walltime, Load(300.0 * hosts, watts, 0.0, 1.5 * watts), late)
+def candidate(hosts, watts, late=False):
+    return Candidate(hosts, Load(300.0 * hosts, watts, 0.0, 1.5 * watts), late)
 
 
 NONE = Load()
@@ -78,13 +78,9 @@ def test_late_ones_fit_now_and_with_the_reserved_job():
 
 
 def test_a_knapsack_uses_more_hosts():
-    jobs = [candidate(1, 100.0, walltime=1000.0), candidate(2, 80.0), candidate(2, 70.0)]
+    jobs = [candidate(1, 100.0), candidate(2, 80.0), candidate(2, 70.0)]
     assert started(make("power_check", "mean"), jobs, room(5, 150.0)) == [0]
     assert started(make("power_check", "knapsack"), jobs, room(5, 150.0)) == [1, 2]
-    # 1 host for 1000 s is more than 4 for 50 s
-    assert started(make("power_check", {"name": "knapsack", "value": "area"}), jobs, room(5, 150.0)) == [0]
-    # maxima are 150, 120 and 105 W
-    assert started(make("power_check", {"name": "knapsack", "watts": "max"}), jobs, room(5, 150.0)) == [1]
     # only the first two are looked at
     assert started(make("power_check", {"name": "knapsack", "depth": 2}), jobs, room(5, 150.0)) == [1]
     # among equals the earlier ones
@@ -93,29 +89,26 @@ def test_a_knapsack_uses_more_hosts():
 
 @examples(60)
 @given(
-    rows=st.lists(
-        st.tuples(st.integers(1, 4), st.integers(1, 100), st.integers(1, 50), st.booleans()), min_size=1, max_size=8
-    ),
+    rows=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 100), st.booleans()), min_size=1, max_size=8),
     hosts=st.integers(1, 10),
     late_hosts=st.integers(0, 6),
     cap=st.integers(0, 250),
-    value=st.sampled_from(["hosts", "area"]),
 )
-def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap, value):
-    jobs = [candidate(width, float(watts), float(length), late) for width, watts, length, late in rows]
+def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap):
+    jobs = [candidate(width, float(watts), late) for width, watts, late in rows]
 
     def worth(members):
-        return sum(rows[i][0] * (rows[i][2] if value == "area" else 1) for i in members)
+        return sum(rows[i][0] for i in members)
 
     def good(members):
-        late = [i for i in members if rows[i][3]]
+        late = [i for i in members if rows[i][2]]
         now = sum(rows[i][0] for i in members) <= hosts and sum(rows[i][1] for i in members) <= cap
         # the reserved job draws 20 W
         later = sum(rows[i][0] for i in late) <= late_hosts and sum(rows[i][1] for i in late) + 20 <= cap
         return now and (later or not late)
 
     late_load = Load(300.0, 20.0, 0.0, 20.0)
-    picked = make("power_check", {"name": "knapsack", "value": value}).pick(
+    picked = make("power_check", "knapsack").pick(
         jobs, room(hosts, float(cap), late_hosts=late_hosts, late_load=late_load)
     )
     sets = (s for count in range(len(rows) + 1) for s in itertools.combinations(range(len(rows)), count))
@@ -127,10 +120,7 @@ def test_a_knapsack_is_the_best_of_all_sets(rows, hosts, late_hosts, cap, value)
     "choice,words",
     [
         ({"name": "gaussian", "sigma": -1}, "sigma must be from 0 to 100"),
-        ({"name": "knapsack", "value": "watts"}, "value must be hosts or area"),
-        ({"name": "knapsack", "watts": "node"}, "watts must be mean or max"),
         ({"name": "knapsack", "depth": 0}, "depth must be a whole number"),
-        ({"name": "knapsack", "most": 1.5}, "most must be a whole number"),
     ],
 )
 def test_wrong_parameters(choice, words):

@@ -46,7 +46,7 @@ class PowerRoom(Room):
         return microseconds(self._cluster.now_s + job.estimate_s)
 
     def _candidate(self, job: ManagedJob) -> Candidate:
-        return Candidate(job.hosts, job.estimate_s, self._load_of(job), self._end_s(job) > self._begin_s)
+        return Candidate(job.hosts, self._load_of(job), self._end_s(job) > self._begin_s)
 
     def take(self, job: ManagedJob) -> bool:
         """See `Room`."""

@@ -9,10 +9,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final
 
 from batwatt.model.platform import NOISE_W
 from batwatt.scheduling.registry import register
+
+MOST_SETS: Final = 5000
+"""Sets of jobs that a knapsack tries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A job that may be backfilled: hosts, estimated run time in s, load, and whether it runs past the reservation."""
+    """A job that may be backfilled: hosts, load, and whether it runs past the reservation."""
 
     hosts: int
-    estimate_s: float
     load: Load
     late: bool
 
@@ -136,62 +138,36 @@ class Gaussian(PowerCheck):
 
 
 @register("power_check", "knapsack")
-class Knapsack(PowerCheck):
-    """Backfills the set of jobs that uses most hosts (or host-seconds) within hosts and predicted means (or maxima).
+class Knapsack(SumOfMeans):
+    """Backfills the set of jobs that uses most hosts within hosts and predicted means.
 
     Branch and bound over the first `depth` candidates of the queue, the earlier ones first among equals; it stops
-    after `most` sets that were tried, with the best one so far.
+    after `MOST_SETS` sets that were tried, with the best one so far.
     """
 
-    def __init__(
-        self,
-        value: Literal["hosts", "area"] = "hosts",
-        watts: Literal["mean", "max"] = "mean",
-        depth: int = 32,
-        most: int = 5000,
-    ) -> None:
-        if value not in ("hosts", "area"):
-            raise ValueError(f"value must be hosts or area, got {value!r}")
-        if watts not in ("mean", "max"):
-            raise ValueError(f"watts must be mean or max, got {watts!r}")
-        for name, number in (("depth", depth), ("most", most)):
-            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 1_000_000:
-                raise ValueError(f"{name} must be a whole number from 1 to 1000000, got {number!r}")
-        self.value, self.watts, self.depth, self.most = value, watts, depth, most
-
-    def bound_w(self, load: Load) -> float:
-        """Return the sum of means or of maxima, in W."""
-        return load.mean_w if self.watts == "mean" else load.max_w
+    def __init__(self, depth: int = 32) -> None:
+        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= 1_000_000:
+            raise ValueError(f"depth must be a whole number from 1 to 1000000, got {depth!r}")
+        self.depth = depth
 
     def pick(self, candidates: Sequence[Candidate], room: Headroom) -> list[int]:
         """Return the best set, as positions."""
         jobs = candidates[: self.depth]
-        values = [self._value_of(job) for job in jobs]
         # what all jobs from here on could add
-        rest = [math.fsum(values[index:]) for index in range(len(jobs) + 1)]
+        rest = [sum(job.hosts for job in jobs[index:]) for index in range(len(jobs) + 1)]
         best: list[int] = []
-        best_value = 0.0
-        tried = 0
-        todo: list[tuple[int, float, Headroom, list[int]]] = [(0, 0.0, room, [])]
-        while todo and tried < self.most:
-            index, value, left, subset = todo.pop()
+        most = tried = 0
+        todo: list[tuple[int, int, Headroom, list[int]]] = [(0, 0, room, [])]
+        while todo and tried < MOST_SETS:
+            index, hosts, left, subset = todo.pop()
             tried += 1
-            if value > best_value:
-                best_value, best = value, subset
-            if index == len(jobs) or value + self._most(rest[index], left) <= best_value:
+            if hosts > most:
+                most, best = hosts, subset
+            if index == len(jobs) or hosts + min(rest[index], left.hosts) <= most:
                 continue
             # that without the job is looked at later
-            todo.append((index + 1, value, left, subset))
+            todo.append((index + 1, hosts, left, subset))
             after = self.after(jobs[index], left)
             if after is not None:
-                todo.append((index + 1, value + values[index], after, [*subset, index]))
+                todo.append((index + 1, hosts + jobs[index].hosts, after, [*subset, index]))
         return best
-
-    def _most(self, rest: float, left: Headroom) -> float:
-        return min(rest, float(left.hosts)) if self.value == "hosts" else rest
-
-    def _value_of(self, job: Candidate) -> float:
-        if self.value == "hosts":
-            return float(job.hosts)
-        # one without a walltime is not worth more than all others
-        return job.hosts * min(job.estimate_s, 1e9)
