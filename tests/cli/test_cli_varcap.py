@@ -8,11 +8,7 @@ import json
 import pytest
 from cli_house import Done, House
 
-from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.traces.convert import read_trace
-from batwatt.inputs.traces.window import window_json
-from batwatt.model.machines import MachineSpec
 
 CONTRACT = ("goodput", "job_failure_rate", "mean_wait_s", "jobs_finished", "terminations")
 WALK = "walk:range=0.6,mean=0.7,step=0.3,period=3600,seed=1"
@@ -118,24 +114,6 @@ def test_the_length_of_long_jobs_is_given_once(house):
     varcap(house, "--long", 5000, mapping="longshort", long_s=12_000, to="d")
     assert house.file("a_jobs.csv") == house.file("d_jobs.csv")
     assert house.metrics("a")["goodput_short"] > house.metrics("d")["goodput_short"]
-
-
-def test_served_is_the_same_run(house, endpoint):
-    """The scheduler and the engine as commands of their own; without a workload the capacity lasts 30 days."""
-    jobs = "".join(HOURS.splitlines(keepends=True)[:20])
-    walk = f"{WALK},level=0"  # levelled, it depends on how long it is
-    varying(house, "--no-energy", jobs=jobs, capacity=walk, to="a")
-    data = window_json(read_trace(house.folder / "jobs.csv", "h"), None, None, 32)
-    workload = house.write("w.json", json.dumps(data))
-    platform = house.write("p.xml", machines_xml(MachineSpec(8, 4)))
-    options = json.dumps({"strategy": "first-fit-aware", "switch": False})
-    words = ("-s", "riskaware", "-o", options, "--capacity", walk, "-p", platform)
-    scheduler = house.start("serve", *words, "--socket", endpoint, "--timeout", 20)
-    switches = ("--enable-dynamic-jobs", "--enable-profile-reuse", "--no-energy", "--timeout", 20)
-    engine = house.batwatt("engine", "-p", platform, "-w", workload, "-s", endpoint, "-e", house.out / "b", *switches)
-    assert engine.code == 0, engine.err
-    assert house.end(scheduler).code == 0
-    assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
 
 
 def test_acknowledged_and_rejected_at_once(house):

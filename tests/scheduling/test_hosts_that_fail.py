@@ -126,30 +126,26 @@ def test_a_host_that_does_not_boot_for_a_checkpointed_job(until_s):
     assert done["A#2"] == "600-660@0"
 
 
-def test_the_watts_of_a_host_that_fails_count():
-    """One machine's watts at 100 s: 0 does not go off, so that no other may be on until that is reported, at 600 s."""
-    options = {"capacity": Series((0.0, 100.0, 200.0), (1.0, 0.0, 1.0)), "platform": MACHINES, "termination": "order"}
-    jobs = [job("a", 150, 1, 10), job("b", 650, 1, 10)]
-    late = {0: (90.0, 600.0)}
-    assert play(lambda: Varcap(options), jobs, MACHINES, late) == {"a": "620-630@0", "b": "650-660@0"}
-    never = {0: (90.0, NEVER)}
-    why = "rejected as host 0 is out of service"
-    assert play(lambda: Varcap(options), jobs, MACHINES, never) == {"a": why, "b": why}
-
-
-def test_hosts_that_fail_at_one_time_are_one_line(caplog):
-    jobs = [job("a", 150, 1, 10), job("wide", 150, 2, 10)]
-    late = dict.fromkeys((1, 2), (120.0, NEVER))
-    done = play(lambda: Varcap(CAPACITY | {"termination": "order"}), jobs, MACHINES, late)
-    assert done == {"a": "150-160@0", "wide": "rejected as hosts 1-2 are out of service"}
-    assert len([record for record in caplog.records if "hosts 1-2 are out of service: not" in record.message]) == 1
-
-
-def test_a_limit_of_ones_own(caplog):
-    done = play(lambda: Varcap(CAPACITY | {"termination": "order", "transition_limit_s": 15.0}), JOBS, MACHINES)
-    # 20 s is too long: they are out from 215 s on, and back when they are reported
-    assert (done["B"], done["C"]) == ("220-320@1", "220-320@2")
-    assert "hosts 1-2 are out of service: not switched within the limit, at 215 s" in caplog.text
+@pytest.mark.parametrize(
+    ("options", "rows", "late", "expected", "said"),
+    [
+        # one machine's watts at 100 s: 0 does not go off, so that no other may be on until that is reported, at 600 s
+        ({"capacity": Series((0.0, 100.0, 200.0), (1.0, 0.0, 1.0))}, [("a", 150, 1), ("b", 650, 1)], {0: (90.0, 600.0)},
+         {"a": "620-640@0", "b": "650-670@0"}, "host 0 is out of service: not"),
+        # hosts that fail at one time are one line
+        ({}, [("a", 150, 1), ("b", 150, 2)], dict.fromkeys((1, 2), (120.0, NEVER)),
+         {"a": "150-170@0", "b": "rejected as hosts 1-2 are out of service"}, "hosts 1-2 are out of service: not"),
+        # 20 s are longer than a limit of one's own: they are out from 215 s on, and back when they are reported
+        ({"transition_limit_s": 15.0}, [("a", 205, 1), ("b", 206, 1), ("c", 206, 1)], {},
+         {"a": "205-225@0", "b": "220-240@1", "c": "220-240@2"},
+         "hosts 1-2 are out of service: not switched within the limit, at 215 s"),
+    ],
+    ids=["their watts count", "one line", "a limit of one's own"],
+)  # fmt: skip
+def test_hosts_that_fail_under_varcap(options, rows, late, expected, said, caplog):
+    jobs = [job(name, at, hosts, 20) for name, at, hosts in rows]
+    assert play(lambda: Varcap(CAPACITY | {"termination": "order"} | options), jobs, MACHINES, late) == expected
+    assert len([record for record in caplog.records if said in record.message]) == 1
 
 
 def test_default_limits():

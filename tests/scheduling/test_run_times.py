@@ -94,17 +94,6 @@ def test_a_long_run_shows_in_time():
     assert begun["s"] == 101.0
 
 
-def test_the_request_of_a_trace_is_a_field():
-    """A trace has no walltimes, by which jobs are killed: y asks for less than x."""
-    jobs = (job("a", 0, 1, 10), job("x", 1, 1, 10) | {"estimate_s": 90}, job("y", 2, 1, 50) | {"estimate_s": 60})
-    jobs = (jobs[0] | {"estimate_s": 10}, *jobs[1:])
-    assert begun_by("powercap", 1, *jobs, order="asc_walltime", run_times="walltime") == {
-        "a": 0.0,
-        "y": 10.0,
-        "x": 60.0,
-    }
-
-
 def test_plans_must_know_run_times():
     options = {"capacity": Series((0.0,), (1.0,)), "run_times": "recent"}
     with pytest.raises(InputError, match="'recent' estimates run times, which plans of this scheduler must know"):

@@ -90,13 +90,6 @@ def test_it_does_as_its_core(inputs, facts, options, core, core_facts, core_opti
     assert one.metrics["energy_j"] == two.metrics["energy_j"]
 
 
-def test_preemption_serves_the_mean_slowdown():
-    options = {"checkpoint_s": 30, "recovery_s": 10}
-    preempting = bw.simulate(MACHINES, MIXED, "adaptive", capacity=CAPACITY, options=options)
-    other = bw.simulate(MACHINES, MIXED, "varcap", capacity=CAPACITY, options=PREEMPTING | {"preemption": None})
-    assert preempting.metrics["mean_slowdown"] < other.metrics["mean_slowdown"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

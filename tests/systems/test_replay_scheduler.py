@@ -80,13 +80,6 @@ def test_a_bad_record(tmp_path: Path):
         replay(path)
 
 
-def test_of_a_window():
-    # 1 runs since before it, with what is left; the record of 2 lies in it
-    frame = pd.DataFrame({"submission_time_s": [0, 60], "start_s": [20, 70], "length_s": [100, 10], "hosts": [1, 1]})
-    replayed = replay(bw.Workload.from_frame(frame, window=(50.0, 200.0)))
-    assert replayed == {"1": (50, "0"), "2": (70, "1")}
-
-
 ROWS = st.tuples(st.integers(0, 50), st.integers(0, 40), st.integers(1, 60), st.integers(1, 4))
 
 
@@ -118,17 +111,3 @@ def test_a_real_swf_on_its_machine():
     expected = starts_in_swf(path)
     replayed = replay(path, bw.Platform.machines(120, 2), strict=True)
     assert {id: start_s for id, (start_s, _) in replayed.items()} == expected and len(expected) == 3145
-
-
-@needs_sites
-def test_a_real_dump():
-    folder = SITES / "sacct"
-    fields = (folder / "xdmod-header.txt").read_text().strip().split("|")
-    workload = bw.Workload.read(folder / "xdmod-pozidriv-700.txt", fields=fields)
-    replayed = replay(workload, bw.Platform.machines(300, 24), strict=True)
-    rows = [line.split("|") for line in (folder / "xdmod-pozidriv-700.txt").read_text().splitlines()]
-    starts = {row[0]: pd.Timestamp(row[12]) for row in rows if row[24] != "None assigned"}
-    zero = min(pd.Timestamp(row[10]) for row in rows if row[24] != "None assigned")
-    assert {id: start_s for id, (start_s, _) in replayed.items()} == {
-        id: (start - zero).total_seconds() for id, start in starts.items()
-    }

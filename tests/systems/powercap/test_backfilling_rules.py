@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from builders import envelope, job, machine, simulated, starts, workload_of
 from clusters import enqueue
@@ -10,7 +9,6 @@ from clusters import enqueue
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.queue import Gap, Queue
 from batwatt.scheduling.registry import make
 from batwatt.systems.powercap.scheduler import EnvelopeScheduler
@@ -67,20 +65,6 @@ def test_order_of_four_jobs(name):
     assert fitting == [i for i in EXPECTED[name] if i != 3]
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_an_order_says_the_same_of_one_job_and_of_many(name):
-    order = make("order", name)
-    many = Columns(
-        *(
-            np.array(column, dtype=float)
-            for column in zip(*[(r.submit_time, r.requested_time, r.requested_resources) for r in ROWS], strict=True)
-        )
-    )
-    keys = np.asarray(order.key(many, 100.0)) + np.zeros(4)
-    for row, key in zip(ROWS, keys, strict=True):
-        assert float(order.key(Columns(row.submit_time, row.requested_time, row.requested_resources), 100.0)) == key
-
-
 # two hosts; a: 1 host for 100 s; b: both hosts; c, d, e: one host
 BLOCKED = (job("a", 0, 1, 90, 100), job("b", 1, 2, 10, 20))
 
@@ -113,13 +97,6 @@ AGEING = [job("a", 0, 1, 100, 100.5), job("long", 1, 1, 10, 1000), job("short", 
 def test_schedules_by_hand(parts, hosts, jobs, expected):
     begins = starts(simulated(scheduler(*parts), machine(hosts), *jobs))
     assert {name: begins[name] for name in expected} == expected
-
-
-def test_a_job_wider_than_the_platform_is_rejected(caplog):
-    record = simulated(scheduler(), machine(2), job("wide", 0, 3, 5), job("a", 0, 2, 5))
-    assert record.schedule["nb_jobs_rejected"] == 1
-    assert starts(record) == {"a": (0, "0-1")}
-    assert "1 job can never run, wider than the platform of 2 hosts" in caplog.text
 
 
 def test_easy_counts_only_the_hosts_that_are_there_when_a_job_ends(tmp_path):

@@ -212,22 +212,6 @@ def test_speeds(rows, values, step_s, options):
         assert used <= alive * CORES / options["oversubscription"] + standing + 1e-6, time
 
 
-@slow_checks
-@given(rows=jobs_of, values=counts)
-def test_nobody_is_slowed_down_while_there_is_enough(rows, values):
-    """All promised cores, used as far as they are, are no more than the least capacity."""
-    least = min(values) or 1
-    values = [max(value, least) for value in values]
-    # Batsim tells 6 decimals
-    most = math.floor(1000 * least / MACHINES) / 1000
-    rows = [(at, length, cpus, min(use, most)) for at, length, cpus, use in rows]
-    record = play(lines_of(rows), capacity_text(values, 50.0), MACHINES, CORES, oversubscription=1.0)
-    for row in record.jobs:
-        if row[START] is not None:
-            assert row[END] - row[START] == pytest.approx(rows[int(row[ID])][1], abs=1e-6)
-    assert len(record.pstate_changes) == 1
-
-
 # what is refused ----------------------------------------------------------------------------------------------------
 
 

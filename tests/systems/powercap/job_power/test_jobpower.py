@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.schedulers.jobpower import Jobpower
-from batwatt.systems.powercap.job_power.predictors import Submitted
 
 # 4 hosts draw 400 W when idle: 250 W are left for jobs
 ROOM_250 = envelope(650.0)
@@ -179,21 +178,3 @@ def test_power_of_which_enough_is_known_stays_under_the_cap(drawn, levels, check
     if min(levels) >= 4 * IDLE_W:
         figures = figures_of(record, workload, 4, cap)
         assert figures["share_above"] == 0.0 and figures["above_j"] == pytest.approx(0.0, abs=1e-3)
-
-
-@examples(20)
-@given(drawn=jobs, levels=caps)
-def test_a_wider_margin_is_never_a_larger_load(drawn, levels):
-    """At the start of any job the true mean of what runs is under the cap, whatever the margin of the check."""
-    cap = envelope(*map(float, sorted(levels)), 4 * FULL_W)
-    workload = jobs_of(*rows_of(drawn), nb_res=4)
-    for check in ("mean", "gaussian", "max", "node"):
-        record, scheduler = carried_out(workload, 4, envelope=cap, power_check=check)
-        submitted = {job.name: Submitted(job.id, job.hosts, job.raw) for job in workload.jobs}
-        mean_w = {name: scheduler.predictor.predict(job).mean_w for name, job in submitted.items()}
-        runs = [row for row in record.jobs if row[8] is not None and row[10] > row[8]]
-        for row in runs:
-            at = row[8]
-            now = [other for other in runs if other[8] <= at < other[10]]
-            busy = sum(other[4] for other in now)
-            assert sum(mean_w[other[0]] for other in now) + (4 - busy) * IDLE_W <= cap.at(at) + 1e-6
