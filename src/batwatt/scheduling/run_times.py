@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from batwatt.scheduling.registry import register
 
 LEAST_S: Final = 1.0
 """Least estimate in s of a prediction: logarithms and ratios need one."""
+Traits: TypeAlias = tuple[list[tuple[str, str]], tuple[float, float, float]]
+"""Facts of a job for a regression: user and queue, and one, the logarithms of its request and of its width."""
 
 
 class Estimate(NamedTuple):
@@ -163,14 +165,6 @@ class Recent(PredictedRunTimes):
         self._runs.setdefault(facts, deque(maxlen=self._count)).append(run_s)
 
 
-class Traits(NamedTuple):
-    """Facts of a job for a regression: user, queue, and the logarithms of its request and width."""
-
-    user: str
-    queue: str
-    columns: tuple[float, float, float]
-
-
 @register("run_times", "regression")
 class Regression(PredictedRunTimes):
     """Ridge regression of log(run time) on log(request), log(width), and past runs of user and queue.
@@ -198,18 +192,18 @@ class Regression(PredictedRunTimes):
         """(sum of weights, weighted mean of the logarithms) of a user's or a queue's runs."""
 
     def facts(self, job: Job, bound_s: float) -> Traits:
-        """See `PredictedRunTimes`."""
-        raw = job.json_dict
-        columns = (1.0, math.log(bound_s), math.log(job.requested_resources))
-        return Traits(text_in(raw, "user"), text_in(raw, "queue"), columns)
+        """See `PredictedRunTimes`: the keys of its user and queue, the logarithms of its request and width."""
+        keys = [(name, text_in(job.json_dict, name)) for name in ("user", "queue")]
+        return keys, (1.0, math.log(bound_s), math.log(job.requested_resources))
 
     def _row(self, facts: Traits) -> Any:
         """Return the regressors of a job: logarithms, those of its user and queue as differences to all jobs."""
+        keys, columns = facts
         histories = []
-        for key in (("user", facts.user), ("queue", facts.queue)):
+        for key in keys:
             weight, mean = self._means.get(key, (0.0, 0.0))
             histories.append(weight / (weight + 1.0) * (mean - self._all))
-        return np.array((*facts.columns, *histories))
+        return np.array((*columns, *histories))
 
     def predict(self, facts: Traits) -> float:
         """See `PredictedRunTimes`."""
@@ -227,7 +221,7 @@ class Regression(PredictedRunTimes):
         self._covariance -= np.outer(gain, row @ self._covariance)
         self._count += 1.0
         self._all += (value - self._all) / self._count
-        for key in (("user", facts.user), ("queue", facts.queue)):
+        for key in facts[0]:
             weight, mean = self._means.get(key, (0.0, 0.0))
             total = self._decay * weight + 1.0
             self._means[key] = total, mean + (value - mean) / total

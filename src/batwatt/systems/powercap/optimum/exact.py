@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any
 
 from batwatt.errors import extra
@@ -27,34 +26,33 @@ LEAST_WEIGHT = 10**5
 """Weight of a tick's wait of the longest run; weights are rounded down, which costs less than 1 / LEAST_WEIGHT."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of CP-SAT: wall clock in s or its deterministic time, whichever is given; its workers and seed."""
-
-    time_s: float | None = None
-    deterministic: float | None = None
-    workers: int = 1
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class SolverOutcome:
-    """The best schedule found (None if none is better than known), a lower bound of the mean slowdown, if proven."""
-
-    schedule: Schedule | None
-    bound: float
-    proven: bool
-
-
 def solve(
     problem: Problem,
     schedule: Schedule,
     relaxation: Relaxation,
-    limits: Limits,
     report: Callable[[float, float], None] = lambda value, bound: None,
-) -> SolverOutcome:
-    """Find the optimum, given a feasible schedule and a good relaxation; `report(value, bound)` of each better one."""
-    return _Model(problem, schedule, relaxation).solve(limits, report)
+    *,
+    time_s: float | None = None,
+    deterministic: float | None = None,
+    workers: int = 1,
+    seed: int = 0,
+) -> tuple[Schedule | None, float, bool]:
+    """Find the optimum, given a feasible schedule and a good relaxation; `report(value, bound)` of each better one.
+
+    CP-SAT stops after `time_s` s or its `deterministic` time, whichever is given. Return the best schedule, None if
+    none is better than the given one, a lower bound of the mean slowdown, and whether the schedule is proven the best.
+    """
+    solver = cp_model.CpSolver()
+    settings = solver.parameters
+    settings.num_workers = workers
+    settings.random_seed = seed
+    if time_s is not None:
+        settings.max_time_in_seconds = max(0.01, time_s)
+    if deterministic is not None:
+        settings.max_deterministic_time = deterministic
+    # signals are ours: CP-SAT would take SIGINT for itself and hold back all others until it ends
+    settings.catch_sigint_signal = False
+    return _Model(problem, schedule, relaxation).solve(solver, report)
 
 
 class _Model:
@@ -220,25 +218,17 @@ class _Model:
                 cp.add_hint(self.asleep[k][t], settled)
                 before = sum(inside)
 
-    def solve(self, limits: Limits, report: Callable[[float, float], None]) -> SolverOutcome:
+    def solve(
+        self, solver: cp_model.CpSolver, report: Callable[[float, float], None]
+    ) -> tuple[Schedule | None, float, bool]:
         """Run CP-SAT."""
-        solver = cp_model.CpSolver()
-        settings = solver.parameters
-        settings.num_workers = limits.workers
-        settings.random_seed = limits.seed
-        if limits.time_s is not None:
-            settings.max_time_in_seconds = max(0.01, limits.time_s)
-        if limits.deterministic is not None:
-            settings.max_deterministic_time = limits.deterministic
-        # signals are ours: CP-SAT would take SIGINT for itself and hold back all others until it ends
-        settings.catch_sigint_signal = False
         status = _interruptible(solver, self.cp, _Watch(self, report))
         if status == cp_model.MODEL_INVALID:
             raise RuntimeError(f"CP-SAT refuses the model: {self.cp.validate()}")
         bound = self.mean(solver.best_objective_bound)
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-            return SolverOutcome(None, 1.0 if status == cp_model.INFEASIBLE else bound, False)
-        return SolverOutcome(self._read(solver), bound, status == cp_model.OPTIMAL)
+            return None, 1.0 if status == cp_model.INFEASIBLE else bound, False
+        return self._read(solver), bound, status == cp_model.OPTIMAL
 
     def mean(self, objective: float) -> float:
         """Return the mean slowdown that an objective of CP-SAT stands for, rounded down."""

@@ -202,24 +202,23 @@ class _Search:
     def _prove(self, schedule: Schedule, relaxation: Relaxation) -> tuple[Schedule, bool]:
         problem, budget = self.problem, self.budget
         self.phase = "proof"
-        if budget.effort is not None:
-            limits = exact.Limits(deterministic=EXACT_TIME * budget.effort, seed=budget.seed)
-        else:
-            assert budget.time_limit_s is not None
-            left_s = budget.time_limit_s - self.elapsed_s()
-            if left_s <= 0.0:
-                return schedule, False
-            workers = budget.cores if budget.cores >= PORTFOLIO else 1
-            limits = exact.Limits(time_s=left_s, workers=workers, seed=budget.seed)
+        deterministic = None if budget.effort is None else EXACT_TIME * budget.effort
+        time_s = None if budget.time_limit_s is None else budget.time_limit_s - self.elapsed_s()
+        if time_s is not None and time_s <= 0.0:
+            return schedule, False
+        workers = budget.cores if time_s is not None and budget.cores >= PORTFOLIO else 1
 
         def report(value: float, bound: float) -> None:
             self.report(Stand("proof", value, max(self.bound, bound), self.elapsed_s()))
 
-        outcome = exact.solve(problem, schedule, relaxation, limits, report)
-        self.bound = max(self.bound, outcome.bound)
-        if outcome.schedule is not None:
-            check(problem, outcome.schedule)
-            if problem.mean_slowdown(outcome.schedule.starts) < problem.mean_slowdown(schedule.starts):
-                schedule = outcome.schedule
+        better, bound, proven = exact.solve(
+            problem, schedule, relaxation, report,
+            time_s=time_s, deterministic=deterministic, workers=workers, seed=budget.seed,
+        )  # fmt: skip
+        self.bound = max(self.bound, bound)
+        if better is not None:
+            check(problem, better)
+            if problem.mean_slowdown(better.starts) < problem.mean_slowdown(schedule.starts):
+                schedule = better
         self.value = problem.mean_slowdown(schedule.starts)
-        return schedule, outcome.proven
+        return schedule, proven
