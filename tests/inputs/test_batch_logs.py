@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import math
-from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -18,10 +17,6 @@ from batwatt.inputs.traces.job_log import USUAL, LogOptions, duration_s
 
 ROOT = Path(__file__).resolve().parents[2]
 ODDITIES = ROOT / "tests" / "data" / "oddities.sacct"
-SITES = ROOT.parent / "shared" / "data" / "sites" / "sacct"
-needs_sites = pytest.mark.skipif(not SITES.is_dir(), reason=f"no real dumps in {SITES}")
-
-
 dump = partial(written, name="dump.sacct")
 
 
@@ -82,6 +77,8 @@ LINE = "7|2024-07-01T12:00:00|2024-07-01T12:10:00|2024-07-01T13:10:00|01:00:00|2
         ("JobID|Submit|ElapsedRaw|Elapsed|AllocCPUS|NCPUS", "7|2024-07-01T12:00:00||00:05|0|4", (0, None, 5, 4)),
         # s since 1970, and sacct -p with a separator at the end
         ("JobIDRaw|Submit|Start|ElapsedRaw|NCPUS|", "7|1719828000|1719828060|30|1|", (0, 60, 30, 1)),
+        # with commas, as some are published
+        ("JobID,NCPUS,AllocTRES,Submit,Start,ElapsedRaw", '7,36,"a=8,cpu=40",1703688808,1703688818,9', (0, 10, 9, 40)),
         # offsets from UTC
         ("JobID|Submit|Start|ElapsedRaw|NCPUS", "7|2024-07-01T12:00:00Z|2024-07-01T14:00:05+0200|9|1", (0, 5, 9, 1)),
         # a start before the submission is by another clock
@@ -121,7 +118,8 @@ def test_found_by_its_header(tmp_path: Path):
     text = f"{HEAD}\n{LINE}\n"
     assert format_of(written(tmp_path, text, "dump.txt")) == format_of(written(tmp_path, text, "a.csv")) == "sacct"
     assert format_of(written(tmp_path, "1 0 5 2\n", "b.txt")) == "txt"
-    assert format_of(written(tmp_path, "arrival_time|length|cpus\n", "b.csv")) == "csv"
+    for header in ("arrival_time|length|cpus", "arrival_time,length,cpus,JobID"):
+        assert format_of(written(tmp_path, f"{header}\n", "b.csv")) == "csv"
     packed = tmp_path / "dump.txt.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     assert [job.id for job in read_trace(packed)] == ["7"]
@@ -170,16 +168,11 @@ def test_bad_options(options, message):
     assert message in refusal(LogOptions, **options)
 
 
-def test_options_of_logs_are_for_logs(tmp_path: Path):
-    path = written(tmp_path, "arrival_time,length,cpus\n0,1,1\n", "jobs.csv")
-    assert "width and fields are for sacct" in refusal(read_trace, path, log=LogOptions(width="nodes"))
-
-
 @pytest.mark.parametrize(
     "text,seconds",
     [
-        ("1-02:03:04", 93784), ("26:03:04", 93784), ("02:03", 123), ("02:03.5", 123.5), ("90", 5400),
-        ("0-01:30", 5400), ("UNLIMITED", None), ("", None), ("1:2:3:4", None), ("-5", None), ("-1-00:00:00", None),
+        ("26:03:04", 93784), ("02:03", 123), ("02:03.5", 123.5), ("90", 5400), ("0-01:30", 5400), ("UNLIMITED", None),
+        ("", None), ("1:2:3:4", None), ("-5", None), ("-1-00:00:00", None),
     ],
 )  # fmt: skip
 def test_durations(text: str, seconds: float | None):
@@ -243,20 +236,6 @@ def test_parts_make_no_difference(monkeypatch):
     assert [job.cpus for job in jobs_in(ODDITIES, LogOptions(width="nodes"))] == [1, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
-@needs_sites
-def test_a_real_dump_without_a_header(caplog):
-    fields = (SITES / "xdmod-header.txt").read_text().strip()
-    log = LogOptions(fields=tuple(fields.split("|")))
-    jobs = read_trace(SITES / "xdmod-pozidriv-700.txt", log=log)
-    assert "645 jobs; 55 of 700 lines of jobs are left out: 55 never ran" in caplog.text
-    assert len(set(jobs.ids)) == 645 and jobs.submit_s.min() == 0.0
-    # by the shell: cut -d'|' -f 4,22 ... | sort | uniq -c
-    lines = [line.split("|") for line in (SITES / "xdmod-pozidriv-700.txt").read_text().splitlines()]
-    ran = [line for line in lines if line[24] != "None assigned"]
-    assert Counter(jobs.labels["queue"].tolist()) == Counter(line[3] for line in ran)
-    assert jobs.cpus.sum() == sum(int(line[18]) for line in ran)
-
-
 TIMES = "ctime=1506830400 qtime=1506830400 etime=1506830400 start=1506830460"
 PBS = f"""\
 10/01/2017 00:00:00;Q;1.m1;queue=batch
@@ -309,21 +288,9 @@ def test_events(tmp_path: Path, caplog):
     assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 3]
 
 
-@pytest.mark.parametrize("line", ["-dt x -e submit_batch_job | -n 1", "sbatch -n 1 a.job"])
-def test_bad_events(tmp_path: Path, line: str):
-    path = written(tmp_path, f"{EVENTS}{line}\n", "week.events")
-    assert f"{path} line 6: is not an event at a time >= 0 s, got {line!r}; write -dt" in refusal(read_trace, path)
-
-
-def test_pbs_without_ends(tmp_path: Path):
+def test_bad_events_and_records(tmp_path: Path):
+    for line in ("-dt x -e submit_batch_job | -n 1", "sbatch -n 1 a.job"):
+        path = written(tmp_path, f"{EVENTS}{line}\n", "week.events")
+        assert f"{path} line 6: is not an event at a time >= 0 s, got {line!r}; write -dt" in refusal(read_trace, path)
     path = written(tmp_path, PBS.splitlines()[0], "day.pbs")
     assert f"{path}: holds no job; give the whole file" in refusal(read_trace, path)
-
-
-def test_with_commas(tmp_path: Path):
-    head = "JobID,QOS,NCPUS,NNodes,AllocTRES,Submit,Start,End,ElapsedRaw,State\n"
-    lines = '1,high,36,1,"billing=8,cpu=40",1703688808,1703688818,1703688878,60,COMPLETED\n'
-    path = written(tmp_path, head + lines, "subset.csv")
-    [job] = read_trace(path)
-    assert (job.id, job.run_s, job.cpus, dict(job.extra)) == ("1", 60, 40, {"start_s": 10, "qos": "high"})
-    assert format_of(written(tmp_path, "arrival_time,length,cpus,JobID\n0,1,1,7\n", "own.csv")) == "csv"

@@ -11,7 +11,6 @@ from files_of_tests import refusal
 
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.capacity_spec import (
-    KINDS,
     CapacitySpec,
     Traced,
     UnderBudget,
@@ -110,13 +109,6 @@ def test_more_machines_than_there_are(folder):
     assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in line
 
 
-def test_files_are_found_from_a_folder(folder, monkeypatch):
-    monkeypatch.chdir("/")
-    spec = parsed("price:p.csv", folder)
-    assert spec.files() == (folder / "p.csv",) and str(spec) == f"price:{folder / 'p.csv'}"
-    assert len(spec.series(10, 1.0)) == 3
-
-
 def test_traces(folder):
     Path("m.csv").write_text("time_s,machines\n0,5\n100,10\n")
     Path("f.csv").write_text("time_s,fraction\n0,0.5\n100,0.77\n")
@@ -166,16 +158,6 @@ def test_what_is_refused_later_shows_the_text(folder):
         message = "end_s / period_s must be <= 2000000, got 3600.0 / 1e-09; take a longer period"
         assert refusal(make, 3600.0) == f"walk:period=1e-9: {message}"
     assert "nix.csv: cannot be read" in refusal(parsed("carbon:nix.csv").series, 10, 1.0)
-
-
-def test_every_kind_is_in_the_docs():
-    docs = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "signals.md").read_text()
-    for kind in KINDS:
-        assert f"`{kind}:" in docs
-
-
-def test_the_kind_may_be_in_capitals():
-    assert parsed("Walk:range=0.6") == parsed("walk:range=0.6") and is_spec("WALK:")
 
 
 def test_whole_machines_are_rounded_down():

@@ -14,12 +14,9 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
-from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.traces.swf import SwfJob, iter_swf
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.protocol.workload4 import parse_workload
-
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "jobs"
 
 SWF = """\
 ; Version: 2.2
@@ -223,22 +220,8 @@ def test_any_trace_becomes_a_valid_workload_or_one_line(jobs, cores, factor):
             assert row["walltime"] > done.workload["profiles"][row["profile"]]["delay"]
 
 
-@pytest.mark.skipif(not (DATA / "pai_1k.csv").is_file(), reason="pai_1k.csv is not on this machine")
-def test_pai():
-    done = convert_file(DATA / "pai_1k.csv")
-    check_batsim(done.workload)
-    assert (done.kept, done.skipped) == (1000, 0)
-    first = done.workload["jobs"][0]
-    assert first == {"id": "1", "subtime": 0, "res": 1, "walltime": 12604, "profile": "delay6302"}
-
-
 def test_walltimes_may_stay_away_and_wide_jobs_are_counted():
     done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
     check_batsim(done.workload)
     assert all("walltime" not in job for job in done.workload["jobs"])
     assert (done.workload["nb_res"], done.too_wide) == (4, 1)
-
-
-def test_csv_with_bars(tmp_path: Path):
-    path = written(tmp_path, "arrival_time|length|cpus|name|args\n0|10|1|a|x,y\n")
-    assert next(iter_jobs_csv(path)).extra == {"name": "a", "args": "x,y"}

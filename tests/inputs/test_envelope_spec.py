@@ -13,6 +13,7 @@ from files_of_tests import refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from batwatt.inputs.series.capacity_spec import KINDS as CAPACITIES
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.envelope_spec import (
     KINDS,
@@ -25,10 +26,9 @@ from batwatt.inputs.series.envelope_spec import (
 )
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.battery import Battery
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import HOUR_S
 
 ROOT = Path(__file__).resolve().parents[2]
-SITES = ROOT.parent / "shared" / "data" / "sites"
 SUN = "datetime,power_kw\n2024-06-01 00:00,-0.01\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
 WIND = "time_s,wind_mw\n0,0.001\n5400,0.003\n"
 
@@ -204,22 +204,9 @@ def test_a_sum_is_at_any_time_that_of_its_terms(tmp_path_factory, terms, end_s):
     assert together.times_s[-1] < end_s
 
 
-@pytest.mark.skipif(not SITES.is_dir(), reason="no series in ../shared/data/sites")
-def test_the_example_of_vessim():
-    """Its documentation: 700 W, 2.4 kW of sun, 1 kWh, three days: 26.71 kWh from the grid, 11.08 kWh to it."""
-    path = SITES / "solar-wind" / "vessim-solar-3days.csv"
-    spec = parsed(f"power:{path},column=Berlin,peak_w=2400 + battery:capacity_wh=1000,demand_w=700,step=300")
-    done = spec.dispatch(3 * DAY_S)
-    lasted, more = np.diff(done.edges_s), done.envelope_w - 700.0
-    bought, sold = (float(lasted @ np.maximum(sign * more, 0.0)) / 3.6e6 for sign in (-1.0, 1.0))
-    assert (round(bought, 2), round(sold, 2)) == (26.71, 11.08)
-    # vessim 0.16.0, recorded
-    assert (bought, sold) == pytest.approx((26.713931866666502, 11.07642686666667), rel=1e-9)
-
-
 def test_every_kind_and_key_is_in_the_docs():
     docs = (ROOT / "docs" / "reference" / "signals.md").read_text()
-    for kind in KINDS:
+    for kind in (*KINDS, *CAPACITIES):
         assert f"`{kind}:" in docs
     keys = "peak_w scale base_w repeat unit sequence dates demand_w window_h step efficiency"
     for key in keys.split():

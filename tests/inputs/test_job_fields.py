@@ -32,6 +32,7 @@ TRACE = f"""\
 """
 FIRST = {"memory": 12.5, "checkpoint_s": 60.0, "recovery_s": 30.25, "use": 0.25, "power_w": 812.5, "start_s": 1800.0}
 LABELS = {"user": "ann", "queue": "long"}
+FRAME = pd.DataFrame({"submission_time_s": [0], "length_s": [5], "hosts": [1]})
 
 
 def test_fields_of_a_csv(tmp_path: Path):
@@ -94,29 +95,18 @@ def test_of_a_frame_and_back():
 
 
 @pytest.mark.parametrize(
-    ("cell", "message"),
+    ("frame", "message"),
     [
-        ("x", "length_s must be a number, got 'x'"),
-        (math.inf, "length_s must be a finite number, got inf"),
-        (10**400, "length_s must be a finite number, got inf"),
-        (None, "length_s must be a finite number, got nan"),
+        (FRAME.assign(length_s="x"), "length_s must be a number, got 'x'"),
+        (FRAME.assign(length_s=math.inf), "length_s must be a finite number, got inf"),
+        (FRAME.assign(length_s=None), "length_s must be a finite number, got nan"),
+        (FRAME.drop(columns="length_s"), "no column 'length_s'; the columns are"),
+        (FRAME.iloc[:0], "has no rows"),
+        (FRAME.set_axis(["hosts", "length_s", "hosts"], axis=1), "has two columns of one name"),
     ],
 )
-def test_cells_of_a_frame_that_are_refused(cell, message):
-    rows = pd.DataFrame({"submission_time_s": [0], "length_s": pd.Series([cell], dtype=object), "hosts": [1]})
-    assert message in refusal(bw.Workload.from_frame, rows)
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        (["length_s", "length_s", "hosts"], "has two columns of one name"),
-        (["submission_time_s", "hosts"], "no column 'length_s'; the columns are"),
-        (["submission_time_s", "length_s", "hosts"], "has no rows"),
-    ],
-)
-def test_frames_that_are_refused(columns, message):
-    assert message in refusal(bw.Workload.from_frame, pd.DataFrame([], columns=columns))
+def test_frames_that_are_refused(frame, message):
+    assert message in refusal(bw.Workload.from_frame, frame)
 
 
 def test_swf_needs(tmp_path: Path):

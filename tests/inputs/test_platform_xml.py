@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 from files_of_tests import refusal
-from golden import scenarios
 
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import read_platform
@@ -45,19 +43,6 @@ def read(tmp_path: Path, write):
 
 def props(**values: str) -> str:
     return "".join(f'<prop id="{key}" value="{value}"/>' for key, value in values.items())
-
-
-def test_same_hosts_as_batsim():
-    for folder in scenarios("golden", "own", "random"):
-        first = (folder / "messages.txt").read_text(encoding="utf-8").split("\n")[0]
-        begins = json.loads(first.removeprefix("B> "))["events"][0]["data"]
-        platform = read_platform(folder / "platform.xml")
-        ours = [
-            {"id": host.id, "name": host.name, "state": "idle", "properties": dict(host.properties)}
-            | {"zone_properties": dict(host.zone_properties)}
-            for host in platform.hosts
-        ]
-        assert ours == begins["compute_resources"], folder.name
 
 
 def test_pstates_power_and_sleep(read):
@@ -178,14 +163,6 @@ ENTITY = '<!DOCTYPE platform [<!ENTITY e "{}">]><platform version="4.1"><zone id
 )
 def test_not_a_platform(read, text, message):
     assert message in refusal(read, text, whole=True)
-
-
-def test_unreadable(tmp_path):
-    for path in (tmp_path / "none.xml", "a\0b"):
-        assert "cannot be read" in refusal(read_platform, path)
-    binary = tmp_path / "b.xml"
-    binary.write_bytes(b"\xff\xfe\x00\xd8<platform")
-    refusal(read_platform, binary)
 
 
 def names(path: Path, master: str = "master_host") -> list[str]:

@@ -30,13 +30,6 @@ def test_two_days_of_five_minutes_around_the_data_centre(number: int) -> None:
     assert all(round(power, 1) == power for power in powers_w)
 
 
-def test_profile_3_fits_the_main_experiment() -> None:
-    _, powers_w = profile(3)
-    assert 2700.0 <= sum(powers_w) / len(powers_w) <= 3200.0
-    assert 0.25 <= sum(power > FULL_W for power in powers_w[:300]) / 300 <= 0.45
-    assert 120 <= sum(power < FULL_W for power in powers_w[:330]) <= 260
-
-
 @pytest.mark.skipif(
     importlib.util.find_spec("pvlib") is None or importlib.util.find_spec("windpowerlib") is None,
     reason="pvlib or windpowerlib is not installed: pip install .[profiles]",

@@ -70,13 +70,6 @@ def test_malformed(csv, text, message):
     assert message in line and line.startswith(str(path))
 
 
-def test_unreadable(tmp_path):
-    assert "cannot be read" in refusal(read_series, tmp_path / "none.csv")
-    path = tmp_path / "latin.csv"
-    path.write_bytes(b"time_s,power_w,\xe9\n")
-    assert "not UTF-8" in refusal(read_series, path)
-
-
 # later times would be dates
 NUMBERS = st.floats(0, 3e8, allow_subnormal=False)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -55,11 +54,6 @@ def test_walks_by_hand(monkeypatch, stay, draws, values):
     assert series.values == values and series.times_s == tuple(10 * k for k in range(len(draws) + 1))
 
 
-@pytest.mark.parametrize("range_,step", [(0, 1), (3, 1), (4, 1), (7, 1), (8, 2), (12, 3), (16, 4)])
-def test_step_of_the_paper(range_, step):
-    assert Walk(range=range_).step_machines == step
-
-
 def test_defaults_of_section_5_4():
     series = random_walk(Walk(), 7)
     assert len(series) == 1 + 1512 and series.times_s[-1] == 1_814_400.0 and series.name == "machines"
@@ -101,10 +95,6 @@ def test_law(stay, low, inside, high):
 )
 def test_refusals(options, message):
     assert refusal(Walk, **options).startswith(f"random walk: {message}")
-
-
-def test_seeds():
-    assert "random walk: seed must be a whole number >= 0" in refusal(random_walk, Walk(), -1)
 
 
 UNIFORM = {"structure": "uniform", "step": None}
@@ -239,7 +229,6 @@ def test_without_limits_all_is_spent_and_capacity_never_lost(values, budget):
     assert billed.amount <= billed.amount_fixed * (1 + 1e-9)
 
 
-GERMAN = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "carbon" / "DE-2024-hourly.csv"
 DAYS_S = 86400.0
 
 
@@ -294,17 +283,6 @@ def test_parameters_are_recovered(structure, range_, mean, quarters, period_s, l
         assert character.step_max == pytest.approx(step, rel=0.01)
         # of U(-step, step), the mean is half; reflections shorten some
         assert 0.35 * step < character.step_mean < 0.5 * step * 1.05
-
-
-@pytest.mark.skipif(not GERMAN.exists(), reason="no German series in ../shared/data")
-def test_the_german_capacity_walks_by_the_hour():
-    spec = parse_capacity(f"carbon:{GERMAN},budget=0.7")
-    assert spec is not None
-    character = characterise(spec.source.fractions(0.0, 1))
-    assert (character.structure, character.period_s, character.high) == ("walk", 3600.0, 1.0)
-    # 596 g/kWh is the most, in a mean of 327.57
-    assert character.low == pytest.approx(0.7 * 327.57 / 596, abs=1e-4)
-    assert 0.03 < character.step_mean < 0.05 and character.correlation > 0.9
 
 
 @pytest.mark.parametrize("hours", [24, 168])
