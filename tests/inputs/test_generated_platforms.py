@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 from files_of_tests import refusal, written
@@ -67,27 +66,9 @@ def test_table_i(file):
         assert (off.duration_s, on.duration_s) == (pytest.approx(off_s, rel=1e-9), pytest.approx(on_s, rel=1e-9))
         assert off.duration_s * off.full_w == pytest.approx(off_j, rel=1e-12)
         assert on.duration_s * on.full_w == pytest.approx(on_j, rel=1e-12)
-
-
-def test_idle_power():
-    for host in read_platform(PLATFORMS / "grid5000.xml").hosts:
-        assert all(state.idle_w == state.full_w for state in host.pstates)
-    for host in read_platform(PLATFORMS / "grid5000-idle.xml").hosts:
-        top = {"paravance": 69.9, "taurus": 95.8}[host.name.split("-")[0]]
-        full = host.pstates[0].full_w
-        assert host.pstates[0].idle_w == top
-        for state in host.pstates[:6]:
-            assert state.idle_w == pytest.approx(top * state.full_w / full, abs=0.005)
-
-
-def test_the_master_is_as_batsim_wants_it():
-    root = ElementTree.fromstring(platform_xml_of(PLATFORMS / "small.toml"))
-    hosts = {element.attrib["id"]: element for element in root.iter("host")}
-    assert all(element.attrib["coordinates"] == "0 0 0" for element in hosts.values())
-    # Batsim adds the role itself and aborts on "master,master"
-    assert [prop.attrib["id"] for prop in hosts["master_host"]] == ["wattage_per_state"]
-    zone = root.find("zone")
-    assert zone is not None and zone.attrib["routing"] == "Vivaldi"
+        top = {"paravance": 69.9, "taurus": 95.8}[host.name.split("-")[0]] / host.pstates[0].full_w
+        idle_w = [state.full_w * (top if "idle" in file else 1.0) for state in host.pstates[:6]]
+        assert [state.idle_w for state in host.pstates[:6]] == pytest.approx(idle_w, abs=0.005)
 
 
 GOOD = 'name = "n"\ncount = 2\nstates = [["1Gf", 10]]\n'
@@ -155,6 +136,8 @@ def test_servers_that_never_sleep(tmp_path):
     assert (host.sleeps, host.cores, host.pstates[0].speed_flops, host.pstates[0].idle_w) == ((), 4, 1e9, 10.0)
     for servers in ([], [server, server]):
         assert "distinct names" in refusal(platform_xml, servers)
+    for title in ("a -- b", "--->", "x\ny\0", "<&>", "-"):
+        assert len(load(tmp_path, platform_xml([server], title))) == 12
 
 
 def test_state_as_list_or_table(tmp_path):
@@ -196,14 +179,6 @@ def test_cores_of_several_speeds():
         assert "speeds must be numbers in" in refusal(SpeedMachineSpec, 1, 1, speeds=speeds)
 
 
-def test_hosts_are_machine_by_machine():
-    platform = machines_platform(MachineSpec(11, 3))
-    assert len(platform) == 33 and platform.has_power and set(platform.kinds) == {0}
-    names = [host.name for host in platform.hosts]
-    assert names == sorted(names) and names[:4] == ["m00-c0", "m00-c1", "m00-c2", "m01-c0"] and names[-1] == "m10-c2"
-    assert [host.properties["machine"] for host in platform.hosts] == [f"m{i // 3:02d}" for i in range(33)]
-
-
 def test_states():
     host = machines_platform(MachineSpec(1, 1, core_w=7.5, core_flops="2Gf", off_s=4.0, on_s=8.0)).hosts[0]
     assert host.pstates == (
@@ -214,6 +189,8 @@ def test_states():
     )
     assert host.sleeps == (Sleep(sleep=1, switch_off=2, switch_on=3),) and host.compute == (0,)
     assert (host.pstates[2].duration_s, host.pstates[3].duration_s) == (4.0, 8.0)
+    names = [host.name for host in machines_platform(MachineSpec(11, 3)).hosts]
+    assert names == sorted(names) and names[:4] == ["m00-c0", "m00-c1", "m00-c2", "m01-c0"]
     # no power of a machine that goes: Eq. 2 of a falling server
     assert host.falling_w(host.sleeps[0]) == 0.0
     # switching takes a microsecond unless it is stated
@@ -235,9 +212,3 @@ def test_states():
 )
 def test_refusals(options, message):
     assert refusal(MachineSpec, **{"machines": 2, "cores": 2} | options).startswith(f"machines: {message}")
-
-
-@pytest.mark.parametrize("title", ["a -- b", "--->", "x\ny\0", "<&>", "-"])
-def test_any_title(tmp_path, title):
-    server = ServerType(name="a--b", count=1, states=[ServerState(speed="1Gf", watts=1.0)])
-    assert len(load(tmp_path, platform_xml([server], title))) == 1

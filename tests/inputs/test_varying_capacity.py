@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -97,6 +98,23 @@ def test_refusals(options, message):
     assert refusal(Walk, **options).startswith(f"random walk: {message}")
 
 
+@pytest.mark.parametrize(
+    "kind,options,message",
+    [
+        (Variation, {"structure": "wlak"}, "no value of structure 'wlak'; did you mean 'walk'"),
+        (Variation, {"mean": -0.1}, "mean must be a number in [0, 10], got -0.1"),
+        (Variation, {"range": 1.5}, "the range reaches down to mean - range / 2 = -0.05"),
+        (Variation, {"step": 0.7}, "step must be in ]0, range], got step 0.7 and range 0.6"),
+        (Variation, {"seed": -1}, "seed must be a whole number >= 0"),
+        (EnergyBudget, {"headroom": 0.5, "floor": 0.6}, "floor must be <= headroom, got 0.6 and 0.5"),
+        (EnergyBudget, {"reference": 0.0}, "reference must be a finite number > 0, got 0.0"),
+        (Stranded, {"threshold": 0.0, "low": 1.0, "high": 0.5}, "low must be <= high"),
+    ],
+)
+def test_refusals_of_capacities(kind, options, message):
+    assert refusal(kind, **options).startswith(f"capacity: {message}")
+
+
 UNIFORM = {"structure": "uniform", "step": None}
 
 
@@ -136,6 +154,9 @@ VARIATIONS = st.builds(
 def test_laws(variation, end_s):
     series = vary(variation, end_s)
     assert series == vary(variation, end_s)
+    # without level, a longer series begins like a shorter one
+    plain = replace(variation, level=False)
+    assert vary(plain, 2 * end_s).values[: len(series)] == vary(plain, end_s).values
     lasting = np.diff([*series.times_s, end_s])
     assert len(series) == math.ceil(end_s / 3600.0) and lasting.min() > 0
     assert np.average(series.values, weights=lasting) == pytest.approx(variation.mean, abs=1e-9)
@@ -152,21 +173,6 @@ def test_uniform_is_uniform_and_a_walk_moves_uniformly():
     # both structures stay in the whole range as long: a reflected walk has the uniform distribution
     walked = np.array(vary(Variation("walk", range=0.6, level=False, seed=1), 3.6e8).values)
     assert np.quantile(walked, [0.25, 0.5, 0.75]) == pytest.approx([0.55, 0.7, 0.85], abs=0.02)
-
-
-@pytest.mark.parametrize(
-    "options,message",
-    [
-        ({"structure": "wlak"}, "no value of structure 'wlak'; did you mean 'walk'"),
-        ({"mean": -0.1}, "mean must be a number in [0, 10], got -0.1"),
-        ({"range": 1.5}, "the range reaches down to mean - range / 2 = -0.05"),
-        ({"step": 0.7}, "step must be in ]0, range], got step 0.7 and range 0.6"),
-        ({"window_s": -1}, "window_s must be a finite number > 0 s"),
-        ({"seed": -1}, "seed must be a whole number >= 0"),
-    ],
-)
-def test_refusals_of_variation(options, message):
-    assert refusal(Variation, **options).startswith(f"capacity: {message}")
 
 
 def signal(*values: float, step_s: float = 3600.0) -> Signal:
@@ -208,14 +214,6 @@ def test_a_bill_by_hand():
     # what a capacity does after the signal has ended costs nothing that is known
     assert bill(Series((0.0, 1800.0, 9999.0), (1.0, 0.5, 7.0)), signal(100, 200)).amount == pytest.approx(175)
     assert Bill(1.0, 0.0, 0.0, 0.0).saved is None and Bill(1.0, 0.0, 0.0, 0.0).gained is None
-
-
-def test_refusals_of_energy_budget():
-    line = refusal(EnergyBudget, budget=-1.0)
-    assert line.startswith("capacity: budget must be a number in [0, 10], got -1.0")
-    assert "floor must be <= headroom, got 0.6 and 0.5" in refusal(EnergyBudget, headroom=0.5, floor=0.6)
-    assert "reference must be a finite number > 0, got 0.0" in refusal(EnergyBudget, reference=0.0)
-    assert "low must be <= high" in refusal(Stranded, 0.0, low=1.0, high=0.5)
 
 
 @given(st.lists(st.floats(1.0, 1000.0), min_size=1, max_size=40), st.floats(0.1, 1.0))
@@ -285,31 +283,11 @@ def test_parameters_are_recovered(structure, range_, mean, quarters, period_s, l
         assert 0.35 * step < character.step_mean < 0.5 * step * 1.05
 
 
-@pytest.mark.parametrize("hours", [24, 168])
-def test_independent_draws_are_rarely_called_a_walk(hours):
-    series = [vary(Variation("uniform", seed=seed), hours * 3600.0) for seed in range(60)]
-    assert sum(characterise(Signal(one, hours * 3600.0)).structure == "walk" for one in series) <= 1
-
-
-@pytest.mark.parametrize("range_,bounds", [(0.0, (0.7, 0.7)), (0.2, (0.6, 0.8)), (0.6, (0.4, 1.0)), (0.8, (0.3, 1.1))])
-def test_ranges_of_section_5_1_1(range_, bounds):
-    variation = Variation(range=range_)
-    assert (variation.low, variation.high) == pytest.approx(bounds)
-    assert variation.step_fraction == pytest.approx(range_ / 4)
-
-
 @pytest.mark.parametrize("structure,range_", [("constant", 0.6), ("walk", 0.0), ("uniform", 0.0)])
 def test_what_does_not_vary_is_one_row(structure, range_):
     series = vary(Variation(structure, range=range_), 1e6)
     assert (series.times_s, series.values, series.name) == ((0.0,), (0.7,), "fraction")
     assert set(random_walk(Walk(mean=5, range=0, end_s=12000), 0).values) == {5.0}
-
-
-def test_a_longer_series_begins_like_a_shorter_one():
-    for variation in (Variation(seed=5, level=False), Variation(seed=5, window_s=86400.0)):
-        short, long = vary(variation, 2 * 86400.0), vary(variation, 20 * 86400.0)
-        assert long.values[:48] == short.values and len(long) == 480
-    assert vary(Variation(seed=6), 86400.0).values != vary(Variation(seed=5), 86400.0).values
 
 
 def test_a_synthetic_series_of_the_same_character():
