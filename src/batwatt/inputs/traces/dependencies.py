@@ -24,7 +24,8 @@ def within(
     inside = {
         job: [name for name in dict.fromkeys(names) if name in jobs] for job, names in depends.items() if job in jobs
     }
-    inside = {job: names for job, names in inside.items() if names}
+    # in order of ids, so that any reader of a trace reports the same circle
+    inside = {job: names for job, names in sorted(inside.items()) if names}
     try:
         TopologicalSorter(inside).prepare()
     except CycleError as error:
