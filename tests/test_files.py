@@ -67,6 +67,9 @@ def test_who_is_killed_while_it_writes_leaves_nothing_after_the_next(tmp_path):
     assert [name for name in content(tmp_path) if name not in NAMES] == [".x.1.part"]
     write(tmp_path, "next", "x_a.csv", "x_mark.json")
     assert content(tmp_path) == {"x_a.csv": "next", "x_mark.json": "next"}
+    # of two runs of one prefix at a time each set is whole, and the last one to end stays
+    write(tmp_path, "first", "x_a.csv", "x_b.csv", then=lambda: write(tmp_path, "second", "x_a.csv", "x_mark.json"))
+    assert content(tmp_path) == {"x_a.csv": "first", "x_b.csv": "first"}
 
 
 @pytest.mark.parametrize("move", range(3))
@@ -105,25 +108,6 @@ def test_an_interrupt_while_files_appear(tmp_path, monkeypatch):
     assert content(tmp_path) == dict.fromkeys(NAMES, "new")
 
 
-def test_a_set_that_another_process_writes_is_left_alone(tmp_path):
-    """Two runs of the same prefix at the same time: each set is whole, and the last one to end stays."""
-    write(tmp_path, "first", "x_a.csv", "x_b.csv", then=lambda: write(tmp_path, "second", "x_a.csv", "x_mark.json"))
-    assert content(tmp_path) == {"x_a.csv": "first", "x_b.csv": "first"}
-
-
-def test_names_of_others(tmp_path):
-    """They are left alone; more than a few at once are refused."""
-    for name in (".x.y.1.part", ".xx.1.part"):
-        (tmp_path / name).mkdir()
-    (tmp_path / ".x.1.part").touch()
-    write(tmp_path, "new", "x_a.csv")
-    assert set(content(tmp_path)) == {".x.y.1.part", ".xx.1.part", ".x.1.part", "x_a.csv"}
-    for number in range(1, files.AT_ONCE + 1):
-        (tmp_path / f".x.{number}.part").touch()
-    with pytest.raises(InputError, match=r"cannot be written \(there are 8 files \.x\.N\.part of others"):
-        write(tmp_path, "new")
-
-
 def test_a_set_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(ZeroDivisionError):
         write(tmp_path / "a" / "b", "new", then=lambda: 1 / 0)
@@ -141,6 +125,11 @@ def test_no_locks(tmp_path, monkeypatch):
     (tmp_path / ".x.1.part" / files.RECORD).touch()
     write(tmp_path, "new", "x_a.csv")
     assert content(tmp_path) == {".x.1.part": "", "x_a.csv": "new"}
+    for number in range(1, files.AT_ONCE + 1):
+        (tmp_path / f".x.{number}.part").mkdir(exist_ok=True)
+        (tmp_path / f".x.{number}.part" / files.RECORD).touch()
+    with pytest.raises(InputError, match=r"cannot be written \(there are 8 files \.x\.N\.part of others"):
+        write(tmp_path, "new")
 
 
 def test_folders_that_cannot_be_synced(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.hostset import HostSet
 from batwatt.model.machines import machines_platform
-from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
+from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.protocol.numbers import wire_floats
 from batwatt.protocol.phases import (
     MOST_PHASES,
@@ -86,12 +86,8 @@ def test_args_in_hours_and_between_quotes(tmp_path):
         ("mocked-constant-from-phases", TWO, 100, PhaseModel((), (Phase("work", 100, 150),))),
         ("phases", TWO, 100, TWO_MODEL),
         ("periodic-phases", TWO, 170, PhaseModel((LOAD,), (*TWO_MODEL.work, WORK, Phase("low", 10, 50)))),
-        (
-            "constant-from-periodic-phases",
-            TWO,
-            100,
-            PhaseModel((STARTUP,), (Phase("work", 90, 150),)),
-        ),
+        ("constant-from-periodic-phases", TWO, 100, PhaseModel((STARTUP,), (Phase("work", 90, 150),))),
+        ("phases", {"startup": [{"duration": 0, "power": 150}], "work": [HIGH]}, 60, PhaseModel((), (WORK,))),
     ],
 )
 def test_the_types(tmp_path, kind, args, length, model):
@@ -107,12 +103,6 @@ def test_ml_is_a_startup_and_epochs_that_end_with_a_checkpoint(tmp_path):
     assert [phase.name for phase in model.work] == ["training", "evaluate", "save"] * 5
     assert model.checkpoints_s == pytest.approx([12.43, 24.86, 37.29, 49.72])
     assert model.energy_j == pytest.approx(1407 + 5 * (1813.1681 + 97.2818 + 285.872))
-
-
-def test_a_startup_of_0_s_is_none(tmp_path):
-    args = {"startup": [{"name": "startup", "duration": 0, "power": 150}], "work": [HIGH]}
-    assert jobs(tmp_path, HEAD + f"0|60|1|phases|{args!r}\n")[0].model.startup == ()
-    assert model_of({"type": "ml", **ML, "start_duration": 0}, "x").startup_s == 0
 
 
 def test_phases_rule_where_the_length_differs(tmp_path, caplog):
@@ -164,14 +154,9 @@ def work(**changes):
 @pytest.mark.parametrize("data", [TWO, {"type": "periodic-phases", "length": 100, **TWO}, NAMED])
 def test_ways_to_write_a_job(tmp_path, data):
     assert read_model(trace(tmp_path, json.dumps(data), "job.json")) == TWO_MODEL
-
-
-def test_types_in_a_file():
     assert model_of({"type": "ml", **ML}, "x") == model_of({"name": "ml", "args": ML}, "x")
-    assert model_of({"type": "constant", "length": 60, "power": 5}, "x") == PhaseModel((), (Phase("work", 60, 5),))
     assert model_of({"type": "constant", "length": 60}, "x", 9.0).mean_w == 9
     assert model_of({"name": "constant", "args": 7, "length": 60}, "x").energy_j == 420
-    assert model_of({"work": [{"duration": 1, "power": 0, "is_checkpoint": True}]}, "x").energy_j == 0
 
 
 @pytest.mark.parametrize(
@@ -254,15 +239,6 @@ def test_energy_by_hand():
     assert rows["b"][ENERGY] == pytest.approx(7030.0, rel=1e-12)
     # nothing else draws anything
     assert record.consumed_energy[-1][1] == pytest.approx(10545.0, rel=1e-12)
-
-
-def test_one_power_takes_one_host_and_no_matrix():
-    owner, data = phase_workload([ShiftJob("a", 0.0, constant(50.0, 7.0), 30)], 40)
-    assert owner.cores == 1
-    assert list(data["profiles"].values()) == [{"type": "parallel_homogeneous", "cpu": 5e10, "com": 0}]
-    nothing, data = phase_workload([ShiftJob("a", 0.0, constant(50.0, 0.0))], 1)
-    assert nothing.cores == 1
-    assert list(data["profiles"].values()) == [{"type": "delay", "delay": 50.0}]
 
 
 powers = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0]) | st.floats(1.0, 9.0)
@@ -362,16 +338,10 @@ def test_other_machines_are_refused(machines):
         ([ShiftJob("a", 0.0, TRAINING, 3)], 2, "job a: it has 3 cpus, more than there are machines"),
         ([ShiftJob("w0-1", 0.0, TRAINING)], 2, "which Batsim misreads"),
         ([ShiftJob("a", 0.0, TRAINING)], 0, "machines must be a whole number >= 1"),
+        # on 2 cpus TRAINING has 3 matrices of 8 x 8
+        ([ShiftJob("a", 0.0, TRAINING, 2)], 2, "job a: its profiles on 2 cpus"),
     ],
 )
-def test_workloads_that_are_refused(workload, machines, message):
-    assert message in refusal(phase_workload, workload, machines)
-
-
-def test_bounds_of_a_workload(monkeypatch):
-    phase_workload([ShiftJob("a", 0.0, model([], (1.0, 1.0), (1.0, 64.0)))], 1)
-    # on 2 cpus TRAINING has 3 matrices of 8 x 8
+def test_workloads_that_are_refused(workload, machines, message, monkeypatch):
     monkeypatch.setattr(module, "MAX_CELLS", 191)
-    assert "job a: its profiles on 2 cpus" in refusal(phase_workload, [ShiftJob("a", 0.0, TRAINING, 2)], 2)
-    monkeypatch.setattr(module, "MAX_CELLS", 192)
-    phase_workload([ShiftJob("a", 0.0, TRAINING, 2)], 2)
+    assert message in refusal(phase_workload, workload, machines)

@@ -153,6 +153,8 @@ def test_flops_keep_the_run_time_on_the_reference():
     assert [job["walltime"] for job in done.workload["jobs"]] == [10, 10, 4]
     assert done.cut_off == 0
     assert to_batsim([TraceJob("a", 0, 10, 1, 10.0)]).cut_off == 1
+    done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
+    assert not any("walltime" in job for job in done.workload["jobs"]) and done.too_wide == 1
 
 
 @pytest.mark.parametrize(
@@ -169,11 +171,9 @@ def test_flops_keep_the_run_time_on_the_reference():
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str):
-    assert message in refusal(to_batsim, [TraceJob("a", 0, 10, 1)], **options)
-
-
-def test_wrong_jobs_are_refused():
-    assert "appears twice" in refusal(to_batsim, [TraceJob("a", 0, 10, 1), TraceJob("a", 1, 10, 1)])
+    job = TraceJob("a", 0, 10, 1)
+    assert message in refusal(to_batsim, [job], **options)
+    assert "appears twice" in refusal(to_batsim, [job, job])
     assert "without '!'" in refusal(to_batsim, [TraceJob("w0!a", 0, 10, 1)])
 
 
@@ -218,10 +218,3 @@ def test_any_trace_becomes_a_valid_workload_or_one_line(jobs, cores, factor):
         assert (row["res"] - 1) * cores < job.cpus <= row["res"] * cores
         if job.requested_s is None:
             assert row["walltime"] > done.workload["profiles"][row["profile"]]["delay"]
-
-
-def test_walltimes_may_stay_away_and_wide_jobs_are_counted():
-    done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
-    check_batsim(done.workload)
-    assert all("walltime" not in job for job in done.workload["jobs"])
-    assert (done.workload["nb_res"], done.too_wide) == (4, 1)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from examples import examples
 from files_of_tests import refusal, written
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import batwatt as bw
@@ -45,6 +45,13 @@ def test_fields_of_a_csv(tmp_path: Path):
         TraceJob("3", 1800.0, 7200.0, 1, None, third),
     ]
     assert list(iter_jobs_csv(path, "hours")) == slow
+    # the fast reader takes it, also packed; a line of commas needs the slow one
+    packed = tmp_path / "jobs.csv.gz"
+    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + TRACE.replace("\n", "\r\n").encode()))
+    fast = read_jobs_table(packed, "h")
+    assert fast is not None and fast.depends == {"2": ["1"], "3": ["1", "2", "9"]}
+    assert read_jobs_table(written(tmp_path, "arrival_time|length|cpus|args\n0|10|1|x,y\n", "bars.csv")) is not None
+    assert read_jobs_table(written(tmp_path, TRACE + ",,,,,,,,,,,,\n", "commas.csv")) is None
     jobs = read_trace(path, "h")
     assert isinstance(jobs, TraceTable) and list(jobs) == slow and jobs[-1:] == slow[-1:]
     assert [job.extra for job in jobs.rows(np.array([False, True, True]))] == [job.extra for job in slow[1:]]
@@ -61,25 +68,14 @@ def test_fields_of_a_csv(tmp_path: Path):
         assert (second.raw["release_s"], second.raw["length_s"], second.profile) == (900, 3600, "d2500")
     row = convert_file(path, unit="h").workload["jobs"][0]
     assert {name: row[name] for name in FIRST | LABELS} == FIRST | LABELS
-
-
-def test_starts_count_from_the_first_submission(tmp_path: Path):
+    # starts count from the first submission, and further columns are fields of a converted workload
     path = written(tmp_path, "arrival_time,length,cpus,start,colour\n1,0.5,4,1.5,red\n2,1,2,,blue\n")
-    jobs = window_workload(read_trace(path, "h"), None, None, 8).jobs
-    assert [job.raw.get("start_s") for job in jobs] == [1800, None]
+    assert [job.raw.get("start_s") for job in window_workload(read_trace(path, "h"), None, None, 8).jobs] == [
+        1800,
+        None,
+    ]
     first, second = convert_file(path, unit="h").workload["jobs"]
-    assert (first["subtime"], first["start_s"], first["colour"]) == (0, 1800, "red")
-    assert second["subtime"] == 3600 and "start_s" not in second
-
-
-def test_labels_of_swf(tmp_path: Path):
-    """Without a wait there is no start; the partition is the queue where none is given."""
-    rest = "10 4 -1 -1 4 -1 -1 1"
-    lines = f"1 5 7 {rest} 3 1 -1 2 9 -1 -1\n2 6 -1 {rest} -1 -1 -1 -1 0 -1 -1\n3 9 0 {rest} 3 -1 -1 -1 -1 -1 -1\n"
-    path = written(tmp_path, lines, "a.swf")
-    full = {"start_s": 7.0, "user": "3", "group": "1", "queue": "2"}
-    assert [dict(job.extra) for job in read_trace(path)] == [full, {"queue": "0"}, {"start_s": 4.0, "user": "3"}]
-    assert [job.get("start_s") for job in convert_file(path).workload["jobs"]] == [7, None, 4]
+    assert (first["subtime"], first["start_s"], first["colour"]) == (0, 1800, "red") and "start_s" not in second
 
 
 def test_of_a_frame_and_back():
@@ -124,6 +120,9 @@ def test_swf_needs(tmp_path: Path):
     assert (job["memory"], job["walltime"], job["user_id"], job["requested_memory"]) == (8.0, 300, 3, 2097152)
     assert {"wait_time", "status", "think_time", "preceding_job_number"} <= set(job)
     assert "its times are in seconds, got the unit 'hours'" in refusal(read_trace, path, "hours")
+    # without a wait there is no start; the partition is the queue where none is given
+    path = written(tmp_path, "2 6 -1 10 4 -1 -1 4 -1 -1 1 -1 -1 -1 -1 0 -1 -1\n", "b.swf")
+    assert [dict(job.extra) for job in read_trace(path)] == [{"queue": "0"}]
 
 
 @pytest.mark.parametrize("name", ["jobs.csv", "a.swf"])
@@ -217,18 +216,6 @@ def test_fast_and_slow_reading_are_one(tmp_path_factory, rows, order, end, unit)
         assert list(fast) == slow
 
 
-def test_fast_reading_is_taken(tmp_path: Path):
-    """Otherwise the law above would be empty."""
-    text = TRACE.replace("\n", "\r\n")
-    packed = tmp_path / "jobs.csv.gz"
-    packed.write_bytes(gzip.compress(b"\xef\xbb\xbf" + text.encode()))
-    table = read_jobs_table(packed, "h")
-    assert table is not None and len(table) == 3 and table.depends == {"2": ["1"], "3": ["1", "2", "9"]}
-    assert read_jobs_table(written(tmp_path, "arrival_time|length|cpus|args\n0|10|1|x,y\n")) is not None
-    assert read_jobs_table(written(tmp_path, TRACE + ",,,,,,,,,,,,\n")) is None
-    assert len(read_trace(written(tmp_path, TRACE + ",,,,,,,,,,,,\n"))) == 3
-
-
 TIMES = st.floats(0, 1000).map(lambda x: round(x, 6)) | st.integers(0, 20).map(lambda x: x * 50.0)
 ROWS = st.tuples(TIMES, TIMES.filter(lambda x: x > 1e-5), st.integers(1, 9), st.floats(0, 9).map(lambda x: round(x, 6)))
 
@@ -241,6 +228,7 @@ ROWS = st.tuples(TIMES, TIMES.filter(lambda x: x > 1e-5), st.integers(1, 9), st.
     unknown=st.integers(0, 29),
     users=st.lists(st.sampled_from(["", "ann", "bob"]), min_size=30, max_size=30),
 )
+@example([(0.0, 1.0, 1, 0.0)] * 3, {2: ["2"], 1: ["3"]}, None, 0, [""] * 30)
 def test_windows_of_tables_and_of_jobs_are_one(rows, depends, begin_s, unknown, users):
     submit, run, cpus, memory = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     memory[unknown % len(rows)] = np.nan

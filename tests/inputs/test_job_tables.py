@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -167,7 +166,10 @@ def test_columns_of_other_types(tmp_path: Path, column: str, cells):
 @FORMATS
 def test_samples_that_are_no_power(tmp_path: Path, name: str):
     cells = [[1000.0, float("inf"), float("nan"), -7.0, 1400.0], [], [], []]
-    [first, _] = read_trace(written(PM100.assign(node_power_consumption=cells), tmp_path, name))
+    # the names of an older release
+    names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
+    frame = PM100.assign(node_power_consumption=cells).rename(columns=names)
+    [first, _] = read_trace(written(frame, tmp_path, name))
     assert (first.extra["power_w"], first.extra["power_max_w"]) == (1200, 1400)
     path = written(PM100.assign(node_power_consumption=[[1e308, 1e308], [], [], []]), tmp_path, name)
     assert f"{name}: a power of 1e+308 W is larger than 1e+15 W" in refusal(read_trace, path)
@@ -185,30 +187,9 @@ def test_rows_longer_than_the_header(tmp_path: Path, commas: int):
     assert "jobs.csv: is not CSV" in line and "line 3" in line
 
 
-def test_an_older_pm100(tmp_path: Path):
-    names = {"node_power_consumption": "power_consumption", "num_cores_alloc": "num_cpus_alloc"}
-    frame = PM100.drop(columns="run_time").rename(columns=names)
-    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))[:2]
-    assert (first.cpus, first.run_s, first.extra["power_w"]) == (256, 3600, 1200)
-    assert (second.cpus, second.run_s, "power_w" in second.extra) == (8, 60, False)
-
-
-def test_numbers_of_other_types(tmp_path: Path):
-    power = [[Decimal(1000), Decimal(1500), Decimal(1100)], [], None, [Decimal(5)]]
-    run_times = list(map(Decimal, PM100["run_time"]))
-    frame = PM100.assign(node_power_consumption=power, run_time=run_times, job_id=list("abcd"))
-    first, second = read_trace(written(frame, tmp_path, "jobs.parquet"))
-    assert (first.id, first.run_s, first.extra["power_w"]) == ("a", 3600, 1200) and "power_w" not in second.extra
-
-
 def test_without_pyarrow(tmp_path: Path, monkeypatch):
     path = written(FDATA, tmp_path, "jobs.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[campaign\]' in the clone"):
         read_trace(path)
     assert len(read_trace(written(FDATA, tmp_path, "jobs.csv.gz"))) == 2
-
-
-def test_dates_in_a_time_zone(tmp_path: Path):
-    log = LogOptions(tz="Asia/Tokyo", begin="2023-01-01T00:00:00+09:00")
-    assert [job.submit_s for job in read_trace(written(FDATA, tmp_path, "jobs.csv"), log=log)] == [0, 10]

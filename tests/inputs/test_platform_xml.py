@@ -60,18 +60,20 @@ def test_pstates_power_and_sleep(read):
     assert dict(host.properties) == {"role": "", "wattage_per_state": watts, "sleep_pstates": "2:3:4"}
 
 
-def test_older_spelling(read):
-    body = f'<AS id="z">{MASTER}<host id="h" speed="1Gf">{props(watt_per_state="1:2")}</host></AS>'
-    (host,) = read(f'<platform version="4">{body}</platform>', whole=True).hosts
-    assert host.has_power and host.pstates[0].full_w == 2.0
-
-
 def test_network_and_storage_hosts_are_skipped(read):
     body = f"""<config><prop id="a" value="b"/></config><router id="r"/>
         <link id="l" bandwidth="1GBps" latency="0"/><host id="b" speed="1Gf"><disk id="d" read_bw="1" write_bw="1">
         <prop id="size" value="1"/></disk></host><route src="b" dst="b"><link_ctn id="l"/></route>
         <host id="a" speed="1Gf">{props(role="storage")}</host>
         <host id="c" speed="1Gf">{props(role="compute_node")}</host>"""
+    slow = '<link id="m" bandwidth="1" latency="1.5E-6s"/><cabinet id="d" {} lat="1us"/>'
+    slow = slow.format('prefix="d" suffix="" radical="0" speed="1f" bb_lat="0"')
+    latency = "latency (first of 2: <link> 'm' on line 5: 1.5E-6s): times differ from Batsim's"
+    assert read(body + slow).not_simulated == (latency, "storage hosts (first of 1: 'a')")
+    assert read(body).not_simulated == ("storage hosts (first of 1: 'a')",)
+    # the older spelling
+    old = f'<AS id="z">{MASTER}<host id="h" speed="1Gf">{props(watt_per_state="1:2")}</host></AS>'
+    assert read(f'<platform version="4">{old}</platform>', whole=True).hosts[0].pstates[0].full_w == 2.0
     hosts = read(body).hosts
     assert [(host.name, dict(host.properties)) for host in hosts] == [
         ("b", {"role": ""}),
@@ -213,19 +215,6 @@ def test_a_host_without_one_power_for_each_pstate_has_no_energy(write, caplog):
     # a text that is no number is an error all the same
     path = write(f'<host id="h" speed="2f,1f">{watts.format("many,1:2")}</host>')
     assert "'many' is not a number" in refusal(read_platform, path)
-
-
-def test_latency_and_storage_are_named(write):
-    body = (
-        '<host id="h" speed="1f"/><host id="disk" speed="1f"><prop id="role" value="storage"/></host>'
-        '<cluster id="c" prefix="n" suffix="" radical="0-1" speed="1f" bw="1" lat="0.0us" bb_lat="0"/>'
-        '<link id="l" bandwidth="1" latency="0"/>'
-    )
-    assert read_platform(write(body)).not_simulated == ("storage hosts (first of 1: 'disk')",)
-    slow = body + '<link id="m" bandwidth="1" latency="1.5E-6s"/><cabinet id="d" {} lat="1us"/>'
-    slow = slow.format('prefix="d" suffix="" radical="0" speed="1f"')
-    latency = "latency (first of 2: <link> 'm' on line 1: 1.5E-6s): times differ from Batsim's"
-    assert read_platform(write(slow)).not_simulated[0] == latency
 
 
 def test_any_host_may_be_the_master(write):

@@ -89,12 +89,7 @@ def test_open_meteo(read):
 )
 def test_json_without_a_series(read, content):
     assert read.refused(json.dumps(content)).startswith("has no list of values with their times; give a list of")
-
-
-def test_malformed_json(read):
     assert read.refused('{"data": [}').startswith("is not JSON")
-    text = '[{"time": "2024-01-01", "a_kw": 1}, {"time": "x", "a_kw": 2}]'
-    assert "row 2: time 'x' is not a date" in read.refused(text, "power")
 
 
 def document(*series: str) -> str:
@@ -146,15 +141,10 @@ def test_periods_of_two_resolutions(read):
     # blocks of quarter hours repeat what does not change
     blocks = prices({1: 4, 4: 7}, begin="2023-05-07T00:00Z", end="2023-05-07T01:00Z", resolution="PT15M", curve="A03")
     assert read(document(hours, blocks), "price").series.values[2:] == pytest.approx((0.004, 0.004, 0.004, 0.007))
-
-
-def test_two_resolutions_of_one_time(read):
-    text = document(prices({1: 10, 2: 30, 3: 1, 4: 1}), prices({k: k for k in range(1, 17)}, resolution="PT15M"))
-    line = read.refused(text, "price")
-    assert line.startswith("rows of 3600 s and 900 s overlap at 2023-05-06T22:00Z; choose one series")
-    assert read(text, "price", resolution="PT60M").series.values == pytest.approx((0.01, 0.03, 0.001, 0.001))
-    assert read(text, "price", resolution="PT15M").series.values[1] == 0.002
-    assert "no resolution 'PT30M'" in read.refused(text, "price", resolution="PT30M")
+    both = document(hours, quarters.replace("2023-05-07T00:00Z", "2023-05-06T23:45Z"))
+    assert read.refused(both, "price").startswith("rows of 3600 s and 900 s overlap at 2023-05-06T23:45Z; choose one")
+    assert read(both, "price", resolution="PT60M").series.values == pytest.approx((0.01, 0.03))
+    assert "no resolution 'PT30M'" in read.refused(both, "price", resolution="PT30M")
 
 
 @pytest.mark.parametrize(
@@ -205,15 +195,11 @@ def test_entsoe_api_zones_and_sequences(read):
     assert read(text, "price", zone="B", end="2023-05-06T23:00Z").series.values == (0.002,)
     line = read.refused(document(prices({1: 1}, sequence="1"), prices({1: 2}, sequence="2")), "price")
     assert line.startswith("has 2 sequences in column 'sequence': 1, 2; choose one with sequence=")
-
-
-def test_entsoe_api_generation(read):
-    text = (
+    generation = (
         document(prices({1: 12, 2: 13, 3: 0, 4: 0}))
         .replace("price.amount", "quantity")
         .replace("<currency_Unit.name>EUR</currency_Unit.name>", "<MktPSRType><psrType>B16</psrType></MktPSRType>")
         .replace("price_Measure_Unit.name>MWH</price", "quantity_Measure_Unit.name>MAW</quantity")
     )
-    assert read(text, "power").series.values == (12e6, 13e6, 0.0, 0.0)
-    assert read(text, "power", zone="B16").end_s == 14_400.0
-    assert "is of power, not of price" in read.refused(text, "price")
+    assert read(generation, "power", zone="B16").series.values == (12e6, 13e6, 0.0, 0.0)
+    assert "is of power, not of price" in read.refused(generation, "price")

@@ -176,28 +176,17 @@ def test_dates_that_are_mistyped(read, labels, message):
 # how long a row holds -------------------------------------------------------------------------------------------------
 
 
-def test_a_row_that_is_missing_after_a_stated_length_is_a_gap(read):
-    rows = (("01.10.2025 00:00 - 01.10.2025 01:00", "1"), ("01.10.2025 01:15 - 01.10.2025 01:30", "5"))
-    signal = read(old(*rows), "price")
-    # from 01:00 to 01:15 nothing is known: 1 + 4 x 60 / 75
-    assert (signal.series.times_s, signal.end_s) == ((0.0, 3600.0, 4500.0), 5400.0)
-    assert signal.series.values == pytest.approx((0.001, 0.0042, 0.005))
-    assert read.warnings()[0].startswith("1 values missing in 1 gap (longest: 2025-09-30T23:00Z to")
-
-
 @pytest.mark.parametrize("seconds", ["", ":00"])
 def test_labels_that_end_with_a_time_of_day(read, seconds):
     labels = [f"01.10.2025 00:{minute:02} - 00:{minute + 15}{seconds}" for minute in (0, 15, 30)]
     signal = read(old(*((label, 7) for label in labels)), "price")
     assert (signal.series.times_s, signal.end_s) == ((0.0, 900.0, 1800.0), 2700.0)
     assert read(old(("01.10.2025 23:00 - 00:00", 7)), "price").end_s == 3600.0
-
-
-def test_labels_that_are_wrong(read):
-    line = read.refused("time,price\n2024-01-01 00:00Z - 2023-01-01 01:00Z,1\n")
-    assert "ends before it begins; correct it" in line or "is not a date" in line
+    # from 01:00 to 01:15 nothing is known: 1 + 4 x 60 / 75
+    gap = read(old(("01.10.2025 00:00 - 01:00", 1), ("01.10.2025 01:15 - 01:30", 5)), "price")
+    assert gap.series.values == pytest.approx((0.001, 0.0042, 0.005)) and gap.end_s == 5400.0
     rolling = "".join(
-        f"2024-01-01 0{k // 4}:{15 * (k % 4):02} - 2024-01-01 0{k // 4 + 1}:{15 * (k % 4):02},{k}\n" for k in range(5)
+        f"2024-01-01 0{k // 4}:{15 * (k % 4):02} - 0{k // 4 + 1}:{15 * (k % 4):02},{k}\n" for k in range(5)
     )
     assert read.refused("time,price\n" + rolling).startswith("rows of 3600 s and 3600 s overlap at 2024-01-01T00:15Z")
 
@@ -230,6 +219,8 @@ def test_times_of_pvgis(read):
 
 def test_a_time_of_day_in_a_column_of_its_own(read):
     """As of SMARD's older downloads: not the last hour for the whole day."""
+    english = read("Date,Time,ac_power_kw\n31/01/2024,23:00:00,2.1\n01/02/2024,9:00:00,2.8\n", "power")
+    assert (english.begin, english.series.times_s) == ("2024-01-31T23:00Z", (0.0, 36_000.0))
     rows = "".join(f"15.01.2024;{hour:02}:00;{hour + 1:02}:00;39,{hour:02}\n" for hour in range(24))
     signal = read("Datum;Anfang;Ende;Deutschland [€/MWh]\n" + rows, "price", tz="Europe/Berlin")
     assert signal.series.values == pytest.approx([0.039 + hour * 1e-5 for hour in range(24)])
@@ -300,18 +291,6 @@ def test_entsoe_generation(read):
     assert "no value of kind 'power'; known: direct, lifecycle." in refusal(read, text, kind="power")
 
 
-GERMAN = "Datum;Zeit;Ertrag (kWh);Leistung (kW)\n2024-01-01;9:00;5,2;2,1\n2024-01-01;10:00;6,1;2,8\n"
-ENGLISH = "Date,Time,ac_power_kw\n31/01/2024,23:00:00,2.1\n01/02/2024,00:00:00,2.8\n"
-
-
-@pytest.mark.parametrize(("text", "begin"), [(GERMAN, "2024-01-01T09:00Z"), (ENGLISH, "2024-01-31T23:00Z")])
-def test_days_and_times_of_day_in_two_columns(read, text, begin):
-    """They were rows of a day, of which all but one were left out."""
-    signal = read(text, "power")
-    assert (signal.begin, signal.series.times_s, signal.series.values) == (begin, (0.0, 3600.0), (2100.0, 2800.0))
-    assert read.warnings() == []
-
-
 STEPS = ((3600, 6), (900, 8), (3600, 5), (86_400, 4))
 
 
@@ -332,10 +311,3 @@ def test_each_row_holds_until_the_next_where_the_step_changes(read):
     signal = read(lacking)
     assert signal.series.values == tuple(map(float, range(len(rows))))
     assert any("2 values missing in 2 gaps" in warning for warning in read.warnings())
-
-
-def test_months_and_days_of_local_time_are_steps(read):
-    months = "".join(f"2023-{month:02}-01,{month}\n" for month in range(1, 13))
-    assert read("time,price\n" + months).series.values == tuple(map(float, range(1, 13))) and read.warnings() == []
-    days = "".join(f"2024-{3 if k < 9 else 4:02}-{23 + k if k < 9 else k - 8:02},{k}\n" for k in range(14))
-    assert len(read("time,price\n" + days, tz="Europe/Berlin").series) == 14 and read.warnings() == []

@@ -215,13 +215,6 @@ def test_times_of_two_clocks(written, times):
                 read(path)
 
 
-def test_a_date_of_1970_among_others(written):
-    path = written("a.sacct", sacct("1970-01-01T00:00:00", "2024-07-01T00:00:00"))
-    with pytest.raises(InputError, match=r"a job is submitted at 2024-07-01T00:00Z, 54 years .* \(1970-01-01T00:00Z\)"):
-        read_trace(path)
-    assert zero(path, begin="2024-06-30") == ([86400], "2024-06-30T00:00Z")
-
-
 def test_json_has_seconds(written):
     jobs = [{"id": str(i), "subtime": time, "res": 1, "profile": "p"} for i, time in enumerate((3, JULY_S))]
     content = {"nb_res": 1, "jobs": jobs, "profiles": {"p": {"type": "delay", "delay": 5}}}
@@ -242,23 +235,9 @@ def test_what_is_no_date(written, begin):
     assert "begin" in refusal(date_s_of, begin)
 
 
-def test_a_job_without_a_run_time_before_the_first_is_counted(written):
-    converted = convert_file(written("a.csv", "arrival_time,length,cpus\n0,0,1\n5,10,1\n"))
-    assert (converted.kept, converted.skipped_run_time, converted.workload["jobs"][0]["subtime"]) == (1, 1, 0)
-
-
-def test_starts_move_along_and_hours_are_dates(written):
-    path = written("a.csv", f"arrival_time,length,cpus,start\n{JULY_S / 3600},1,1,{JULY_S / 3600 + 2}\n")
-    [job] = read_trace(path, "h")
-    assert (job.submit_s, job.extra["start_s"]) == (0, 7200)
-
-
-@pytest.mark.parametrize("date_s", [0, -1.5, JULY_S, JULY_S + 61, JULY_S + 0.25, JULY_S + 59.999999, 1e11, -5e9])
-def test_dates_as_text(date_s):
-    assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
-
-
 def test_dates_are_as_short_as_they_are_exact():
     texts = [date_text(JULY_S + more_s) for more_s in (0, 7, 0.5, 0.9999999)]
     assert texts == ["2024-07-01T00:00Z", "2024-07-01T00:00:07Z", "2024-07-01T00:00:00.500000Z", "2024-07-01T00:00:01Z"]
     assert date_s_of("2024-07-01") == date_s_of("2024-07-01T02:00+02:00") == JULY_S
+    for date_s in (0, -1.5, JULY_S + 0.25, JULY_S + 59.999999, 1e11, -5e9):
+        assert date_s_of(date_text(date_s)) == pytest.approx(date_s, abs=1e-6)
