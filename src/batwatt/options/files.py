@@ -34,7 +34,7 @@ def read_options(
 ) -> dict[str, Any]:
     """Return the options of a scheduler, with the content of files in place of their names. Raises InputError.
 
-    Signals begin at the option `begin`, else on the clock of the run, else both with the first row of carbon.
+    Signals begin on the clock of the run, else both with the first row of carbon.
     """
     read = dict(options or {})
     paths = {name: read.pop(name) for name, (kind, _) in _READERS.items() if _is_path(model, name, kind, read)}
@@ -44,13 +44,10 @@ def read_options(
     # errors of the other options come before a file is read
     parse_options(model, read)
     read |= {name: _READERS[name][1](path) for name, path in paths.items()}
-    if signals:
-        begin, days = read.pop("begin", None), read.pop("days", None)
-        clock = clock if begin is None else None
-        for name, path in signals.items():
-            begin = begin if clock else getattr(read.get("signal"), "begin", None) or begin
-            file = SignalFile(Path(path), begin=begin, days=days, wanted=_SIGNALS[name], run_clock=clock)
-            read[name] = SignalIntegral.of(read_on_clock(file))
+    for name, path in signals.items():
+        begin = None if clock else getattr(read.get("signal"), "begin", None) or None
+        file = SignalFile(Path(path), begin=begin, wanted=_SIGNALS[name], run_clock=clock)
+        read[name] = SignalIntegral.of(read_on_clock(file))
     return read
 
 

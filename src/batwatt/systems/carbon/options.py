@@ -14,8 +14,6 @@ class CarbonOptions(SchedulerOptions):
 
     signal: SignalIntegral | None = Field(None, description="CSV file of the carbon intensity in g/kWh")
     price: SignalIntegral | None = Field(None, description="CSV file of the price of a kWh")
-    begin: str | None = Field(None, description="date of 0 s in both; by default the first row of signal")
-    days: float | None = Field(None, gt=0.0, description="number of days of both that are read; by default all")
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt policies`")

@@ -150,9 +150,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         if signal is None:
             hint = "give a signal: --carbon FILE or --price FILE"
             raise InputError(f"option {name!r}", "the scheduler needs it", hint)
-        if self.settings.begin is not None or self.settings.days is not None:
-            problem = f"{name} has been read already"
-            raise InputError("options 'begin', 'days'", problem, "write --carbon FILE,from=DATE,days=DAYS")
         wanted = "price" if name == "price" else "carbon"
         factor, unit = factor_to(wanted, signal.unit, float(signal.values.max()), f"option {name!r}")
         return signal if factor == 1.0 else replace(signal, values=signal.values * factor, unit=unit)
