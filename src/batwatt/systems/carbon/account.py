@@ -21,14 +21,13 @@ from batwatt.results.power import power_series
 from batwatt.results.writers import file_of
 from batwatt.units import LAG_S
 
-ROW_COLUMNS = (
-    *("job", "segment", "row", "arrival_s", "begin_s", "end_s", "energy_j", "carbon_g", "cost"),
-    *("hosts", "known", "state"),
-)
+ROW_COLUMNS = ("job", "segment", "row", "arrival_s", "begin_s", "end_s", "energy_j", "carbon_g", "cost", "known")
 """Columns of `RunCarbon.rows`: the job; which of its segments, from 0; the id of the row; times in s; J, g and money;
-hosts; whether the power within the row is known (else its mean was taken); how the row ended."""
+whether the power within the row is known (else its mean was taken)."""
 PRINTED = 1e-6
 """Times and energies are printed to 6 decimals (s, J)."""
+Draw = tuple[float, Steps]
+"""Begin of a row in s, and its power from then on."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,18 @@ def account(
         problem = f"job {ran['job_id'][bad[0]]} has no consumed energy"
         raise InputError(path, problem, "run it with energy accounting, on a platform with watts")
     names, owners = _owners(ran, workload, path)
-    models = _Models(workload)
-    draws, power_known = [], []
+    draws: list[Draw] = []
+    power_known = []
     columns = [ran[name].tolist() for name in ("profile", "starting_time", "execution_time", "consumed_energy")]
     for profile, begin_s, length_s, energy_j, owner in zip(*columns, owners, strict=True):
-        steps, sure = models.steps(profile, owner, length_s, energy_j)
-        draws.append(_Draw(begin_s, steps, energy_j))
-        power_known.append(sure)
-    end_s = max((draw.end_s for draw in draws), default=0.0)
+        composed = workload is not None and isinstance(workload.profiles.get(profile), Composed)
+        steps = _phases(owner, length_s, energy_j) if composed and owner and owner.profile == profile else None
+        power_known.append(steps is not None or not composed)
+        steps = steps or Steps(np.array((0.0, length_s)), np.ones(1))
+        total_j = steps.energy_j
+        scaled = Steps(steps.edges_s, steps.watts * (energy_j / total_j if total_j > 0.0 else 0.0))
+        draws.append((begin_s, scaled))
+    end_s = max((begin_s + steps.length_s for begin_s, steps in draws), default=0.0)
     integral.covers(end_s, f"the run {prefix}")
     rows = pd.DataFrame(
         {
@@ -119,16 +122,14 @@ def account(
             "begin_s": ran["starting_time"],
             "end_s": ran["finish_time"],
             "energy_j": ran["consumed_energy"],
-            "carbon_g": [draw.under(integral) for draw in draws],
+            "carbon_g": [float(integral.of_steps(*draw)) for draw in draws],
             "cost": np.nan,
-            "hosts": ran["requested_number_of_resources"],
             "known": np.array(power_known, dtype=np.bool_),
-            "state": ran["final_state"],
         }
     )
     if price is not None:
         price.covers(end_s, f"the run {prefix}")
-        rows["cost"] = [draw.under(price) for draw in draws]
+        rows["cost"] = [float(price.of_steps(*draw)) for draw in draws]
     idle = _idle(prefix, draws, [integral] if price is None else [integral, price])
     return RunCarbon(
         carbon_g=float(rows["carbon_g"].sum()),
@@ -142,58 +143,16 @@ def account(
     )
 
 
-@dataclass(frozen=True)
-class _Draw:
-    """A row's power: steps from `begin_s`, scaled so that they take the row's energy."""
-
-    begin_s: float
-    steps: Steps
-    energy_j: float
-
-    @property
-    def end_s(self) -> float:
-        return self.begin_s + self.steps.length_s
-
-    @property
-    def watts(self) -> Array:
-        """The power of each step, W."""
-        known_j = self.steps.energy_j
-        return self.steps.watts * (self.energy_j / known_j if known_j > 0.0 else 0.0)
-
-    def under(self, integral: SignalIntegral) -> float:
-        """Return the carbon in g, or the cost, of the row."""
-        return float(integral.of_steps(self.begin_s, Steps(self.steps.edges_s, self.watts)))
-
-
-class _Models:
-    """The power of rows, from the models that the jobs of a workload carry."""
-
-    def __init__(self, workload: Workload | None) -> None:
-        self._workload = workload
-        self._steps: dict[str, Steps | None] = {}
-
-    def steps(self, profile: str, owner: Job | None, length_s: float, energy_j: float) -> tuple[Steps, bool]:
-        """Return the power of a row by time, but for a factor, and whether it is known."""
-        mean = Steps(np.array((0.0, length_s)), np.ones(1))
-        if self._workload is None or not isinstance(self._workload.profiles.get(profile), Composed):
-            return mean, True
-        whole = self._of(owner) if owner is not None and owner.profile == profile else None
-        if whole is None or not length_s <= whole.length_s + 2.0 * PRINTED:
-            return mean, False
-        steps = whole if length_s >= whole.length_s - PRINTED else whole.part(0.0, length_s)
-        most_j = float(np.max(steps.watts, initial=0.0)) * 2.0 * PRINTED
-        if not abs(steps.energy_j - energy_j) <= PRINTED + most_j + 1e-9 * steps.energy_j:
-            return mean, False
-        return steps, True
-
-    def _of(self, job: Job) -> Steps | None:
-        """Return the power of all of a job's run, on all of its cpus."""
-        if job.id not in self._steps:
-            model = reported_model(job.raw, f"job {job.id}")
-            cpus = float(job.raw.get(CPUS, 1))
-            steps = None if model is None else Steps(model.steps.edges_s, model.steps.watts * cpus)
-            self._steps[job.id] = steps
-        return self._steps[job.id]
+def _phases(job: Job, length_s: float, energy_j: float) -> Steps | None:
+    """Return the power by time of a run of a job on all of its cpus; None if length or energy contradict its phases."""
+    model = reported_model(job.raw, f"job {job.id}")
+    if model is None or not length_s <= model.steps.length_s + 2.0 * PRINTED:
+        return None
+    steps = Steps(model.steps.edges_s, model.steps.watts * float(job.raw.get(CPUS, 1)))
+    if length_s < steps.length_s - PRINTED:
+        steps = steps.part(0.0, length_s)
+    most_j = float(np.max(steps.watts, initial=0.0)) * 2.0 * PRINTED
+    return steps if abs(steps.energy_j - energy_j) <= PRINTED + most_j + 1e-9 * steps.energy_j else None
 
 
 def _owners(ran: pd.DataFrame, workload: Workload | None, path: Path) -> tuple[list[str], Sequence[Job | None]]:
@@ -224,7 +183,7 @@ def _segmented(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(segment=apart.groupby(rows["job"]).cumsum().astype(int))
 
 
-def _idle(prefix: Path | str, draws: Sequence[_Draw], integrals: Sequence[SignalIntegral]) -> tuple[float, ...]:
+def _idle(prefix: Path | str, draws: Sequence[Draw], integrals: Sequence[SignalIntegral]) -> tuple[float, ...]:
     """Return the energy of all hosts beyond that of jobs in J, and its emissions or cost; zeros without a file."""
     nothing = (0.0,) * (1 + len(integrals))
     if not file_of(prefix, "consumed_energy").exists():
@@ -247,13 +206,13 @@ def _idle(prefix: Path | str, draws: Sequence[_Draw], integrals: Sequence[Signal
     )
 
 
-def _reached(draws: Sequence[_Draw], times_s: Array) -> Array:
+def _reached(draws: Sequence[Draw], times_s: Array) -> Array:
     """Return the energy of all draws together until some times, J."""
     if not draws:
         return np.zeros(len(times_s))
-    begins = np.concatenate([draw.begin_s + draw.steps.edges_s[:-1] for draw in draws])
-    ends = np.concatenate([draw.begin_s + draw.steps.edges_s[1:] for draw in draws])
-    watts = np.concatenate([draw.watts for draw in draws])
+    begins = np.concatenate([begin_s + steps.edges_s[:-1] for begin_s, steps in draws])
+    ends = np.concatenate([begin_s + steps.edges_s[1:] for begin_s, steps in draws])
+    watts = np.concatenate([steps.watts for _, steps in draws])
     times = np.concatenate([begins, ends])
     order = np.argsort(times, kind="stable")
     power = np.cumsum(np.concatenate([watts, -watts])[order])
