@@ -43,14 +43,9 @@ def _at_most(work: Fraction, job: PeriodJob) -> Fraction:
     return work if math.isinf(job.left_s) else min(work, Fraction(job.left_s))
 
 
-def paper_dates(instance: Instance) -> set[Fraction]:
-    """The paper's D: 0, and the checkpoint times."""
-    return {Fraction(0)} | {Fraction(job.checkpoint_s) for job in instance.jobs if job.state == "running"}
-
-
 def rule_dates(instance: Instance) -> set[Fraction]:
-    """Those of the rule `fair`: the paper's, and where a job ends, or may still end."""
-    times = paper_dates(instance)
+    """The paper's D, 0 and the checkpoint times; and where a job ends, or may still end."""
+    times = {Fraction(0)} | {Fraction(job.checkpoint_s) for job in instance.jobs if job.state == "running"}
     for job in instance.jobs:
         if job.left_s < math.inf:
             rest = job.recovery_s if job.state == "stopped" else job.recovering_s
@@ -65,26 +60,6 @@ def all_dates(instance: Instance, a_second: int) -> set[Fraction]:
     return {Fraction(step, a_second) for step in range(int(instance.period_s * a_second) + 1)}
 
 
-def outcomes(instance: Instance, refill: bool = False, times: Set[Fraction] | None = None) -> Iterator[Works]:
-    """W of every job in every plan that there is, at some times D (if not given, at the paper's)."""
-    period, jobs = Fraction(instance.period_s), instance.jobs
-    for end in sorted(end for end in times or paper_dates(instance) if end <= period):
-        options = [list(choices(job, end, period, refill)) for job in jobs]
-
-        def together(i: int, first: int, second: int, options=options, end=end) -> Iterator[Works]:
-            if i == len(jobs):
-                yield ()
-                return
-            for in_first, in_second, work in options[i]:
-                held, later = first + in_first * jobs[i].processors, second + in_second * jobs[i].processors
-                # [0, D[ is empty if D is 0
-                if later <= instance.processors and (held <= instance.processors or end == 0):
-                    for works in together(i + 1, held, later):
-                        yield work, *works
-
-        yield from together(0, 0, 0)
-
-
 def total(instance: Instance, works: Works) -> Fraction:
     return sum((job.processors * work for job, work in zip(instance.jobs, works, strict=True)), Fraction(0))
 
@@ -95,13 +70,13 @@ def brute(
     least: Sequence[Fraction] | None = None,
     times: Set[Fraction] | None = None,
 ) -> Fraction | None:
-    """The most useful work in processor s of any plan in which jobs have a least W; None if there is none.
+    """The most useful work in processor s of every plan in which jobs have a least W; None if there is none.
 
-    `times` as of `outcomes`. All work must be in binary fractions.
+    D is one of `times`, by default of `rule_dates`. All work must be in binary fractions.
     """
     period, jobs, there = Fraction(instance.period_s), instance.jobs, instance.processors
     totals = [-math.inf]
-    for end in sorted(end for end in times or paper_dates(instance) if end <= period):
+    for end in sorted(end for end in times or rule_dates(instance) if end <= period):
         options = [
             [
                 (in_first * job.processors, in_second * job.processors, float(job.processors * work))
@@ -202,30 +177,29 @@ def needed(instance: Instance, past: Mapping[str, tuple[int, int]], asked: Fract
     return tuple(max(Fraction(0), asked * there - before) for there, before in zip(alones, worked, strict=True))
 
 
-def fair(
-    instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction, times: Set[Fraction]
-) -> tuple[set[str], Fraction]:
+def fair(instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction) -> tuple[set[str], Fraction | None]:
     """The rule `fair`: the due jobs that must work, and the most useful work if they do.
 
     If they cannot all work, they are taken one by one where that can be.
     """
-    idle = yields(instance, (Fraction(0),) * len(instance.jobs), past)
-    due = [i for i in range(len(idle)) if idle[i] < target]
+    jobs = instance.jobs
+    idle = yields(instance, (Fraction(0),) * len(jobs), past)
+    due = [i for i in range(len(jobs)) if idle[i] < target]
     taken: list[int] = []
     for i in sorted(due, key=lambda i: (idle[i], -alone(instance, i, past))):
-        if sum(instance.jobs[j].processors for j in [*taken, i]) <= instance.processors:
+        if sum(jobs[j].processors for j in [*taken, i]) <= instance.processors:
             taken.append(i)
-    every = list(outcomes(instance, times=times))
-    must: list[int] = []
-    for group in [taken], [[i] for i in taken]:
-        for some in group:
-            left = [works for works in every if all(works[i] > 0 for i in [*must, *some])]
-            if left:
-                must.extend(some)
-        if must:
-            break
-    allowed = (total(instance, works) for works in every if all(works[i] > 0 for i in must))
-    return {instance.jobs[i].id for i in must}, max(allowed)
+
+    def work(must: Sequence[int]) -> Fraction | None:
+        # less than any drawn time
+        return brute(instance, least=[Fraction(int(i in must), 1000) for i in range(len(jobs))])
+
+    must = taken
+    if work(taken) is None:
+        must = []
+        for i in taken:
+            must += [i] if work([*must, i]) is not None else []
+    return {jobs[i].id for i in must}, work(must)
 
 
 class Preparing:

@@ -15,20 +15,13 @@ def jobs_of(*rows):
 
 
 def test_the_size_of_a_table():
-    instance = Instance(
-        100.0, 10, jobs_of((3, 5.0, 1.0, "running"), (4, 5.0, 1.0, "checkpointed"), (7, 5.0, 1.0, "stopped"))
-    )
-    assert solve(instance, 0.0, {}).table.shape == (1, 11)
-    assert solve(instance, 5.0, {}).table.shape == (8, 11)  # 7 are free for others, and 0
-
-
-def test_processors_are_counted_in_the_largest_unit_that_all_jobs_are_multiples_of():
+    """7 processors are free for others, and 0; they count in the largest unit that all jobs are multiples of."""
     rows = [(300, 5.0, 1.0, "running"), (400, 5.0, 1.0, "checkpointed"), (700, 5.0, 1.0, "stopped")]
-    fine, coarse = (
-        Instance(100.0, 1099, jobs_of(*rows)),
-        Instance(100.0, 10, jobs_of(*((r[0] // 100, *r[1:]) for r in rows))),
-    )
-    assert solve(fine, 5.0, {}).table.shape == (8, 11)
+    fine = Instance(100.0, 1099, jobs_of(*rows))
+    coarse = Instance(100.0, 10, jobs_of(*((r[0] // 100, *r[1:]) for r in rows)))
+    for instance in (fine, coarse):
+        assert solve(instance, 0.0, {}).table.shape == (1, 11)
+        assert solve(instance, 5.0, {}).table.shape == (8, 11)
     assert [act.decision for act in plan(fine).acts] == [act.decision for act in plan(coarse).acts]
 
 

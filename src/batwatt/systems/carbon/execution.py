@@ -61,16 +61,6 @@ class Execution:
         return self.segments[-1].end_s
 
     @cached_property
-    def running_s(self) -> float:
-        """Time in s that it runs, start-ups included."""
-        return sum(segment.end_s - segment.begin_s for segment in self.segments)
-
-    @property
-    def wait_s(self) -> float:
-        """Time in s that it does not run between its arrival and its completion."""
-        return self.end_s - self.job.arrival_s - self.running_s
-
-    @cached_property
     def energy_j(self) -> float:
         """Energy on all of its cpus, J."""
         return sum(self.energies())

@@ -58,11 +58,6 @@ class ShiftPolicy:
     checkpoints: bool = False
     exact: bool = False
 
-    @property
-    def first_line(self) -> str:
-        """Description of the policy."""
-        return (self.choose.__doc__ or "").partition("\n")[0]
-
 
 POLICIES: dict[str, ShiftPolicy] = {}
 """All policies by name, in the order in which users read of them."""

@@ -37,12 +37,6 @@ class Past:
 NOTHING = Past()
 
 
-def yields(period_plan: PeriodPlan, past: Mapping[str, Past]) -> dict[str, float]:
-    """Return the yield of each job at the end of the period."""
-    instance = period_plan.instance
-    return {act.job.id: _after(act.job, instance, past).then(act.work_s, 0.0).job_yield for act in period_plan.acts}
-
-
 def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> PeriodPlan:
     """Return the plan of most goodput with every yield at the end of the period >= `least`: the bi-criteria.
 

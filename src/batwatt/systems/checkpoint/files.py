@@ -162,7 +162,7 @@ def read_sequence(path: Path | str) -> tuple[CapacitySequence, Mapping[str, JobN
 
     InputError names the file, the job, the key, the value and its constraint.
     """
-    file = _read(path, _SequenceFile)
+    file = _checked(load_strict(read_text(path), path), path, _SequenceFile)
     counts = file.capacities
     names = _names(path, file, max(counts), "the largest of capacities")
     changes = (abs(after - before) for before, after in pairwise(counts))
@@ -201,11 +201,6 @@ def _names(path: Path | str, file: _InstanceFile | _SequenceFile, most: int, wha
 
 
 _File = TypeVar("_File", bound=_JobRow)
-
-
-def _read(path: Path | str, model: type[_File]) -> _File:
-    """Read the file as a model; its first error is one line."""
-    return _checked(load_strict(read_text(path), path), path, model)
 
 
 def _checked(data: Any, path: Path | str, model: type[_File]) -> _File:

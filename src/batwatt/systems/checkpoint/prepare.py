@@ -41,17 +41,6 @@ class Prepared:
     outcomes: tuple[tuple[int, float], ...] = ()
 
 
-def must_cover(held: int, processors: int, k: int, cover: Cover) -> int:
-    """Return the processors that checkpoints must cover, if jobs hold `held` of `processors` and up to `k` may go."""
-    return min(k, held) if cover == "k" else max(0, held - max(processors - k, 0))
-
-
-def possible(processors: int, k: int, platform: int | None = None) -> range:
-    """Return the numbers of processors that are possible after a change of at most `k`."""
-    most = processors + k if platform is None else min(processors + k, platform)
-    return range(max(1, processors - k), most + 1)
-
-
 def prepare(
     running: Sequence[PeriodJob],
     others: Sequence[PeriodJob],
@@ -75,9 +64,11 @@ def prepare(
         raise ValueError(f"k must be from 0 to {processors} processors, got {k!r}")
     if held > processors:
         raise ValueError(f"jobs that run hold {held} of {processors} processors")
-    need = must_cover(held, processors, k, cover)
+    # the processors that checkpoints must cover
+    need = min(k, held) if cover == "k" else max(0, held - max(processors - k, 0))
     cheapest = cheapest_cover(running, need)
-    outcomes = tuple(possible(processors, k, platform))
+    most = processors + k if platform is None else min(processors + k, platform)
+    outcomes = tuple(range(max(1, processors - k), most + 1))
     if objective in ("cheapest", "all") or not outcomes:
         selection = cheapest if objective == "cheapest" else frozenset(job.id for job in running)
         return Prepared(selection, objective, _cost(running, selection), exact=True)
