@@ -105,14 +105,6 @@ def test_a_run_by_hand(house):
     assert (house.metrics()["carbon_g"], house.metrics()["cost"]) == (400, 1)
 
 
-def test_errors_of_forecasts_are_those_of_the_seed(house):
-    words = ["--policy", "wait-awhile", "--forecast-error", 0.1, "--seed"]
-    for name, seed in (("a", 5), ("b", 5), ("c", 6)):
-        good(run(house, *words, seed, jobs=JOBS, signal=CARBON, to=name))
-    one, same, other = (house.file(f"{name}_segments.csv") for name in "abc")
-    assert one == same != other
-
-
 def test_several_policies_order_as_the_laws_have_it(house):
     """An option of one of several policies will do."""
     names = "immediate,oracle,suspend-resume,phase-aware"

@@ -183,15 +183,12 @@ class TestByHand:
         assert (segment.begin_s, segment.end_s) == (120.0, 310.0)
         assert schedule.carbon * J_PER_KWH == pytest.approx(90 * 10 + 100 * 36)
 
-    def test_the_slot_that_fits_is_the_common_divisor(self):
-        model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 600.0, 36.0),))
-        assert plan(model, SignalIntegral.regular([1.0, 2.0]), 0.0, 7200.0).slot_s == 30.0
-
-    def test_too_many_states_make_slots_longer(self):
-        model = PhaseModel((Phase("s", 23.45, 60.0),), (Phase("w", 3600.01, 200.0),))
-        schedule = plan(model, SignalIntegral.regular([100.0 + i % 7 for i in range(24)]), 0.0, 86400.0)
-        assert schedule.slot_s == 2.0
-        assert schedule.rounded
+    def test_slots_fit_or_become_longer_if_they_are_too_many(self):
+        day = SignalIntegral.regular([100.0 + i % 7 for i in range(24)])
+        for startup_s, work_s, slot_s, rounded in ((90.0, 600.0, 30.0, False), (23.45, 3600.01, 2.0, True)):
+            model = PhaseModel((Phase("s", startup_s, 60.0),), (Phase("w", work_s, 200.0),))
+            schedule = plan(model, day, 0.0, 86400.0)
+            assert (schedule.slot_s, schedule.rounded) == (slot_s, rounded)
 
     def test_checkpoints_within_slots(self):
         """Two epochs of 40 s; free in the first two slots, cheap in the last three, of which the restart takes all.
@@ -249,15 +246,14 @@ class TestInTheJobsOwnTimes:
         assert done.end_s <= deadline_s + 1e-9
 
 
-class TestRefused:
-    def test_a_deadline_shorter_than_the_job(self):
-        with pytest.raises(NoPlanError, match="there are 60 s until the deadline and the job takes 120 s"):
-            plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 60.0)
-
-    def test_a_signal_that_ends_too_early(self):
-        with pytest.raises(InputError, match="the signal ends at 180 s, before 240 s"):
-            plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 240.0)
-
-    def test_no_start_at_all(self):
-        with pytest.raises(ValueError, match="max_starts must be >= 1"):
-            plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, 180.0, max_starts=0)
+@pytest.mark.parametrize(
+    ("deadline_s", "options", "error", "message"),
+    [
+        (60.0, {}, NoPlanError, "there are 60 s until the deadline and the job takes 120 s"),
+        (240.0, {}, InputError, "the signal ends at 180 s, before 240 s"),
+        (180.0, {"max_starts": 0}, ValueError, "max_starts must be >= 1"),
+    ],
+)
+def test_what_is_refused(deadline_s, options, error, message):
+    with pytest.raises(error, match=message):
+        plan(model_of([1], [1]), course_of([1, 1, 1]), 0.0, deadline_s, **options)

@@ -50,6 +50,8 @@ def falls(*rows, unit="machines"):
         # two hours out of six: the third and the fifth; what follows the suspension is one job
         ((1,), [(0.0, 7200.0, 1)], {"policy": "suspend-resume"}, [7_200.0, 14_400.0], 7200.0 * 100.0),
         ((1,), [HOUR], {"signal": None, "price": PRICE}, [14_400.0], 3600.0 * 100.0),
+        # two hosts of 100 W, busy or not, are on until the job ends
+        ((2,), [HOUR], {"wait_h": [3], "switch": False}, [7_200.0], 2 * 3 * 3600.0 * 100.0),
         # two machines of two hosts, one of them until 7,000 s: a second job on three hosts waits for the other
         ((2, 2), THREE_THEN_THREE, NOW | {"capacity": falls((0, 2), (7000, 1), (10_800, 2))}, [0.0, 10_800.0], None),
         ((2, 2), THREE_THEN_THREE, NOW | {"capacity": falls((0, 2), (7200, 1))}, [0.0, 3600.0], None),
@@ -70,8 +72,8 @@ def falls(*rows, unit="machines"):
         ((2,), [HOUR, (0.0, 3600.0, 2)], {"order": "desc_size"}, [7_200.0, 14_400.0], None),
     ],
     ids=[
-        "the cheapest hours", "suspended", "by price alone", "a fall and a rise", "a later fall", "machines that go",
-        "machines of its own", "an optimum on one machine", "watts are machines", "in order", "the widest first",
+        "the cheapest hours", "suspended", "by price alone", "always on", "a fall and a rise", "a later fall",
+        "machines that go", "machines of its own", "an optimum on one machine", "watts are machines", "in order", "the widest first",
     ],
 )  # fmt: skip
 def test_starts_by_hand(platform, rows, options, begins, energy_j):

@@ -80,15 +80,18 @@ def test_forecasts_are_those_of_the_seed_at_the_arrival(monkeypatch):
     assert outcome.metrics()["carbon_g"] == pytest.approx(200.0 + 150.0)
 
 
+LATER = [SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2)]
+
+
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
         ("oracel", {}, "no policy 'oracel'; did you mean 'oracle'"),
         ("oracle", {"wait_h": (1.0, 2.0, 3.0)}, "one or two values, got 3"),
         ("oracle", {"wait_h": (-1.0,)}, "wait_h must be a finite number >= 0, got -1.0"),
-        ("oracle", {"deadline_h": 0.5}, "job a: it takes 3600 s and must finish within 0.5 h"),
         ("oracle", {"deadline_h": 2.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
         ("oracle", {"price_weight": 1.0}, "give money a weight without a price"),
+        ("oracle", {"wait_h": (1.0,), "price": LATER[1]}, "let both begin at the same date"),
         ("oracle", {"deadline_h": 0.0}, "deadline_h must be a finite number > 0"),
         ("oracle", {"max_starts": 0}, "max_starts must be a whole number >= 1"),
         ("oracle", {"forecast_seed": -1}, "forecast_seed must be a whole number >= 0"),
@@ -97,24 +100,21 @@ def test_forecasts_are_those_of_the_seed_at_the_arrival(monkeypatch):
     ],
 )
 def test_what_is_refused(policy, options, message):
-    with pytest.raises(InputError, match=message) as caught:
-        simulate([JOB], CARBON, policy, ShiftOptions(**options))
-    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=message):
+        simulate([JOB], LATER[0], policy, ShiftOptions(**options))
 
 
-def test_jobs_that_are_refused():
-    with pytest.raises(InputError, match="there are none"):
-        simulate([], CARBON, "oracle")
-    with pytest.raises(InputError, match="2 of them have the id 'a'"):
-        simulate([JOB, JOB], CARBON, "oracle")
-    with pytest.raises(InputError, match="ends at 18000 s, before 19000 s, which job late may need"):
-        simulate([ShiftJob("late", 15400.0, JOB.model)], CARBON, "immediate")
-
-
-def test_signals_that_begin_at_different_dates():
-    one, other = (SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2))
-    with pytest.raises(InputError, match="let both begin at the same date"):
-        simulate([JOB], one, "oracle", ShiftOptions(wait_h=(1.0,), price=other))
+@pytest.mark.parametrize(
+    ("policy", "jobs", "message"),
+    [
+        ("oracle", [], "there are none"),
+        ("oracle", [JOB, JOB], "2 of them have the id 'a'"),
+        ("immediate", [ShiftJob("late", 15400.0, JOB.model)], "ends at 18000 s, before 19000 s, which job late may"),
+    ],
+)
+def test_jobs_that_are_refused(policy, jobs, message):
+    with pytest.raises(InputError, match=message):
+        simulate(jobs, CARBON, policy, ShiftOptions(deadline_h=5.0))
 
 
 def test_a_job_that_ends_after_the_signal_by_its_own_fault():

@@ -29,12 +29,8 @@ class Issued:
         return SignalIntegral.regular(self.issues[max(hour for hour in self.issues if hour * HOUR <= now_s)])
 
 
-def shift(platform, load, signal, **options):
-    return bw.simulate(platform, load, "carbon", options={"signal": signal, "policy": "oracle"} | options)
-
-
-def starts_h(result):
-    return (result.jobs.sort_values("starting_time_s")["starting_time_s"] / HOUR).tolist()
+def shift(platform, load, **options):
+    return bw.simulate(platform, load, "carbon", options={"policy": "oracle"} | options)
 
 
 TRUTH = [400.0, 300.0, 100.0, 250.0, 400.0, 400.0, 400.0, 400.0]
@@ -85,7 +81,7 @@ SUSPEND = {"policy": "suspend-resume", "wait_h": [4]}
 )  # fmt: skip
 def test_forecasts_that_prove_wrong(monkeypatch, forecasts, rows, options, starts):
     monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: Issued(forecasts))
-    result = shift(machines(max(hosts for _, _, hosts in rows)), jobs(*rows), None, **options)
+    result = shift(machines(max(hosts for _, _, hosts in rows)), jobs(*rows), **options)
     by_job = result.jobs.sort_values(["job_id", "starting_time_s"])["starting_time_s"] / HOUR
     assert by_job.tolist() == pytest.approx(starts, abs=1e-6)
     assert result.metrics["jobs_finished"] == len(rows) and result.metrics["killed_power"] == 0
@@ -94,8 +90,8 @@ def test_forecasts_that_prove_wrong(monkeypatch, forecasts, rows, options, start
 def test_hosts_are_on_for_a_start_that_was_moved(monkeypatch):
     """60 s to switch on, 30 s off: moved from 3 h to 2 h, on for one hour and 90 s only."""
     monkeypatch.setattr(ShiftingScheduler, "forecasts", lambda self: Issued(WRONG))
-    result = shift(machines(2, on_s=60.0, off_s=30.0), jobs(ONE), None, wait_h=[3], replan_h=1.0)
-    assert starts_h(result) == pytest.approx([2.0], abs=1e-6)
+    result = shift(machines(2, on_s=60.0, off_s=30.0), jobs(ONE), wait_h=[3], replan_h=1.0)
+    assert result.jobs["starting_time_s"].tolist() == pytest.approx([2 * HOUR], abs=1e-3)
     assert result.metrics["energy_j"] == pytest.approx((90.0 + HOUR) * POWER_W, rel=1e-9)
 
 
@@ -140,17 +136,6 @@ def test_a_forecast_corrects_the_one_before():
     assert steps[-1] == 200.0 and np.std(np.diff(steps)) == pytest.approx(4.0, rel=0.4)
 
 
-# idle hosts -----------------------------------------------------------------------------------------------------------
-
-
-def test_idle_hosts_that_stay_on():
-    """Two hosts that draw 100 W, busy or not, from 0 h until the job ends at 3 h: nothing can be shifted."""
-    signal = SignalIntegral.regular(TRUTH)
-    result = shift(machines(2), jobs((0.0, HOUR, 1)), signal, wait_h=[3], switch=False)
-    assert starts_h(result) == pytest.approx([2.0], abs=1e-6)
-    assert result.metrics["energy_j"] == pytest.approx(2 * POWER_W * 3 * HOUR, rel=1e-9)
-
-
 # laws -----------------------------------------------------------------------------------------------------------------
 
 
@@ -185,18 +170,3 @@ def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, er
     result = bw.simulate(machines(hosts, **times), jobs(*load), Watched(options))
     assert result.metrics["jobs_finished"] == len(load)
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
-
-
-def test_a_microsecond_changes_no_plan():
-    """Machines that switch at once, which takes a microsecond, run jobs when those do that never switch."""
-    rng = np.random.default_rng(0)
-    load = jobs(*sorted((900.0 * rng.integers(0, 96), 1800.0 * rng.integers(1, 9), rng.choice([1, 1, 2, 4]))
-                        for _ in range(12)))  # fmt: skip
-    signal = SignalIntegral.regular(rng.uniform(50.0, 500.0, 100).round())
-    options = {"policy": "phase-aware", "wait_h": [24.0], "slot_s": 900.0, "forecast_error": 0.06, "replan_h": 1.0}
-    ran = []
-    for switch in (True, False):
-        rows = shift(machines(8), load, signal, switch=switch, **options).jobs
-        rows = rows[["job_id", "starting_time_s", "finish_time_s"]].round(3)
-        ran.append(sorted(rows.itertuples(index=False, name=None)))
-    assert len(ran[0]) > 12 and ran[0] == ran[1]

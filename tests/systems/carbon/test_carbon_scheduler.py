@@ -142,8 +142,6 @@ def signal_file(folder):
     [
         ({"price_weight": 1.0}, "give money a weight without a price; give a price, too"),
         ({"wait_h": [-1.0]}, "option 'wait_h': -1.0 is not a list as"),
-        ({"replan_h": 0.0}, "option 'replan_h'"),
-        ({"forecast_error": -0.1}, "option 'forecast_error'"),
         ({"carbon_weight": 0.0}, "carbon_weight, price_weight: are both 0"),
         ({"node_selection": "spread"}, "option 'node_selection': machines for jobs in phases are all alike"),
     ],
