@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 from batsim.batsim import BatsimScheduler
-from cli_house import ENVELOPE, ROOT, SMALL
+from cli_house import ROOT, SMALL
 from procset import ProcSet
 
 import batwatt as bw
@@ -42,29 +40,6 @@ def machines(house, name, cores=2):
     return (bw.Platform.machines(4, cores), trace, name), {"capacity": capacity}, words
 
 
-def replayed(house):
-    lines = "".join(f"{37 * i},{300 + 90 * (i % 5)},{1 + i % 3},{40 * i},u{i % 3}\n" for i in range(20))
-    trace = house.write("log.csv", f"arrival_time,length,cpus,start,user\n{lines}")
-    words = ("-w", trace, "--machines", 4, "--cores", 2, "-s", "replay")
-    return (bw.Platform.machines(4, 2), trace, "replay"), {}, words
-
-
-@cache
-def best():
-    """An optimum under the envelope of a house."""
-    steps = [line.split(",") for line in ENVELOPE.splitlines()[1:]]
-    envelope = bw.Series(*([float(cell) for cell in column] for column in zip(*steps, strict=True)))
-    return bw.optimum(SMALL, ROOT / "workloads" / "small.json", envelope, effort=1)
-
-
-def planned(house):
-    best().save(house.out / "opt")
-    plan = {"plan": str(house.out / "opt_plan.json")}
-    inputs = (SMALL, ROOT / "workloads" / "small.json")
-    words = ("-p", SMALL, "-w", inputs[1], "--envelope", house.envelope, "-s", "planned", "-o", json.dumps(plan))
-    return (*inputs, "planned"), {"envelope": house.envelope, "options": plan}, words
-
-
 def carbon(house):
     jobs = [ShiftJob(name, 900.0 * i, constant(3600.0 * (1 + i), 100.0), 1 + i % 2) for i, name in enumerate("abc")]
     owner, data = phase_workload(jobs, 3)
@@ -79,9 +54,6 @@ CASES = {
     "powercap": small,
     "riskaware": lambda house: machines(house, "riskaware"),
     "checkpoint": lambda house: machines(house, "checkpoint", cores=1),
-    "oversubscribed": lambda house: machines(house, "oversubscribed", cores=10),
-    "planned": planned,
-    "replay": replayed,
     "carbon": carbon,
 }
 
@@ -217,13 +189,20 @@ def test_planners(house):
 
 
 def test_the_optimum_is_that_of_the_command_line(house):
-    load, result = ROOT / "workloads" / "small.json", best()
+    jobs = [{"id": i, "subtime": 0, "res": 4, "walltime": 100, "profile": "work"} for i in range(2)]
+    load = house.workload(*jobs, work={"type": "parallel_homogeneous", "cpu": 1e12, "com": 0})
+    cap = house.write("plenty.csv", "time_s,power_w\n0,100000\n300,90000\n")
+    result = bw.optimum(SMALL, load, cap, effort=1)
     result.save(house.out / "a")
-    words = ("-p", SMALL, "-w", load, "--envelope", house.envelope, "--effort", 1, "-e", house.out / "b")
+    words = ("-p", SMALL, "-w", load, "--envelope", cap, "--effort", 1, "-e", house.out / "b")
     assert house.batwatt("optimum", *words).code == 0
     for name in ("plan.json", "metrics.json", "jobs.csv", "power.csv"):
         assert house.file(f"a_{name}") == house.file(f"b_{name}")
     assert result.metrics == house.metrics("b") and result.metrics["lower_bound"] <= result.metrics["mean_slowdown"]
+    # lengths of a trace are work in the plan as in the replay, though servers are slower than the fastest
+    frame = pd.DataFrame({"submission_time_s": [0, 10], "length_s": [400, 700], "hosts": [1, 2]})
+    result = bw.optimum(SMALL, bw.Workload.from_frame(frame), bw.Series((0.0,), (2000.0,)), effort=1)
+    assert result.metrics["jobs_finished"] == 2 and result.metrics["violations"] == 0
 
 
 def test_figures_and_notebooks(house, tmp_path):
@@ -242,27 +221,3 @@ def test_figures_and_notebooks(house, tmp_path):
             ask()
     with pytest.raises(InputError, match="job_power: there is no envelope"):
         _ = dark.job_power
-
-
-def test_the_optimum_of_a_trace():
-    """Its lengths are work in the plan as in the replay, though servers are slower than the fastest."""
-    frame = pd.DataFrame(
-        {"submission_time_s": [0, 10, 20, 30], "length_s": [400, 700, 300, 500], "hosts": [1, 2, 1, 3]}
-    )
-    result = bw.optimum(SMALL, bw.Workload.from_frame(frame), bw.Series((0.0,), (2000.0,)), effort=1)
-    assert result.metrics["jobs_finished"] == 4 and result.metrics["violations"] == 0
-
-
-def test_machines_that_were_changed_are_what_they_show():
-    part = replace(bw.Platform.machines(4), hosts=bw.Platform.machines(2).hosts)
-    load = bw.Workload.from_frame(pd.DataFrame({"submission_time_s": [0], "length_s": [5], "hosts": [2]}))
-    machines = bw.simulate(part, load, Fcfs).machines
-    assert machines[["nb_idle", "nb_computing"]].sum(axis=1).tolist() == [2] * len(machines) and len(part) == 2
-
-
-def test_objects_in_options_are_named_in_the_metadata(house):
-    options = {"x": {"a": bw.Series((0,), (1,))}, "y": [ROOT], "k": {(1, 2): 3}}
-    bw.simulate(bw.Platform.read(GRID), GOOGLE, Fcfs, options=options).save(house.out / "x")
-    assert json.loads(house.file("x_metadata.json"))["options"] == {
-        "x": {"a": "<memory>"}, "y": [str(ROOT)], "k": {"(1, 2)": 3},
-    }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -34,46 +35,34 @@ def test_a_workload_of_a_table():
     assert (len(part.jobs), part.nb_res) == (3, 9) and part.jobs[0].submit_time_s == 15.0
 
 
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda: bw.Platform.machines(4, watts="5"), "watts: must be a number, got '5'"),
-        (lambda: bw.Series((), ()), "Series: a series needs at least one row"),
-        (lambda: bw.simulate(GRID), "simulate: missing a required argument: 'workload'; the arguments are platform"),
-        (lambda: bw.simulate(GRID, GOOGLE, envelop="x"), "simulate: got an unexpected keyword argument 'envelop'"),
-        (lambda: bw.simulate(GRID, GOOGLE, unit="h"), "unit: is for traces of jobs"),
-        (lambda: bw.simulate(GRID, GOOGLE, options={"response": "none"}).save("."), "prefix: '.' is a folder"),
-        (lambda: bw.simulate(GRID, GOOGLE, long_s=0), "long_s: must be > 0, got 0"),
-        (lambda: bw.compare({"a": {}}, platform=GRID, workload=GOOGLE), "compare: multiple values for argument"),
-        (lambda: bw.compare(GRID, GOOGLE, None, {"a": {"scheduler": "x"}}), "case 'a': must be a Case, got dict"),
-        (lambda: bw.compare(GRID, GOOGLE, samples=0), r"samples: must be a whole number in 1\.\.1000, got 0"),
-        (lambda: bw.optimum(GRID, GOOGLE, None), "envelope: "),
-        (lambda: bw.plan_carbon(ROOT / "x.json", SIGNAL, deadline_s=9.0, price_weight=1.0), "without a price"),
-        (lambda: bw.campaign("x.yaml", workers=0), "x.yaml|workers"),
-    ],
-)
-def test_arguments_of_a_wrong_kind(ask, message):
-    with pytest.raises(InputError, match=message) as error:
-        ask()
+REFUSED = {
+    "watts: must be a number, got '5'": lambda: bw.Platform.machines(4, watts="5"),
+    "Series: a series needs at least one row": lambda: bw.Series((), ()),
+    "simulate: missing a required argument: 'workload'; the arguments are platform": lambda: bw.simulate(GRID),
+    "simulate: got an unexpected keyword argument 'envelop'": lambda: bw.simulate(GRID, GOOGLE, envelop="x"),
+    "unit: is for traces of jobs": lambda: bw.simulate(GRID, GOOGLE, unit="h"),
+    "prefix: '.' is a folder": lambda: bw.simulate(GRID, GOOGLE, options={"response": "none"}).save("."),
+    "case 'a': must be a Case, got dict": lambda: bw.compare(GRID, GOOGLE, None, {"a": {"scheduler": "x"}}),
+    "samples: must be a whole number in 1..1000, got 0": lambda: bw.compare(GRID, GOOGLE, samples=0),
+    "envelope: ": lambda: bw.optimum(GRID, GOOGLE, None),
+    "without a price": lambda: bw.plan_carbon(ROOT / "x.json", SIGNAL, deadline_s=9.0, price_weight=1.0),
+    "workers": lambda: bw.campaign("x.yaml", workers=0),
+    "no.xml: cannot be read": lambda: bw.simulate("no.xml", GOOGLE),
+    "dict is not a scheduler": lambda: bw.simulate(GRID, GOOGLE, dict),
+    "seed: the scheduler Powercap has no such option": lambda: bw.simulate(GRID, GOOGLE, seed=3),
+    "window: is not (begin, end) in s (end_s must be >= begin_s": lambda: bw.simulate(GRID, GOOGLE, window=(5, 1)),
+    "'replay' follows no capacity": lambda: bw.simulate(GRID, GOOGLE, "replay", capacity=bw.Series((0,), (2,))),
+    "capacity: at 0 s: machines must be a whole number, got 2.5": lambda: bw.simulate(
+        bw.Platform.machines(4), GOOGLE, capacity=bw.Series((0,), (2.5,))
+    ),
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_arguments_of_a_wrong_kind(said):
+    with pytest.raises(BatwattError, match=re.escape(said)) as error:
+        REFUSED[said]()
     assert "\n" not in str(error.value) and "--" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"platform": "no.xml"}, "no.xml: cannot be read"),
-        ({"scheduler": dict}, "dict is not a scheduler"),
-        ({"seed": 3}, "seed: the scheduler Powercap has no such option"),
-        ({"window": (5, 1)}, r"window: is not \(begin, end\) in s \(end_s must be >= begin_s"),
-        ({"scheduler": "replay", "capacity": bw.Series((0,), (2,))}, "the scheduler 'replay' follows no capacity"),
-        ({"capacity": bw.Series((0,), (2.5,))}, "capacity: at 0 s: machines must be a whole number, got 2.5"),
-    ],
-)
-def test_what_is_wrong_is_one_line(arguments, message):
-    arguments = {"platform": bw.Platform.machines(4), "workload": GOOGLE, **arguments}
-    with pytest.raises(BatwattError, match=message) as error:
-        bw.simulate(**arguments)
-    assert "\n" not in str(error.value)
 
 
 # every argument -------------------------------------------------------------------------------------------------------

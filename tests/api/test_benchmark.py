@@ -111,13 +111,19 @@ def test_another_seed_is_refused(tiny):
     assert str(refused.value).startswith("cell b/sun-60: has other jobs, hosts or power than v0 declares")
 
 
-def test_run_times_are_not_known(tiny):
-    for options in ({"run_times": {"name": "exact"}}, {"run_times": None}):
-        with pytest.raises(InputError, match="an entry may not know run times"):
-            run([Entry("x", "varcap", options)], ["a/sun-60"])
-    assert run([Entry("x", "varcap", {"run_times": "recent"})], ["a/sun-60"])[0].cells
-    with pytest.raises(InputError, match="estimates run times, which plans of this scheduler must know"):
-        run([Entry("x", "riskaware")], ["a/sun-60"])
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"run_times": {"name": "exact"}}, "an entry may not know run times"),
+        ({"run_times": None}, "an entry may not know run times"),
+        ({"work_estimate": "exact"}, "option 'work_estimate': an entry may not know run times"),
+        ({"victim": "migrate"}, "option 'victim': 'migrate' saves work in no time"),
+        ({"victim": {"name": "checkpoint", "recovery_s": 0}}, "option 'recovery_s': must be >= 60 s in an entry"),
+    ],
+)
+def test_options_against_the_rules(tiny, options, problem):
+    with pytest.raises(InputError, match=problem):
+        run([Entry("x", "powercap", options)], ["a/sun-60"])
 
 
 def test_an_entry_reproduces_to_the_digit(tiny, tmp_path):
@@ -191,19 +197,3 @@ def test_the_page_has_the_stored_entries():
     import benchmark as page
 
     assert page.pages.fill(page.PAGE, page.tables(), check=True) == []
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"victim": "migrate"}, "option 'victim': 'migrate' saves work in no time"),
-        (
-            {"victim": {"name": "checkpoint", "recovery_s": 0}},
-            "option 'recovery_s': must be >= 60 s in an entry, got 0",
-        ),
-        ({"work_estimate": "exact"}, "option 'work_estimate': an entry may not know run times"),
-    ],
-)
-def test_options_against_the_rules(options, problem):
-    with pytest.raises(InputError, match=problem):
-        entry_of(None, "powercap", options).case()

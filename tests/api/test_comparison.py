@@ -77,9 +77,14 @@ def test_every_system_on_the_same_work():
     assert (states.sum(axis=1) == 30).all() and (states["finished"] == table["jobs_finished"]).all()
     limited = [name for name, case in SYSTEMS.items() if case.limit == "envelope"]
     assert (table.loc[limited, "violations"] == 0).all() and table.loc["no limit", "violations"] > 0
-    # between the least and the greatest intensity
-    share = table["carbon_g"] / (table["energy_j"] / 3.6e6)
-    assert share.between(100.0, 300.0).all()
+    for name, trace in alone.traces.items():
+        edges = [*trace.times_s.tolist(), trace.end_s]
+        grams = 0.0
+        for watts, begin_s, end_s in zip(trace.power_w.tolist(), edges, edges[1:], strict=False):
+            for hour in range(int(begin_s // 3600), int(end_s // 3600) + 1):
+                lasting_s = min(end_s, 3600.0 * (hour + 1)) - max(begin_s, 3600.0 * hour)
+                grams += (100.0 + 50.0 * (hour % 5)) * watts * max(0.0, lasting_s) / 3.6e6
+        assert table.loc[name, "carbon_g"] == pytest.approx(grams, rel=1e-6)
     # figures of a system are those of its run
     options = {"termination": "lww", "backfilling": "easy"}
     own = bw.simulate(bw.Platform.machines(16, 1, watts=200), workload, "varcap", envelope=cap, options=options)
@@ -225,6 +230,14 @@ def test_seeds_are_paired(tmp_path):
     # the powers are those of the first seed
     energy_j = result.table.set_index(["case", "seed"])["energy_j"]
     assert result.traces["random"].energy_j == pytest.approx(energy_j["random", 1])
+
+
+def test_a_signal_that_ends_before_the_run(caplog):
+    """Its figures alone are empty."""
+    logging.disable(logging.NOTSET)
+    price = pd.Series([1.0, 2.0], index=[0.0, 60.0], name="price (EUR/kWh)")
+    metrics = bw.simulate(MACHINES, FEW, "varcap", envelope=FALLS, price=price).metrics
+    assert metrics["cost"] is None and metrics["jobs_finished"] == 3 and "FILE,repeat=yes" in caplog.text
 
 
 def test_a_capacity_is_an_envelope():

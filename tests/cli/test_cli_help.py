@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
-from typing import Annotated
 
 import pytest
-import typer
 from cli_commands import COMMANDS, GROUPS, LEAVES, examples
 from cli_house import unstyled
 from test_readme import check_command
-from typer.testing import CliRunner
 
-from batwatt.cli.models import options_of
 from batwatt.run.find_scheduler import describe_schedulers
 from batwatt.scheduling.registry import describe
 
@@ -72,53 +66,6 @@ def test_policies_are_complete(house, terminal):
     assert "choose with: -s NAME" in text and "choose with" not in done.out
 
 
-# options of models ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inner:
-    """Refuses `high` < 0; `kept` is no option."""
-
-    high: Annotated[int, typer.Option("--high", help="A number.")] = 7
-    kept: str = "as it is"
-
-    def __post_init__(self) -> None:
-        if self.high < 0:
-            raise ValueError("too low")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outer:
-    """An option, a model, an option."""
-
-    name: Annotated[str, typer.Option("--name", help="A name.")]
-    inner: Inner
-    last: Annotated[bool, typer.Option("--last", help="A switch.")] = False
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "models"),
-    [
-        ("--name x --high 3 --own 2", 0, [(2, Outer(name="x", inner=Inner(high=3)))]),
-        ("--name x --last", 0, [(1, Outer(name="x", inner=Inner(), last=True))]),
-        ("--name x --high -1", 1, []),
-        ("", 2, []),
-        ("--kept y", 2, []),
-    ],
-)
-def test_a_command_receives_models(words, code, models):
-    app, received = typer.Typer(), []
-
-    @options_of
-    def command(*, own: Annotated[int, typer.Option("--own", help="Its own.")] = 1, outer: Outer) -> None:
-        """Do it."""
-        received.append((own, outer))
-
-    app.command()(command)
-    assert list(inspect.signature(command).parameters) == ["own", "name", "high", "last"]
-    assert CliRunner().invoke(app, words.split()).exit_code == code and received == models
-
-
 # libraries -----------------------------------------------------------------------------------------------------------
 
 HEAVY = {"numpy", "pandas", "pyarrow", "matplotlib", "ortools", "jinja2", "pulp", "redis", "zmq"}
@@ -153,14 +100,6 @@ def test_helps_and_engines_import_nothing_that_takes_long(tmp_path):
     modules = imported(f"from batwatt.cli.main import main\ntry: main({words!r})\nexcept SystemExit: pass")
     assert (tmp_path / "x_metrics.json").exists() and "batwatt.results.metrics" in modules
     assert not modules & (HEAVY - {"numpy"})
-
-
-def test_libraries_of_pybatsim_are_loaded_when_they_are_used():
-    plain = imported("import batwatt, batsim.batsim")
-    assert not plain & {"redis", "zmq"}
-    served = "import batwatt, zmq, batsim.network as n; h = n.NetworkHandler('tcp://127.0.0.1:*'); h.bind(); h.close()"
-    modules = imported(f"{served}; assert h.type == zmq.REP; import redis; redis.StrictRedis")
-    assert {"redis.client", "zmq.sugar.context"} <= modules
 
 
 def test_a_function_of_the_python_api_loads_its_own_module_only():

@@ -33,25 +33,6 @@ def rows(house: House) -> dict[str, dict[str, str]]:
     return {row["job_id"]: row for row in csv.DictReader((house.out / "x_jobs.csv").open())}
 
 
-def test_the_capacity_of_a_window(house):
-    """300 s of 4, 600 of 2, 300 of 3, 300 of 1, 600 of 4, 900 of 3 machines of 2 cores."""
-    done = risk(house, "--window", "600:3600")
-    assert done.code == 0 and "goodput" in done.out
-    metrics = house.metrics()
-    assert metrics["capacity_core_s"] == 2 * (300 * 4 + 600 * 2 + 300 * 3 + 300 * 1 + 600 * 4 + 900 * 3)
-    assert metrics["goodput"] == pytest.approx(metrics["useful_core_s"] / metrics["capacity_core_s"], abs=1e-6)
-    assert metrics["aborted_volume"] == pytest.approx(metrics["aborted_core_s"] / metrics["capacity_core_s"], abs=1e-6)
-
-
-def test_jobs_wider_than_a_machine_are_told_once_rejected_and_counted(house):
-    wide = "wide 5 10 3\nwider 6 10 5\ntoo 7 10 3\n"
-    done = risk(house, jobs=JOBS + wide, strategy="first-fit-aware")
-    (line,) = done.err.strip().splitlines()
-    assert done.code == 0 and "3 jobs can never run, wider than a machine of 2 cores: rejected (first: w0!wide)" in line
-    assert house.metrics()["jobs_rejected"] == 3
-    assert house.metrics()["completed_fraction"] == pytest.approx(30 / 33, abs=1e-6)
-
-
 # windows -------------------------------------------------------------------------------------------------------------
 
 # three machines of 2 cores, two at the begin of the window; a, b and c have been running for 50, 40 and 30 s
@@ -80,12 +61,6 @@ def test_jobs_from_before_the_window(house, strategy, as_published):
     assert (metrics["jobs_finished"], metrics["jobs_rejected"]) == ended
 
 
-def test_jobs_that_wait_when_the_window_ends_are_unfinished_and_not_rejected(house):
-    assert risk(house, "--window", "0:200", jobs="a 0 100 1\n", walk="0\n", machines=3, cores=1).code == 0
-    metrics = house.metrics()
-    assert (metrics["jobs_rejected"], metrics["jobs_unfinished"], metrics["goodput"]) == (0, 1, None)
-
-
 # ids, options, energy ------------------------------------------------------------------------------------------------
 
 
@@ -107,14 +82,6 @@ def released(house: House, **fields: object) -> str:
     profiles = {"left": {"type": "delay", "delay": 145}, "d150": {"type": "delay", "delay": 9}}
     data = {"nb_res": 3, "jobs": [job, other], "profiles": profiles}
     return str(house.write("w.json", json.dumps(data)))
-
-
-def test_a_restart_takes_the_whole_length_whatever_profiles_are_called(house):
-    inputs = {"machines": 3, "cores": 1, "strategy": "first-fit-aware", "as_published": False}
-    jobs = released(house, release_s=5, length_s=150)
-    assert risk(house, jobs=jobs, walk="3\n50 0\n60 3\n", **inputs).code == 0
-    lasted = {name: float(row["execution_time"]) for name, row in rows(house).items()}
-    assert lasted["a"] == pytest.approx(40.0, abs=1e-3) and lasted["a#1"] == pytest.approx(150.0, abs=1e-3)
 
 
 @pytest.mark.parametrize(("release_s", "length_s"), [("abc", 150), (5, None), (1e9, 150), (5, 1)])

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.series.capacity import read_capacity
-from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.series.capacity_walk import Walk, random_walk
 from batwatt.inputs.series.series_csv import read_series
-from batwatt.inputs.traces.riskaware_text import read_riskaware
-from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
-from batwatt.inputs.workloads.varcap_like import VarcapLike
-from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.model.machines import MachineSpec, machines_platform
 
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
 VMS = "a,s,d,300,900,90,10,50,Interactive,4,32\nb,s,d,600,600,90,10,20,Unknown,>24,>64\n"
@@ -39,15 +30,6 @@ def printed(done) -> dict[str, str]:
 # capacities and envelopes --------------------------------------------------------------------------------------------
 
 
-def test_generated_capacities(house):
-    text = "walk:range=0.6,seed=1"
-    series = read_capacity(made(house, "capacity", text, "--machines", 50, "--end", 36000), 50)
-    of_text = parse_capacity(text).series(50, 36000.0)
-    assert (series.times_s, series.values) == (of_text.times_s, of_text.values) and len(series) == 10
-    done = house.batwatt("generate", "capacity", "constant:mean=0.7")
-    assert (done.code, done.out) == (0, "time_s,fraction\n0,0.7\n")
-
-
 def test_characterised_text_and_files(house):
     rows = printed(house.batwatt("characterise", "walk:range=0.6,step=0.15,seed=1,level=0"))
     assert rows["structure"].startswith("walk") and rows["period"] == "3600 s" and rows["values"].endswith("30 days")
@@ -72,30 +54,6 @@ def test_generated_envelopes(house):
 
 
 # machines and traces -------------------------------------------------------------------------------------------------
-
-
-def test_machines(house):
-    path = made(house, "machines", "--machines", 3, "--cores", 2, "--core-watts", 7, "--core-speed", "2Gf")
-    assert read_platform(path) == machines_platform(MachineSpec(3, 2, 7.0, "2Gf"), source=str(path))
-
-
-def test_walks(house):
-    words = "--mean", 10, "--range", 9, "--period", 60, "--step", 3, "--no-stay", "--end", 6000, "--seed", 5
-    series = read_capacity(made(house, "walk", *words), 19)
-    walk = random_walk(Walk(mean=10, range=9, period_s=60, step=3, stay=False, end_s=6000), 5)
-    assert (series.times_s, series.values) == (walk.times_s, walk.values) and len(series) == 101
-    assert read_capacity(made(house, "walk"), 32).values == random_walk(Walk(), 0).values
-
-
-def test_traces(house):
-    words = "--kind", "3types", "--jobs", 50, "--end", 7200, "--machines", 2, "--cores", 4, "--seed", 5
-    jobs = read_riskaware(made(house, "trace", *words))
-    assert jobs == synthetic(Synthetic("3types", jobs=50, end_s=7200, machines=2, cores=4), 5) and len(jobs) == 50
-    options = {"jobs": 200, "machines": 96, "dependencies": 0.1, "cycle": 0.5, "long_fraction": 0.3, "load": 0.5}
-    words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-    table = varcap_table(VarcapLike("tng", long_s=2700.0, **options), 5)
-    text = made(house, "trace", "--like", "tng", "--seed", 5, "--long", 2700, *words).read_text()
-    assert text == table.to_csv(index=False, lineterminator="\n")
 
 
 def test_converted_traces(house):

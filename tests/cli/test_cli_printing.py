@@ -29,29 +29,6 @@ QUICK = {
 # tables --------------------------------------------------------------------------------------------------------------
 
 
-def test_tables_of_runs_and_comparisons_on_a_terminal(house, terminal):
-    terminal(120)
-    done = house.run("--envelope", house.envelope)
-    assert done.code == 0 and done.err.count("\n") == 1 and "3 of 8 jobs are delays" in done.err
-    *table, files = unstyled(done.out).splitlines()
-    assert "slow-" in done.out and "kills" in done.out and files.startswith(f"files: {house.out / 'x'}_*.csv")
-    # two columns more than in 80 characters, since not all jobs ran at full speed
-    assert "stretch" in done.out and max(map(len, table)) <= 97
-    terminal(40)
-    cases = ["-c", 'a label of more than twenty characters={"response": "hfld"}', "-c", 'b={"response": "none"}']
-    inputs = ("-p", SMALL, "-w", JOBS, "--envelope", house.envelope)
-    done = house.batwatt("compare", *inputs, "-e", house.out / "c", "--keep", *cases)
-    lines = unstyled(done.out).splitlines()
-    table = [line for line in lines if not line.startswith(("files: ", "picture: "))]
-    assert done.code == 0 and len(lines) == len(table) + 1 and max(map(len, table)) <= 40
-    text = "\n".join(table)
-    # several blocks of columns below each other
-    blocks = text.count("─ \n")
-    assert text.count("\n b ") == blocks > 1
-    assert sum(line.split()[0] == "case" for line in table if line.strip()) == blocks
-    assert all(word in text for word in ("slow-", "viola-", "energy", "unused"))
-
-
 @pytest.mark.parametrize("words", QUICK.values(), ids=QUICK.keys())
 def test_tables_of_other_commands(house, terminal, words):
     """Programs get lines with tabs, or JSON; a terminal gets lines that fit it."""

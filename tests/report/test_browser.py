@@ -6,11 +6,8 @@ import json
 import shutil
 
 import pytest
-from tables_of_systems import compared, jobs_of, row
 
 from batwatt.report.glossary import TERMS
-from batwatt.report.page import comparison_page
-from batwatt.results.figures import METRICS
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the page is not looked at")
 DRIVER = shutil.which("chromedriver")
@@ -21,7 +18,6 @@ QUIET = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
          "--disable-background-networking", "--disable-component-update", "--disable-sync",
          "--disable-dev-shm-usage", "--hide-scrollbars")  # fmt: skip
 LABELS = "return [...document.querySelectorAll('#means-workloads tr[data-label]')].map(r => r.dataset.label)"
-MEANING = next(metric.meaning for metric in METRICS if metric.name == "mean_slowdown")
 
 
 class Seen:
@@ -44,7 +40,6 @@ class Seen:
         phone = width < 500
         metrics = {"width": width, "height": 844 if phone else 900, "deviceScaleFactor": 1, "mobile": phone}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        self.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": phone})
         media = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
         self.driver.refresh()
@@ -67,12 +62,6 @@ class Seen:
     def point(self, selector: str) -> None:
         """Move the mouse to the middle of an element."""
         self.driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", **self.middle(selector)})
-
-    def tap(self, selector: str) -> None:
-        """Touch the middle of an element with a finger."""
-        self.driver.execute_cdp_cmd(
-            "Input.synthesizeTapGesture", {**self.middle(selector), "gestureSourceType": "touch"}
-        )
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +122,6 @@ def test_mouse_and_keyboard_show_meanings_and_values(page):
     )
 
 
-def test_a_finger_shows_meanings_and_values(page):
-    page.size(390)
-    page.tap("#conclusion .lead .term")
-    assert page.tip() == TERMS["envelope"]
-    page.tap("#plot-front-0 .mark use")
-    assert page.tip().startswith("EBF Slow no config.\nslowdown 2.10")
-    page.tap("h1")
-    assert page.tip() == ""
-    page.tap("#means-workloads thead button[data-tip]")
-    assert page.tip() == MEANING
-    page.size(1280)
-
-
 COLOURS = """
 const pen = Object.assign(document.createElement("canvas"), {width: 1, height: 1})
   .getContext("2d", {willReadFrequently: true});
@@ -192,20 +168,3 @@ def test_fits_the_screen_and_is_readable(page, width, scheme):
     assert min(texts) >= 4.5
     # the palette for the colour-blind has a light blue and an orange that are pale on white
     assert marks >= (2.1 if scheme == "light" else 3.0)
-
-
-def test_a_comparison_fits_and_draws(browser, tmp_path):
-    """A page of six cases with long names."""
-    names = [f"{'a long name ' * 4}{n}" for n in range(6)]
-    rows = [row(name, mean_slowdown=1.0 + n, energy_above_cap_j=1e6 * (n == 0)) for n, name in enumerate(names)]
-    users = [f"{'user' * 9}{n}" for n in range(6)]
-    path = tmp_path / "cmp.html"
-    jobs = jobs_of({name: [60.0 * n] * 6 for n, name in enumerate(names)}, user=users)
-    path.write_text(comparison_page(compared(rows, jobs)), encoding="utf-8")
-    page = Seen(browser, path)
-    page.driver.get_log("browser")
-    page.size(390)
-    assert page.script("return document.scrollingElement.scrollWidth") == 390
-    assert page.driver.get_log("browser") == []
-    titles = "return [...document.querySelectorAll('#plot-front-0 .mark > title')].map(t => t.textContent)"
-    assert [title.split("\n")[0] for title in page.script(titles)] == names

@@ -55,18 +55,6 @@ def test_no_claim_within_the_interval(tmp_path):
     assert sentences(data)[2] == "Not distinguishable from “a” by slowdown: “b” and “c”."
 
 
-def test_the_reference_may_be_the_best(tmp_path):
-    data = compared(tmp_path / "1", {"b.": (1.0, 1.0, 1.0), "a": (2.0, 2.0, 2.1)})
-    assert headline(data) == "“b.” keeps to the envelope and has the lowest slowdown"
-    assert sentences(data)[1].endswith("“b.” has the lowest slowdown: it is the reference itself.")
-    # a difference that is the same everywhere has no error
-    data = compared(tmp_path / "2", {"b": (1.0, 2.0), "a": (1.0, 2.0), "c": (4.0, 5.0)})
-    assert one(findings(data), "the best by") == (
-        "Of the cases that keep to the envelope, the best by slowdown: “b” and “a” (1.50)."
-    )
-    assert "slowdown: all differences are the same for each workload." in one(findings(data), "paired")
-
-
 def test_who_lacks_an_instance_is_left_out(tmp_path):
     data = compared(tmp_path, {"b": (2.0, 3.0), "a": (1.0, None), "c": (1.5, 2.0)})
     # differences -0.5, -1: 12.71 standard errors of 0.25 are more

@@ -79,19 +79,6 @@ def test_by_hand(measured):
     assert sum(row["completed"] for row in classes_of(ledger)) == 2
 
 
-def test_without_a_window(measured):
-    metrics, _ = measured(ROWS_BY_HAND, JOBS_BY_HAND, None)
-    # b's work until 205 is saved, f and d complete; all ends at 220
-    assert metrics["useful_core_s"] == 90 + (45 + 55) + 90 + 50 + 10 + 10
-    assert (metrics["checkpoints"], metrics["recoveries"], metrics["terminations"]) == (5, 3, 3)
-    capacity_core_s = 4 * (2 * 150 + 70)
-    assert metrics["checkpoint_volume"] == (10 + 10 + 5 + 5 + 10) / capacity_core_s
-    assert metrics["recovery_volume"] == (12 + 10) / capacity_core_s
-    # e never ran until 220, f completed at 209.5
-    yields = [45 / 93, 100 / 130, 30 / 45, 50 / 100, 0, 1, 10 / 60]
-    assert metrics["mean_yield"] == pytest.approx(sum(yields) / 7)
-
-
 @pytest.mark.parametrize(
     ("rows", "useful", "aborted", "terminations", "runs"),
     [

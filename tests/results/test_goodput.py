@@ -145,26 +145,6 @@ def test_release_and_length(figures, profile, fields, stretch):
     assert metrics["completed_fraction"] == 1.0
 
 
-def test_a_job_killed_after_the_window_and_submitted_again_is_one_unfinished_job(figures):
-    rows = [ran("a", 150, 190, 201, 1, KILLED), refused("a#1", 201, WINDOW_OVER)]
-    metrics = figures(rows, workload(job("a", 150, 10)))
-    assert (metrics["jobs_unfinished"], metrics["jobs_rejected"], metrics["killed_power"]) == (1, 0, 0)
-
-
-def test_the_order_of_rows_tells_nothing(figures):
-    """Rows whose numbers no sum holds exactly, forwards and backwards."""
-    rng = random.Random(5)
-    names = [f"j{n}" for n in range(400)]
-    jobs = workload(*(job(name, 100, 0.3, 3) for name in names))
-    spans = [(rng.uniform(100, 150), rng.uniform(150, 200)) for _ in names]
-    rows = [
-        ran(name, 100, *span, 3, (SUCCESSFUL, KILLED)[n % 2])
-        for n, (name, span) in enumerate(zip(names, spans, strict=True))
-    ]
-    forwards, backwards = (figures(order, jobs) for order in (rows, rows[::-1]))
-    assert [forwards[name] for name in FIGURES] == [backwards[name] for name in FIGURES]
-
-
 def test_summary_of_runs_under_a_capacity(figures):
     metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
     text = table_text(summary("first fit [x]", metrics))

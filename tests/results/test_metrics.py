@@ -126,13 +126,6 @@ def test_no_job_ended(run, rows, energy):
     assert (metrics["finished_work_fraction"], metrics["jobs_rejected"]) == (0.0, len(rows))
 
 
-def test_work_counts_once_and_only_of_the_workload(run):
-    jobs = workload(("a", 0, 1, "p"), ("b", 0, 1, "p"))
-    rows = [row("a", 0, 0, 1), row("a#1", 2, 3, 1), row("made", 0, 0, 1)]
-    metrics = measured(run(rows), jobs, None, REFERENCE)[0]
-    assert (metrics["finished_work_fraction"], metrics["jobs_finished"], metrics["resubmissions"]) == (0.5, 3, 1)
-
-
 @pytest.mark.parametrize(
     ("rows", "complaint"),
     [
@@ -179,15 +172,6 @@ def test_jobs_below_the_resolution_of_times_have_no_full_speed_slowdown(run):
     both = parse_workload({"nb_res": 1, "jobs": jobs, "profiles": profiles}, "w0", "memory")
     metrics = measured(run([row("1", 0, 5, 1e-6), row("2", 0, 0, 5)]), both, None, REFERENCE)[0]
     assert (metrics["mean_run_time_stretch"], metrics["mean_full_speed_slowdown"]) == (1.0, 1.0)
-
-
-def test_what_began_before_its_window_runs_whole_when_it_is_submitted_again(run):
-    raw = {"id": "1", "subtime": 0, "res": 1, "profile": "nap", "release_s": 0, "length_s": 20}
-    profiles = {"nap": {"type": "delay", "delay": 5}}
-    jobs = parse_workload({"nb_res": 1, "jobs": [raw], "profiles": profiles}, "w0", "memory")
-    rows = [row("1", 0, 0, 3, "COMPLETED_KILLED"), row("1#1", 3, 10, 20)]
-    metrics = measured(run(rows), jobs, None, REFERENCE)[0]
-    assert (metrics["mean_run_time_stretch"], metrics["mean_full_speed_slowdown"]) == (1.0, 30 / 20)
 
 
 def test_summary(run):

@@ -156,12 +156,6 @@ def test_gantt_of_many_servers(tmp_path):
     assert path.stat().st_size < 2e6 and path.read_text().count("<image") >= 1
 
 
-def test_gantt_same_run_same_bytes(tmp_path):
-    prefix = files(tmp_path, ROWS, *CHANGES)
-    one, two = (plot_gantt(prefix, machine(2), envelope(300.0), tmp_path / f"{n}.svg", "<b> $x_1$ & co") for n in "ab")
-    assert one.read_bytes() == two.read_bytes()
-
-
 def test_no_gantt_of_nothing(tmp_path):
     prefix = files(tmp_path, jobs(("c", "REJECTED", 0, 0, "")), *CHANGES)
     assert "no job ran" in refusal(plot_gantt, prefix, machine(2), None, tmp_path / "x.png")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.model.series import Series
 from batwatt.results import read
@@ -208,15 +206,6 @@ def test_the_largest_power_is_one_of_states(run):
     assert peak.max_w == 4242.5
 
 
-def test_the_largest_power_of_a_run_is_the_sum_of_watts():
-    """20 servers of two kinds at full speed; the rounding of energies made 4242.001295 of it."""
-    root = Path(__file__).parents[2]
-    platform, load = root / "platforms/grid5000.xml", root / "workloads/google-288-05.json"
-    envelope = root / "power_profiles/profile1.csv"
-    result = bw.simulate(platform, load, options={"response": "hfld"}, envelope=envelope)
-    assert result.metrics["max_power_w"] == 4242.0
-
-
 CAP = Series((0.0, 100.0), (300.0, 100.0), "power_w")
 TRACE = PowerTrace(np.array([0.0, 50.0, 120.0]), np.array([200.0, 300.0, 0.0]), 160.0)
 
@@ -254,11 +243,3 @@ def test_nothing_is_lost_in_many_changes():
         assert (bins.low_w <= bins.power_w + 1e-9).all() and (bins.power_w <= bins.high_w + 1e-9).all()
         assert bins.low_w.min() == trace.power_w.min() and bins.high_w.max() == trace.power_w.max()
     assert envelope_bins(cap, edges).power_w == pytest.approx(power_bins(traces[1], cap, edges).cap_w)
-
-
-def test_a_run_of_thirty_thousand_years():
-    trace = PowerTrace(np.array([0.0, 1e12 - 50.0]), np.array([150.0, 300.0]), 1e12)
-    pieces = compare(trace, Series((0.0, 300.0), (200.0, 100.0)))
-    assert pieces.steps == math.ceil(1e12 / 300) and len(pieces.start_s) < 10
-    assert pieces.violations == pieces.steps - 1 and pieces.step[-1] == pieces.steps - 1
-    assert pieces.above_j == pytest.approx((1e12 - 350) * 50 + 50 * 200)

@@ -43,32 +43,25 @@ def origins(rows: list[tuple[str, float]], *jobs: tuple[str, float]) -> Origins:
     return origins_of(frame, Workload("w0", declared, {}, {}, 1), Path("r_jobs.csv"))
 
 
-def test_rows_in_any_order():
-    of_rows = origins([("b", 5), ("a#2", 30), ("a", 2), ("a#1", 9)], ("a", 2), ("b", 5))
-    assert of_rows.job.tolist() == [1, 0, 0, 0]
-    assert of_rows.submit_s.tolist() == [5.0, 2.0, 2.0, 2.0]
-    assert of_rows.itself.tolist() == [True, False, True, False]
-    assert of_rows.in_workload.all()
-
-
-def test_a_job_whose_name_looks_like_a_resubmission():
-    of_rows = origins([("x#1", 2), ("x#1#1", 9), ("x#2", 9)], ("x#1", 2))
-    assert of_rows.job.tolist() == [0, 0, -1]
-    assert of_rows.submit_s.tolist() == [2.0, 2.0, 9.0]
-    assert of_rows.itself.tolist() == [True, False, False]
-
-
-def test_jobs_that_the_scheduler_made_up():
-    of_rows = origins([("y#1", 20), ("y", 10), ("a", 0)], ("a", 0))
-    assert of_rows.job.tolist() == [-1, -1, 0]
-    assert of_rows.submit_s.tolist() == [10.0, 10.0, 0.0]
-    assert of_rows.in_workload.tolist() == [False, False, True]
-
-
-def test_the_first_submission():
-    """By the workload where no row has it; a row that is earlier counts: 1/3 s is printed as 0.333333."""
-    assert origins([("a#1", 30)], ("a", 2)).submit_s.tolist() == [2.0]
-    assert origins([("a", 0.333333)], ("a", 1 / 3)).submit_s.tolist() == [0.333333]
+@pytest.mark.parametrize(
+    ("rows", "jobs", "job", "submit_s", "itself"),
+    [
+        # in any order
+        ([("b", 5), ("a#2", 30), ("a", 2), ("a#1", 9)], [("a", 2), ("b", 5)], [1, 0, 0, 0], [5, 2, 2, 2], "1010"),
+        # a job whose name looks like a resubmission
+        ([("x#1", 2), ("x#1#1", 9), ("x#2", 9)], [("x#1", 2)], [0, 0, -1], [2, 2, 9], "100"),
+        # jobs that the scheduler registered
+        ([("y#1", 20), ("y", 10), ("a", 0)], [("a", 0)], [-1, -1, 0], [10, 10, 0], "011"),
+        # the first submission: by the workload, or in a row that is earlier, as 1/3 s is printed as 0.333333
+        ([("a#1", 30)], [("a", 2)], [0], [2], "0"),
+        ([("a", 0.333333)], [("a", 1 / 3)], [0], [0.333333], "1"),
+    ],
+)
+def test_origins(rows, jobs, job, submit_s, itself):
+    of_rows = origins(rows, *jobs)
+    assert of_rows.job.tolist() == job and of_rows.submit_s.tolist() == submit_s
+    assert of_rows.itself.tolist() == [flag == "1" for flag in itself]
+    assert of_rows.in_workload.tolist() == [number >= 0 for number in job]
 
 
 def test_nothing_of_the_workload():

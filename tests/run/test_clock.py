@@ -17,7 +17,6 @@ from batwatt.inputs.load import Needs, RunInputs, _windowed, load
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.series import Series
-from batwatt.model.signal import Signal
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
@@ -253,19 +252,6 @@ def test_metadata_have_the_date(folder):
 
 
 # texts and objects --------------------------------------------------------------------------------------------------
-
-
-def test_signals_that_move():
-    signal = Signal(Series((0.0, 10.0, 30.0), (1.0, 2.0, 3.0)), 40.0, "2024-07-01T00:00Z")
-    later = signal.since(15.0)
-    assert (later.series.times_s, later.series.values, later.end_s) == ((0, 15), (2, 3), 25)
-    assert later.begin == "2024-07-01T00:00:15Z"
-    earlier = signal.since(-5.0)
-    assert (earlier.series.times_s, earlier.series.values, earlier.end_s) == ((0, 15, 35), (1, 2, 3), 45)
-    for turns in (-1, 0, 3):
-        turned = signal.turned(15.0 + 40.0 * turns)
-        assert (turned.series.times_s, turned.series.values, turned.end_s) == ((0, 15, 25, 35), (2, 3, 1, 2), 40)
-    assert signal.turned(10.0).series == Series((0.0, 20.0, 30.0), (2.0, 3.0, 1.0))
 
 
 def measured(caplog, workload="night.sacct", **series):

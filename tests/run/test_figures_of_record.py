@@ -20,7 +20,6 @@ from batwatt.model.machines import MachineSpec, SpeedMachineSpec
 from batwatt.model.phases import constant
 from batwatt.model.window import Window
 from batwatt.model.workload import NO_WALLTIME
-from batwatt.offline import run_optimum
 from batwatt.results import read
 from batwatt.run.find_scheduler import our_names
 from batwatt.run.resolve import prepare
@@ -135,12 +134,3 @@ def test_carbon(tmp_path):
     for policy in ("phase-aware", "suspend-resume", "immediate"):
         options = {"signal": str(tmp_path / "s.csv"), "policy": policy, "wait_h": [12.0]}
         agree(RunSpec(Inputs(tmp_path / "p.xml", (tmp_path / "w.json",)), "carbon", options, tmp_path / policy / "x"))
-
-
-def test_planned(tmp_path):
-    envelope = Path("power_profiles/profile3.csv")
-    inputs = Inputs(Path("platforms/small.xml"), (Path("workloads/small.json"),), envelope=envelope)
-    optimum = RunSpec(inputs, "planned", {"effort": 1}, tmp_path / "plan" / "x")
-    run_optimum(optimum)
-    options = {"plan": str(tmp_path / "plan" / "x_plan.json")}
-    agree(RunSpec(inputs, "planned", options, tmp_path / "x"))

@@ -10,7 +10,6 @@ import resource
 import pytest
 from cli_house import ROOT
 
-from batwatt import files
 from batwatt.study import store
 
 GRID = {"order": ["fcfs", "asc", "desc"]}
@@ -73,19 +72,4 @@ def test_no_room_in_the_worker_is_not_the_fault_of_the_run(small):
     assert ended.code == 1 and "no run can be carried out on" in ended.line and "File too large" in ended.line
     assert small.cells() == []
     whole(small)
-    assert small.run().code == 0
-
-
-def test_no_room_for_a_generated_workload(small, monkeypatch):
-    small.declare(workloads=[{"google_like": {"hours": 2, "nb_res": 4, "max_servers": 4}, "seeds": [3]}])
-
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        # what comes before is written
-        patch.setattr(store.Store, "log", lambda *_: patch.setattr(files.os, "fsync", full))
-        ended = small.run()
-    assert ended.code == 1 and "inputs/google-like-3.json: cannot be written" in ended.line
-    assert "make room, then: batwatt campaign resume" in ended.line
     assert small.run().code == 0

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from cli_house import ROOT
 
-from batwatt.inputs.description import Inputs
-from batwatt.inputs.load import load
 from batwatt.inputs.series.capacity import read_capacity, to_csv
 from batwatt.inputs.series.capacity_spec import parse_capacity
 from batwatt.inputs.series.capacity_walk import Walk, random_walk
@@ -17,10 +15,6 @@ from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.workloads.pmbs_synthetic import Synthetic, synthetic
 from batwatt.inputs.workloads.varcap_like import VarcapLike
 from batwatt.inputs.workloads.varcap_synthetic import varcap_table
-from batwatt.model.window import Window
-from batwatt.run.find_scheduler import scheduler_class
-from batwatt.run.resolve import needs_of
-from batwatt.run.spec import RunSpec
 from batwatt.study.campaign import CampaignFolder, campaign_in
 from batwatt.study.execute import execute, task_of
 from batwatt.study.generated import traits
@@ -354,22 +348,6 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
 
 
 # traces that a process keeps -----------------------------------------------------------------------------------------
-
-
-def test_a_trace_is_read_once_as_long_as_it_stays_the_same(risky):
-    def loaded(scheduler="riskaware", end_s=100):
-        machines = declare(risky).cells[0].spec.inputs.platform
-        inputs = Inputs(machines, (risky.folder / "jobs.txt",), window=Window(0, end_s))
-        return load(inputs, needs_of(RunSpec(inputs, scheduler), scheduler_class(scheduler)))
-
-    first = loaded()
-    assert loaded().workloads[0] is first.workloads[0] and loaded().platform is first.platform
-    other = loaded(end_s=50)
-    assert other.workloads[0] is not first.workloads[0] and len(other.workloads[0].jobs) == 2
-    risky.house.write("jobs.txt", FILES["jobs.txt"] + "3 50 10 1\n")
-    assert [job.id for job in loaded().workloads[0].jobs] == ["w0!1", "w0!2", "w0!3"]
-    # a scheduler of other authors may change the jobs
-    assert loaded("easyBackfill").workloads[0] is not loaded().workloads[0]
 
 
 def test_runs_of_a_kept_trace_do_not_change_it(risky):

@@ -18,9 +18,6 @@ from batwatt.study import processes
 from batwatt.study.processes import Died, cpu_count, in_processes
 from batwatt.study.store import CampaignStopped
 
-READ: list[str] = []
-"""What a process has read."""
-
 
 def square(number: int) -> int:
     return number * number
@@ -34,10 +31,6 @@ def deadly(number: int) -> int:
 
 def wrong(number: int) -> int:
     raise ValueError(f"{number} is wrong")
-
-
-def seen(_: int) -> tuple[int, list[str]]:
-    return os.getppid(), READ
 
 
 def setting(_: int) -> tuple[bool, int, int, bool]:
@@ -91,13 +84,6 @@ def test_no_process_begins(forked, monkeypatch):
     monkeypatch.setattr(os, "fork", fork)
     with pytest.raises(CampaignStopped, match=r"no process can be started \(Resource temporarily unavailable\)"):
         list(in_processes(square, range(4), 2))
-
-
-def test_what_was_read_is_there(forked, monkeypatch):
-    monkeypatch.setitem(globals(), "READ", ["a workload"])
-    assert list(in_processes(seen, range(3), 2)) == [(os.getpid(), ["a workload"])] * 3
-    # as many processes as items
-    assert sorted(in_processes(square, range(2), 9)) == [0, 1]
 
 
 def test_handlers_are_not_inherited(forked):

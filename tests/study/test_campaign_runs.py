@@ -126,22 +126,6 @@ def test_a_folder_is_resumed_as_it_was_run(small):
     assert small.house.batwatt("campaign", "resume", moved / "results" / "tiny").code == 0
 
 
-def test_a_folder_may_be_where_one_is(small, monkeypatch):
-    small.declare()
-    small.run()
-    before = small.bytes()
-    small.cells()[0].unlink()
-    (small.out / "cells" / f"{'0' * 64}.json").touch()
-    monkeypatch.chdir(small.out)
-    status = small.house.batwatt("campaign", "status", ".")
-    assert status.out.splitlines()[1].split() == ["only", "3", "0", "1"] and "1 stale runs" in status.err
-    assert small.house.batwatt("campaign", "resume", ".").code == 0
-    assert small.bytes() == before and not (small.out / "tiny").exists()
-    monkeypatch.chdir(small.out / "cells")
-    assert "1 stale runs removed" in small.house.batwatt("campaign", "clean", "..").out
-    assert len(small.cells()) == small.done_in_log() - 1 == 4
-
-
 def test_the_log_and_the_files(small):
     scheduler = small.slow(then="self.logger.warning('hm')")
     small.declare(workloads=["w/a.json"], grid={"order": ["fcfs"]}, keep=True, scheduler=scheduler)
