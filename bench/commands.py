@@ -444,7 +444,7 @@ def _others() -> Named:
     limits = f"{RICH} --capacity made/machines.csv --window 0:4000"
     yield "metrics machines", f"run {limits} -s varcap -e out/x && metrics out/x {limits} --slowed"
     for suffix in ("png", "svg"):
-        words = "-p platforms/grid5000.xml --envelope power_profiles/profile3.csv --title Title"
+        words = "-p platforms/grid5000.xml --envelope power_profiles/profile3.csv"
         yield f"gantt {suffix}", f"gantt made/run {words} -o out/x.{suffix}"
     yield _run("quiet", f"{FALLS} --quiet")
     yield _run("verbose", f"{FALLS} --verbose")

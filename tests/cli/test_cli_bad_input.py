@@ -109,7 +109,6 @@ REFUSED = {
     "COMPARE -c a=varcap -c b=planned": "batwatt: case 'b': option 'plan': the scheduler 'planned' needs one",
     "COMPARE -c a=varcap --by queue": "--by: no job of the workload has a queue; use size, length",
     "COMPARE -c a=varcap --mmax 3": "--mmax, --master-host: are for a platform file; leave them out",
-    "COMPARE -c a=varcap -s riskaware": "--scheduler: no case is without a scheduler of its own; leave it out",
     "COMPARE -c a=varcap --figures bmp": "--figures: no format 'bmp'",
     "COMPARE -c a=varcap -w JOBS": "--workload: a comparison has one workload; give one, or declare a campaign",
     # carbon

@@ -94,9 +94,9 @@ def test_charts_as_files(house):
 
 
 def test_settings_are_cases(site):
-    """LABEL=OPTIONS is a case of --scheduler, beside cases that name one: equal rows."""
-    cases = ("-c", 'a={"termination": "lww"}', "-c", 'b=varcap {"termination": "lww"}', "-c", "c=powercap")
-    done = compare(site, *cases, "-s", "varcap", "--json", "--samples", 2, "--by", "size")
+    """LABEL=OPTIONS is a case of powercap, next to cases that name a scheduler: equal rows."""
+    cases = ("-c", 'a={"order": "asc"}', "-c", 'b=powercap {"order": "asc"}', "-c", "c=varcap")
+    done = compare(site, *cases, "--json", "--samples", 2, "--by", "size")
     assert done.code == 0, done.err
     first, second, third = json.loads(done.out)["cases"]
     assert {**first, "case": "b"} == second and third["mean_wait_s"] != first["mean_wait_s"]

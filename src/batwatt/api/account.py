@@ -27,7 +27,7 @@ from batwatt.remarks import collected_remarks, remark
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
 from batwatt.results.summary import columns_of, table_text
-from batwatt.results.tables import Column
+from batwatt.results.tables import TableColumn
 from batwatt.results.usage import BY, DECIMALS, IDLE, JOBS, by_month, idle_nodes, usage, used_nodes
 from batwatt.units import LATEST_S
 
@@ -48,15 +48,15 @@ class JobAccount:
     currency: str
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[TableColumn]:
         """Columns of the table as texts."""
         rows: Any = self.table.to_dict("records")
         first, *others = self.by
         names = [" ".join(filter(None, (row[first], "" if row["part"] == JOBS else row["part"]))) for row in rows]
-        texts = [Column(name, name, [row[name] for row in rows], is_text=True) for name in others]
+        texts = [TableColumn(name, name, [row[name] for row in rows], is_text=True) for name in others]
         figures = figures_of(self.table.columns[1 + len(self.by) :], self.currency)
         numbers = columns_of([replace(one, decimals=one.decimals and DECIMALS) for one in figures], rows)
-        return [Column(first, f"part {first}", names), *texts, *numbers]
+        return [TableColumn(first, f"part {first}", names), *texts, *numbers]
 
     def __repr__(self) -> str:
         return table_text(self.columns)

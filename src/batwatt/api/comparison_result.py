@@ -21,7 +21,7 @@ from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
 from batwatt.results.summary import table_text
-from batwatt.results.tables import Column
+from batwatt.results.tables import TableColumn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ class Comparison:
         return f"Comparison of {len(self.summary)} cases on {self.workload}{means}"
 
     @property
-    def _columns(self) -> list[Column]:
+    def _columns(self) -> list[TableColumn]:
         return case_columns(self.summary.reset_index().to_dict("records"), self.currency)
 
     @property

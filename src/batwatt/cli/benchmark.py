@@ -42,7 +42,7 @@ def benchmark_command(
     from batwatt.api.benchmark import COUNTS, MEANS, Entry, cells_of, entry_of, references, run_entries
     from batwatt.results.figures import figures_of
     from batwatt.results.summary import columns_of, records_of
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
     check_place(export, "--export")
     if check is not None and (scheduler or cells or options != "{}"):
@@ -67,7 +67,7 @@ def benchmark_command(
             hint = "let it follow the limit, as with the option response"
             note(f"not ranked: {printable(result.label)}: {problem}; {hint}")
     figures = figures_of(("score", "score_se", *COUNTS, *MEANS))
-    show_table([Column(key, key, [row[key] for row in rows]), *columns_of(figures, rows)], rows)
+    show_table([TableColumn(key, key, [row[key] for row in rows]), *columns_of(figures, rows)], rows)
     if old is not None:
         old.refuse_difference(results[0])
         note(f"{printable(check)}: reproduced")

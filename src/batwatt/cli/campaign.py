@@ -109,11 +109,11 @@ def _carry_out(declared: CampaignFolder, only: Sequence[str], workers: Mapping[s
 
 
 def _print_states(states: Progress) -> None:
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
     records = [{"study": study, **counts} for study, counts in states.items()]
     keys = ("study", "done", "failed", "missing")
-    show_table([Column(key, key, [str(record[key]) for record in records]) for key in keys], records)
+    show_table([TableColumn(key, key, [str(record[key]) for record in records]) for key in keys], records)
 
 
 @campaign.command("run")

@@ -45,7 +45,7 @@ def characterise_capacity(
     from batwatt.inputs.series.capacity_spec import parse_capacity
     from batwatt.inputs.series.characterise import characterise
     from batwatt.inputs.series.energy_budget import bill
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
     spec = parse_capacity(capacity)
     if spec is None:
@@ -60,7 +60,7 @@ def characterise_capacity(
         cost = bill(signal.series, paid, fixed)
         rows += _bill_rows(cost, paid.series.name)
         content |= {"signal": paid.series.name, "saved": cost.saved, "gained": cost.gained} | asdict(cost)
-    columns = [Column("", key, [row[key] for row in rows], key == "value") for key in KEYS]
+    columns = [TableColumn("", key, [row[key] for row in rows], key == "value") for key in KEYS]
     show_table(columns, rows, content)
 
 

@@ -215,7 +215,7 @@ def _table(outcomes: list[Outcome], base: Outcome) -> pd.DataFrame:
 
 
 def _show(table: pd.DataFrame) -> None:
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
     records: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[assignment]
     figures: tuple[tuple[str, str, float, str], ...] = (
@@ -227,9 +227,9 @@ def _show(table: pd.DataFrame) -> None:
         ("segments", "segments", 1.0, "g"),
         ("late\njobs", "late_jobs", 1.0, "g"),
     )
-    columns = [Column("policy", "policy", [record["policy"] for record in records])]
+    columns = [TableColumn("policy", "policy", [record["policy"] for record in records])]
     for head, key, factor, form in figures:
         if records[0][key] is None:
             continue
-        columns.append(Column(head, key, [f"{record[key] * factor:{form}}" for record in records]))
+        columns.append(TableColumn(head, key, [f"{record[key] * factor:{form}}" for record in records]))
     show_table(columns, records)

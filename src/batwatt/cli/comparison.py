@@ -19,7 +19,6 @@ from batwatt.cli.options import (
     Plugins,
     Prefix,
     PriceText,
-    SchedulerOfCases,
 )
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table, tabular
 from batwatt.cli.results import FigureKinds, kinds_of
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from batwatt.api.comparison_result import Comparison
     from batwatt.api.inputs import Platform, Workload
     from batwatt.model.machines import MachineSpec
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
 CASES, SAMPLES = "Cases", "Samples"
 GROUPS = (
@@ -63,12 +62,11 @@ def compare_command(
         typer.Option(
             "-c",
             "--case",
-            help="LABEL=OPTIONS (JSON) of --scheduler, or LABEL=SCHEDULER OPTIONS; repeatable. The first case is the "
+            help="LABEL=SCHEDULER OPTIONS (JSON), or LABEL=OPTIONS of powercap; repeatable. The first case is the "
             "reference.",
             rich_help_panel=CASES,
         ),
     ] = None,
-    scheduler: SchedulerOfCases = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -132,7 +130,7 @@ def compare_command(
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     kinds, texts = kinds_of(figures), case or []
-    cases = cases_of(texts, preset, scheduler)
+    cases = cases_of(texts, preset)
     inputs = machines.inputs(platform, workload)
     window = None if inputs.window is None else (inputs.window.begin_s, inputs.window.end_s)
     load = Workload.read(workload[0], unit=inputs.length_unit, window=window, **vars(inputs.log))
@@ -176,7 +174,7 @@ def compare_command(
     below(f"files: {', '.join(f'{printable(export)}{end}' for end in ends)}")
 
 
-def cases_of(texts: Sequence[str], preset: str | None, scheduler: str | None) -> dict[str, Case]:
+def cases_of(texts: Sequence[str], preset: str | None) -> dict[str, Case]:
     """Return the cases of a preset, and of `LABEL=OPTIONS` and `LABEL=SCHEDULER OPTIONS`. Raises InputError."""
     from batwatt.api.comparison import PRESETS, Case
 
@@ -192,9 +190,7 @@ def cases_of(texts: Sequence[str], preset: str | None, scheduler: str | None) ->
         if label in cases:
             raise InputError("--case", f"there are two cases {label!r}", "choose another label")
         values = read_options(f"{{{options}", f"--case {label}") if brace else {}
-        cases[label] = Case(name.strip() or scheduler or "powercap", values)
-    if scheduler is not None and not any(text.partition("=")[2].strip().startswith("{") for text in texts):
-        raise InputError("--scheduler", "no case is without a scheduler of its own", "leave it out")
+        cases[label] = Case(name.strip() or "powercap", values)
     if not cases:
         raise InputError("--case", "is missing", "give one with -c, or --preset systems")
     return cases
@@ -249,13 +245,13 @@ def _show(result: Comparison, groups: pd.DataFrame | None) -> None:
         show_table(_group_columns(part), records_of(part))
 
 
-def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[Column]:
+def _group_columns(rows: Sequence[Mapping[Any, Any]]) -> list[TableColumn]:
     from batwatt.results.figures import figures_of
     from batwatt.results.summary import columns_of, records_of
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
     return [
-        Column("case", "case", [str(row["case"]) for row in rows]),
-        Column(str(rows[0]["by"]), "group", [str(row["group"]) for row in rows], is_text=True),
+        TableColumn("case", "case", [str(row["case"]) for row in rows]),
+        TableColumn(str(rows[0]["by"]), "group", [str(row["group"]) for row in rows], is_text=True),
         *columns_of(figures_of(GROUPS), records_of(rows)),
     ]

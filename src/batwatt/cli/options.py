@@ -68,9 +68,9 @@ def complete_scheduler(incomplete: str) -> list[str]:
 
 
 _SCHEDULER_HELP = "A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
-_scheduler = partial(typer.Option, "-s", "--scheduler", help=_SCHEDULER_HELP, autocompletion=complete_scheduler)
-SchedulerName = Annotated[str, _scheduler()]
-SchedulerOfCases = Annotated[str | None, _scheduler(show_default="powercap")]
+SchedulerName = Annotated[
+    str, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP, autocompletion=complete_scheduler)
+]
 
 
 def _load(paths: list[Path] | None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
@@ -73,7 +73,7 @@ def tabular(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def show_table(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     records: Sequence[Mapping[str, Any]],
     content: Any = None,
     headings: Mapping[str, str] | None = None,
@@ -104,13 +104,14 @@ def _plain(value: object) -> str:
 
 def show_described(records: Sequence[Mapping[str, str]], headings: Mapping[str, str] | None = None) -> None:
     """Print names and descriptions: records of `name` and `description`."""
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
     names, lines = ([record[key] for record in records] for key in ("name", "description"))
-    show_table([Column("", "name", names), Column("", "description", lines, is_text=True)], records, headings=headings)
+    columns = [TableColumn("", "name", names), TableColumn("", "description", lines, is_text=True)]
+    show_table(columns, records, headings=headings)
 
 
-def _on_terminal(columns: Sequence[Column], headings: Sequence[str] | None) -> None:
+def _on_terminal(columns: Sequence[TableColumn], headings: Sequence[str] | None) -> None:
     from rich.text import Text
 
     from batwatt.results.tables import tables

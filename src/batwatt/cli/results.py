@@ -184,7 +184,7 @@ def job_power(
     from batwatt.results.power import power_columns
     from batwatt.results.run_data import RunData
     from batwatt.results.summary import columns_of, records_of
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
     from batwatt.results.writers import write_columns
 
     described = machines.inputs(platform, workload, envelope=envelope, hosts=hosts.choice)
@@ -196,7 +196,7 @@ def job_power(
         trace = job_power_trace(data, inputs.measured, inputs.platform)
         write_columns(output, FILES["power"], dict(power_columns(trace, series)))
     columns = columns_of(figures_of(JOB_POWER), records_of([figures]))
-    show_table([Column("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **figures}])
+    show_table([TableColumn("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **figures}])
 
 
 @options_of
@@ -206,7 +206,6 @@ def gantt(
     platform: Annotated[Path, typer.Option("-p", "--platform", help="The platform of that run.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The picture: .png, .svg or .pdf.")],
     envelope: Annotated[Path | None, typer.Option("--envelope", help="The power envelope of that run.")] = None,
-    title: Annotated[str, typer.Option("--title", help="Title of the picture.", show_default="PREFIX")] = "",
     hosts: FirstHosts,
 ) -> None:
     """Draw the jobs and p-states of each server over time, above the power.
@@ -221,7 +220,7 @@ def gantt(
 
     series = read_series(envelope) if envelope is not None else None
     servers = platform_of(platform, hosts.choice)
-    tell(printable(plot_gantt(prefix, servers, series, output, title)))
+    tell(printable(plot_gantt(prefix, servers, series, output)))
 
 
 FigureKinds = Annotated[

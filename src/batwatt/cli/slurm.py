@@ -206,13 +206,13 @@ def run_command(
 
 def show_account(records: list[dict[str, Any]]) -> None:
     """Print the table of a session."""
-    from batwatt.results.tables import Column
+    from batwatt.results.tables import TableColumn
 
-    columns = [Column("by", "by", [str(record["by"]) for record in records])]
+    columns = [TableColumn("by", "by", [str(record["by"]) for record in records])]
     for head, key, divisor, form in _FIGURES:
         cells = ["-" if record[key] is None else f"{record[key] / divisor:{form}}" for record in records]
         if any(cell != "-" for cell in cells):
-            columns.append(Column(head, key, cells))
+            columns.append(TableColumn(head, key, cells))
     show_table(columns, records)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from batwatt.report.glossary import TERMS, Glossary
 from batwatt.report.html import Cell, Heading, Page, PageTable, Section, html_of
-from batwatt.results.tables import Column
+from batwatt.results.tables import TableColumn
 from batwatt.results.usage import DECIMALS, TOTAL
 
 NOTE = (
@@ -14,7 +14,7 @@ NOTE = (
 )
 
 
-def account_page(columns: Sequence[Column], facts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> str:
+def account_page(columns: Sequence[TableColumn], facts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> str:
     """Return the page of a `JobAccount`, the last of whose rows is the total, as HTML."""
     texts = [column for column in columns if column.is_text or column is columns[0]]
     numbers = [column for column in columns if column not in texts]

@@ -10,7 +10,7 @@ import numpy as np
 
 from batwatt.results.figures import figures_of
 from batwatt.results.summary import columns_of, records_of
-from batwatt.results.tables import Column
+from batwatt.results.tables import TableColumn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,13 +45,13 @@ class CaseFacts:
     """Whether the scheduler draws random numbers, so that results differ between seeds."""
 
 
-def case_columns(rows: Sequence[Mapping[Any, Any]], currency: str) -> list[Column]:
+def case_columns(rows: Sequence[Mapping[Any, Any]], currency: str) -> list[TableColumn]:
     """Return the columns of a narrow table of rows by case, costs in `currency`."""
     figures = [
         figure for figure in figures_of(NARROW, currency)
         if all(name in row for name in figure.parts or (figure.name,) for row in rows)
     ]  # fmt: skip
-    labels = Column("case", "case", [str(row["case"]) for row in rows])
+    labels = TableColumn("case", "case", [str(row["case"]) for row in rows])
     return [labels, *columns_of(figures, records_of(rows))]
 
 

@@ -43,14 +43,12 @@ _KILLED = Line2D(
 )
 
 
-def plot_gantt(
-    prefix: Path | str, platform: Platform, envelope: Series | None, path: Path | str, title: str = ""
-) -> Path:
+def plot_gantt(prefix: Path | str, platform: Platform, envelope: Series | None, path: Path | str) -> Path:
     """Draw the run whose Batsim files are under `prefix`; return the path, which ends in `.png`, `.svg` or `.pdf`.
 
     The panel of the power and of the envelope in W needs `PREFIX_consumed_energy.csv`. Raises InputError.
     """
-    return style.draw(path, lambda: run_figure(prefix, platform, envelope, title or Path(prefix).name))
+    return style.draw(path, lambda: run_figure(prefix, platform, envelope, Path(prefix).name))
 
 
 def run_figure(prefix: Path | str, platform: Platform, envelope: Series | None, title: str) -> Picture:

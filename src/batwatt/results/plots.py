@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from batwatt.model.series import Series
 from batwatt.results import style
-from batwatt.results.power import Comparison, Floats, PowerTrace, compare
+from batwatt.results.power import CappedTrace, Floats, PowerTrace, compare
 from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
 from batwatt.results.style import KW, Picture
 
@@ -79,7 +79,7 @@ def draw_power(
         _violations(axes, compare(trace, envelope), unit_s)
 
 
-def _violations(axes: Axes, pieces: Comparison, unit_s: float) -> None:
+def _violations(axes: Axes, pieces: CappedTrace, unit_s: float) -> None:
     """Mark the steps in violation at the top of a panel, and count them."""
     _, first = np.unique(pieces.step[pieces.over], return_index=True)
     begins, ends = (edges[pieces.over][first] / unit_s for edges in (pieces.step_start_s, pieces.step_end_s))

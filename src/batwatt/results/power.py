@@ -79,7 +79,7 @@ class PowerTrace:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class CappedTrace:
     """A trace with an envelope, in pieces in which both are constant.
 
     `start_s` and `end_s` bound the pieces, `over` is a mask of those above the cap. `step` is the number, from 0, of
@@ -186,7 +186,7 @@ def _edges(times: Floats) -> NDArray[np.intp]:
     return np.array(bounds, dtype=np.intp)
 
 
-def compare(trace: PowerTrace, envelope: Series) -> Comparison:
+def compare(trace: PowerTrace, envelope: Series) -> CappedTrace:
     """Compare a trace with the steps of an envelope in W, over the length of the trace.
 
     A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds the cap by more than `EXCESS_W` and the error
@@ -195,7 +195,7 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
     starts, numbers, steps = step_bounds(envelope, trace.end_s, trace.times_s)
     if not len(trace.times_s):
         none, numb = np.empty(0), np.empty(0, np.intp)
-        return Comparison(none, none, none, none, np.empty(0, np.bool_), numb, numb, none, none, 0)
+        return CappedTrace(none, none, none, none, np.empty(0, np.bool_), numb, numb, none, none, 0)
     edges = np.union1d(trace.times_s, starts)
     interval = np.searchsorted(trace.times_s, edges, side="right") - 1
     at = np.searchsorted(starts, edges, side="right") - 1
@@ -209,7 +209,7 @@ def compare(trace: PowerTrace, envelope: Series) -> Comparison:
     # a difference within the error of rounding is no difference
     power = np.where(np.abs(power - cap) <= error, cap, power)
     bounds = np.append(starts, trace.end_s)
-    return Comparison(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
+    return CappedTrace(edges, ends, power, cap, over, numbers[at], alike, bounds[at], bounds[at + 1], steps)
 
 
 def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:

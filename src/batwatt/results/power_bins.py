@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from batwatt.model.series import Series
-from batwatt.results.power import Comparison, Floats, PowerTrace, compare
+from batwatt.results.power import CappedTrace, Floats, PowerTrace, compare
 
 MOST = 2000
 """Largest number of intervals, about the pixels of the width of a figure."""
@@ -80,5 +80,5 @@ def envelope_bins(envelope: Series, edges_s: Floats) -> PowerBins:
     return power_bins(PowerTrace(times, values, float(edges_s[-1])), envelope, edges_s)
 
 
-def _pieces(trace: PowerTrace, envelope: Series | None) -> Comparison:
+def _pieces(trace: PowerTrace, envelope: Series | None) -> CappedTrace:
     return compare(trace, Series((0.0,), (0.0,)) if envelope is None else envelope)

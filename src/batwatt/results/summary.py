@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from batwatt.results.figures import Figure, Values, figures_of
-from batwatt.results.tables import Column, tables
+from batwatt.results.tables import TableColumn, tables
 from batwatt.units import HOUR_S
 
 NOTHING = "-"
@@ -37,13 +37,15 @@ _OF_CHECKPOINTS = ("checkpoint_volume", "recovery_volume", "min_yield")
 
 def columns_of(
     figures: Iterable[Figure], rows: Sequence[Mapping[str, Any]], by_size: Sequence[str] = ()
-) -> list[Column]:
+) -> list[TableColumn]:
     """Return columns of figures; the terms of a sum are joined by `+`, figures in `by_size` have `DIGITS`."""
     columns = []
     for figure in figures:
         names = figure.parts or (figure.name,)
         cells = [_cells([row[name] for row in rows], figure, figure.name in by_size) for name in names]
-        columns.append(Column(figure.label, " ".join(names), [" + ".join(texts) for texts in zip(*cells, strict=True)]))
+        columns.append(
+            TableColumn(figure.label, " ".join(names), [" + ".join(texts) for texts in zip(*cells, strict=True)])
+        )
     return columns
 
 
@@ -65,7 +67,7 @@ def runs_at_other_speeds(stretch: float | None) -> bool:
     return stretch is not None and abs(stretch - 1.0) >= 0.005
 
 
-def summary(label: str, metrics: Values, currency: str = "") -> list[Column]:
+def summary(label: str, metrics: Values, currency: str = "") -> list[TableColumn]:
     """Return the columns of the table of a run; `-` for an undefined figure.
 
     If jobs did not run at full speed, the stretch of run times follows the slowdown. If the run had a capacity in
@@ -85,10 +87,10 @@ def summary(label: str, metrics: Values, currency: str = "") -> list[Column]:
     if metrics["checkpoints"] or metrics["recoveries"]:
         figures += figures_of(_OF_CHECKPOINTS)
     figures += figures_of([name for name in _OF_SIGNALS if metrics[name] is not None], currency)
-    return [Column("run", "run", [label]), *columns_of(figures, [metrics], BY_SIZE)]
+    return [TableColumn("run", "run", [label]), *columns_of(figures, [metrics], BY_SIZE)]
 
 
-def table_text(columns: Sequence[Column], width: int = 120) -> str:
+def table_text(columns: Sequence[TableColumn], width: int = 120) -> str:
     """Return a table as plain text, at most `width` characters wide, without trailing blanks."""
     from rich.console import Console
 

@@ -16,7 +16,7 @@ LABEL, TEXT = 16, 24
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A column of a table; the first names the rows.
 
     `head` may have several lines, the unit last; `keys`, separated by blanks, are the keys of a record for its
@@ -36,7 +36,7 @@ class Column:
         return max(map(cell_len, (*self.head.split("\n"), *map(printable, self.cells))))
 
 
-def tables(columns: Sequence[Column], width: int) -> Iterator[Table]:
+def tables(columns: Sequence[TableColumn], width: int) -> Iterator[Table]:
     """Yield the tables of all columns, each at most `width` characters wide, one below the other.
 
     Labels and texts are wrapped to fit. No number is cut: a table is wider only if a number does not fit next to a
@@ -44,7 +44,7 @@ def tables(columns: Sequence[Column], width: int) -> Iterator[Table]:
     """
     label, *others = columns
     least = min(label.width, LABEL, max(1, width // 2))
-    block: list[Column] = []
+    block: list[TableColumn] = []
     room = width - 2 - least
     for column in others:
         needed = 1 + _least(column)
@@ -57,11 +57,11 @@ def tables(columns: Sequence[Column], width: int) -> Iterator[Table]:
     yield _table(label, block, width)
 
 
-def _least(column: Column) -> int:
+def _least(column: TableColumn) -> int:
     return min(column.width, TEXT) if column.is_text else column.width
 
 
-def _table(label: Column, others: Sequence[Column], width: int) -> Table:
+def _table(label: TableColumn, others: Sequence[TableColumn], width: int) -> Table:
     """Return a table in which the label, then the texts, take the width that numbers leave."""
     from rich import box
     from rich.table import Table

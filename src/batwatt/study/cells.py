@@ -25,7 +25,7 @@ from batwatt.scheduling.base import Scheduler
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import within
 from batwatt.study.sources import MissingFileError, Sources
-from batwatt.study.spec import OPTIMUM, Campaign, Case, EngineOptions, Rule, Study, canonical, label_of
+from batwatt.study.spec import OPTIMUM, Campaign, DeclaredCase, EngineOptions, Rule, Study, canonical, label_of
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
@@ -172,14 +172,14 @@ def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
     return picked
 
 
-def _settings(study: Study, place: str) -> Iterator[tuple[str, Mapping[str, Any], Case]]:
+def _settings(study: Study, place: str) -> Iterator[tuple[str, Mapping[str, Any], DeclaredCase]]:
     """Yield label, options and case of each setting; a point of the grid is a case without values of its own."""
     template = study.label or " ".join(f"{{{name}}}" for name in study.grid) or None
     if study.grid or not study.cases:
         for values in product(*study.grid.values()):
             options = {**study.options, **dict(zip(study.grid, values, strict=True))}
             label = label_of(template or Path(study.scheduler).stem, options, study.names, place)
-            yield label, options, Case.model_construct()
+            yield label, options, DeclaredCase.model_construct()
     for number, case in enumerate(study.cases):
         own = case.scheduler is not None and case.scheduler != study.scheduler
         options = dict(case.options) if own else {**study.options, **case.options}

@@ -252,7 +252,7 @@ class EngineOptions(Declared):
         return EngineConfig(**self.model_dump(exclude={"batsim", "batsim_args"}))
 
 
-class Case(Declared):
+class DeclaredCase(Declared):
     """A setting outside the grid; the study's values are its defaults, but not the options of another scheduler."""
 
     label: str | None = None
@@ -280,7 +280,7 @@ class Study(Declared):
     grid: dict[str, list[JsonValue]] = Field({})
     label: str | None = None
     names: dict[str, str] = Field({})
-    cases: list[Case] = Field([])
+    cases: list[DeclaredCase] = Field([])
     seeds: list[Seed] | None = Field(None, min_length=1)
     exclude: list[Rule] = Field([])
     keep: bool | list[Rule] = False
