@@ -28,7 +28,7 @@ from batwatt.model.workload import Workload
 from batwatt.results.figures import Values, rounded
 from batwatt.results.writers import file_of
 from batwatt.run.resolve import prepare
-from batwatt.run.run import Outcome, perform, staging
+from batwatt.run.run import RunOutcome, perform, staging
 from batwatt.run.spec import RunSpec
 from batwatt.systems.powercap.optimum.optimum import Report, SearchBudget, Solution, optimise
 from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, write_plan
@@ -65,11 +65,11 @@ def run_optimum(spec: RunSpec, report: Report = lambda _: None) -> PlannedOutcom
     return plan
 
 
-class PlannedOutcome(Outcome):
+class PlannedOutcome(RunOutcome):
     """The replay of a plan, with the plan and its bounds."""
 
     def __init__(
-        self, replayed: Outcome, spec: RunSpec, problem: Problem, solution: Solution, plan: SchedulePlan
+        self, replayed: RunOutcome, spec: RunSpec, problem: Problem, solution: Solution, plan: SchedulePlan
     ) -> None:
         super().__init__(replayed.resolved, replayed.record, replayed.deadlock, replayed.elapsed_s)
         self.problem = problem

@@ -18,7 +18,7 @@ from batwatt.results.csv_block import as_read
 from batwatt.results.figures import Values, rounded
 from batwatt.results.rejections import rejections_text
 from batwatt.results.writers import write_record
-from batwatt.run.run import Figures, Outcome, staging, warn_if_none_finished
+from batwatt.run.run import Figures, RunOutcome, staging, warn_if_none_finished
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ _SUFFIXES = {"s": "_s", "J": "_j", "W": "_w"}
 class Result(Described):
     """Result of a run on an engine in this process. Nothing is on the disk until `save`."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: RunOutcome) -> None:
         self._outcome = outcome
         self._inputs = outcome.resolved.inputs
         self.scheduler = outcome.resolved.spec.scheduler_name

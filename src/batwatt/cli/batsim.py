@@ -49,7 +49,7 @@ class HostOptions(FirstHosts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Features:
+class RequestedFeatures:
     """Features that the scheduler requests of Batsim 5, whose command line has no options for them."""
 
     dynamic_jobs: Annotated[

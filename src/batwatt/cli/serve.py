@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from batwatt.checks import shown
-from batwatt.cli.batsim import Batsim5Options, Features, FirstHosts, Switches
+from batwatt.cli.batsim import Batsim5Options, FirstHosts, RequestedFeatures, Switches
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
@@ -61,7 +61,7 @@ def serve_command(
         int | None,
         typer.Option("--protocol", min=4, max=5, help="Take Batsim 4 or 5 only.", show_default="either"),
     ] = None,
-    features: Features,
+    features: RequestedFeatures,
     hosts: FirstHosts,
 ) -> None:
     """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.

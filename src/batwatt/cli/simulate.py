@@ -124,6 +124,6 @@ def _carry_out(label: str, spec: RunSpec) -> None:
             "ready": lambda jobs: bar.update(task, total=jobs),
         }
         # without a terminal a run reports nothing
-        result = run(spec, **(report if shows_progress() else {}))
-    print_summary(label, result.metrics, {"prefix": str(result.prefix)}, result.rejections, result.currency)
-    below(f"files: {printable(result.prefix)}_*.csv, _metrics.json, _metadata.json")
+        figures = run(spec, **(report if shows_progress() else {}))
+    print_summary(label, figures.metrics, {"prefix": str(spec.prefix)}, figures.rejections, figures.currency)
+    below(f"files: {printable(spec.prefix)}_*.csv, _metrics.json, _metadata.json")

@@ -49,7 +49,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.record import Record
 from batwatt.results.figures import rounded
 from batwatt.run.resolve import ResolvedRun
-from batwatt.run.run import Outcome
+from batwatt.run.run import RunOutcome
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.registry import make
 from batwatt.units import HOUR_S
@@ -217,7 +217,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self._simulation: Simulation | None = None
         self._potential = 0.0
         self._reported = True
-        self._outcome: Outcome | None = None
+        self._outcome: RunOutcome | None = None
 
     @property
     def simulation(self) -> Simulation:
@@ -364,7 +364,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Record of the episode. Raises InputError if it is not over."""
         return self.outcome().record
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> RunOutcome:
         """Return the episode as a run that was carried out. Raises InputError if it is not over."""
         simulation = self._simulation
         if simulation is None or not simulation.over:
@@ -372,7 +372,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         if self._outcome is None:
             episode = simulation.episode
             resolved = ResolvedRun(episode.spec, episode.inputs, None, simulation.config)
-            self._outcome = Outcome(resolved, simulation.record, None, time.perf_counter() - self._began_s)
+            self._outcome = RunOutcome(resolved, simulation.record, None, time.perf_counter() - self._began_s)
         return self._outcome
 
     def result(self) -> Result:

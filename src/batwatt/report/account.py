@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from batwatt.report.glossary import TERMS, Glossary
-from batwatt.report.html import Cell, Heading, Page, PageTable, Section, html_of
+from batwatt.report.html import Heading, Page, PageCell, PageTable, Section, html_of
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import DECIMALS, TOTAL
 
@@ -21,7 +21,7 @@ def account_page(columns: Sequence[TableColumn], facts: Sequence[tuple[str, str]
     heads = [column.head.replace("\n", " ") for column in numbers]
     labels = [" · ".join(filter(None, cells)) for cells in zip(*(column.cells for column in texts), strict=True)]
     cells = list(zip(*(column.cells for column in numbers), strict=True))
-    rows = [(label, tuple(Cell(text, key=text) for text in row)) for label, row in zip(labels, cells, strict=True)]
+    rows = [(label, tuple(PageCell(text, key=text) for text in row)) for label, row in zip(labels, cells, strict=True)]
     by = " · ".join(column.head for column in texts)
     table = PageTable("rows", f"By {by}", by, tuple(map(Heading, heads)), tuple(rows), reference=TOTAL)
     sections = [

@@ -14,7 +14,7 @@ from batwatt.report.glossary import Glossary
 
 
 @dataclass(frozen=True)
-class Cell:
+class PageCell:
     """A cell: its text, smaller lines below it, its key for sorting, a tip, and its marks.
 
     `shade` is from -1 (less than in the reference) to 1 (more).
@@ -47,7 +47,7 @@ class PageTable:
     title: str
     first: str
     headings: tuple[Heading, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    rows: tuple[tuple[str, tuple[PageCell, ...]], ...]
     plain: bool = False
     reference: str | None = None
     notes: Sequence[str] = ()
@@ -61,7 +61,7 @@ class PageTable:
 
 def text_table(name: str, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> PageTable:
     """Return a table of texts."""
-    cells = tuple((row[0], tuple(Cell(text) for text in row[1:])) for row in rows)
+    cells = tuple((row[0], tuple(PageCell(text) for text in row[1:])) for row in rows)
     return PageTable(name, title, heads[0], tuple(Heading(head) for head in heads[1:]), cells, plain=True)
 
 

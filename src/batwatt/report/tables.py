@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from batwatt.report.cases import ABOVE, ComparedCases, plural
-from batwatt.report.html import Cell, Heading, PageTable, text_table
+from batwatt.report.html import Heading, PageCell, PageTable, text_table
 from batwatt.report.sentences import jobs_of
 from batwatt.report.texts import (
     duration,
@@ -72,7 +72,7 @@ def cases_table(name: str, title: str, data: ComparedCases, by: pd.Series | None
     return PageTable(name, title, "case", tuple(headings), rows, reference=data.reference, notes=notes)
 
 
-def _cell(data: ComparedCases, measure: Figure, label: str, best: bool) -> Cell:
+def _cell(data: ComparedCases, measure: Figure, label: str, best: bool) -> PageCell:
     value = data.value(measure, label)
     more: tuple[str, ...] = ()
     if label != data.reference and math.isfinite(value):
@@ -80,7 +80,7 @@ def _cell(data: ComparedCases, measure: Figure, label: str, best: bool) -> Cell:
         if difference.instances and (difference.mean or difference.error > 0.0):
             more = (signed(measure, difference),)
     alert = measure.name == ABOVE.name and label in data.above
-    return Cell(number(measure, value), more, "" if math.isnan(value) else str(value), best=best, alert=alert)
+    return PageCell(number(measure, value), more, "" if math.isnan(value) else str(value), best=best, alert=alert)
 
 
 def groups_tables(data: ComparedCases) -> list[PageTable]:
@@ -101,7 +101,7 @@ def _groups_table(data: ComparedCases, by: str) -> PageTable:
     return PageTable(f"by-{by}", TITLES[by], "case", headings, tuple(rows), reference=data.reference)
 
 
-def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> Cell:
+def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> PageCell:
     """Return the cell of a group: wait and slowdown of the reference, for other cases the added ones."""
     label, lost = str(row["case"]), 1.0 - row["finished_share"]
     wait, slowdown = duration(row["mean_wait_s"]), plain(row["mean_full_speed_slowdown"])
@@ -120,7 +120,7 @@ def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> Cel
         shade = math.copysign(math.sqrt(abs(key) / largest_s), key) if largest_s > 0.0 and key == key else 0.0
     lines = [f"at full speed {slowdown}"] if math.isfinite(key) else []
     lines += [f"{percent(lost)} unfinished"] if lost > 0.0 else []
-    return Cell(text, tuple(lines), "" if key != key else str(key), "\n".join(tip), shade=round(shade, 3))
+    return PageCell(text, tuple(lines), "" if key != key else str(key), "\n".join(tip), shade=round(shade, 3))
 
 
 def about_cases(data: ComparedCases) -> list[PageTable]:

@@ -27,7 +27,7 @@ from batwatt.results.columns import FAILED, WALLTIME
 from batwatt.results.parts import Floats
 from batwatt.results.rejections import causes, rejected_rows
 from batwatt.results.run_data import RunData, texts
-from batwatt.results.run_table import JobRows, RunTable, job_rows_of, run_table_of
+from batwatt.results.run_table import ClassedRows, RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import turnarounds
 from batwatt.units import REPORTED_S
 
@@ -104,7 +104,7 @@ def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOu
     )
 
 
-def _states(job_rows: JobRows, table: RunTable, count: int) -> np.ndarray:
+def _states(job_rows: ClassedRows, table: RunTable, count: int) -> np.ndarray:
     """Return the state of each of `count` jobs: finished, or by its last row."""
     final, counted = texts(job_rows.jobs, "final_state"), job_rows.origins.in_workload & ~job_rows.kinds.overhead
     ends = (job_rows.kinds.lost, final == WALLTIME, final == FAILED, rejected_rows(job_rows))

@@ -11,17 +11,17 @@ from batwatt.model.workload import MIGRATED, OVERHEAD, REMAINDER, Workload
 from batwatt.results.columns import REJECTED
 from batwatt.results.parts import Mask
 from batwatt.results.run_data import texts
-from batwatt.results.run_table import JobRows
+from batwatt.results.run_table import ClassedRows
 
 NO_REASON = "the scheduler gave no reason"
 
 
-def rejected_rows(table: JobRows) -> Mask:
+def rejected_rows(table: ClassedRows) -> Mask:
     """Return a mask of rejected jobs, without those that waited at the end of the window."""
     return (texts(table.jobs, "final_state") == REJECTED) & ~(table.beyond | table.kinds.overhead)
 
 
-def causes(table: JobRows, workload: Workload, hosts: int) -> np.ndarray:
+def causes(table: ClassedRows, workload: Workload, hosts: int) -> np.ndarray:
     """Return the cause of each row's rejection on a platform of `hosts` hosts; empty for other rows."""
     out = np.full(len(table.beyond), "", dtype=object)
     metadata = texts(table.jobs, "metadata")
@@ -36,7 +36,7 @@ def causes(table: JobRows, workload: Workload, hosts: int) -> np.ndarray:
     return out
 
 
-def rejections(table: JobRows, workload: Workload, hosts: int) -> dict[str, int]:
+def rejections(table: ClassedRows, workload: Workload, hosts: int) -> dict[str, int]:
     """Return the number of rejected jobs by cause, the most frequent first."""
     counts = Counter(cause for cause in causes(table, workload, hosts).tolist() if cause)
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

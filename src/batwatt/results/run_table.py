@@ -23,7 +23,7 @@ from batwatt.units import LAG_S
 
 
 @dataclass(frozen=True, slots=True)
-class JobRows:
+class ClassedRows:
     """The rows of `jobs.csv` with their origins, kinds and chains.
 
     `waited_or_ran` and `beyond` are the masks of `unfinished`.
@@ -151,13 +151,13 @@ def unfinished(jobs: Columns, window: Window | None) -> tuple[Mask, Mask]:
     return beyond & ~window.after(numbers(jobs, "submission_time")), beyond
 
 
-def job_rows_of(data: RunData, workload: Workload, window: Window | None) -> JobRows:
+def job_rows_of(data: RunData, workload: Workload, window: Window | None) -> ClassedRows:
     """Return the rows of a run. Raises InputError if its files are missing, malformed or of another workload."""
     jobs = data.jobs
     origins = origins_of(jobs, workload, file_of(data.prefix, "jobs"))
     waited_or_ran, beyond = unfinished(jobs, window)
     kinds = kinds_of(jobs, origins, beyond)
-    return JobRows(jobs, origins, kinds, chains_of(jobs, origins, kinds), waited_or_ran, beyond)
+    return ClassedRows(jobs, origins, kinds, chains_of(jobs, origins, kinds), waited_or_ran, beyond)
 
 
 def job_facts_of(workload: Workload) -> JobFacts:
@@ -173,7 +173,7 @@ def job_facts_of(workload: Workload) -> JobFacts:
     return JobFacts(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
 
 
-def run_table_of(table: JobRows, workload: Workload, window: Window | None, slowed: bool = False) -> RunTable:
+def run_table_of(table: ClassedRows, workload: Workload, window: Window | None, slowed: bool = False) -> RunTable:
     """Return the outcomes of rows of a workload under a window; `slowed`: see `RunTable`.
 
     The default window is from 0 to the end of the last job, and every job of the workload counts as submitted by then.

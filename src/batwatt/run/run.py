@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -48,17 +47,6 @@ OUTPUTS = (
 """Stem and suffix of every file that a run may leave."""
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """Results of a run: its metrics, and the files under its prefix."""
-
-    metrics: Values
-    prefix: Path
-    rejections: Mapping[str, int]
-    currency: str = ""
-    """Currency of the cost, that of the price; empty if the price has none."""
-
-
 class _Watched:
     """A link that reports progress, a few times a second and at the end."""
 
@@ -89,7 +77,7 @@ def _watch(resolved: ResolvedRun, progress: Progress | None) -> Callable[[Any], 
     return lambda link: resolved.link(_Watched(link, progress) if progress else link)
 
 
-class Outcome:
+class RunOutcome:
     """A run that has ended in this process: its record, and the figures of the record."""
 
     def __init__(self, resolved: ResolvedRun, record: Record, deadlock: DeadlockError | None, elapsed_s: float) -> None:
@@ -114,7 +102,7 @@ class Outcome:
 
 
 @seldom_collected()
-def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
+def perform(resolved: ResolvedRun, progress: Progress | None = None) -> RunOutcome:
     """Run on an engine in this process, without files. Raises BatwattError, but not for a deadlock."""
     began = time.perf_counter()
     spec, inputs, scheduler = resolved.spec, resolved.inputs, resolved.scheduler
@@ -125,7 +113,7 @@ def perform(resolved: ResolvedRun, progress: Progress | None = None) -> Outcome:
             record = simulate(engine, scheduler, _watch(resolved, progress))
         except DeadlockError as error:
             record, deadlock = engine.close(), error
-    return Outcome(resolved, record, deadlock, time.perf_counter() - began)
+    return RunOutcome(resolved, record, deadlock, time.perf_counter() - began)
 
 
 @seldom_collected()
@@ -135,7 +123,7 @@ def run(
     *,
     durable: bool = True,
     ready: Callable[[int], None] = lambda jobs: None,
-) -> RunResult:
+) -> Figures:
     """Run, and write the files of the run under `spec.prefix`: all of them, or none if it fails.
 
     `ready` is called with the number of jobs when all inputs are read.
@@ -156,13 +144,10 @@ def run(
             figures, deadlock = outcome.figures, outcome.deadlock
         else:
             figures = _run_apart(resolved, inner, progress, began)
-        price = resolved.inputs.price
-        currency = price.currency if price is not None else ""
-        result = RunResult(figures.metrics, spec.prefix, figures.rejections, currency)
     if deadlock is not None:
         raise deadlock
-    warn_if_none_finished(result.metrics, resolved.inputs)
-    return result
+    warn_if_none_finished(figures.metrics, resolved.inputs)
+    return figures
 
 
 def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
@@ -271,6 +256,12 @@ class Figures:
     def metrics(self) -> Values:
         """Metrics of the run. Raises InputError."""
         return self._measured[0]
+
+    @property
+    def currency(self) -> str:
+        """Currency of the cost, that of the price; empty if the price has none."""
+        price = self._inputs.price
+        return price.currency if price is not None else ""
 
     @cached_property
     def power(self) -> PowerTrace | None:
