@@ -404,7 +404,9 @@ class Bridge:
     def _elsewhere(self, task: Task, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""
         hosts = self.book.platform.hosts
-        return bool(job.hosts) and set(job.hosts) != {hosts[i].name for i in hostset.ids(task.mask)}
+        # of a job that completes Slurm lists the nodes that are not yet free
+        listed = bool(job.hosts) and job.state != "COMPLETING"
+        return listed and set(job.hosts) != {hosts[i].name for i in hostset.ids(task.mask)}
 
     def _failed(self, now_s: float, task: Task, why: str, *, tried: bool = True) -> ev.Event:
         if tried:
