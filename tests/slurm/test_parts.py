@@ -4,6 +4,7 @@ import http.server
 import json
 import math
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,7 @@ from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.slurm.actions import KillRule
 from batwatt.slurm.book import Book
-from batwatt.slurm.bridge import Clock, Watched
+from batwatt.slurm.bridge import Bridge, Clock, Watched
 from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands
 from batwatt.slurm.facts import SlurmError, SlurmNode, SlurmSilentError
 from batwatt.slurm.feeds import Feed, Meter
@@ -67,7 +68,7 @@ def test_what_a_node_is(state, what):
 
 def scripted(answers):
     """Return commands of Slurm that answer from a dictionary by their first word."""
-    slurm = SlurmCommands(Handover("comment", "green"), ["n1"], 1.0, lambda words, answer: None)
+    slurm = SlurmCommands(Handover("partition", "green"), ["n1"])
     slurm.run = lambda *words: answers[words[0]](words)
     return slurm
 
@@ -82,10 +83,10 @@ def squeue_of(*cells):
 
 
 def test_a_comment_cannot_pretend_to_be_another_job():
-    squeue = squeue_of(*ROW, "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x")
+    squeue = squeue_of(*ROW[:-1], "green\n8|8|COMPLETED|None|1|1:00|p|(null)|bob|(null)|1|1|1|1|0|1|0||x")
     slurm = scripted({"squeue": squeue, "sinfo": lambda words: "n1|idle+cloud|16|disk | fan|\x1f\n"})
     snapshot = slurm.read()
-    assert len(ROW) + 1 == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
+    assert len(ROW) == len(_FIELDS) and set(snapshot.jobs) == {"7_1"}
     job = snapshot.jobs["7_1"]
     assert (job.nodes, job.limit_s, job.held, job.startable(200.0), job.handed) == (2, 86_400.0, True, True, False)
     assert snapshot.nodes["n1"].up
@@ -93,11 +94,12 @@ def test_a_comment_cannot_pretend_to_be_another_job():
 
 def test_a_row_that_cannot_be_read_is_an_error():
     with pytest.raises(SlurmError, match="cannot be read"):
-        scripted({"squeue": squeue_of(*ROW[:4], "many", *ROW[5:], "")}).read()
+        scripted({"squeue": squeue_of(*ROW[:4], "many", *ROW[5:])}).read()
 
 
 def test_a_command_that_hangs_is_silence():
-    slurm = SlurmCommands(Handover("partition", "p"), ["n1"], 0.2, lambda words, answer: None)
+    slurm = SlurmCommands(Handover("partition", "p"), ["n1"])
+    slurm.limit_s = 0.2
     with pytest.raises(SlurmSilentError, match="no answer within"):
         slurm.run("sleep", "5")
     with pytest.raises(SlurmError, match="cannot be run"):
@@ -153,6 +155,17 @@ def test_hosts_out_of_service_do_not_keep_a_request(book):
     assert book.complete(0b011) == [(0b011, sleep)]
     book.tell([ev.ResourceStateChanged(3.0, "0-1", str(sleep))])
     assert book.requests == [(0b100, sleep)] and book.switching == 0b100
+
+
+def test_a_job_on_other_nodes_has_failed_but_one_that_completes_lists_only_those_not_yet_free(book):
+    book.decide([ev.ExecuteJob(1.0, "slurm!12", "0-1")])
+    squeue = squeue_of(*ROW[:17], book.platform.hosts[0].name, *ROW[18:])
+    job = scripted({"squeue": squeue, "sinfo": lambda words: ""}).read().jobs["7_1"]
+    elsewhere = [
+        Bridge._elsewhere(SimpleNamespace(book=book), book.present["12"], replace(job, state=state))
+        for state in ("RUNNING", "COMPLETING")
+    ]
+    assert elsewhere == [True, False]
 
 
 def test_a_host_is_out_after_two_looks():
@@ -260,7 +273,7 @@ class Site(http.server.BaseHTTPRequestHandler):
 def site():
     """Return the address of a `Site`."""
     server = http.server.HTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
 

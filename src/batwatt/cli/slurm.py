@@ -56,21 +56,16 @@ class HandoverOptions:
     ]
     partition: Annotated[str | None, typer.Option("--partition", help="Jobs of this partition are handed over.")] = None
     qos: Annotated[str | None, typer.Option("--qos", help="Jobs of this QOS are handed over.")] = None
-    comment: Annotated[str | None, typer.Option("--comment", help="Jobs with this comment are handed over.")] = None
-    command_s: Annotated[
-        float, typer.Option("--command-timeout", min=1.0, help="Longest time of a command of Slurm, in s.")
-    ] = 20.0
 
     @property
     def handover(self) -> Handover:
-        """Mark of the jobs that are handed over. Raises InputError unless it is one of the three."""
+        """Mark of the jobs that are handed over. Raises InputError unless it is one of the two."""
         from batwatt.slurm.commands import Handover
 
-        choices = {name: value for name in ("partition", "qos", "comment") if (value := getattr(self, name))}
-        if len(choices) != 1:
-            problem = f"{len(choices)} of --partition, --qos and --comment say which jobs are handed over"
+        if bool(self.partition) == bool(self.qos):
+            problem = "one of --partition and --qos says which jobs are handed over"
             raise InputError("batwatt slurm", problem, "give one of them")
-        return Handover(*next(iter(choices.items())))
+        return Handover("partition", self.partition) if self.partition else Handover("qos", str(self.qos))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +118,6 @@ class Operating:
         str,
         _operating("--pstate-command", help="Command that sets a p-state, with {node} and {pstate} in it."),
     ] = ""
-    launch_s: Annotated[float, _operating("--launch-timeout", min=1.0, help="Longest time of a start, in s.")] = 300.0
     poll_s: Annotated[float, _operating("--poll", min=0.1, help="Period in which Slurm is read, in s.")] = 5.0
     fresh: Annotated[
         bool, _operating("--fresh", help="Begin a new session, also if the journal has an unfinished one.")
@@ -190,8 +184,6 @@ def run_command(
         fallback_w=signals.fallback_w,
         meter=Meter(signals.watts_command),
         poll_s=operating.poll_s,
-        command_s=scope.command_s,
-        launch_s=operating.launch_s,
         speed=operating.speed,
         fresh=operating.fresh,
         once=operating.once,
@@ -225,7 +217,7 @@ def release_command(*, scope: HandoverOptions) -> None:
     """
     from batwatt.slurm.session import release_cluster
 
-    jobs, nodes = release_cluster(scope.platform, scope.handover, scope.command_s)
+    jobs, nodes = release_cluster(scope.platform, scope.handover)
     note(f"given back to Slurm: {jobs} jobs, {nodes} nodes")
 
 
@@ -235,9 +227,6 @@ def platform_command(
         Path, typer.Argument(metavar="SERVERS", help='Types of servers (TOML), with nodes = "n[01-16]".')
     ],
     output: Output = None,
-    command_s: Annotated[
-        float, typer.Option("--command-timeout", min=1.0, help="Longest time of a command of Slurm, in s.")
-    ] = 20.0,
 ) -> None:
     """Write the platform file of a cluster: watts from a TOML file, names and cores of the nodes from sinfo.
 
@@ -245,4 +234,4 @@ def platform_command(
     """
     from batwatt.slurm.session import platform_of_cluster
 
-    write_output(platform_of_cluster(servers, command_s), output)
+    write_output(platform_of_cluster(servers), output)

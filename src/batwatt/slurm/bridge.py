@@ -50,6 +50,8 @@ SILENT_S = 60.0
 """The longest pause between attempts to reach Slurm, in s."""
 SKIPPED_S = 60.0
 """Pause in s after a take-over that Slurm refuses."""
+LAUNCH_S = 300.0
+"""Longest time of a start, in s."""
 TOTALS_S = 60.0
 """Period in real s in which the totals are written down for a restart."""
 TIRED_S = 3600.0
@@ -101,8 +103,8 @@ class Watched:
 class Bridge:
     """A `Link` for the scheduler. `once`: the session ends when no job is left; else never.
 
-    `tells`: send signals to the scheduler; `past`: exchanges of the session that goes on; `poll_s` and `launch_s` in
-    real seconds.
+    `tells`: send signals to the scheduler; `past`: exchanges of the session that goes on; `poll_s` in real
+    seconds.
     """
 
     machine: SlurmCommands
@@ -114,7 +116,6 @@ class Bridge:
     meter: Meter
     clock: Clock
     poll_s: float
-    launch_s: float
     once: bool
     tells: bool
     past: deque[tuple[ev.Message, ev.Reply]]
@@ -392,14 +393,14 @@ class Bridge:
             # Slurm chose other nodes, which count as taken
             yield self._failed(now_s, task, f"runs on {','.join(job.hosts)}, not where it should", tried=False)
         elif task.began_s >= 0.0 or (task.launched_s >= 0.0 and job.restarts > task.restarts):
-            brief = task.began_s < 0.0 or snapshot_s - task.began_s < self.launch_s
+            brief = task.began_s < 0.0 or snapshot_s - task.began_s < LAUNCH_S
             yield self._failed(now_s, task, f"was put back into the queue ({job.reason})", tried=brief)
         elif task.requested:
             yield self._failed(now_s, task, "Slurm refused to start it")
         elif task.launched_s >= 0.0 and job.held:
             yield self._failed(now_s, task, f"is held again ({job.reason})")
-        elif task.launched_s >= 0.0 and time.monotonic() - task.launched_s > self.launch_s:
-            yield self._failed(now_s, task, f"did not start within {self.launch_s:g} s ({job.reason})")
+        elif task.launched_s >= 0.0 and time.monotonic() - task.launched_s > LAUNCH_S:
+            yield self._failed(now_s, task, f"did not start within {LAUNCH_S:g} s ({job.reason})")
 
     def _elsewhere(self, task: Task, job: SlurmJob) -> bool:
         """Return whether a job runs on other nodes than the scheduler chose."""

@@ -33,7 +33,7 @@ OLDEST = (20, 11)
 _FIELDS = (
     "JobArrayID", "JobID", "State", "Reason", "NumNodes", "TimeLimit", "Partition", "QOS", "UserName", "Dependency",
     "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "PriorityLong", "exit_code", "NodeList",
-    "ReqNodes", "admin_comment", "Comment",
+    "ReqNodes", "admin_comment",
 )  # fmt: skip
 _SILENT = ("Unable to contact", "imed out", "Connection refused", "Zero Bytes", "standby", "authentication", "Munge")
 _NARROWING = ("SQUEUE_", "SINFO_", "SCANCEL_", "SLURM_CLUSTERS")
@@ -52,7 +52,7 @@ Watch = Callable[[Sequence[str], str], None]
 
 @dataclass(frozen=True)
 class Handover:
-    """Mark of the jobs that are handed over: the name of a partition, of a QOS, or the comment; exactly one of them."""
+    """Mark of the jobs that are handed over: the name of a partition or of a QOS."""
 
     kind: str
     value: str
@@ -64,10 +64,12 @@ class Handover:
 class SlurmCommands:
     """The commands, for the jobs of a handover and the nodes of a list."""
 
-    def __init__(self, handover: Handover, nodes: Iterable[str], limit_s: float, watch: Watch) -> None:
+    limit_s = 60.0
+    """Longest time of a command, in s."""
+
+    def __init__(self, handover: Handover, nodes: Iterable[str], watch: Watch = lambda words, answer: None) -> None:
         self.handover = handover
         self.names = tuple(nodes)
-        self._limit_s = limit_s
         self._watch = watch
         self.real: Snapshot | None = None
         """State of Slurm itself, where `read` returns something else."""
@@ -78,10 +80,10 @@ class SlurmCommands:
         """Return what a command prints. Raises SlurmError, SlurmSilentError if the controller does not answer."""
         try:
             process = subprocess.run(
-                words, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=self._limit_s
+                words, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=self.limit_s
             )
         except subprocess.TimeoutExpired:
-            raise SlurmSilentError(f"{words[0]}: no answer within {self._limit_s:g} s") from None
+            raise SlurmSilentError(f"{words[0]}: no answer within {self.limit_s:g} s") from None
         except OSError as error:
             raise SlurmError(f"{words[0]}: cannot be run ({error.strerror}); install the client of Slurm") from None
         if process.returncode:
@@ -134,8 +136,7 @@ class SlurmCommands:
         Raises SlurmError.
         """
         kind, value = self.handover.kind, self.handover.value
-        narrow = {"partition": ("-p", value), "qos": ("-q", value)}.get(kind, ())
-        jobs = self._jobs(*narrow)
+        jobs = self._jobs("-p" if kind == "partition" else "-q", value)
         missing = [number for number in tracked if number not in jobs]
         # in portions, as a command line is bounded
         for i in range(0, len(missing), 500):
@@ -149,7 +150,7 @@ class SlurmCommands:
         return Snapshot(time.time(), jobs, self.nodes())
 
     def _jobs(self, *narrow: str) -> dict[str, SlurmJob]:
-        # a comment may hold anything, also lines that look like rows: no user can guess the separator
+        # a comment may hold anything, also lines that look like rows: its author cannot guess the separator
         mark = secrets.token_hex(8)
         text = self.run(
             "squeue", "-h", "-r", "-t", "all", *narrow, "-O", ",".join(f"{name}:|{mark}|" for name in _FIELDS)
@@ -164,7 +165,7 @@ class SlurmCommands:
     def _job(self, row: Sequence[str]) -> SlurmJob:
         value = dict(zip(_FIELDS, row, strict=True))
         limit_s = duration_s(value["TimeLimit"])
-        column = {"partition": "Partition", "qos": "QOS", "comment": "Comment"}[self.handover.kind]
+        column = {"partition": "Partition", "qos": "QOS"}[self.handover.kind]
         try:
             return SlurmJob(
                 number=value["JobArrayID"],
@@ -189,7 +190,7 @@ class SlurmCommands:
                 required=value["ReqNodes"].removeprefix("(null)"),
             )
         except ValueError:
-            raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row[:-1])}") from None
+            raise SlurmError(f"squeue: a row that cannot be read: {'|'.join(row)}") from None
 
     def nodes(self) -> dict[str, SlurmNode]:
         """Read the nodes; those that Slurm lacks have no cores. Raises SlurmError."""

@@ -44,7 +44,7 @@ class SlurmJob:
     """A row of squeue. Times in s since 1970 (NaN: none), `limit_s` in s (infinite: none).
 
     `number` is that of its task in an array, `id` that of the whole array while it waits. `handed`: it is in the
-    partition, or has the QOS or the comment, by which jobs are handed over. `depends`: it waits for another job.
+    partition, or has the QOS, by which jobs are handed over. `depends`: it waits for another job.
     `mark`: the administrator's comment; `required`: the nodes that it asks for.
     """
 

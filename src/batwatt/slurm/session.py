@@ -39,7 +39,7 @@ class SessionSpec:
     """Inputs of a session. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
 
     `signals`: type of the signal -> file or address, of which ours are told, others with `tell_signals` only;
-    `fallback_w`: the envelope in W once it has expired. `poll_s`, `command_s` and `launch_s` are real seconds.
+    `fallback_w`: the envelope in W once it has expired. `poll_s` is in real seconds.
     """
 
     platform: Path
@@ -57,8 +57,6 @@ class SessionSpec:
     fallback_w: float | None
     meter: Meter
     poll_s: float
-    command_s: float
-    launch_s: float
     speed: float
     fresh: bool
     once: bool
@@ -86,9 +84,9 @@ class Session:
         self.book = Book(platform)
         names = [host.name for host in platform.hosts]
         if spec.operate:
-            self.slurm = SlurmCommands(spec.handover, names, spec.command_s, self._tell)
+            self.slurm = SlurmCommands(spec.handover, names, self._tell)
         else:
-            self.slurm = Twin(spec.handover, platform, spec.command_s, self._tell, spec.speed)
+            self.slurm = Twin(spec.handover, platform, self._tell, spec.speed)
         self.actions = Actions(self.slurm, self.book, spec.kill, spec.pstate_command, self._note)
         self.account = Account(platform, spec.prefix, shadow=not spec.operate)
         self.bridge: Bridge | None = None
@@ -146,7 +144,6 @@ class Session:
                     self.spec.meter,
                     clock,
                     self.spec.poll_s,
-                    self.spec.launch_s,
                     self.spec.once,
                     self.spec.tell_signals,
                     deque(past),
@@ -271,22 +268,20 @@ def release(slurm: SlurmCommands) -> tuple[int, int]:
     return len(held), len(drained)
 
 
-def release_cluster(platform: Path, handover: Handover, command_s: float) -> tuple[int, int]:
+def release_cluster(platform: Path, handover: Handover) -> tuple[int, int]:
     """Release the nodes of a platform file; return the numbers of `release`. Raises BatwattError."""
     names = [host.name for host in platform_of(platform, HostChoice()).hosts]
-    return release(SlurmCommands(handover, names, command_s, lambda words, answer: None))
+    return release(SlurmCommands(handover, names))
 
 
-def platform_of_cluster(path: Path, command_s: float) -> str:
+def platform_of_cluster(path: Path) -> str:
     """Return the platform (XML) of the servers in a TOML file, with the numbers of cores that sinfo reports.
 
     Raises InputError if Slurm lacks a node, or nodes of one type have different numbers of cores.
     """
     types = []
     for server in read_server_types(path):
-        nodes = SlurmCommands(
-            Handover("partition", ""), server.host_names, command_s, lambda words, answer: None
-        ).nodes()
+        nodes = SlurmCommands(Handover("partition", ""), server.host_names).nodes()
         cores = {node.cores for node in nodes.values()}
         if 0 in cores or len(cores) > 1:
             lacking = [name for name, node in nodes.items() if not node.cores]

@@ -36,8 +36,8 @@ class _Virtual:
 class Twin(SlurmCommands):
     """The commands of a cluster that is read only: their changes are made here."""
 
-    def __init__(self, handover: Handover, platform: Platform, limit_s: float, watch: Watch, speed: float) -> None:
-        super().__init__(handover, [host.name for host in platform.hosts], limit_s, watch)
+    def __init__(self, handover: Handover, platform: Platform, watch: Watch, speed: float) -> None:
+        super().__init__(handover, [host.name for host in platform.hosts], watch)
         self._hosts = {host.name: host for host in platform.hosts}
         self._speed = speed
         self._virtual: dict[str, _Virtual] = {}
