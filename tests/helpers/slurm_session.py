@@ -9,16 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from toy_cluster import PATIENCE, ToyCluster, until
-
-
-def batwatt(cluster: ToyCluster, *words: str) -> str:
-    """Run a command; returns what it prints."""
-    done = subprocess.run(
-        [sys.executable, "-m", "batwatt", *words], env=cluster.environment, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+from toy_cluster import PATIENCE, until
 
 
 def cap_file(platform: Path, *rows: tuple[int, int]) -> str:
@@ -31,19 +22,14 @@ def cap_file(platform: Path, *rows: tuple[int, int]) -> str:
 class Session:
     """A process of `batwatt slurm run`, whose journal is read while it runs; a context manager that ends it."""
 
-    def __init__(
-        self, cluster: ToyCluster, platform: Path, *words: str, speed: float = 60.0, poll_s: float = 0.3
-    ) -> None:
+    def __init__(self, platform: Path, *words: str, speed: float = 60.0, poll_s: float = 0.3) -> None:
         self.prefix = platform.parent / "session"
         self.log = platform.parent / "stderr.txt"
-        self._words = [sys.executable, "-m", "batwatt", "slurm", "run", "-p", str(platform), "--partition", "green",
+        self.words = [sys.executable, "-m", "batwatt", "slurm", "run", "-p", str(platform), "--partition", "green",
                        "-e", str(self.prefix), "--speed", str(speed), "--poll", str(poll_s), *words]  # fmt: skip
-        self._cluster = cluster
 
     def __enter__(self) -> Self:
-        self.process = subprocess.Popen(
-            self._words, env=self._cluster.environment, stdout=subprocess.PIPE, stderr=self.log.open("a"), text=True
-        )
+        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, stderr=self.log.open("a"), text=True)
         return self
 
     def __exit__(self, *_: object) -> None:

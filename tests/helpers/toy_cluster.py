@@ -43,7 +43,8 @@ JobCompType=jobcomp/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=5,sched_interval=5,bf_continue
+SchedulerParameters=bf_interval=1,sched_interval=1,bf_continue
+SlurmctldParameters=power_save_interval=1
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmctldTimeout=6
@@ -60,7 +61,7 @@ SlurmdLogFile={folder}/slurmd-%n.log
 SuspendProgram={folder}/suspend
 ResumeProgram={folder}/resume
 SuspendTime=31536000
-SuspendTimeout=3
+SuspendTimeout=1
 ResumeTimeout={boot_limit_s}
 ResumeRate=1000
 SuspendRate=1000
@@ -77,10 +78,10 @@ name = "node"
 nodes = "n[1-{nodes}]"
 states = [["1Gf", 200, 95]]
 sleep_w = 9
-off_s = 240
-off_j = 24000
-on_s = 240
-on_j = 36000
+off_s = 60
+off_j = 6000
+on_s = 60
+on_j = 9000
 """
 """For `batwatt slurm platform`, in s at 60 times the speed."""
 
@@ -247,6 +248,11 @@ class ToyCluster:
     def stop_controller(self) -> None:
         """End slurmctld."""
         _end(self.folder / "slurmctld.pid")
+
+    def fail_node(self, number: int) -> None:
+        """Tell slurmctld that a node is down, and kill its slurmd, which else would come back at once."""
+        self.command("scontrol", "update", f"nodename=n{number}", "state=down", "reason=test")
+        os.kill(int((self.folder / f"slurmd-n{number}.pid").read_text()), signal.SIGKILL)
 
     def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command of Slurm."""

@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slurm_session import batwatt
+from cli_house import House
 from toy_cluster import ToyCluster, missing_program
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Iterator[ToyCluster]:
-    """A running Slurm of its own; skips without its packages. A test may give the arguments of `ToyCluster`."""
+def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyCluster]:
+    """A running Slurm of its own, for commands of this process and of its children; skips without its packages.
+
+    A test may give the arguments of `ToyCluster`.
+    """
     lacking = missing_program()
     if lacking is not None:
         pytest.skip(f"no real Slurm here ({lacking}): apt install slurmctld slurmd slurm-client munge")
     mark = request.node.get_closest_marker("toy")
     with started(mark.kwargs if mark else {}) as toy:
+        for name in ("SLURM_CONF", "PATH"):
+            monkeypatch.setenv(name, toy.environment[name])
         yield toy
 
 
@@ -41,8 +46,9 @@ def started(arguments: Mapping[str, Any]) -> ToyCluster:
 
 
 @pytest.fixture
-def platform(cluster: ToyCluster, tmp_path: Path) -> Path:
+def platform(cluster: ToyCluster, house: House) -> Path:
     """The platform file of the cluster, made by the command."""
-    (tmp_path / "servers.toml").write_text(cluster.servers)
-    batwatt(cluster, "slurm", "platform", str(tmp_path / "servers.toml"), "-o", str(tmp_path / "green.xml"))
-    return tmp_path / "green.xml"
+    path = house.folder / "green.xml"
+    servers = house.write("servers.toml", cluster.servers)
+    assert house.batwatt("slurm", "platform", servers, "-o", path).code == 0
+    return path
