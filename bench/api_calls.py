@@ -204,9 +204,7 @@ def env() -> None:
 @_call
 def env_limits() -> None:
     columns = [name for name, column in gym.OBSERVATIONS.items() if column.limit in ("", "envelope")]
-    limited = gym.BatwattEnv(
-        PLATFORM, WORKLOAD, observation=columns, envelope="constant:250", every_event=True, queue=2
-    )
+    limited = gym.BatwattEnv(PLATFORM, WORKLOAD, observation=columns, envelope="constant:250", queue=2)
     _episode(limited, lambda mask: int(len(mask) - 1 - mask[::-1].argmax()))
     columns = [name for name, column in gym.OBSERVATIONS.items() if column.limit in ("", "capacity")]
     falling = bw.Series((0, 50, 90), (4, 2, 4), "machines")

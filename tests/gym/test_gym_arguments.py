@@ -14,8 +14,10 @@ from gym_cases import ONES, STATE, THREE, platform
 
 pytest.importorskip("gymnasium")
 
+import gymnasium
+
 from batwatt.errors import InputError, to_install
-from batwatt.gym import BatwattEnv
+from batwatt.gym import ENVIRONMENT, BatwattEnv
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.series import Series
 
@@ -35,10 +37,9 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"platform": WEAK, "reward": "energy_j"}, "weak.xml: reward 'energy_j' needs the watts of every host"),
         ({"platform": WEAK, "observation": ["power_w"]}, "observation 'power_w' needs the watts"),
         ({"platform": 4}, "platform: must be a path or Platform or MachineSpec, got 4"),
-        ({"render_mode": "human"}, "render_mode: 'human' is not None"),
         ({"observation": ["job_fits", "job_fits"]}, "observation: names a column twice"),
         ({"reward": {"work": 10**400}}, "its weight is an integer of more than 60 digits"),
-        ({"every_event": "no"}, "every_event: must be True or False, got 'no'"),
+        ({"switch": "no"}, "switch: must be True or False, got 'no'"),
         # when an episode begins
         ({"workload": workload_of()}, "has no job"),
         ({"workload": []}, "is an empty list"),
@@ -68,12 +69,18 @@ def test_calls_that_are_wrong(call, message):
         call(BatwattEnv(platform(), THREE))
 
 
+def test_gymnasium_warns_of_a_render_mode():
+    """Stable-Baselines3's `make_vec_env` gives one to every environment that it makes by name."""
+    with pytest.warns(UserWarning, match="not in the possible render_modes"):
+        gymnasium.make(ENVIRONMENT, platform=platform(), workload=THREE, render_mode="rgb_array").reset()
+
+
 def test_a_table_is_a_workload():
     frame = pd.DataFrame({"submission_time_s": [0, 5], "length_s": [10, 20], "hosts": [1, 2]})
     for load in (frame, [frame], lambda rng: frame):
         env = BatwattEnv(platform(), load)
         env.reset()
-        assert env._simulation.total == 2
+        assert env.simulation.tally.total == 2
 
 
 def test_a_machine_of_several_hosts_has_no_capacity():
@@ -88,21 +95,21 @@ def test_seeds_choose_among_workloads():
 
     def drawn(seed):
         env.reset(seed=seed)
-        totals = [env._simulation.total]
+        totals = [env.simulation.tally.total]
         for _ in range(5):
             env.reset()
-            totals.append(env._simulation.total)
+            totals.append(env.simulation.tally.total)
         return totals
 
     assert drawn(3) == drawn(3)
     assert {number for seed in range(5) for number in drawn(seed)} == {1, 2, 3, 4}
     env.reset(options={"workload": np.int64(2)})
-    assert env._simulation.total == 3
+    assert env.simulation.tally.total == 3
     with pytest.raises(InputError, match="must be from 0 to 3, got 4"):
         env.reset(options={"workload": 4})
     drawing = BatwattEnv(platform(), lambda rng: loads[rng.integers(4)])
     drawing.reset(seed=7)
-    assert drawing._simulation.total == 1 + int(np.random.Generator(np.random.PCG64(7)).integers(4))
+    assert drawing.simulation.tally.total == 1 + int(np.random.Generator(np.random.PCG64(7)).integers(4))
 
 
 # the extra ------------------------------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@
    submission, are visible. Action i < `queue` starts visible job i on the free hosts of lowest ids; action `queue`
    waits for the next event. After a start the moment goes on as long as another visible job can start.
 2. *Moments.* Events are submissions, ends of jobs, changes of the limit and of the hosts in service; those of one time
-   are one. Moments at which no visible job can start are passed over, unless the environment is made with
-   `every_event=True`.
+   are one. Moments at which no visible job can start, and no action on hosts is possible, are passed over.
 3. *Mask.* A job can start if as many hosts in service are free as it asks for, and the limit allows it. Waiting is
    possible while a job runs, a job of the workload is to be submitted, the limit is to change, or a host that is away
    may come back. `action_masks()` (bool) and `info["action_mask"]` (int8) say what is possible.

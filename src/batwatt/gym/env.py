@@ -104,11 +104,6 @@ def _part(name: str, value: Any) -> str | dict[str, Any]:
     return choice
 
 
-def _no_render_mode(name: str, value: Any) -> None:
-    if value is not None:
-        raise InputError(name, f"{shown(value)} is not None", "draw a saved run: batwatt gantt")
-
-
 def _check_watts(platform: Platform, what: str) -> None:
     """Raise InputError unless the watts of all hosts are known."""
     if not platform.has_power:
@@ -126,7 +121,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     `switch` adds actions that switch hosts off and on, `dvfs` such that slow them down; a moment begins every `every_s`
     s, too. `carbon` (g/kWh) and `price` (per kWh) are files or signals; forecasts have `forecast_steps` steps of
-    `forecast_step_s` s and a relative error of standard deviation `forecast_error` an hour ahead. Raises InputError.
+    `forecast_step_s` s and a relative error of standard deviation `forecast_error` an hour ahead. Gymnasium warns of a
+    `render_mode`: there is none (draw a saved run: `batwatt gantt`). Raises InputError.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
@@ -137,7 +133,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         queue=partial(whole, low=1, high=MOST_PLACES),
         events=optional(path_or),
         victim=_part,
-        every_event=flag,
         node_selection=_part,
         switch=flag,
         dvfs=flag,
@@ -145,7 +140,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         forecast_steps=partial(whole, low=1, high=1000),
         forecast_step_s=positive,
         forecast_error=real,
-        render_mode=_no_render_mode,
     )
     def __init__(
         self,
@@ -159,7 +153,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         capacity: SeriesLike | CapacitySpec | None = None,
         events: str | Path | None = None,
         victim: str | Mapping[str, Any] = "resubmit",
-        every_event: bool = False,
         render_mode: str | None = None,
         node_selection: str | Mapping[str, Any] = "first",
         switch: bool = False,
@@ -203,7 +196,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             "reward": {each.name: weight for each, weight in self._rewards},
             "queue": queue,
             "victim": victim,
-            "every_event": every_event,
         }
         # leave out defaults: files of runs keep their bytes
         more = {

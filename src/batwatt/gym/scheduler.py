@@ -70,7 +70,6 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.ends = Ends()
         self.undecided = self.finished = False
         self.waiting_hosts = self.busy = self.free = self.room = 0
-        self._every_event: bool = settings["every_event"]
         self._mask = np.zeros(places + 1 + len(self._actions), dtype=np.int8)
         self.fits = self._mask[:places].view(np.bool_)
         self._any_fits = self._changed = False
@@ -169,7 +168,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self._any_fits = b"\1" in self.fits.tobytes()
         elif self._any_fits:
             self.fits[:] = self._any_fits = False
-        self.undecided = self._any_fits or self._every_event
+        self.undecided = self._any_fits
         if self.control is not None:
             to_come = self.to_come or bool(self.transitions.away and not self.bs.no_more_external_events)
             must_act = not (self._any_fits or self.can_wait)

@@ -51,16 +51,10 @@ class Simulation:
             flops = dict(zip(episode.horizon.jobs, each, strict=True))
         self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.horizon, flops)
         self.tally.dvfs = "dvfs" in settings
-        self.total = self.tally.total
         self.over = False
         self.now_s = 0.0
         self._bs = Bs(self.scheduler, self.engine)
         self._advance()
-
-    @property
-    def room(self) -> int:
-        """Number of hosts that can be given to jobs now, under the limits."""
-        return self.scheduler.room
 
     def act(self, action: int) -> int:
         """Do what an action says, or what an illegal one stands for; return the action that was done."""
