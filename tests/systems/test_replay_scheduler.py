@@ -41,6 +41,9 @@ def replay(workload: Any, platform: Any = None, **options: Any) -> dict[str, tup
         (5, [(0, 10, 100, 3), (5, 110, 50, 4), (20, None, 30, 1), (20, 20, 5, 1)],
          {"1": (10, "0-2"), "2": (110, "0-3"), "3": (20, "3"), "4": (20, "4")},
          "replay: 3 of 3 recorded starts to the second; 1 without a record started at their submission"),
+        # 2 has no record, so that its wait is no late start
+        (4, [(0, 10, 100, 4), (20, None, 30, 1)], {"1": (10, "0-3"), "2": (110, "0")},
+         "replay: 1 of 1 recorded starts to the second; 1 without"),
         # without room 2 waits until 100 s, 3 passes it; 4 waits for a fraction of a second only
         (4, [(0, 0, 100, 3), (0, 50, 25, 2), (0, 60, 10, 1), (0, 124.5, 5, 4)],
          {"1": (0, "0-2"), "2": (100, "0-1"), "3": (60, "3"), "4": (125, "0-3")},
@@ -51,7 +54,7 @@ def replay(workload: Any, platform: Any = None, **options: Any) -> dict[str, tup
         # a start before the submission is at it
         (4, [(30, 10, 5, 1)], {"1": (30, "0")}, ""),
     ],
-    ids=["recorded starts", "without room jobs wait", "earlier records first", "a start before the submission"],
+    ids=["recorded starts", "no record", "without room jobs wait", "earlier records first", "a start before the submission"],
 )  # fmt: skip
 def test_starts_by_hand(caplog, hosts, rows, expected, said):
     with caplog.at_level(logging.WARNING):
