@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from batwatt.errors import InputError
 from batwatt.options.files import read_options
 from batwatt.protocol.job_power import POWER_FIELDS, power_of
-from batwatt.scheduling.backfilling import Backfilling
+from batwatt.scheduling.backfilling import rule_of
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.cluster import Progress
 from batwatt.scheduling.jobs import ManagedJob
@@ -63,7 +62,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         super().__init__(read_options(self.Options, options))
         settings = self.settings
         self.the_order: Order = make("order", settings.order)
-        self.rule = _rule_of(make("backfilling", settings.backfilling))
+        self.rule = rule_of(settings.backfilling)
         self.check: PowerCheck = make("power_check", settings.power_check)
         self.predictor: Predictor = make("predictor", settings.predictor)
         if settings.envelope is None:
@@ -213,11 +212,3 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
             self.reject([next(self.queue.ordered(self.bs.time()))], f"not started{cap}")
             self._last_pass = None
             self._place()
-
-
-def _rule_of(backfilling: Backfilling) -> str:
-    """Return the rule for jobs behind one that may not start. Raises InputError."""
-    if backfilling.blocked is None:
-        problem = f"{backfilling.name or type(backfilling).__name__!r} has no rule 'blocked', only 'place'"
-        raise InputError("option 'backfilling'", problem, "choose none, first-fit or easy")
-    return backfilling.blocked

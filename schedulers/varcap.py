@@ -13,7 +13,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.workload import LONG_S
 from batwatt.options.files import read_options
-from batwatt.scheduling.backfilling import Backfilling
+from batwatt.scheduling.backfilling import rule_of
 from batwatt.scheduling.capacity import VaryingOptions
 from batwatt.scheduling.foresight import CapacityForecast
 from batwatt.scheduling.options import AGE, NODES, VICTIM, PartChoice
@@ -85,10 +85,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
         self._mapping: type[MappingPolicy] = getattr(self._map, "func", self._map)
         self._order: Order = make("order", settings.order or "fcfs")
         usual = "easy" if isinstance(self._order, Wfp) else "first-fit"
-        self._backfilling: Backfilling = make("backfilling", settings.backfilling or usual)
-        if self._backfilling.blocked is None:
-            problem = f"{settings.backfilling!r} places jobs on servers of its own, as only powercap has them"
-            raise InputError("option 'backfilling'", problem, "let it say `blocked`, or take another")
+        self._rule = rule_of(settings.backfilling or usual)
         self._termination: Termination = make("termination", settings.termination or self._mapping.usual_termination)
         self._preemption = None if settings.preemption is None else make("preemption", settings.preemption)
         self.selection = make("node_selection", settings.node_selection)
@@ -127,14 +124,14 @@ class Varcap(VaryingScheduler[VarcapOptions]):
                 raise _clash("order", settings.order, f"{mapping.name} has an order of its own")
             if settings.age_limit_s is not None:
                 raise _clash("age_limit_s", settings.age_limit_s, f"{mapping.name} has an order of its own")
-            if settings.backfilling is not None and self._backfilling.blocked != "pass":
+            if settings.backfilling is not None and self._rule != "pass":
                 raise _clash("backfilling", settings.backfilling, f"{mapping.name} has an order of its own")
 
     def _queue(self) -> WaitingQueue:
         age_limit_s = self.settings.age_limit_s
-        if isinstance(self._order, Fcfs) and self._backfilling.blocked == "pass" and age_limit_s is None:
+        if isinstance(self._order, Fcfs) and self._rule == "pass" and age_limit_s is None:
             return BucketQueue()
-        return SortedQueue(self._order, self._backfilling, age_limit_s)
+        return SortedQueue(self._order, self._rule, age_limit_s)
 
     @property
     def knowledge(self) -> Knowledge:

@@ -61,7 +61,7 @@ def test_varcap_refuses_a_backfilling_that_only_places(house: House):
     plugin = written(house.folder, "backfilling.py")
     words = (*RISK, "-s", "varcap", "-o", '{"backfilling": "shallow"}', "-e", house.out / "x")
     done = house.batwatt("run", "--plugin", plugin, *words)
-    assert done.code == 2 and "'shallow' places jobs on servers of its own, as only powercap has them" in done.line
+    assert done.code == 2 and "'shallow' has no rule 'blocked', only 'place'" in done.line
 
 
 def test_a_carbon_policy_runs_and_keeps_the_laws(house: House):

@@ -149,7 +149,7 @@ def test_hosts_that_fail_under_varcap(options, rows, late, expected, said, caplo
 
 
 def test_default_limits():
-    """Three times 10 and 20 s are less than 5 minutes; three times 200 s are not."""
+    """Three times 10 and 20 s are less than 5 minutes, three times 200 s are not."""
     slow = machines_platform(MachineSpec(1, 1, off_s=10.0, on_s=200.0))
     for platform, on_s, off_s in ((MACHINES, 300.0, 300.0), (slow, 600.0, 300.0), (None, math.inf, math.inf)):
         for pstate, limit_s in ((0, on_s), (1, off_s)):

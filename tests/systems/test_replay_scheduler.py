@@ -54,7 +54,7 @@ def replay(workload: Any, platform: Any = None, **options: Any) -> dict[str, tup
         # a start before the submission is at it
         (4, [(30, 10, 5, 1)], {"1": (30, "0")}, ""),
     ],
-    ids=["recorded starts", "no record", "without room jobs wait", "earlier records first", "a start before the submission"],
+    ids=["recorded starts", "no record", "without room jobs wait", "earlier records first", "before the submission"],
 )  # fmt: skip
 def test_starts_by_hand(caplog, hosts, rows, expected, said):
     with caplog.at_level(logging.WARNING):

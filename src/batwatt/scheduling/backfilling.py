@@ -11,8 +11,9 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar, Literal
 
+from batwatt.errors import InputError
 from batwatt.scheduling.cluster import Cluster, HostsPass, Start
-from batwatt.scheduling.registry import register
+from batwatt.scheduling.registry import make, register
 
 
 class Backfilling(ABC):  # noqa: B024  (a rule may be all there is to it)
@@ -68,3 +69,12 @@ class EasyBackfilling(Backfilling):
     def place(self, cluster: Cluster) -> list[Start]:
         """Return heads that fit, then backfilled jobs, in order of the queue."""
         return self._pass.place(cluster, self.blocked)
+
+
+def rule_of(choice: object) -> str:
+    """Return the rule of the backfilling that an option names. Raises InputError if it has `place` only."""
+    backfilling: Backfilling = make("backfilling", choice)
+    if backfilling.blocked is None:
+        problem = f"{backfilling.name or type(backfilling).__name__!r} has no rule 'blocked', only 'place'"
+        raise InputError("option 'backfilling'", problem, "choose none, first-fit or easy")
+    return backfilling.blocked

@@ -18,7 +18,7 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.platform import Platform
-from batwatt.model.series import MACHINES, Series
+from batwatt.model.series import MACHINES, Series, checked_capacity
 from batwatt.model.site import MachinePower, least_of
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.fleet import Fleet
@@ -107,7 +107,8 @@ class CapacityScheduler(Scheduler[Settings]):
     def onSimulationBegins(self) -> None:
         """Read the machines from Batsim's description, and the lengths of jobs at their speeds."""
         super().onSimulationBegins()
-        self.hosts = Hosts.of(self.hosts_described, self.settings.switch, self.capacity, self.platform)
+        self.hosts = Hosts(self.hosts_described, self.settings.switch, self.platform)
+        checked_capacity(self.capacity, len(self.hosts), self.capacity.source)
         self.nominal_flops, self.paces = 0.0, np.ones(len(self.hosts))
         if self.platform is not None:
             speeds = self.hosts.speeds(self.platform)

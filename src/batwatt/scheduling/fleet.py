@@ -137,11 +137,8 @@ class Fleet:
         """Return machines with `free` free cores in the order of the node selection; ties go to the first in `ids`."""
         if self.selection is None:
             return ids
-        return ids[self.selection.preferred(self.nodes(ids, free), cpus)]
-
-    def nodes(self, ids: Places, free: NDArray[np.int64]) -> Nodes:
-        """Return machines with `free` free cores as a node selection sees them."""
-        return Nodes(ids, np.full(len(ids), self.cores), free, self.watts[ids], self.speed_flops[ids])
+        nodes = Nodes(ids, np.full(len(ids), self.cores), free, self.watts[ids], self.speed_flops[ids])
+        return ids[self.selection.preferred(nodes, cpus)]
 
     def on(self, machine: int) -> Sequence[ManagedJob]:
         """Return the tasks of a machine."""

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.platform import SLEEP_STATES, WATTS, Platform, machine_of, sleeps_of
-from batwatt.model.series import Series, checked_capacity
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob
 
@@ -22,8 +21,12 @@ Numbers: TypeAlias = NDArray[np.int64]
 class Hosts:
     """The hosts of machines as Batsim describes them, all machines being on at first. Raises InputError."""
 
-    def __init__(self, described: Sequence[Mapping[str, Any]], switch: bool) -> None:
+    def __init__(self, described: Sequence[Mapping[str, Any]], switch: bool, platform: Platform | None = None) -> None:
         members, self._off_state, self._on_state = _grouped(described, switch)
+        states = set() if platform is None else {host.initial_pstate for host in platform.hosts}
+        if len(states) == 1:
+            # they come back as they were
+            self._on_state = states.pop()
         self.cores = len(members[0])
         self._ids = np.array(members)
         machine_of = np.empty(len(described), dtype=np.int64)
@@ -37,19 +40,6 @@ class Hosts:
         self._changing = np.zeros(len(members), dtype=np.bool_)
         self._out = np.zeros(len(members), dtype=np.bool_)
         self._arrived = np.zeros(len(members), dtype=np.int64)
-
-    @classmethod
-    def of(
-        cls, described: Sequence[Mapping[str, Any]], switch: bool, capacity: Series, platform: Platform | None = None
-    ) -> Hosts:
-        """Return the hosts that Batsim describes, as machines of which a capacity is alive. Raises InputError."""
-        hosts = cls(described, switch)
-        states = set() if platform is None else {host.initial_pstate for host in platform.hosts}
-        if len(states) == 1:
-            # they come back as they were
-            hosts._on_state = states.pop()
-        checked_capacity(capacity, len(hosts), capacity.source)
-        return hosts
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -116,9 +116,3 @@ def test_jobs_that_end_in_centuries_are_refused(tmp_path, submit_s, run_s, wallt
         InputError, match=r"w\.json: job '1': ends at .* at the earliest, .* years on; correct its times"
     ):
         carried_out(tmp_path, jobs, caps(tmp_path, 600, 500), response=response)
-
-
-def test_a_walltime_ends_a_job_of_centuries(tmp_path):
-    jobs = workload(tmp_path, (0, 1, 1e290, 50))
-    carried_out(tmp_path, jobs, caps(tmp_path, 600, 500), response="idfs")
-    assert (tmp_path / "x_jobs.csv").read_text().count("COMPLETED_WALLTIME_REACHED") == 1

@@ -15,7 +15,6 @@ from typing import Any, Final, final
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from batwatt.scheduling.backfilling import Backfilling
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob, Places
@@ -308,11 +307,11 @@ class SortedQueue(WaitingQueue):
     `fcfs` the rank is the submission.
     """
 
-    def __init__(self, order: Order, backfilling: Backfilling, age_limit_s: float | None = None) -> None:
+    def __init__(self, order: Order, rule: str, age_limit_s: float | None = None) -> None:
         self.ages = Ages(age_limit_s)
         self._boxes: Any = Boxes(order)
         self._by_rank = isinstance(order, Fcfs)
-        self.rule = backfilling.blocked or "stop"
+        self.rule = rule
         self._waiting: dict[int, ManagedJob] = {}
 
     def add(self, task: ManagedJob) -> None:
