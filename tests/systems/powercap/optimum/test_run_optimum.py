@@ -81,16 +81,6 @@ def test_an_effort_gives_the_same_bytes(planned, tmp_path):
         assert Path(f"{spec.prefix}_{stem}").read_bytes() == (tmp_path / f"again_{stem}").read_bytes(), stem
 
 
-def test_the_plan_on_the_wire_and_by_path(planned, tmp_path):
-    spec, _ = planned
-    options = {"plan": f"{spec.prefix}_plan.json"}
-    for engine, scheduler in (("wire", "planned"), ("embedded", str(ROOT / "schedulers" / "planned.py"))):
-        again = replace(spec, scheduler=scheduler, options=options, engine=engine, prefix=tmp_path / engine)
-        run(again)
-        one, other = (Path(f"{prefix}_jobs.csv").read_bytes() for prefix in (spec.prefix, again.prefix))
-        assert one == other
-
-
 def test_a_cap_that_nobody_can_keep_is_told(spec):
     # four servers that are on at 0 s draw more until they are asleep
     spec.inputs.envelope.write_text("time_s,power_w\n0,60\n300,350\n600,500\n900,620\n")
@@ -98,23 +88,6 @@ def test_a_cap_that_nobody_can_keep_is_told(spec):
     metrics = result.figures.metrics
     assert (result.problem.raised, metrics["violations"], metrics["jobs_finished"]) == (1, 1, 8)
     assert json.loads(Path(f"{spec.prefix}_metadata.json").read_text())["optimum"]["raised_caps"] == 1
-
-
-def full(folder: Path, profile: int, options: dict[str, object]) -> RunSpec:
-    envelope = ROOT / "power_profiles" / f"profile{profile}.csv"
-    inputs = Inputs(GRID, (ROOT / "workloads" / "google-288-00.json",), envelope=envelope)
-    return RunSpec(inputs, "optimum", options, folder / "x")
-
-
-@pytest.mark.deep
-def test_full_size(tmp_path):
-    result = run_optimum(full(tmp_path, 3, {"effort": 1}))
-    metrics, bounds = result.figures.metrics, result.bounds
-    assert metrics["jobs_finished"] == 288 and result.problem.raised == 0
-    assert [metrics[name] for name in ("violations", "killed_power", "killed_walltime")] == [0, 0, 0]
-    value = metrics["mean_slowdown"]
-    assert 1.05 < bounds["lower_bound"] < value < 2.6 and not bounds["proven_optimal"]
-    assert bounds["gap"] == pytest.approx((value - bounds["lower_bound"]) / value, abs=2e-6)
 
 
 def test_a_signal_in_the_search_keeps_the_best_so_far(spec, monkeypatch, capsys):
