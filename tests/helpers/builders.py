@@ -13,7 +13,6 @@ from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.record import Record
 from batwatt.model.series import Series
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 FAST = (
     # 100 W at 10 flop/s, 60 W at 6, 40 W at 4; asleep 5 W, off 20 W for 10 s, on 50 W for 20 s
@@ -83,16 +82,11 @@ def envelope(*powers: float, step: float = 300.0) -> Series:
     return Series(tuple(i * step for i in range(len(powers))), tuple(powers), "power_w")
 
 
-def simulated(scheduler: EnvelopeScheduler, platform: Platform, *jobs: dict[str, Any], **config: Any) -> Record:
-    """Run on the embedded engine."""
-    return played(scheduler, platform, *jobs, **{"dynamic_jobs": False, "profile_reuse": False} | config)
-
-
 def played(
     scheduler: Any, platform: Platform, *jobs: dict[str, Any], events: Any = (), link: Any = None, **config: Any
 ) -> Record:
     """Run on the embedded engine, which takes jobs of the scheduler if that has to register some."""
-    dynamic = scheduler.needs_dynamic_jobs if "dynamic_jobs" not in config else False
+    dynamic = scheduler.needs_dynamic_jobs
     engine_config = EngineConfig(**{"dynamic_jobs": dynamic, "profile_reuse": dynamic} | config)
     return simulate(
         Engine(platform, [workload_of(*jobs, nb_res=len(platform))], engine_config, events), scheduler, link

@@ -53,8 +53,7 @@ def play(jobs, capacity, machines, cores, between=None, energy=False, **options)
     """The record of a run on the embedded engine, and the scheduler."""
     scheduler = Varcap({"capacity": series_of(capacity), "switch": energy} | options)
     platform = machines_platform(MachineSpec(machines, cores))
-    config = {"energy": energy, "dynamic_jobs": True, "profile_reuse": True}
-    return played(scheduler, platform, *map(row_of, jobs), link=between, **config), scheduler
+    return played(scheduler, platform, *map(row_of, jobs), link=between, energy=energy), scheduler
 
 
 def runs_of(record, cores) -> list[Ran]:

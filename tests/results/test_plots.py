@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from builders import envelope, job, machine, simulated
+from builders import envelope, job, machine, played
 from files_of_tests import refusal
 
 from batwatt.errors import InputError
@@ -118,7 +118,7 @@ def test_timeline_by_hand(tmp_path):
 def test_the_engine_agrees_with_itself(tmp_path):
     """The time in states adds up to the servers' time, and the jobs' to what they ran."""
     scheduler = EnvelopeScheduler({"platform": machine(2, 2), "envelope": envelope(400.0, 150.0, 60.0, 400.0)})
-    record = simulated(scheduler, machine(2, 2), *(job(n, 40.0 * n, 1 + n % 3, 90.0, 400.0) for n in range(9)))
+    record = played(scheduler, machine(2, 2), *(job(n, 40.0 * n, 1 + n % 3, 90.0, 400.0) for n in range(9)))
     write_record(record, tmp_path / "x")
     timeline = read_timeline(tmp_path / "x", machine(2, 2))
     assert sum(span.end_s - span.start_s for span in timeline.spans) == pytest.approx(4 * timeline.end_s)

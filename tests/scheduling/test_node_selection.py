@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import job, machine, simulated, starts
+from builders import job, machine, played, starts
 from varcap_talk import scheduler
 
 from batwatt.model.platform import Platform
@@ -51,5 +51,5 @@ def test_powercap():
     """A slow server has the lower id."""
     platform = Platform(tuple(replace(host, id=i) for i, host in enumerate(reversed(machine(1, 1).hosts))))
     options = {"response": "none", "platform": platform, "node_selection": "fastest"}
-    record = simulated(EnvelopeScheduler(options), platform, job("a", 0, 1, 10))
+    record = played(EnvelopeScheduler(options), platform, job("a", 0, 1, 10))
     assert starts(record) == {"a": (0, "1")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from builders import envelope, job, machine, played, simulated, workload_of
+from builders import envelope, job, machine, played, workload_of
 from by_hand import capacity_of, series_of
 from examples import examples
 from hypothesis import given
@@ -211,7 +211,7 @@ def test_powercap(victim, end_s, flops):
     if flops:
         speed = machine(1).fastest_flops
         row["_profile"] = {"type": "parallel_homogeneous", "cpu": 1000 * speed, "com": 0}
-    record = simulated(EnvelopeScheduler(options), machine(1), row, dynamic_jobs=True, profile_reuse=True, energy=True)
+    record = played(EnvelopeScheduler(options), machine(1), row, energy=True)
     runs = {row[0]: (row[7], row[8], row[10]) for row in record.jobs}
     assert runs["a"] == ("COMPLETED_KILLED", 0.0, 300.0)
     state, begin_s, finish_s = runs["a#1"]
@@ -226,7 +226,7 @@ def test_a_checkpoint_needs_a_job_of_which_something_can_be_left():
     with pytest.raises(InputError, match="w0!a is neither a delay nor flops that are alike"):
         row["profile"] = "c"
         rows = [row, {**job("b", 0, 1, 1000, 5000), "profile": "x"}]
-        simulated(EnvelopeScheduler(options), machine(1), *rows, dynamic_jobs=True, profile_reuse=True, energy=True)
+        played(EnvelopeScheduler(options), machine(1), *rows, energy=True)
 
 
 # flops ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import envelope, job, machine, simulated, starts, workload_of
+from builders import envelope, job, machine, played, starts, workload_of
 from clusters import enqueue
 
 from batwatt.engine.core import Engine
@@ -24,10 +24,10 @@ def test_a_step_of_the_envelope_ends_with_a_backfilling_but_with_none_there_are_
     jobs = [job("a", 0, 1, 100, 100), job("b", 1, 2, 400, 400), job("c", 2, 1, 200, 200)]
     parts = {"order": "slowdown", "backfilling": "easy", "platform": machine(2)}
     plenty = envelope(*[1000.0] * 10, step=50.0)
-    stepping = simulated(EnvelopeScheduler(parts | {"response": "hfld", "envelope": plenty}), machine(2), *jobs)
+    stepping = played(EnvelopeScheduler(parts | {"response": "hfld", "envelope": plenty}), machine(2), *jobs)
     assert {name: at for name, (at, _) in starts(stepping).items()} == {"a": 0, "c": 50, "b": 250}
     for caps in ({}, {"envelope": plenty}, {"envelope": envelope(1.0)}):
-        baseline = simulated(EnvelopeScheduler(parts | {"response": "none"} | caps), machine(2), *jobs)
+        baseline = played(EnvelopeScheduler(parts | {"response": "none"} | caps), machine(2), *jobs)
         assert {name: at for name, (at, _) in starts(baseline).items()} == {"a": 0, "c": 100, "b": 300}
 
 
@@ -95,7 +95,7 @@ AGEING = [job("a", 0, 1, 100, 100.5), job("long", 1, 1, 10, 1000), job("short", 
          "without walltimes", "an order that changes with time", "an order that does not"],
 )  # fmt: skip
 def test_schedules_by_hand(parts, hosts, jobs, expected):
-    begins = starts(simulated(scheduler(*parts), machine(hosts), *jobs))
+    begins = starts(played(scheduler(*parts), machine(hosts), *jobs))
     assert {name: begins[name] for name in expected} == expected
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from builders import job, machine, simulated
+from builders import job, machine, played
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,5 +67,5 @@ def test_both_implementations_start_the_same_jobs_at_the_same_time(rows, order):
     for backfilling in ("easy", PlainEasy(make("order", order))):
         scheduler = EnvelopeScheduler({"order": order})
         scheduler.the_backfilling = make("backfilling", backfilling)
-        records.append(simulated(scheduler, machine(6), *jobs))
+        records.append(played(scheduler, machine(6), *jobs))
     assert records[0] == records[1]

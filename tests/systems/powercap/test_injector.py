@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-from builders import envelope, job, machine, simulated
+from builders import envelope, job, machine, played
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series
@@ -40,7 +40,7 @@ def test_a_malformed_event_is_one_line(value):
 
 def test_a_cap_that_lets_nothing_run_rejects_the_jobs_in_the_end(caplog):
     scheduler = EnvelopeScheduler({"response": "hfld", "platform": machine(2), "envelope": envelope(200, 10)})
-    record = simulated(scheduler, machine(2), job("a", 0, 1, 1000, 2000), job("b", 700, 1, 5, 10))
+    record = played(scheduler, machine(2), job("a", 0, 1, 1000, 2000), job("b", 700, 1, 5, 10))
     assert {row[0]: row[7] for row in record.jobs} == {"a": "COMPLETED_KILLED", "b": "REJECTED"}
     assert "can never run, too wide for the last cap of 10 W" in caplog.text
 
@@ -50,7 +50,7 @@ def test_an_exact_estimate_slows_down_where_a_walltime_estimate_must_kill():
     def ends(estimate):
         options = {"platform": machine(2), "envelope": envelope(250, 90), "work_estimate": estimate}
         jobs = (job("a", 290, 1, 30, 600, flops=True), job("b", 290, 1, 30, 900, flops=True))
-        record = simulated(EnvelopeScheduler({"response": "hfld", **options}), machine(2), *jobs)
+        record = played(EnvelopeScheduler({"response": "hfld", **options}), machine(2), *jobs)
         return {row[0]: (row[7], row[9]) for row in record.jobs}
 
     # 290-300 s at 10 flop/s leave 200 flops; the minimal state of Eq. 7 is 4 flop/s for both: 80 W, 50 s more

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, simulated
+from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, played
 from by_hand import blocks_of, options_of
 from clusters import Job, cluster_of, enqueue
 
@@ -337,7 +337,7 @@ def test_changes_are_one_request_per_state_and_kind():
 def test_within_a_step_speeds_follow_the_jobs():
     # steps of 300 s at 1000 W: b starts at 310 s on a server that is awake and idle, and runs at full speed at once
     options = {"response": "frugal", "envelope": envelope(1000.0), "platform": machine(2, 0), "order": "fcfs"}
-    record = simulated(EnvelopeScheduler(options), machine(2, 0), job(0, 1, 1, 600, 700), job(1, 310, 1, 100, 150))
+    record = played(EnvelopeScheduler(options), machine(2, 0), job(0, 1, 1, 600, 700), job(1, 310, 1, 100, 150))
     # asleep at 0 for want of jobs, woken at 300, on at 320
     assert {row[0]: (row[8], row[10]) for row in record.jobs} == {"0": (320.0, 920.0), "1": (320.0, 420.0)}
 
@@ -346,7 +346,7 @@ def test_what_jobs_needed_is_learned():
     # the job needs 100 s of its 200 s at full speed: the next is taken to need half of its walltime
     options = {"response": "hfld", "work_estimate": "learned", "envelope": envelope(1000.0), "platform": machine(1, 0)}
     scheduler = EnvelopeScheduler(options)
-    simulated(scheduler, machine(1, 0), job(0, 1, 1, 100, 200), job(1, 1, 1, 10, 400))
+    played(scheduler, machine(1, 0), job(0, 1, 1, 100, 200), job(1, 1, 1, 10, 400))
     assert scheduler.cluster.needed_share == pytest.approx(0.5)
 
 

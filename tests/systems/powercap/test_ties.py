@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from builders import job, machine, simulated, starts
+from builders import job, machine, played, starts
 from clusters import Job, enqueue, run_now
 
 from batwatt.inputs.platforms.platform_xml import read_platform
@@ -105,7 +105,7 @@ def test_of_equal_jobs_the_earlier_submission_goes_first(order, now_s, rows):
 
 def test_a_job_that_ends_at_the_very_shadow_time_is_backfilled():
     # "a" holds one of two servers until 0.3 + 0.4 s; "c", of 0.4 s, ends then, and does not delay "b"
-    record = simulated(
+    record = played(
         EnvelopeScheduler({"backfilling": "easy", "order": "fcfs"}),
         machine(2),
         job("a", 0.3, 1, 0.4, 0.4),

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from builders import job, workload_of
+from builders import job, played
 from links import Race
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.engine.events import KillJob, RegisterJob
 from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
@@ -21,13 +18,12 @@ ID, STATE, START = 0, 7, 8
 
 def simulated(spec, jobs, options, link=None):
     """The record of a run with energy."""
-    config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True)
-    return simulate(Engine(machines_platform(spec), [jobs], config), Riskaware(options), link)
+    return played(Riskaware(options), machines_platform(spec), *jobs, energy=True, link=link)
 
 
 def test_a_kill_and_a_switch():
     """One of two machines of 1 core goes from 50 s to 80 s; job 2 runs there, and starts again when it is back."""
-    jobs = workload_of(job(1, 0.0, 1, 100.0), job(2, 10.0, 1, 60.0), nb_res=2)
+    jobs = [job(1, 0.0, 1, 100.0), job(2, 10.0, 1, 60.0)]
     capacity = Series((0.0, 50.0, 80.0), (2.0, 1.0, 2.0))
     options = {"capacity": capacity, "strategy": "first-fit-aware", "as_published": False}
     record = simulated(MachineSpec(2, 1), jobs, options)
@@ -80,7 +76,7 @@ LOST = {
 @pytest.mark.parametrize("case", LOST)
 def test_what_is_lost_before_it_begins_is_rejected(case, caplog):
     spec, rows, capacity, choice, expected = LOST[case]
-    jobs = workload_of(*(job(i, *row) for i, row in enumerate(rows, 1)), nb_res=spec.machines * spec.cores)
+    jobs = [job(i, *row) for i, row in enumerate(rows, 1)]
     options = {"capacity": capacity, "victim": "lose"} | choice
     ends = {
         row.job_id: None
@@ -106,7 +102,7 @@ HARD = {
 @pytest.mark.parametrize("values,other,start_s", HARD.values(), ids=HARD)
 def test_an_end_just_after_its_date(strategy, values, other, start_s):
     capacity = Series((0.0, 262.441, 300.0)[: len(values)], tuple(min(value, 1.0) for value in values))
-    load = workload_of(job("a", 230.0, CORES, 32.441), other, nb_res=CORES)
+    load = [job("a", 230.0, CORES, 32.441), other]
     options = {"capacity": capacity, "strategy": strategy, "as_published": False}
     rows = {row[ID]: row for row in simulated(MachineSpec(1, CORES), load, options).jobs}
     assert {name: row[STATE] for name, row in rows.items()} == dict.fromkeys("ab", "COMPLETED_SUCCESSFULLY")
@@ -115,7 +111,7 @@ def test_an_end_just_after_its_date(strategy, values, other, start_s):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
-    load = workload_of(job("a", 5.0, CORES, 10.0), nb_res=CORES)
+    load = [job("a", 5.0, CORES, 10.0)]
     options = {"capacity": Series((0.0,), (1.0,)), "strategy": strategy}
     # as published, first fit waits for the next end or change, but not if nothing runs at all
     (row,) = simulated(MachineSpec(1, CORES), load, options).jobs
@@ -125,7 +121,7 @@ def test_a_job_of_full_width_on_an_idle_machine_does_not_hang(strategy):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_is_late_runs_though_its_machine_has_gone(strategy):
     # both machines are on from 77.5 s; by the plan b is over when the second goes at 75 s, and has not begun
-    load = workload_of(job("a", 0.0, 1, 10.0), job("b", 0.0, 1, 11.0), nb_res=2)
+    load = [job("a", 0.0, 1, 10.0), job("b", 0.0, 1, 11.0)]
     capacity = Series((0.0, 37.5, 75.0), (0.0, 2.0, 1.0))
     options = {"capacity": capacity, "strategy": strategy, "as_published": False}
     rows = simulated(MachineSpec(2, 1, off_s=15.0, on_s=40.0), load, options).jobs
@@ -135,7 +131,7 @@ def test_what_is_late_runs_though_its_machine_has_gone(strategy):
 @pytest.mark.parametrize("strategy", ["first-fit-aware", "target-asap"])
 def test_a_job_that_ends_before_its_kill_is_not_run_again(strategy):
     """What only a real Batsim does: the second machine goes at 50 s, and comes back at 90 s."""
-    load = workload_of(job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0), nb_res=2)
+    load = [job("a", 0, 1, 100.0), job("b", 0, 1, 300.0), job("c", 60, 1, 20.0)]
     capacity, links = Series((0.0, 50.0, 90.0), (2.0, 1.0, 2.0)), []
     options = {"capacity": capacity, "strategy": strategy, "as_published": False}
     record = simulated(MachineSpec(2, 1), load, options, lambda link: links.append(Race(link)) or links[0])
