@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from batsim.batsim import BatsimScheduler
@@ -73,19 +73,15 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def onSimulationBegins(self) -> None:
         """Check that Batsim runs the platform that the options name, and supports the needs of the scheduler."""
         self.lifecycle.begin(self.bs, self.needs_dynamic_jobs)
-        self.check_platform([host["name"] for host in self.hosts_described])
+        platform, theirs = self.platform, [host["name"] for host in self.hosts_described]
+        if platform is not None and [host.name for host in platform.hosts] != theirs:
+            problem = f"is not the platform that Batsim runs ({len(theirs)} hosts, the first is {theirs[0]!r})"
+            raise InputError(platform.source, problem, "give both the same file")
 
     @property
     def hosts_described(self) -> list[Mapping[str, Any]]:
         """Batsim's descriptions of the hosts, by id."""
         return [self.bs.compute_resources[host] for host in range(self.bs.nb_compute_resources)]
-
-    def check_platform(self, theirs: Sequence[str]) -> None:
-        """Raise InputError if the hosts that Batsim runs are not, by name, those of the platform of the options."""
-        platform = self.platform
-        if platform is not None and [host.name for host in platform.hosts] != theirs:
-            problem = f"is not the platform that Batsim runs ({len(theirs)} hosts, the first is {theirs[0]!r})"
-            raise InputError(platform.source, problem, "give both the same file")
 
     # hosts out of service -----------------------------------------------------------------------------------------
 

@@ -278,13 +278,11 @@ class VaryingScheduler(CapacityScheduler[Settings]):
 
     # waiting and giving up --------------------------------------------------------------------------------------
 
-    def _all_waiting(self) -> list[ManagedJob]:
-        queues = [task for queue in self.mapping.queues for task in queue.drop(lambda task: True)]
-        return sorted([*queues, *self.flow.dependencies.leave()], key=lambda task: task.number)
-
     def stop(self) -> None:
         """See `CapacityScheduler`."""
-        waiting = [*self._all_waiting(), *(task for task in self.flow.to_move if not task.dying)]
+        queued = [task for queue in self.mapping.queues for task in queue.drop(lambda task: True)]
+        waiting = sorted([*queued, *self.flow.dependencies.leave()], key=lambda task: task.number)
+        waiting += [task for task in self.flow.to_move if not task.dying]
         running = [task for task in self.fleet.tasks.values() if not task.dying and not task.moving]
         for task in self.flow.to_move:
             task.moving = False

@@ -130,6 +130,10 @@ class Problem:
         shortest = min(b - a for a, b in itertools.pairwise(self.begins))
         return all(max(kind.off_ticks, kind.on_ticks) <= shortest for kind in self.kinds)
 
+    def above_w(self, mode: ServerMode) -> float:
+        """Return the power in W of a run in a mode above that of its servers at rest."""
+        return sum(n * (self.kinds[k].powers_w[d] - self.kinds[k].rest_w) for k, d, n in mode.parts)
+
     def mean_slowdown(self, starts: Mapping[int, tuple[int, int]]) -> float:
         """Return the mean of Eq. 6 over tasks -> (start, mode)."""
         return math.fsum(self.tasks[j].slowdown(mode, start) for j, (start, mode) in starts.items()) / len(self.tasks)
@@ -210,7 +214,9 @@ def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[Serve
             real = min(kinds[k].speeds_flops[by_kind[k]] for k in used)
             run_s = work.fixed_s + work.flops / real
             shortest_s = min(shortest_s, run_s)
-            if job.walltime_s is not None and _too_long(run_s, job.walltime_s, work):
+            # Eq. 4; a delay as long as its walltime times out
+            limit_s = math.inf if job.walltime_s is None else job.walltime_s
+            if run_s > limit_s or (work.fixed_s > 0.0 and run_s >= limit_s):
                 continue
             modes[counts, by_kind] = ServerMode(counts, by_kind, run_s, ticks_up(run_s))
     if not modes:
@@ -239,11 +245,6 @@ def _work(workload: Workload, name: str, job: Job, where: str) -> _Work:
         return _Work(each, 0.0)
     assert profile.flops is not None
     return _Work(max(profile.flops), 0.0, len(set(profile.flops)) == 1)
-
-
-def _too_long(run_s: float, walltime_s: float, work: _Work) -> bool:
-    """Return whether a run breaks Eq. 4; a delay as long as its walltime times out."""
-    return run_s > walltime_s or (work.fixed_s > 0.0 and run_s >= walltime_s)
 
 
 def _splits(width: int, counts: list[int]) -> Iterator[tuple[int, ...]]:

@@ -15,7 +15,7 @@ from mypy_extensions import i64
 
 from batwatt.arrays import integers, reals
 from batwatt.model.platform import NOISE_W
-from batwatt.systems.powercap.optimum.problem import Problem, ServerMode
+from batwatt.systems.powercap.optimum.problem import Problem
 
 INFINITY: Final = math.inf
 TICKS_PER_S: Final = 1000.0
@@ -77,7 +77,7 @@ class Relaxed:
         self.partner = integers(row + offset for row, (_, offset) in enumerate(rows))
         self.ticks = integers(mode.ticks for mode in modes)
         self.run_s = reals(mode.run_s for mode in modes)
-        self.above_w = reals(_above_w(problem, mode) for mode in modes)
+        self.above_w = reals(problem.above_w(mode) for mode in modes)
         self.servers = integers(count for mode in modes for count in mode.counts)
         self.state = integers(state for mode in modes for state in mode.states)
         slots = [0.0] * (priced * parts * len(kinds) * states)
@@ -295,8 +295,3 @@ class Relaxed:
         for at in range(len(self.lowest)):
             self.lowest[at] = INFINITY
         self._cheapest(job, row, below, low)
-
-
-def _above_w(problem: Problem, mode: ServerMode) -> float:
-    """Return the power in W of a run in a mode above that of its servers at rest."""
-    return sum(n * (problem.kinds[k].powers_w[d] - problem.kinds[k].rest_w) for k, d, n in mode.parts)

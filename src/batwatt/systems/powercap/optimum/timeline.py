@@ -63,9 +63,7 @@ class PowerTimeline:
         self.tried = integers([1] * len(modes))
         self.ticks = integers(mode.ticks for mode in modes)
         self.run_s = reals(mode.run_s for mode in modes)
-        self.above_w = reals(
-            sum(n * (kinds[k].powers_w[d] - kinds[k].rest_w) for k, d, n in mode.parts) for mode in modes
-        )
+        self.above_w = reals(problem.above_w(mode) for mode in modes)
         self.servers = integers(count for mode in modes for count in mode.counts)
         self.state = integers(state for mode in modes for state in mode.states)
         self.start = integers([0] * len(tasks))
