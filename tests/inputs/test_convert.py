@@ -146,7 +146,7 @@ def test_csv_errors_name_the_place(tmp_path: Path, text: str, message: str):
 
 def test_flops_keep_the_run_time_on_the_reference():
     jobs = [TraceJob("a", 0, 10, 4), TraceJob("b", 1, 10, 1, 10.0), TraceJob("c", 2, 3.5, 1)]
-    done = to_batsim(jobs, kind="flops", reference_flops=2e9, walltime_factor=1.0)
+    done = to_batsim(jobs, reference_flops=2e9, walltime_factor=1.0)
     check_batsim(done.workload)
     assert len(done.workload["profiles"]) == 2
     assert done.workload["profiles"]["work10"] == {"type": "parallel_homogeneous", "cpu": 20_000_000_000, "com": 0}
@@ -161,11 +161,8 @@ def test_flops_keep_the_run_time_on_the_reference():
     ("options", "message"),
     [
         ({"walltime_factor": 1.0}, "walltime_factor must be > 1"),
-        ({"kind": "flops"}, "reference_flops"),
-        ({"kind": "flops", "reference_flops": 1e22}, "work"),
-        ({"kind": "flops", "reference_flops": 1e9, "walltime_factor": 0.5}, "must be a finite number >= 1, got 0.5"),
-        ({"reference_flops": 1e9}, "kind 'flops'"),
-        ({"kind": "delays"}, "did you mean 'delay'"),
+        ({"reference_flops": 1e22}, "work"),
+        ({"reference_flops": 1e9, "walltime_factor": 0.5}, "must be a finite number >= 1, got 0.5"),
         ({"cores_per_server": 0}, "cores_per_server"),
         ({"nb_res": 0}, "nb_res"),
     ],

@@ -67,15 +67,14 @@ class ConvertOptions:
     walltime_factor: Annotated[
         float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
     ] = 2.0
-    kind: Annotated[str, typer.Option("--profile", help="delay, or flops of a reference server.")] = "delay"
-    reference_flops: Annotated[float | None, typer.Option(help="Speed of the reference server, flop/s.")] = None
+    reference_flops: Annotated[
+        float | None, typer.Option(help="Turn run times into work at this speed, flop/s.", show_default="delays")
+    ] = None
     nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None
 
     def __post_init__(self) -> None:
         from batwatt.inputs.traces.jobs_csv import SECONDS
 
-        if self.kind not in ("delay", "flops"):
-            raise InputError("--profile", f"{self.kind!r} is not a kind of profile", "use delay or flops")
         if self.unit not in SECONDS:
             raise InputError("--unit", f"{self.unit!r} is not a unit", "use s or h")
 
@@ -109,7 +108,7 @@ def convert(
 
     [bold]Example:[/]
     batwatt convert workloads/cloud/jobs.csv --unit h --cores-per-server 4
-      --profile flops --reference-flops 18.4e9 -o workload.json
+      --reference-flops 18.4e9 -o workload.json
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
     from batwatt.inputs.traces.convert import SUFFIXES, convert_file

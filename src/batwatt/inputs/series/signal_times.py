@@ -91,7 +91,7 @@ def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.fl
         return numbers, first >= SINCE_1970_S, []
     notes: list[str] = []
     begins = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
-    stamps, offset, marks = _labels(begins, texts, file, notes)
+    stamps, offset, marks = _labels(begins, texts, file)
     if not offset:
         zone = _zone_of(texts, file)
         stamps = _localized(stamps, marks, zone, notes)
@@ -110,14 +110,14 @@ def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float6
     if ranges.shape[1] < 2 or ranges[1].isna().any():
         return None
     begins, ends = ranges[0], ranges[1]
-    stamps, offset, marks = _labels(begins, texts, file, [])
+    stamps, offset, marks = _labels(begins, texts, file)
     if ends.str.fullmatch(_CLOCK).all():
         parts = ends.str.extract(f"^{_CLOCK.pattern}$").fillna("0").astype(int)
         since = (stamps - stamps.dt.normalize()) / pd.Timedelta(seconds=1)
         lengths = (parts[0] * 3600 + parts[1] * 60 + parts[2] - since) % DAY_S
         lengths = lengths.where(lengths > 0.0, DAY_S)
     else:
-        until, _, end_marks = _labels(ends, texts, file, [])
+        until, _, end_marks = _labels(ends, texts, file)
         lengths = (until - stamps) / pd.Timedelta(seconds=1)
         # the clock goes back an hour from summer time to standard time
         for earlier, later, hours in ((marks, end_marks, 1.0), (end_marks, marks, -1.0)):
@@ -134,7 +134,7 @@ def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float6
 
 
 def _labels(
-    labels: pd.Series[str], texts: pd.Series[str], file: SignalFile, notes: list[str]
+    labels: pd.Series[str], texts: pd.Series[str], file: SignalFile
 ) -> tuple[pd.Series[pd.Timestamp], bool, pd.Series[str]]:
     """Return the dates of labels, True if they have an offset from UTC, and marks such as CEST. Raises InputError."""
     marks = pd.Series(None, index=texts.index, dtype=object)
@@ -146,7 +146,7 @@ def _labels(
     if _COMPACT.match(labels.iloc[0]):
         labels = labels.str.replace(_COMPACT, r"\1-\2-\3T\4:\5Z", regex=True)
     if _SLASHED.match(labels.iloc[0]):
-        return _stamps_of_parts(labels, texts, file, notes), False, marks
+        return _stamps_of_parts(labels, texts, file), False, marks
     return *_stamps(labels, texts, file), marks
 
 
@@ -214,43 +214,28 @@ def _stamps(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> 
     return stamps, has_offset
 
 
-def _stamps_of_parts(
-    begins: pd.Series[str], texts: pd.Series[str], file: SignalFile, notes: list[str]
-) -> pd.Series[pd.Timestamp]:
+def _stamps_of_parts(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> pd.Series[pd.Timestamp]:
     """Return the dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError with the row."""
     parts = begins.str.extract(f"^{_PARTS.pattern}$")
     _refuse(parts[0].isna(), texts, file)
     filled = parts.fillna("0").astype(int)
     clock = filled[[2, 3, 4, 5]].set_axis(["year", "hour", "minute", "second"], axis=1)
-    either = {
+    either: dict[Dates, pd.Series[pd.Timestamp]] = {
         "day-first": pd.to_datetime(clock.assign(month=filled[1], day=filled[0]), errors="coerce"),
         "month-first": pd.to_datetime(clock.assign(month=filled[0], day=filled[1]), errors="coerce"),
     }
-    order = file.dates
-    if order is None:
-        order = _order(either, begins, texts, file, notes)
+    order = file.dates or _order(either, texts, file)
     _refuse(either[order].isna(), texts, file)
     return either[order]
 
 
-def _order(
-    either: dict[str, pd.Series[pd.Timestamp]],
-    begins: pd.Series[str],
-    texts: pd.Series[str],
-    file: SignalFile,
-    notes: list[str],
-) -> Dates:
-    """Return the order of day and month that makes dates of all texts, else the one with smaller gaps."""
-    if "." in begins.iloc[0] or str(texts.name).lower().startswith("mtu"):
+def _order(either: dict[Dates, pd.Series[pd.Timestamp]], texts: pd.Series[str], file: SignalFile) -> Dates:
+    """Return the order of day and month that makes dates of all texts. Raises InputError if both do, and differ."""
+    if "." in texts.iloc[0] or str(texts.name).lower().startswith("mtu"):
         return "day-first"
     day, month = either["day-first"], either["month-first"]
     if day.isna().any() or month.isna().any() or (day == month).all():
         return "month-first" if day.isna().sum() > month.isna().sum() else "day-first"
-    gaps = [stamps.diff().abs().max() for stamps in (day, month)]
-    if len(day) > 1 and gaps[0] != gaps[1]:
-        order: Dates = "day-first" if gaps[0] < gaps[1] else "month-first"
-        notes.append(f"dates such as {begins.iloc[0]} read {order.replace('-', ' ')}")
-        return order
     row = int(np.flatnonzero(day != month)[0])
     problem = f"{texts.iloc[row][:40]!r} is {day.iloc[row]:%-d %B} or {month.iloc[row]:%-d %B}"
     raise InputError(f"{file.path}: row {row + 1}", problem, "say dates=day-first or dates=month-first")

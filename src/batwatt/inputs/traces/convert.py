@@ -31,7 +31,6 @@ from batwatt.units import microseconds
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
-Kind = Literal["delay", "flops"]
 Format = Literal["swf", "csv", "txt", "sacct", "table", "pbs", "events"]
 
 SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt", ".sacct": "sacct", ".parquet": "table"}
@@ -77,24 +76,20 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
     """Options of the conversion of a trace to a Batsim workload.
 
     A job has ceil(cpus / `cores_per_server`) servers. Its walltime is the requested time if known, else run time x
-    `walltime_factor` rounded up to the second, or none for a factor of None. The factor must be > 1 for
-    `kind="delay"`, because a Batsim delay equal to its walltime times out, and >= 1 for `kind="flops"`.
-    `kind="flops"` converts to work of run time x `reference_flops` (flop/s of one core) per server, so that slower
-    servers take longer. `nb_res` None is the width of the widest job. Raises InputError.
+    `walltime_factor` rounded up to the second, or none for a factor of None. With `reference_flops` (flop/s of one
+    core) a job is work of run time x `reference_flops` per server, so that slower servers take longer, else a delay.
+    The factor must be >= 1, and > 1 for delays, because a Batsim delay equal to its walltime times out. `nb_res` None
+    is the width of the widest job. Raises InputError.
     """
 
     cores_per_server: Annotated[int, Between(1, _MAX_HOSTS)] = 1
     walltime_factor: Annotated[float | None, Between(1.0)] = 2.0
-    kind: Kind = "delay"
     reference_flops: Annotated[float | None, Between(0.0, ends="][")] = None
     nb_res: Annotated[int | None, Between(1, _MAX_HOSTS)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.kind == "flops") != (self.reference_flops is not None):
-            problem = "profiles of kind 'flops', and no others, have reference_flops"
-            raise InputError(self.WHERE, problem, "give one core's speed, as 18.4e9, or leave it out")
-        if self.kind == "delay" and self.walltime_factor == 1.0:
+        if self.reference_flops is None and self.walltime_factor == 1.0:
             problem = "walltime_factor must be > 1 for delays, got 1"
             raise InputError(self.WHERE, problem, "a delay equal to its walltime times out in Batsim")
 
