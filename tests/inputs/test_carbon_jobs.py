@@ -230,17 +230,6 @@ def test_phases_become_loads():
     assert profiles["job-7"] == {"type": "composed", "seq": sequence}
 
 
-def test_energy_by_hand():
-    # one cpu: 20 x 60 + 8 x 220 + 3 x 105 + 240 = 3515 J in 37 s
-    record = played([ShiftJob("a", 0.0, TRAINING, 1), ShiftJob("b", 10.0, TRAINING, 2)], 3, {"a": "1-4", "b": "0 5-11"})
-    rows = {row[0]: row for row in record.jobs}
-    assert rows["a"][RUNTIME] == rows["b"][RUNTIME] == pytest.approx(37.0, rel=1e-12)
-    assert rows["a"][ENERGY] == pytest.approx(3515.0, rel=1e-12)
-    assert rows["b"][ENERGY] == pytest.approx(7030.0, rel=1e-12)
-    # nothing else draws anything
-    assert record.consumed_energy[-1][1] == pytest.approx(10545.0, rel=1e-12)
-
-
 powers = st.sampled_from([0.0, 0.0, 1.0, 2.0, 3.0]) | st.floats(1.0, 9.0)
 phases = st.lists(st.tuples(st.floats(1e-3, 1e4), powers), min_size=1, max_size=5)
 jobs_of = st.lists(

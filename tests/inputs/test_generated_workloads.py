@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batwatt.errors import InputError
-from batwatt.inputs.workloads.fitted import fitted_range, fitted_share, fitted_values, strata
+from batwatt.inputs.workloads.fitted import fitted_range, fitted_share, fitted_values
 from batwatt.inputs.workloads.google_like import GoogleLike, google_like, to_text
 from batwatt.inputs.workloads.pm100_like import LEAST_W, MOST_W, QUARTILES_W, TIME_SPREAD, WIDTHS, Pm100Like, pm100_like
 from batwatt.inputs.workloads.varcap_like import SYSTEMS, VarcapLike
@@ -257,15 +257,3 @@ def test_fitted_by_hand():
     assert law.mean == pytest.approx(0.5, rel=1e-5) and share == pytest.approx(0.8, rel=1e-5)
     assert law.at(np.array([law.chance_below(1.0)]))[0] == pytest.approx(1.0)
     assert "no lognormal cut to [1, 3] has mean 2 and spread 5" in refusal(fitted_values, (1.0, 3.0), 2.0, 5.0)
-
-
-@examples(25)
-@given(st.floats(0.2, 0.6), st.floats(0.3, 1.5), st.floats(0.1, 1000.0))
-def test_law_of_fits(place, relative, scale):
-    low, high = 0.01 * scale, 100.0 * scale
-    mean = low * (high / low) ** place
-    law = fitted_range(low, high, mean, relative * mean)
-    assert (law.mean, law.sd) == (pytest.approx(mean, rel=1e-5), pytest.approx(relative * mean, rel=1e-5))
-    drawn = law.at(strata(20_000, np.random.default_rng(0)))
-    assert (np.diff(drawn) >= 0).all() and low <= drawn[0] and drawn[-1] <= high * 1.0001
-    assert drawn.mean() == pytest.approx(mean, rel=0.01)

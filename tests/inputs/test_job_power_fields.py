@@ -38,11 +38,6 @@ def test_a_workload_for_easy_powercap(tmp_path):
         assert scheduler.scores.mape is None
 
 
-def test_an_estimate_that_is_not_there():
-    assert "job 1 has no field 'x'" in refusal(estimate_of, {"extra_data": "no JSON"}, "x", "1")
-    assert "job 1: x must be a number >= 0 in W, got -1" in refusal(estimate_of, {"x": -1}, "x", "1")
-
-
 def test_power_is_that_of_the_fields():
     assert power_of({}, "1") is None
     assert power_of({"power_w": 100}, "1") == JobPower(100.0, 0.0, 100.0)
@@ -65,3 +60,4 @@ def test_power_is_that_of_the_fields():
 def test_malformed_power(fields, message):
     line = refusal(power_of, fields, "7")
     assert message in line and "job 7" in line
+    assert "job 7 has no field 'x'" in refusal(estimate_of, {"extra_data": "no JSON"}, "x", "7")
