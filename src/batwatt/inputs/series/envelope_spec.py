@@ -22,7 +22,7 @@ from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.clock import Clock
-from batwatt.model.series import FRACTION, LARGEST, MAX_ROWS, Series
+from batwatt.model.series import FRACTION, LARGEST, Series
 from batwatt.model.signal import Signal, held
 from batwatt.model.signal_units import POWER_W
 from batwatt.remarks import remark
@@ -84,7 +84,7 @@ class Metered(Parameters, Term, where=_WHERE):
 
     def watts(self, end_s: float, full_w: float | None) -> Signal:
         """Return the column in W."""
-        from batwatt.inputs.series.signal_csv import read_rows
+        from batwatt.inputs.series.signal_csv import largest_in
 
         signal = read_on_clock(self.file)
         factor = 1.0 if self.peak_w is None else self.peak_w
@@ -92,7 +92,7 @@ class Metered(Parameters, Term, where=_WHERE):
             problem = "holds fractions of an unknown power"
             raise InputError(self.file.path, problem, "give the watts that 1 stands for, as in peak_w=50000")
         if signal.series.name != FRACTION and self.peak_w is not None:
-            most = float(np.nanmax(read_rows(replace(self.file, begin=None), MAX_ROWS).values))
+            most = largest_in(self.file)
             if not most > 0.0:
                 raise InputError(self.file.path, "is never above 0 W, peak_w= cannot scale that", "leave peak_w out")
             factor = self.peak_w / most

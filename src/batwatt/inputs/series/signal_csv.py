@@ -7,7 +7,6 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +41,7 @@ from batwatt.model.signal_units import (
 from batwatt.remarks import collect
 from batwatt.units import DAY_S, HOUR_S
 
-__all__ = ["moment", "read_rows", "read_signal", "table_of", "times_of"]
+__all__ = ["largest_in", "moment", "read_signal", "table_of", "times_of"]
 
 _VALUES = (
     MACHINES, FRACTION, "carbon_intensity_avg", "carbon intensity", "carbon_intensity", "carbonintensity",
@@ -59,22 +58,6 @@ _IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "n/e", "-"}
 _log = logging.getLogger(__name__)
 _Floats = npt.NDArray[np.float64]
-
-
-class _Columns(NamedTuple):
-    """Times in s and values in the order of the file, with remarks; `name` and `unit` are those after conversion.
-
-    `stated_s` is the duration of each row in s, if the file states it.
-    """
-
-    times_s: _Floats
-    dated: bool
-    stated_s: _Floats | None
-    values: _Floats
-    column: str
-    name: str
-    unit: str
-    notes: list[str]
 
 
 def read_signal(file: SignalFile) -> Signal:
@@ -97,8 +80,8 @@ def read_signal(file: SignalFile) -> Signal:
 
 @lru_cache(maxsize=16)
 def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]:
-    columns = _columns(file)
-    times, values, notes = columns.times_s, columns.values, columns.notes
+    columns, name, unit, notes = _columns(file)
+    times, values = columns.times_s, columns.values
     # rows of one time with a value come last, in the order of the file
     order = np.lexsort((np.isfinite(values), times))
     order = order[np.isfinite(times[order])]
@@ -123,7 +106,7 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
     remark = f"{file.path}: {'; '.join(notes)}" if notes else ""
     if remark:
         _log.warning("%s", remark)
-    return _cut(bridged, begin, end, columns, file), remark
+    return _cut(bridged, begin, end, name, unit, file), remark
 
 
 def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
@@ -143,17 +126,13 @@ def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
         raise InputError(file.path, problem, "choose one series, in XML with resolution=PT15M or PT60M")
 
 
-def read_rows(file: SignalFile, count: int) -> Rows:
-    """Read the first rows of a file, at most `count`, neither sorted nor filled.
-
-    Empty values are NaN. Raises InputError.
-    """
-    columns = _columns(file)
-    return Rows(columns.times_s[:count], columns.values[:count], columns.dated)
+def largest_in(file: SignalFile) -> float:
+    """Return the greatest value in the column of a file, whatever its requested part. Raises InputError."""
+    return float(np.nanmax(_columns(file)[0].values))
 
 
-def _columns(file: SignalFile) -> _Columns:
-    """Return the columns of times and of values. Raises InputError."""
+def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
+    """Return the rows in the order of the file, name and unit after conversion, and remarks. Raises InputError."""
     frame = _selected_rows(table_of(file.path), file)
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
@@ -167,9 +146,8 @@ def _columns(file: SignalFile) -> _Columns:
     if not np.isfinite(values[np.isfinite(times)]).any():
         raise InputError(file.path, f"no value in column {column!r}", "choose another with column=")
     values, name, unit = _converted(values, frame, column, file, notes)
-    return _Columns(
-        times, dated, _stated(frame, time_column, file) if dated else None, values, column, name, unit, notes
-    )
+    stated_s = _stated(frame, time_column, file) if dated else None
+    return Rows(times, values, dated, stated_s), name, unit, notes
 
 
 def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats | None:
@@ -422,13 +400,13 @@ def _part(rows: Rows, file: SignalFile) -> tuple[float, float]:
     return begin, end
 
 
-def _cut(rows: Rows, begin: float, end: float, columns: _Columns, file: SignalFile) -> Signal:
+def _cut(rows: Rows, begin: float, end: float, name: str, unit: str, file: SignalFile) -> Signal:
     """Return the rows of [begin, end[, with times from 0 s, from which on the first value holds."""
     first = max(int(np.searchsorted(rows.times_s, begin, side="right")) - 1, 0)
     until = int(np.searchsorted(rows.times_s, end, side="left"))
     times = rows.times_s[first:until] - begin
     times[0] = 0.0
     values = tuple(rows.values[first:until].tolist())
-    series = Series(tuple(times.tolist()), values, columns.name.strip(), str(file.path), columns.unit)
+    series = Series(tuple(times.tolist()), values, name.strip(), str(file.path), unit)
     signal = Signal(series, end - begin, rows.text_of(begin) if rows.dated else "")
     return signal if file.period_s is None else signal.averaged(file.period_s)
