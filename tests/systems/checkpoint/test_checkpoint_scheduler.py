@@ -154,15 +154,8 @@ def test_a_checkpoint_that_is_due_as_the_recovery_ends():
 def test_changes_at_dates_that_batsim_cannot_tell(between, checkpoint_s):
     for shift in (1 / 3, 2 / 3, 1.333333333):
         capacity = series_of([(0.0, 2), *((400 * i / 3 + shift, 2 - i % 2) for i in range(1, 41))])
-        record = play(
-            "a 0 5000 1, b 1 5000 2, c 1 500 1",
-            capacity,
-            3,
-            between=between,
-            checkpoint_s=checkpoint_s,
-            k=0,
-            min_yield=0.5,
-        )
+        options = {"between": between, "checkpoint_s": checkpoint_s, "k": 0, "min_yield": 0.5}
+        record = play("a 0 5000 1, b 1 5000 2, c 1 500 1", capacity, 3, **options)
         assert sum(row[7] == "COMPLETED_SUCCESSFULLY" and row[META] == "" for row in record.jobs) == 3
 
 
@@ -252,25 +245,6 @@ def test_the_engine_gives_what_plans_claim(drawn):
 
 
 # parts -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "order,begins",
-    [
-        # the plan of what is left fills all four machines: c and d
-        (None, {"b": 110, "c": 100, "d": 100}),
-        # c is beside b, and d waits for two machines
-        ("fcfs", {"b": 100, "c": 100, "d": 130}),
-        # d is as wide as c, and later
-        ("desc_size", {"b": 110, "c": 100, "d": 100}),
-        # waited over length, and one: b 2.8, c 3.67, d 8
-        ("slowdown", {"b": 110, "c": 100, "d": 100}),
-    ],
-)
-def test_free_machines_are_given_in_an_order(order, begins):
-    """Four machines: all are of a until 100 s."""
-    record = play("a 0 100 4, b 10 50 1, c 20 30 2, d 30 10 2", "4", 4, order=order)
-    assert {name: spans[0][1] for name, spans in spans_of(record).items()} == {"a": 0} | begins
 
 
 @pytest.mark.parametrize("selection,hosts", [("first", ({0}, {1, 2})), ("fastest", ({1}, {0, 2}))])

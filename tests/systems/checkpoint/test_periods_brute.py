@@ -115,15 +115,6 @@ def test_a_job_that_ends_makes_room_without_a_checkpoint():
     assert (solution.work_processor_s, solution.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
     assert [act.decision for act in solution.acts] == ["end", "recover-later"]
     assert solution.acts[0].phases == (JobPhase("work", 0.0, 5.0),)
-    # it may end, and a checkpoint that would take longer does not matter; b, not to be stopped, ends beside it
-    jobs = (
-        PeriodJob("a", 2, 9.0, 2.0, "running", left_s=5.0),
-        PeriodJob("b", 1, 9.0, 2.0, "checkpointed", left_s=3.0),
-        PeriodJob("c", 3, 1.0, 1.0, "stopped"),
-    )
-    solution = plan(Instance(10.0, 3, jobs))
-    assert solution.work_processor_s == 2 * 5 + 1 * 3 + 3 * 4
-    assert [act.decision for act in solution.acts] == ["end", "end", "recover-later"]
 
 
 @st.composite
