@@ -14,7 +14,7 @@ import pandas as pd
 from batwatt.api.arguments import checked, hosts_of, one_of, optional, options_for, path_or, real, several, text
 from batwatt.api.inputs import PathLike
 from batwatt.api.series import signal_or
-from batwatt.api.simulation import SignalLike
+from batwatt.api.simulation import SeriesLike
 from batwatt.checks import time_zone
 from batwatt.errors import InputError
 from batwatt.files import whole_file, write_text
@@ -82,8 +82,8 @@ class JobAccount:
     log=options_for("account", AccountingOptions),
 )  # fmt: skip
 def account(
-    workload: PathLike, *, by: Sequence[str] | None = None, carbon: SignalLike | None = None,
-    price: SignalLike | None = None, machines: int | None = None, cores: int | None = None,
+    workload: PathLike, *, by: Sequence[str] | None = None, carbon: SeriesLike | None = None,
+    price: SeriesLike | None = None, machines: int | None = None, cores: int | None = None,
     busy_w: float | None = None, idle_w: float | None = None, pue: float = 1.0,
     since: str | None = None, until: str | None = None, zone: str | None = None, **log: Any,
 ) -> JobAccount:  # fmt: skip

@@ -39,10 +39,10 @@ from batwatt.api.series import capacity_or, envelope_or, signal_or
 from batwatt.api.simulation import (
     PlatformLike,
     SeriesLike,
-    SignalLike,
     WorkloadLike,
     platform_and_spec,
     plugins_of,
+    refuse_uncut,
     workload_arg,
 )
 from batwatt.checks import shown
@@ -144,8 +144,8 @@ def compare(
     cases: Mapping[str, Case] | str = "systems",
     *,
     capacity: SeriesLike | None = None,
-    carbon: SignalLike | None = None,
-    price: SignalLike | None = None,
+    carbon: SeriesLike | None = None,
+    price: SeriesLike | None = None,
     window: WindowLike | None = None,
     samples: int = 1,
     begin: str | None = None,
@@ -235,12 +235,8 @@ def _jobs_of(
     bounds = None if window is None else (window.begin_s, window.end_s)
     if not isinstance(workload, workloads.Workload):
         return Workload.read(workload, unit=unit, window=bounds, begin=begin)
-    if window is None or cut:
-        return workload
-    for job in workload.jobs:
-        if not window.begin_s <= job.submit_time_s <= window.end_s:
-            problem = f"is not cut to the window: job {job.name!r} is submitted at {job.submit_time_s:g} s"
-            raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
+    if window is not None and not cut:
+        refuse_uncut(job for job in workload.jobs if not window.begin_s <= job.submit_time_s <= window.end_s)
     return workload
 
 

@@ -24,7 +24,7 @@ from batwatt.api.arguments import (
 from batwatt.api.inputs import PathLike
 from batwatt.api.result import Result
 from batwatt.api.series import envelope_or, signal_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, platform_arg, workload_arg
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, platform_arg, workload_arg
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
@@ -71,11 +71,11 @@ def plan_checkpoints(
 )
 def plan_carbon(
     job: PathLike | Mapping[str, Any] | PhaseModel,
-    signal: SignalLike,
+    signal: SeriesLike,
     *,
     deadline_s: float,
     start_s: float = 0.0,
-    price: SignalLike | None = None,
+    price: SeriesLike | None = None,
     carbon_weight: float = 1.0,
     price_weight: float = 0.0,
     slot_s: float | None = None,
@@ -165,7 +165,7 @@ def optimum(
     return result
 
 
-def _integral(kind: SignalKind, name: str, value: SignalLike, end_s: float) -> SignalIntegral:
+def _integral(kind: SignalKind, name: str, value: SeriesLike, end_s: float) -> SignalIntegral:
     signal = signal_or(kind, value, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union, cast
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 PlatformLike = PathLike | platforms.Platform | MachineSpec
 WorkloadLike = Union[PathLike, workloads.Workload, "pd.DataFrame"]
 SeriesLike = Union[PathLike, Series, "SignalIntegral", "pd.Series[Any]"]
-SignalLike = SeriesLike
 
 
 def _scheduler(name: str, value: Any) -> Any:
@@ -86,8 +85,8 @@ def simulate(
     options: Mapping[str, Any] | None = None,
     envelope: SeriesLike | None = None,
     capacity: SeriesLike | None = None,
-    carbon: SignalLike | None = None,
-    price: SignalLike | None = None,
+    carbon: SeriesLike | None = None,
+    price: SeriesLike | None = None,
     window: WindowLike | None = None,
     begin: str | None = None,
     seed: int | None = None,
@@ -143,8 +142,8 @@ def simulate(
     # types after the checks
     cut, files, event_file = cast(Window | None, window), cast(Any, plugins), cast(Any, events)
     load = workload_arg(workload, cut)
-    if isinstance(load, workloads.Workload):
-        check_cut(load, cut)
+    if isinstance(load, workloads.Workload) and load.recorded and cut is not None:
+        refuse_uncut(job for job in load.jobs if job.submit_time_s > cut.end_s)
     inputs = Inputs(
         platform_arg(platform),
         (load,),
@@ -227,11 +226,10 @@ def workload_arg(value: WorkloadLike, window: Window | None = None) -> Path | wo
     return source
 
 
-def check_cut(workload: workloads.Workload, window: Window | None) -> None:
-    """Raise InputError for a trace that has jobs after the window."""
-    late = [job for job in workload.jobs if window and workload.recorded and job.submit_time_s > window.end_s]
-    if late:
-        problem = f"is not cut to the window: job {late[0].name!r} is submitted at {late[0].submit_time_s:g} s"
+def refuse_uncut(outside: Iterable[workloads.Job]) -> None:
+    """Raise InputError for the first job of a workload that is outside of the window of a run."""
+    for job in outside:
+        problem = f"is not cut to the window: job {job.name!r} is submitted at {job.submit_time_s:g} s"
         raise InputError("workload", problem, "give the window to Workload.read or from_frame, too")
 
 

@@ -31,7 +31,7 @@ from batwatt.api.arguments import (
 )
 from batwatt.api.result import Result
 from batwatt.api.series import capacity_or, envelope_or, signal_or
-from batwatt.api.simulation import PlatformLike, SeriesLike, SignalLike, WorkloadLike, workload_arg
+from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_arg
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, TIMELY, Observation, Reward
@@ -158,8 +158,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         switch: bool = False,
         dvfs: bool = False,
         every_s: float | None = None,
-        carbon: SignalLike | None = None,
-        price: SignalLike | None = None,
+        carbon: SeriesLike | None = None,
+        price: SeriesLike | None = None,
         forecast_steps: int = STEPS,
         forecast_step_s: float = HOUR_S,
         forecast_error: float = 0.0,

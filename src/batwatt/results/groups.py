@@ -15,7 +15,6 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.model.workload import LABELS
 from batwatt.results.classes import EDGES_H
-from batwatt.results.run_table import Floats
 from batwatt.units import HOUR_S
 
 if TYPE_CHECKING:
@@ -69,9 +68,14 @@ def known_groupings(jobs: pd.DataFrame) -> list[str]:
 def _codes(jobs: pd.DataFrame, by: str) -> tuple[np.ndarray, list[str]]:
     """Return the number of each row's group, and the names of the groups in their order."""
     if by == "size":
-        return np.searchsorted(np.array(SIZES), jobs["hosts"].to_numpy(dtype=float), side="left"), _sizes()
+        sizes = [_class(low + 1.0, high, "hosts") for low, high in pairwise(SIZES)]
+        codes = np.searchsorted(np.array(SIZES), jobs["hosts"].to_numpy(dtype=float), side="left")
+        return codes, [f"{SIZES[0]:.0f} host", *sizes]
     if by == "length":
-        return _length_class(jobs["length_s"].to_numpy(dtype=float)), [*_lengths(), UNKNOWN]
+        # NaN sorts after infinity: its class follows the last
+        edges_s, lengths_s = np.array(EDGES_H[1:]) * HOUR_S, jobs["length_s"].to_numpy(dtype=float)
+        names = [*(_class(low, high, "h") for low, high in pairwise(EDGES_H)), UNKNOWN]
+        return np.searchsorted(edges_s, lengths_s, side="left"), names
     if by not in LABELS:
         raise ValueError(f"jobs are grouped by {', '.join(BY)}, got {by!r}")
     labels = jobs[by].astype(object)
@@ -83,21 +87,6 @@ def _codes(jobs: pd.DataFrame, by: str) -> tuple[np.ndarray, list[str]]:
     numbers = {name: number for number, name in enumerate(largest)}
     names = [*largest, f"{others} other{'s' * (others > 1)}"] if others > 0 else largest
     return labels.map(lambda name: numbers.get(name, MOST)).to_numpy(), names
-
-
-def _length_class(lengths_s: Floats) -> np.ndarray:
-    # NaN sorts after infinity: its class follows the last
-    return np.searchsorted(np.array(EDGES_H[1:]) * HOUR_S, lengths_s, side="left")
-
-
-def _sizes() -> list[str]:
-    first, *others = SIZES
-    ends = zip((first, *others), others, strict=False)
-    return [f"{first:.0f} host", *(_class(low + 1.0, high, "hosts") for low, high in ends)]
-
-
-def _lengths() -> list[str]:
-    return [_class(low, high, "h") for low, high in pairwise(EDGES_H)]
 
 
 def _class(low: float, high: float, unit: str) -> str:

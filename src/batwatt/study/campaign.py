@@ -12,7 +12,6 @@ from pathlib import Path
 from batwatt import __version__
 from batwatt.errors import InputError, errors_of
 from batwatt.files import read_text
-from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed
 from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity import read_capacity
@@ -143,7 +142,9 @@ def carry_out(
         store.provide(dict.fromkeys(file for cell in left for file in cell.files))
         check_inputs(left)
         began = time.monotonic()
-        store.log(f"start: {len(left)} of {len(wanted)} runs to do, {_versions()}")
+        versions = " ".join(f"{name} {version_of(name)}" for name in LOGGED)
+        code = f"code {code_digest()[:12]} python {python_platform.python_version()}"
+        store.log(f"start: {len(left)} of {len(wanted)} runs to do, batwatt {__version__} {code} {versions}")
         failed, ended = 0, len(wanted) - len(left)
         work_s = {cell.key: _work_s(cell) for cell in left}
         all_s = left_s = sum(work_s.values())
@@ -244,7 +245,11 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):
-            _check_capacity(inputs, slots[place])
+            capacity, end_s = inputs.capacity, inputs.window.end_s if inputs.window else BEYOND_S
+            if isinstance(capacity, CapacitySpec):
+                capacity.series(slots[place], end_s)
+            elif isinstance(capacity, Path):
+                read_capacity(capacity, slots[place])
         reference = cell.workload.reference
         if reference in cell.files and reference.text is None and new(reference.sha256):
             read_reference(reference.path)
@@ -260,17 +265,3 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 else:
                     more = {"capacity": ANY} if isinstance(spec.inputs.capacity, CapacitySpec) else {}
                     make_scheduler(spec.scheduler, spec.scheduler_options() | more)
-
-
-def _check_capacity(inputs: Inputs, machines: int) -> None:
-    """Raise InputError for a capacity that does not fit the number of machines."""
-    capacity = inputs.capacity
-    if isinstance(capacity, CapacitySpec):
-        capacity.series(machines, inputs.window.end_s if inputs.window else BEYOND_S)
-    elif isinstance(capacity, Path):
-        read_capacity(capacity, machines)
-
-
-def _versions() -> str:
-    packages = " ".join(f"{name} {version_of(name)}" for name in LOGGED)
-    return f"batwatt {__version__} code {code_digest()[:12]} python {python_platform.python_version()} {packages}"

@@ -58,7 +58,13 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
             problem = f"window {number + 1} of {count}, {at_s:g} to {at_s + length_s:g} s, has no job"
             raise InputError(workload.source, problem, "take fewer samples, or another window")
         signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
-        samples.append(Sample(_begun(workload, jobs, at_s), _since(whole.cap, at_s), signals, length_s))
+        cap = whole.cap
+        # its last value holds for ever
+        end_s = max(cap.times_s[-1] + cap.last_step_s, at_s + DAY_S)
+        first = replace(cap, times_s=(0.0, *cap.times_s[1:])) if cap.times_s[0] > 0.0 else cap
+        later = Signal(first, end_s, cap.begin).since(at_s)
+        own = replace(later.series, begin=later.begin)
+        samples.append(Sample(_begun(workload, jobs, at_s), own, signals, length_s))
     return samples
 
 
@@ -77,14 +83,6 @@ def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
         moved.append(job._replace(submit_time_s=submit_s, raw=raw))
     begin = date_text(date_s_of(workload.begin) + at_s) if workload.begin else ""
     return replace(workload, jobs=tuple(moved), begin=begin)
-
-
-def _since(series: Series, at_s: float) -> Series:
-    """Return the series with `at_s` as 0 s; its last value holds for ever."""
-    end_s = max(series.times_s[-1] + series.last_step_s, at_s + DAY_S)
-    first = replace(series, times_s=(0.0, *series.times_s[1:])) if series.times_s[0] > 0.0 else series
-    later = Signal(first, end_s, series.begin).since(at_s)
-    return replace(later.series, begin=later.begin)
 
 
 def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
