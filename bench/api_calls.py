@@ -68,7 +68,7 @@ def simulate_objects() -> None:
 
 @_call
 def simulate_signals() -> None:
-    price = bw.read_signal(PRICE, repeat=True)
+    price = bw.read_signal(f"{PRICE},repeat=yes")
     inputs = {"carbon": f"{CARBON},repeat=yes", "price": price, "begin": "2024-07-01T06:00Z"}
     options = {"shift": {"name": "waiting", "wait_h": [6, 24]}}
     inputs["capacity"] = "constant:mean=0.8"
@@ -169,16 +169,16 @@ def series() -> None:
 
 @_call
 def signals() -> None:
-    for text, options in {
-        "made/excel.csv": {"tz": "Europe/Berlin", "wanted": "price"},
-        "made/watttime.json": {"wanted": "carbon"},
-        "made/pvgis.csv": {"period_s": 7200.0},
-        "made/gaps.csv": {"unit": "%", "gaps": "interpolate", "max_gap_s": 7200.0},
-        "made/open-meteo.json": {"column": "windspeed_10m"},
-        "made/entsoe.xml,days=1": {"repeat": True},
-        "power:made/pvgis.csv,scale=20 + constant:300 + battery:capacity_kwh=2": {},
+    for text, wanted in {
+        "made/excel.csv,tz=Europe/Berlin": "price",
+        "made/watttime.json": "carbon",
+        "made/pvgis.csv,period=7200": None,
+        "made/gaps.csv,unit=%,gaps=interpolate,max_gap_h=2": None,
+        "made/open-meteo.json,column=windspeed_10m": None,
+        "made/entsoe.xml,days=1,repeat=yes": None,
+        "power:made/pvgis.csv,scale=20 + constant:300 + battery:capacity_kwh=2": None,
     }.items():
-        signal = bw.read_signal(text, **options)
+        signal = bw.read_signal(text, wanted)
         _show(signal, signal.unit, signal.begin, signal.end_s, signal.integral(50_000.0))
 
 

@@ -140,8 +140,8 @@ def _jobpower() -> Named:
     for excess in ("keep", "kill-latest"):
         yield _run(f"jobpower {excess}", falls, excess=excess, victim="resubmit")
     yield _run("jobpower first-fit", limit, backfilling="first-fit", order="slowdown", node_selection="packed")
-    words = f"job-power out/x {MARCONI} --envelope constant:30000"
-    yield "job-power", f"run {limit} -e out/x && {words} -o out/power.csv && {words} --json"
+    words = f"metrics out/x --job-power {MARCONI} --envelope constant:30000"
+    yield "job-power", f"run {limit} -e out/x && {words} && {words} --json"
 
 
 def _machines() -> Named:

@@ -182,7 +182,7 @@ def test_planners(house):
     words = ("--carbon", SIGNAL, "--deadline", 86400, "--start", 3600)
     plan = bw.plan_carbon(job, SIGNAL, deadline_s=86400.0, start_s=3600.0)
     assert plan == json.loads(house.batwatt("carbon", "plan", job, *words).out)
-    signal = bw.read_signal(SIGNAL, days=2)
+    signal = bw.read_signal(f"{SIGNAL},days=2")
     assert bw.plan_carbon(json.loads(job.read_text()), signal, deadline_s=86400.0, start_s=3600.0) == plan
     with pytest.raises(InputError, match="deadline"):
         bw.plan_carbon(job, SIGNAL, deadline_s=60.0)

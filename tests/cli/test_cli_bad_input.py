@@ -137,7 +137,7 @@ REFUSED = {
     "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "min_yield: 1.5 is not from 0 to 1",
     "checkpoint follow PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "is for the dynamic",
     # job logs and accounts
-    "job-power out/x -p SMALL -w JOBS": "envelope",
+    "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made
     "convert t.csv --unit d": "--unit: 'd' is not a unit",
     "convert JOBS --to batsim5 --width nodes": "leave the other options out",

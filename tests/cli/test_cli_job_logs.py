@@ -71,12 +71,11 @@ def test_the_power_of_jobs(house):
     ran = house.batwatt("run", *words, "-s", "jobpower", "-o", '{"predictor": "user"}', "-e", house.out / "x", "-v")
     assert ran.code == 0, ran.err
     assert "predictor user: mean absolute error" in ran.err and "of the power of 60 runs" in ran.err
-    trace = house.out / "power.csv"
-    shown = house.batwatt("job-power", house.out / "x", *words, "--json", "-o", trace)
+    shown = house.batwatt("metrics", house.out / "x", *words, "--json", "--job-power")
     assert shown.code == 0, shown.err
     (figures,) = json.loads(shown.out)
     assert figures["completed"] == 60 and figures["killed_power"] == 0
-    lines = trace.read_text().splitlines()
+    lines = house.file("x_job_power.csv").decode().splitlines()
     assert lines[0] == "time_s,power_w,cap_w" and lines[1].startswith("0.000000,11520.000000,20000.")
     # the same from Python
     result = bw.simulate(platform, jobs, "jobpower", options={"predictor": "user"}, envelope=cap)

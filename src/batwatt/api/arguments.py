@@ -217,9 +217,9 @@ def one_of(names: Iterable[str]) -> Check:
     return check
 
 
-def options_for(function: str, kind: type, *but: str) -> Check:
+def options_for(function: str, kind: type) -> Check:
     """Return a check for keyword arguments that are fields of a dataclass."""
-    names = [field.name for field in fields(kind) if field.name not in but]
+    names = [field.name for field in fields(kind)]
 
     def check(name: str, value: dict[str, Any]) -> dict[str, Any]:
         for key in value:

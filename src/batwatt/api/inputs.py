@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from batwatt.api.arguments import (
     checked,
     count_or_0,
-    flag,
     hosts_of,
     one_of,
     optional,
@@ -240,43 +239,38 @@ def read_series(path: PathLike) -> Series:
     return series
 
 
-@checked(path=path_or, repeat=optional(flag))
-def read_signal(path: PathLike, *, repeat: bool | None = None, **options: Any) -> SignalIntegral:
+@checked(path=path_or, wanted=optional(one_of(("carbon", "price", "power"))))
+def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
     """Read a signal (carbon, price, power) from a text or a file, as of `--carbon`, `--price` and `--envelope`.
 
-    Values become g/kWh, money per kWh or W by the unit that the file states, or `unit`, and the signal has that `unit`
-    (`?` if none is stated). 0 s is the first row, or `begin`. A run takes it as its text (docs: workloads).
+    Values become g/kWh, money per kWh or W by the unit that the file states, or the key `unit`, and the signal has that
+    `unit` (`?` if none is stated). 0 s is the first row, or the key `from`. A run takes it as its text (docs:
+    workloads).
 
     Args:
         path: A file (CSV, JSON, XML; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
             an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
-        repeat: Repeat the signal until a run ends.
-        options: unit, wanted (carbon, price, power), column, time_column, kind, zone, sequence, resolution, tz, dates,
-            begin (in a text `from`), end (`to`), days, period_s (`period`), gaps, max_gap_s (`max_gap_h`), as in
-            `batwatt.inputs.series.signal_file.SignalFile`.
+        wanted: carbon, price or power, where a file has several kinds of columns. Default: any.
 
     Raises:
         batwatt.errors.InputError: Bad input.
     """
     from batwatt.inputs.series.envelope_spec import parse_envelope
     from batwatt.inputs.series.on_clock import common_date
-    from batwatt.inputs.series.signal_file import SignalFile
     from batwatt.inputs.series.signal_spec import parse_signal
     from batwatt.model.signal import Signal
     from batwatt.model.signal_integral import SignalIntegral
 
-    values = options_for("read_signal", SignalFile, "path", "ratios", "run_clock", "repeats")("", options)
     described = str(path)
     envelope = parse_envelope(described)
-    if envelope is not None:
-        if options or repeat is not None:
-            raise InputError("read_signal", "options are for files", f"write them into {described!r}")
-        end_s = envelope.length_s()
-        if end_s is None or any(file.repeats for file in envelope.on(None).signal_files()):
-            raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
-        date = common_date(envelope.signal_files())
-        begin = "" if date is None else date_text(date[0])
-        return SignalIntegral.of(Signal(envelope.series(end_s), end_s, begin), told="text")
-    spec = parse_signal(None, described)
-    spec = replace(spec, file=replace(spec.file, **values), repeat=spec.repeat if repeat is None else repeat)
-    return spec.read()
+    if envelope is None:
+        spec = parse_signal(None, described)
+        return replace(spec, file=replace(spec.file, wanted=cast(Any, wanted))).read() if wanted else spec.read()
+    if wanted is not None:
+        raise InputError("wanted", f"is for files, not for {described!r}", "leave it out")
+    end_s = envelope.length_s()
+    if end_s is None or any(file.repeats for file in envelope.on(None).signal_files()):
+        raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
+    date = common_date(envelope.signal_files())
+    begin = "" if date is None else date_text(date[0])
+    return SignalIntegral.of(Signal(envelope.series(end_s), end_s, begin), told="text")

@@ -88,7 +88,7 @@ class Result(Described):
 
     @cached_property
     def job_power(self) -> Values:
-        """Figures of `batwatt job-power` for a run under an envelope whose jobs have a power (`power_w`).
+        """Figures of `batwatt metrics --job-power` for a run under an envelope whose jobs have a power (`power_w`).
 
         These are the share of time above the cap, energy above it in J, mean and maximum in W, mean turnaround in s,
         and kills. Raises InputError.

@@ -46,7 +46,6 @@ COMMANDS = {
     "Look up": {
         "policies": "results:policies",
         "metrics": "results:metrics",
-        "job-power": "results:job_power",
         "account": "account:account_command",
         "gantt": "results:gantt",
         "report": "results:report",

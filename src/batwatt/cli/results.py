@@ -1,4 +1,4 @@
-"""The commands that print or draw results: policies, metrics, job-power, gantt, report."""
+"""The commands that print or draw results: policies, metrics, gantt, report."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import typer
 
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
-from batwatt.cli.options import EnvelopeFile, Jobs, OptionalPlatform, Plugins, RunMachines, complete_scheduler
+from batwatt.cli.options import EnvelopeText, Jobs, OptionalPlatform, Plugins, RunMachines, complete_scheduler
 from batwatt.cli.printing import below, manners, show_described, show_table, tabular, tell
 from batwatt.cli.shared import one_of
-from batwatt.errors import printable
+from batwatt.errors import InputError, printable
 
 if TYPE_CHECKING:
+    from batwatt.inputs.load import RunInputs
     from batwatt.results.figures import Values
 
 PLURALS = {
@@ -125,7 +126,14 @@ def metrics(
     ] = False,
     workload: Jobs,
     platform: OptionalPlatform = None,
-    envelope: EnvelopeFile = None,
+    envelope: EnvelopeText = None,
+    job_power: Annotated[
+        bool,
+        typer.Option(
+            "--job-power",
+            help="Compute the power of jobs that state it (power_w) instead, and write PREFIX_job_power.csv.",
+        ),
+    ] = False,
     machines: RunMachines,
     slowed: Annotated[
         bool,
@@ -143,41 +151,29 @@ def metrics(
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
     batwatt metrics out/x -p platforms/small.xml -w workloads/small.json
       --envelope power_profiles/small.csv
+
+    batwatt generate power-jobs --seed 7 -o jobs.json
+    batwatt run -s jobpower -p platforms/marconi100-48.xml -w jobs.json
+      --envelope constant:30000 -e out/x
+    batwatt metrics out/x --job-power -p platforms/marconi100-48.xml
+      -w jobs.json --envelope constant:30000
     """
     from batwatt.inputs.load import Needs, load
     from batwatt.run.run import write_results
 
     slow = "nominal" if slowed else None
-    inputs = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
+    described = machines.inputs(platform, workload, envelope=envelope, delays_to_flops=slow, hosts=hosts.choice)
     # a real Batsim runs profiles that the embedded engine does not
-    figures = write_results(prefix, load(inputs, Needs(simulate=False)))
+    inputs = load(described, Needs(simulate=False))
+    if job_power:
+        _show_job_power(prefix, inputs)
+        return
+    figures = write_results(prefix, inputs)
     print_summary(prefix.name, figures.metrics, {"prefix": str(prefix)}, figures.rejections)
 
 
-@tabular
-def job_power(
-    *,
-    prefix: Annotated[Path, typer.Argument(help="Prefix of the files that a run left, ours or a real Batsim's.")],
-    workload: Jobs,
-    platform: OptionalPlatform = None,
-    envelope: Annotated[str, typer.Option("--envelope", help="Power envelope of that run: a CSV file, or as for run.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="File of the power over time (CSV).", show_default="nowhere"),
-    ] = None,
-    machines: RunMachines,
-    hosts: HostOptions,
-) -> None:
-    """Compute the power of a run whose jobs have a power (power_w), and the time above the cap.
-
-    [bold]Example:[/]
-    batwatt generate power-jobs --seed 7 -o jobs.json
-    batwatt run -s jobpower -p platforms/marconi100-48.xml -w jobs.json
-      --envelope constant:30000 -e out/x
-    batwatt job-power out/x -p platforms/marconi100-48.xml -w jobs.json
-      --envelope constant:30000
-    """
-    from batwatt.inputs.load import Needs, load
+def _show_job_power(prefix: Path, inputs: RunInputs) -> None:
+    """Print the figures of the power of jobs, and write it over time. Raises InputError."""
     from batwatt.results.columns import FILES
     from batwatt.results.figures import figures_of
     from batwatt.results.job_power import JOB_POWER, job_power_figures, job_power_trace
@@ -185,16 +181,14 @@ def job_power(
     from batwatt.results.run_data import RunData
     from batwatt.results.summary import columns_of, records_of
     from batwatt.results.tables import TableColumn
-    from batwatt.results.writers import write_columns
+    from batwatt.results.writers import file_of, write_columns
 
-    described = machines.inputs(platform, workload, envelope=envelope, hosts=hosts.choice)
-    inputs = load(described, Needs(simulate=False))
     series, data = inputs.envelope, RunData(prefix)
-    assert series is not None
+    if series is None:
+        raise InputError("--job-power", "needs the envelope of that run", "give --envelope")
     figures = job_power_figures(data, inputs.measured, inputs.platform, series)
-    if output is not None:
-        trace = job_power_trace(data, inputs.measured, inputs.platform)
-        write_columns(output, FILES["power"], dict(power_columns(trace, series)))
+    trace = job_power_trace(data, inputs.measured, inputs.platform)
+    write_columns(file_of(prefix, "job_power"), FILES["power"], dict(power_columns(trace, series)))
     columns = columns_of(figures_of(JOB_POWER), records_of([figures]))
     show_table([TableColumn("run", "prefix", [prefix.name]), *columns], [{"prefix": str(prefix), **figures}])
 

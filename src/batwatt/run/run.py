@@ -40,9 +40,8 @@ Progress = Callable[[float, int], None]
 """Callback with the simulated time in s and the number of ended jobs, at most once every `PROGRESS_S` s."""
 PROGRESS_S = 0.1
 OUTPUTS = (
-    *((stem, ".csv") for stem in FILES),
-    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json"), ("capacity", ".csv")),
-    ("envelope", ".csv"),
+    *((stem, ".csv") for stem in (*FILES, "capacity", "envelope", "job_power")),
+    *(("metrics", ".json"), ("metadata", ".json"), ("platform", ".xml"), ("workload", ".json")),
 )
 """Stem and suffix of every file that a run may leave."""
 
