@@ -91,7 +91,7 @@ def test_an_envelope_bounds_what_is_switched_on(cap_w, time_s):
     env = hosts_env(load, envelope=Series((0.0,), (cap_w,), "power_w"))
     env.reset()
     masks = ["".join(map(str, env.step(action)[-1]["action_mask"])) for action in (OFF, WAIT)]
-    assert masks == ["1110", "1111"] and env.simulation.scheduler.power_w(0) == 30.0 + 2.0
+    assert masks == ["1110", "1111"] and env.simulation.scheduler.control.power_w(0) == 30.0 + 2.0
     info = env.step(START)[-1]
     assert info["time_s"] == time_s and info["action_mask"][ON]
 

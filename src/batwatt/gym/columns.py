@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.gym.hosts import HostControl
 from batwatt.gym.queue import NEVER_S
 from batwatt.gym.simulation import Simulation
 from batwatt.model.window import Window
@@ -83,7 +82,7 @@ class Reward:
 
 
 def _to_next_end_s(simulation: Simulation) -> float:
-    rows = simulation.scheduler.ends.rows
+    rows = simulation.scheduler.cluster.ends.rows
     return max(0.0, min(NEVER_S, rows[0][0] - simulation.now_s)) if rows else NEVER_S
 
 
@@ -107,25 +106,19 @@ def _slowdowns(simulation: Simulation) -> Floats:
     return slowdowns
 
 
-def _control(simulation: Simulation) -> HostControl:
-    control = simulation.scheduler.control
-    assert control is not None
-    return control
-
-
 _IDLE = "longest time that a host of each kind has been on without a job"
 _HOST_COLUMNS = (
     Observation("idle_hosts", "hosts", "hosts of each kind on without a job", "hosts", True,
-                lambda s: _control(s).counts(s.scheduler.free), limit="switch", per="kinds"),
+                lambda s: s.scheduler.control.counts(s.scheduler.cluster.free), limit="switch", per="kinds"),
     Observation("asleep_hosts", "hosts", "hosts of each kind that sleep or switch off", "hosts", True,
-                lambda s: _control(s).counts(_control(s).off & ~_control(s).cluster.switching_on), limit="switch",
-                per="kinds"),
+                lambda s: s.scheduler.control.counts(s.scheduler.cluster.asleep | s.scheduler.cluster.switching_off),
+                limit="switch", per="kinds"),
     Observation("booting_hosts", "hosts", "hosts of each kind that switch on", "hosts", True,
-                lambda s: _control(s).counts(_control(s).cluster.switching_on), limit="switch", per="kinds"),
-    Observation("idle_s", "s", _IDLE, HOUR_S, False, lambda s: _control(s).longest_idle_s(s.scheduler.free),
+                lambda s: s.scheduler.control.counts(s.scheduler.cluster.switching_on), limit="switch", per="kinds"),
+    Observation("idle_s", "s", _IDLE, HOUR_S, False, lambda s: s.scheduler.control.longest_idle_s(),
                 limit="switch", per="kinds"),
     Observation("speed", "", "speed of each kind / that of its initial p-state", 1.0, True,
-                lambda s: _control(s).speeds(), limit="dvfs", per="kinds"),
+                lambda s: s.scheduler.control.speeds(), limit="dvfs", per="kinds"),
 )  # fmt: skip
 
 
@@ -148,7 +141,7 @@ _COLUMNS = (
     Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
                 lambda s: ((s.episode.inputs.clock.date_s if s.episode.inputs.clock else 0.0) + s.now_s) % DAY_S),
     Observation("free_hosts", "hosts", "hosts in service without a job", "hosts", True,
-                lambda s: float(s.scheduler.free.bit_count())),
+                lambda s: float(s.scheduler.cluster.free.bit_count())),
     Observation("room_hosts", "hosts", "hosts that can be given to jobs now, under the limit", "hosts", True,
                 lambda s: float(s.scheduler.room)),
     Observation("running_jobs", "jobs", "jobs that run", "hosts", True, lambda s: float(len(s.scheduler.running))),
@@ -161,7 +154,7 @@ _COLUMNS = (
     Observation("head_shadow_s", "s", "until walltimes end that leave enough hosts for the first waiting job", HOUR_S,
                 False, lambda s: s.scheduler.head_shadow_s()),
     Observation("power_w", "W", "power as the envelope bounds it: full with a job, idle without", "watts", True,
-                lambda s: s.scheduler.power_w(s.scheduler.busy)),
+                lambda s: s.scheduler.control.power_w(s.scheduler.cluster.busy)),
     Observation("cap_w", "W", "the envelope now", "watts", True, lambda s: s.limits.cap_w, limit="envelope"),
     Observation("next_cap_w", "W", "the envelope after the next change", "watts", True,
                 lambda s: s.limits.next_cap_w, limit="envelope"),

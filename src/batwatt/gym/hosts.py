@@ -85,7 +85,13 @@ class HostControl:
         for host, state in zip(self._hosts, self.cluster.pstate, strict=True):
             watts = self._watts(host, state)
             groups[watts] = groups.get(watts, 0) | 1 << host.id
-        self._groups = [(idle_w, full_w, hosts) for (idle_w, full_w), hosts in groups.items()]
+        self._idle_w = math.fsum(idle_w * hosts.bit_count() for (idle_w, _), hosts in groups.items())
+        """Power in W of all hosts without a job."""
+        self._groups = [(full_w - idle_w, hosts) for (idle_w, full_w), hosts in groups.items()]
+        self._extra_w = np.zeros(len(self._hosts))
+        """Power in W by which each host rises with a job."""
+        for extra_w, hosts in self._groups:
+            self._extra_w[hostset.ids(hosts)] = extra_w
 
     def _watts(self, host: Host, state: int) -> tuple[float, float]:
         """Return the power in W of a host without and with a job; in a transition it is the most of its states."""
@@ -98,10 +104,14 @@ class HostControl:
 
     def power_w(self, busy: int) -> float:
         """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
-        return math.fsum(
-            idle_w * (hosts & ~busy).bit_count() + full_w * (hosts & busy).bit_count()
-            for idle_w, full_w, hosts in self._groups
-        )
+        watts = self._idle_w
+        for extra_w, hosts in self._groups:
+            watts += extra_w * (hosts & busy).bit_count()
+        return watts
+
+    def fitting(self, free: int, slack_w: float) -> int:
+        """Return the number of hosts of a mask, lowest ids first, whose power with jobs rises by up to `slack_w` W."""
+        return int(np.searchsorted(np.cumsum(self._extra_w[hostset.ids(free)]), slack_w, side="right"))
 
     def _more_w(self, verb: str, kind: int) -> float:
         """Return the most W by which the power of all hosts rises once `on` or `faster` is carried out."""
@@ -115,16 +125,18 @@ class HostControl:
 
     # actions --------------------------------------------------------------------------------------------------------
 
-    def possible(self, free: int, slack_w: float, to_come: bool, must_act: bool) -> list[bool]:
+    def possible(self, slack_w: float, to_come: bool, must_act: bool) -> list[bool]:
         """Return a flag for each action, True if it is possible.
 
-        `free` hosts are on without a job, `slack_w` is what the envelope leaves in W. Without anything `to_come` no
-        host is switched off or slowed down; where the agent `must_act` the envelope does not count.
+        `slack_w` is what the envelope leaves in W. Without anything `to_come` no host is switched off or slowed down;
+        where the agent `must_act` the envelope does not count.
         """
         flags = []
         for verb, kind in self.actions:
             if verb in (OFF, SLOWER):
-                flag = to_come and (bool(free & self.members[kind]) if verb == OFF else self._changeable(kind, 1))
+                flag = to_come and (
+                    bool(self.cluster.free & self.members[kind]) if verb == OFF else self._changeable(kind, 1)
+                )
             else:
                 flag = self._wakes(kind) > 0 if verb == ON else self._changeable(kind, -1)
                 flag = flag and (must_act or self._more_w(verb, kind) <= slack_w + NOISE_W)
@@ -141,7 +153,7 @@ class HostControl:
         booting = self.cluster.switching_on & self.members[kind]
         return unchanged and not booting and 0 <= self.level[kind] + steps < len(_levels(self._kinds[kind]))
 
-    def carry_out(self, verb: str, kind: int, free: int) -> None:
+    def carry_out(self, verb: str, kind: int) -> None:
         """Carry out an action: `off` takes the host of the kind that is idle longest, `on` the lowest id asleep."""
         host, members, now_s = self._kinds[kind], self.members[kind], self._bs.time()
         if verb in (SLOWER, FASTER):
@@ -151,7 +163,7 @@ class HostControl:
         elif verb == ON:
             mask = hostset.lowest(self._wakes(kind), 1)
         else:
-            mask = 1 << min(hostset.ids(free & members), key=lambda each: (self.idle_since_s[each], -each))
+            mask = 1 << min(hostset.ids(self.cluster.free & members), key=lambda each: (self.idle_since_s[each], -each))
         state = host.sleeps[0].sleep if verb == OFF else _levels(host)[self.level[kind]]
         if mask:
             self.cluster.now_s = now_s
@@ -169,7 +181,8 @@ class HostControl:
 
     def idle(self, mask: int) -> None:
         """Note that hosts are on without a job from now."""
-        self.idle_since_s[hostset.ids(mask)] = self._bs.time()
+        if self.actions:
+            self.idle_since_s[hostset.ids(mask)] = self._bs.time()
 
     # observations of an agent ---------------------------------------------------------------------------------------
 
@@ -177,10 +190,10 @@ class HostControl:
         """Count the hosts of a mask by kind, (K,)."""
         return np.array([float((mask & members).bit_count()) for members in self.members])
 
-    def longest_idle_s(self, free: int) -> NDArray[np.float64]:
+    def longest_idle_s(self) -> NDArray[np.float64]:
         """Return the s for which the host of each kind that is idle longest has been so; 0 without one; (K,)."""
         now_s = self._bs.time()
-        idle = [self.idle_since_s[hostset.ids(free & members)] for members in self.members]
+        idle = [self.idle_since_s[hostset.ids(self.cluster.free & members)] for members in self.members]
         return np.array([now_s - float(since.min()) if len(since) else 0.0 for since in idle])
 
     def speeds(self) -> NDArray[np.float64]:

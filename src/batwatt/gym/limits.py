@@ -26,11 +26,6 @@ class Limits:
         self.most_w = self.idle_w + sum(extra_w)
         self.active = envelope is not None or capacity is not None
         self._extra_w = np.array(extra_w)
-        self._alike = extra_w[0] if len(set(extra_w)) == 1 else None
-        masks: dict[float, list[int]] = {}
-        for host, watts in enumerate(extra_w):
-            masks.setdefault(watts, []).append(host)
-        self._groups = [(watts, hostset.of_ids(hosts)) for watts, hosts in masks.items()]
         times = {time for series in (envelope, capacity) if series for time in series.times_s if time > 0.0}
         rows = [(time, _value(envelope, time), _value(capacity, time)) for time in (0.0, *sorted(times))]
         # where nothing changes there is no step
@@ -70,30 +65,6 @@ class Limits:
     def step(self) -> None:
         """Go on to the next change."""
         self._take(self._index + 1)
-
-    def power_w(self, busy: int) -> float:
-        """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
-        if self._alike is not None:
-            return self.idle_w + busy.bit_count() * self._alike
-        return self.idle_w + sum(watts * (hosts & busy).bit_count() for watts, hosts in self._groups)
-
-    def exceeded(self, busy: int) -> bool:
-        """Return whether jobs on the hosts of a mask exceed the present limits."""
-        return busy.bit_count() > self.capacity or self.power_w(busy) > self.cap_w + NOISE_W
-
-    def room(self, free: int, busy: int) -> int:
-        """Return the number of free hosts that can be given to jobs now, the lowest ids first."""
-        room = min(free.bit_count(), self.capacity - busy.bit_count())
-        if self.cap_w < math.inf and room > 0:
-            slack_w = self.cap_w - self.power_w(busy) + NOISE_W
-            if self._alike is None:
-                needed_w = np.cumsum(self._extra_w[hostset.ids(free)])
-                room = min(room, int(np.searchsorted(needed_w, slack_w, side="right")))
-            elif self._alike > 0.0:
-                room = min(room, math.floor(slack_w / self._alike))
-            elif slack_w < 0.0:
-                room = 0
-        return max(0, int(room))
 
 
 def _value(series: Series | None, time_s: float) -> float:

@@ -23,7 +23,7 @@ from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import NODES, VICTIM, PartChoice, SchedulerOptions
 from batwatt.scheduling.orders import Fcfs
-from batwatt.scheduling.queue import Ends, Queue
+from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, VictimRule, Victims
@@ -43,22 +43,22 @@ class AgentScheduler(Scheduler[AgentOptions]):
     """A scheduler by the decisions of an agent, under limits.
 
     The agent decides between a message and its answer if `undecided`, by calls of `start`, `switch` and `wait`. Sets
-    of hosts are masks: `busy` hosts have jobs, `free` ones are in service and have none. `room` is how many hosts can
-    be given to jobs; `fits` which visible jobs can start; `finished` if all jobs of the workload are over. `actions`
-    are those on hosts, as (verb, kind); with some `control` carries them out. A moment begins every `every_s` s, too.
+    of hosts are masks. `room` is how many hosts can be given to jobs; `fits` which visible jobs can start; `finished`
+    if all jobs of the workload are over. `control` carries out the actions on hosts, as (verb, kind), and knows the
+    power. A moment begins every `every_s` s, too.
     """
 
     Options: ClassVar[type[AgentOptions]] = AgentOptions
     tally: Tally
     """Sums for rewards; set before the simulation begins."""
 
-    control: HostControl | None = None
+    cluster: Cluster
+    control: HostControl
 
     def __init__(self, options: Mapping[str, Any], limits: Limits, settings: Mapping[str, Any]) -> None:
         super().__init__(options)
         selection: NodeSelection = make("node_selection", self.settings.node_selection)
         self._selection = None if type(selection) is First else selection
-        self._cluster: Cluster | None = None
         assert self.platform is not None
         self._actions = host_actions(self.platform, "switch" in settings, "dvfs" in settings)
         self._every_s: float = settings.get("every_s", math.inf)
@@ -67,9 +67,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.rule: VictimRule = make("victim", self.settings.victim)
         self.limits = limits
         self.queue = Visible(places)
-        self.ends = Ends()
         self.undecided = self.finished = False
-        self.waiting_hosts = self.busy = self.free = self.room = 0
+        self.waiting_hosts = self.room = 0
         self._mask = np.zeros(places + 1 + len(self._actions), dtype=np.int8)
         self.fits = self._mask[:places].view(np.bool_)
         self._any_fits = self._changed = False
@@ -102,30 +101,18 @@ class AgentScheduler(Scheduler[AgentOptions]):
         mask[self.queue.places] = self.finished or self.can_wait
         return mask
 
-    def power_w(self, busy: int) -> float:
-        """Return the power in W with jobs on the hosts of a mask, as the envelope bounds it."""
-        return self.limits.power_w(busy) if self.control is None else self.control.power_w(busy)
-
     def _exceeded(self, busy: int) -> bool:
         """Return whether jobs on the hosts of a mask exceed the present limits."""
-        if self.control is None:
-            return self.limits.exceeded(busy)
-        return busy.bit_count() > self.limits.capacity or self.power_w(busy) > self.limits.cap_w + NOISE_W
+        return busy.bit_count() > self.limits.capacity or self.control.power_w(busy) > self.limits.cap_w + NOISE_W
 
     def start(self, place: int) -> None:
         """Start a visible job on the hosts of the node selection; `undecided` if there is more to decide now."""
         job = self.queue.take(place)
-        job.start_s = self.bs.time()
-        job.mask = self._select(job)
-        self.busy |= job.mask
-        self.free ^= job.mask
+        self.cluster.now_s = self.bs.time()
         self.waiting_hosts -= job.hosts
         self.lifecycle.states[job.job.id] = job
-        if self._cluster is None:
-            self._expect_end(job)
-        else:
-            job.estimate_s, job.plan, self._cluster.now_s = job.walltime_s, Progress(), job.start_s
-            self._cluster.start(job, job.mask)
+        job.estimate_s, job.plan = job.walltime_s, Progress()
+        self.cluster.start(job, self.cluster.select(job, self.cluster.free))
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
         if self._every_s < math.inf:
@@ -134,9 +121,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     def switch(self, number: int) -> None:
         """Carry out an action on hosts, by its number; `undecided` if there is more to decide now."""
-        assert self.control is not None
-        self.control.carry_out(*self._actions[number], self.free)
-        self.free &= ~self.control.off
+        self.control.carry_out(*self._actions[number])
         self._look()
 
     def wait(self) -> None:
@@ -145,15 +130,10 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     def head_shadow_s(self) -> float:
         """Return the s after which the first waiting job can start if all running jobs last their whole walltimes."""
-        rows, free = self.queue.rows, self.free.bit_count()
+        rows, free = self.queue.rows, self.cluster.free.bit_count()
         if not rows or rows[0].hosts <= free:
             return 0.0
-        return max(0.0, min(NEVER_S, self.ends.shadow(rows[0].hosts, free)[0] - self.bs.time()))
-
-    def _expect_end(self, job: ManagedJob) -> None:
-        """Note the latest time at which the hosts in service of a running job become free."""
-        hosts = (job.mask & self._in_service).bit_count()
-        job.plan = self.ends.add(job.start_s + job.walltime_s, job.number, hosts)
+        return max(0.0, min(NEVER_S, self.cluster.ends.shadow(rows[0].hosts, free)[0] - self.bs.time()))
 
     def _look(self) -> None:
         """Update the visible jobs that can start, and the possible actions on hosts."""
@@ -162,36 +142,28 @@ class AgentScheduler(Scheduler[AgentOptions]):
             np.less_equal(self.queue.needs, float(self.room), out=self.fits)
             if self._selection is not None:
                 for place in np.flatnonzero(self.fits).tolist():
-                    mask = self._select(self.queue.rows[place])
-                    self.fits[place] = mask and not self._exceeded(self.busy | mask)
+                    mask = self.cluster.select(self.queue.rows[place], self.cluster.free)
+                    self.fits[place] = mask and not self._exceeded(self.cluster.busy | mask)
             # faster than `any`
             self._any_fits = b"\1" in self.fits.tobytes()
         elif self._any_fits:
             self.fits[:] = self._any_fits = False
         self.undecided = self._any_fits
-        if self.control is not None:
+        if self._actions:
             to_come = self.to_come or bool(self.transitions.away and not self.bs.no_more_external_events)
             must_act = not (self._any_fits or self.can_wait)
-            slack_w = self.limits.cap_w - self.power_w(self.busy)
-            flags = self.control.possible(self.free, slack_w, to_come, must_act)
+            slack_w = self.limits.cap_w - self.control.power_w(self.cluster.busy)
+            flags = self.control.possible(slack_w, to_come, must_act)
             self._mask[self.queue.places + 1 :] = flags
             self.undecided = self.undecided or any(flags)
 
     def _room(self) -> int:
         """Return the number of free hosts that can be given to jobs now; the lowest ids first without a selection."""
-        limits, free = self.limits, self.free
-        if self._cluster is None:
-            return limits.room(free, self.busy) if limits.active else free.bit_count()
-        room = int(max(0, min(free.bit_count(), limits.capacity - self.busy.bit_count())))
-        while room and self._selection is None and self._exceeded(self.busy | hostset.lowest(free, room)):
-            room -= 1
-        return room
-
-    def _select(self, job: ManagedJob) -> int:
-        """Return the hosts for a job; 0 if the node selection accepts too few."""
-        if self._selection is None or self._cluster is None:
-            return hostset.lowest(self.free, job.hosts)
-        return self._cluster.select(job, self.free)
+        limits, free, busy = self.limits, self.cluster.free, self.cluster.busy
+        room = int(max(0, min(free.bit_count(), limits.capacity - busy.bit_count())))
+        if self._selection is not None or limits.cap_w == math.inf:
+            return room
+        return min(room, self.control.fitting(free, limits.cap_w - self.control.power_w(busy) + NOISE_W))
 
     # what pybatsim calls --------------------------------------------------------------------------------------------
 
@@ -202,17 +174,10 @@ class AgentScheduler(Scheduler[AgentOptions]):
         assert platform is not None
         self._unseen = self.tally.total
         self.room = self.bs.nb_compute_resources
-        self.free = self._in_service = hostset.span(0, self.room - 1)
-        self._paces = [
-            host.pstates[host.initial_pstate].speed_flops / platform.fastest_flops for host in platform.hosts
-        ]
         self._lengths = JobLengths(self.bs, platform.fastest_flops)
         self._victims = Victims(self.rule, self.lifecycle, self._lengths)
-        if self._actions or self._selection is not None:
-            self._cluster = Cluster(self.room, Queue(Fcfs()), platform, self._selection, self.transitions)
-            self.ends = self._cluster.ends
-            if self._actions:
-                self.control = HostControl(self._cluster, self._actions, self.bs)
+        self.cluster = Cluster(self.room, Queue(Fcfs()), platform, self._selection, self.transitions)
+        self.control = HostControl(self.cluster, self._actions, self.bs)
         self.limits.begin()
         self.lifecycle.wake_at(self.limits.next_s, self.bs.time())
         self.lifecycle.wake_at(self._next_tick_s, self.bs.time())
@@ -227,14 +192,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
     def onJobCompletion(self, job: Job) -> None:
         """End an attempt: the job is over, or waits again."""
         managed, killed = self.lifecycle.ended(job)
-        self.busy ^= managed.mask
-        self.free |= managed.mask & self._in_service
-        if self.control is not None:
-            self.control.idle(managed.mask)
-        if self._cluster is None:
-            self.ends.remove(managed.plan)
-        else:
-            self._cluster.end(managed)
+        self.control.idle(managed.mask)
+        self.cluster.end(managed)
         self._changed = True
         if not killed:
             self.lifecycle.live -= 1
@@ -242,7 +201,6 @@ class AgentScheduler(Scheduler[AgentOptions]):
             return
         self.tally.killed(managed, job.finish_time)
         following = self._victims.next_of(job)
-        managed.mask = 0
         if following is None:
             self._never_served(managed)
             return
@@ -254,7 +212,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         """Note that hosts that are away stay away: jobs that need them can never run."""
         super().onNoMoreExternalEvents()
         if self.transitions.away:
-            self.limits.serve(self._in_service)
+            self.limits.serve(self.cluster.everyone & ~self.transitions.out)
             self._reject_wider()
             self._changed = True
 
@@ -264,27 +222,14 @@ class AgentScheduler(Scheduler[AgentOptions]):
     def hosts_changed(self) -> None:
         """Expect ends of jobs to free only the hosts in service."""
         self._changed = True
-        self._in_service = hostset.span(0, self.bs.nb_compute_resources - 1) & ~self.transitions.out
-        self.free = self._in_service & ~self.busy
-        if self.control is not None:
-            self.free &= ~self.control.off
-        if self._cluster is not None:
-            self._cluster.hosts_changed()
-            return
-        self.ends = Ends()
-        for job in self.lifecycle.states.values():
-            self._expect_end(job)
+        self.cluster.hosts_changed()
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Note hosts that arrived in a p-state: those that came on are free."""
-        if self.control is None:
-            super().onMachinePStateChanged(nodeid, pstate)
-            return
         self.lifecycle.news = self._changed = True
         arrived = self.control.arrived(hostset.span(*nodeid), int(pstate))
         if self.transitions.arrived(arrived):
             self.hosts_changed()
-        self.free = self._in_service & ~(self.busy | self.control.off)
 
     def _tick(self, now_s: float) -> bool:
         """Request the next moment of `every_s` while something is to come; return whether one begins now."""
@@ -321,7 +266,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
         while limits.next_s <= now_s + REPORTED_S:
             limits.step()
         self._reject_wider()
-        busy = self.busy
+        busy = self.cluster.busy
         excess: list[ManagedJob] = []
         for job in reversed(self.lifecycle.states.values()):
             if not self._exceeded(busy):
@@ -337,11 +282,9 @@ class AgentScheduler(Scheduler[AgentOptions]):
 
     def _ran_s(self, job: ManagedJob, took_s: float) -> float:
         """Return the work that a running job has done in `took_s` s, in s at the fastest speed."""
-        if not self._lengths.scales(job.job):
+        if not self._lengths.scales(job.job) or self.platform is None:
             return took_s
-        if self._cluster is not None and self.platform is not None:
-            return float(job.plan.done_by(self.bs.time()) / self.platform.fastest_flops)
-        return took_s * min(self._paces[host] for host in hostset.ids(job.mask))
+        return float(job.plan.done_by(self.bs.time()) / self.platform.fastest_flops)
 
     def _wait(self, job: ManagedJob) -> None:
         """Put a job at the end of the queue, or reject it if it can never run."""
