@@ -58,8 +58,7 @@ def in_phases():
          "varcap", {"capacity": CAPACITY}, PREEMPTING),
         ((MACHINES, MIXED), {"capacity": CAPACITY}, {"objective": "goodput", "checkpoint_s": 60},
          "varcap", {"capacity": CAPACITY}, GOODPUT),
-        # an envelope is machines of one speed, with or without a capacity that asks for less
-        ((MACHINES, JOBS), {"envelope": ENVELOPE}, {}, "varcap", {"capacity": LESS}, VARCAP),
+        # an envelope is machines of one speed; the capacity asks for less
         ((MACHINES, JOBS), {"envelope": ENVELOPE, "capacity": CAPACITY}, {}, "varcap", {"capacity": LESS}, VARCAP),
         ((SERVERS, JOBS), {"envelope": CAPS}, {}, "powercap", {"envelope": CAPS}, FRUGAL),
         # the core loses killed jobs, and the end of registration is still reported
@@ -79,7 +78,7 @@ def in_phases():
         ((MACHINES, JOBS), {"capacity": CAPACITY}, {"parts": {"order": "fcfs"}},
          "varcap", {"capacity": CAPACITY}, VARCAP | {"order": "fcfs"}),
     ],
-    ids=["machines", "jobs that can be checkpointed", "goodput", "watts", "watts and a capacity", "several speeds",
+    ids=["machines", "jobs that can be checkpointed", "goodput", "watts and a capacity", "several speeds",
          "lost jobs", "phases", "carbon", "carbon measured", "no limit", "carbon past a window",
          "parts in place of ours"],
 )  # fmt: skip

@@ -312,17 +312,6 @@ def test_servers_in_transition_are_fixed_at_what_their_transition_costs():
         plan.put(1, 0)
 
 
-@pytest.mark.parametrize("name", ["idfs", "iafs", "idsb", "iasb", "hfld"])
-def test_servers_in_transition_are_left_alone(name):
-    cluster = cluster_of(fast=3, states=[0, ASLEEP_FAST, 0])
-    cluster.set_pstate(0b010, 0)
-    cluster.set_pstate(0b100, ASLEEP_FAST)
-    for cap_w in (10.0, 150.0, 1000.0):
-        plan = Plan(cluster)
-        make("response", name).respond(plan, cap_w)
-        assert plan.state[1:] == [0, ASLEEP_FAST]
-
-
 def test_changes_are_one_request_per_state_and_kind():
     plan = Plan(cluster_of(fast=2, slow=1, jobs=[("j", 0b001, 0, 100)]))
     for server in range(3):

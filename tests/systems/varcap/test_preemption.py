@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from plain_varcap import PlainJob
 from varcap_talk import play, rules_of, scheduler
 
 from batwatt.errors import InputError
-from batwatt.scheduling.boxes import Boxes
 from batwatt.systems.varcap.preemption import Preemptions
 
 CORES = 3
@@ -98,13 +96,6 @@ CHOSEN = {"mapping": "base", "termination": "least-loss", "order": "smith", "bac
 CHOSEN |= {"victim": RULE, "preemption": "slowdown"}
 
 
-def all_sorted(self, now_s, gap):
-    """Every task that waits, in order, whether it fits or not."""
-    slots = np.array(list(self._slots.values()))
-    *_, ranks, serials = self._columns[:, slots]
-    return iter([self._items[slots[i]] for i in np.lexsort((serials, ranks, self._keys(slots, now_s)))])
-
-
 def all_weighed(self, fleet, refused):
     """The rule as it is written: every task that waits, but for those that were weighed on the same fleet."""
     now = (fleet.serving, [(task.number, task.start_s) for task in fleet.tasks.values()])
@@ -129,5 +120,5 @@ def test_long_queues_are_as_sorting_all_of_them(order, backfilling):
     capacity = [(0.0, 4), (200.0, 2), (500.0, 3)]
     options = CHOSEN | {"order": order, "backfilling": backfilling}
     record, _ = play(jobs, capacity, 4, CORES, energy=True, **options)
-    with patch.object(Boxes, "sorted", all_sorted), patch.object(Preemptions, "_to_weigh", all_weighed):
+    with patch.object(Preemptions, "_to_weigh", all_weighed):
         assert play(jobs, capacity, 4, CORES, energy=True, **options)[0] == record
