@@ -75,16 +75,12 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         self._learned = 0
         self._last_pass: tuple[int, int, float] | None = None
         if self.platform is not None:
-            self._take_watts()
-
-    def _take_watts(self) -> None:
-        """Set the watts of hosts: where they differ a job raises the power by as much as it can on any of them."""
-        assert self.platform is not None
-        states = [host.pstates[host.initial_pstate] for host in self.platform.hosts]
-        self._idle_all_w = math.fsum(state.idle_w for state in states)
-        self._idle_w = min(state.idle_w for state in states)
-        self._node_w = max(state.full_w for state in states)
-        self.predictor.idle_w, self.predictor.node_w = self._idle_w, self._node_w
+            states = [host.pstates[host.initial_pstate] for host in self.platform.hosts]
+            self._idle_all_w = math.fsum(state.idle_w for state in states)
+            # where hosts differ a job raises the power by as much as it can on any of them
+            self._idle_w = min(state.idle_w for state in states)
+            self._node_w = max(state.full_w for state in states)
+            self.predictor.idle_w, self.predictor.node_w = self._idle_w, self._node_w
 
     @property
     def _cap_w(self) -> float:

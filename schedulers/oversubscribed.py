@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -34,7 +34,7 @@ class OversubscribedOptions(VaryingOptions):
     oversubscription: float = Field(1.25, ge=1.0, le=1000.0, description="ratio of offered to real cores of a machine")
     use: float = Field(1.0, gt=0.0, le=1.0, description="share of its cores that a job without `use` uses")
     interval_s: float = Field(300.0, ge=1.0, le=1e9, description="period in s in which unused cores are shared out")
-    switch: Literal[False] = Field(False, description="false: machines stay on")
+    switch: bool = Field(False, description="false: machines stay on")
 
 
 class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
@@ -45,6 +45,8 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
+        if self.settings.switch:
+            raise InputError("option 'switch'", "machines whose cores are shared stay on", "leave it out")
         self._at: dict[int, int] = {}
         self._starting: list[ManagedJob] = []
         self._due = False

@@ -225,7 +225,7 @@ def test_speeds(rows, values, step_s, options):
         ("a 0 10 1 use=1.5", "1", {}, r"use must be in \]0, 1\], got 1.5"),
         ("a 0 10 1", "1", {"oversubscription": 0.5}, "oversubscription"),
         ("a 0 10 1", "1", {"use": 0.0}, "use"),
-        ("a 0 10 1", "1", {"switch": True}, "option 'switch': true is not one of false"),
+        ("a 0 10 1", "1", {"switch": True}, "option 'switch': machines whose cores are shared stay on"),
     ],
 )
 def test_what_is_refused(job, capacity, options, line):
