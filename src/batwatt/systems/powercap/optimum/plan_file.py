@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from batwatt.checks import load_json, validated
 from batwatt.errors import InputError
@@ -29,11 +29,7 @@ Hosts = Annotated[str, AfterValidator(_hosts)]
 Time = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
-class _PlanRow(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PlannedState(_PlanRow):
+class PlannedState(BaseModel, extra="forbid", frozen=True):
     """A change, at `time_s`, the beginning of a step, of servers to a p-state (computation or sleep)."""
 
     time_s: Time
@@ -41,7 +37,7 @@ class PlannedState(_PlanRow):
     pstate: int = Field(ge=0)
 
 
-class PlannedJob(_PlanRow):
+class PlannedJob(BaseModel, extra="forbid", frozen=True):
     """A job that starts at `start_s` on `hosts` for `run_s`; `pstates` are those of its servers until it ends."""
 
     id: str
@@ -51,7 +47,7 @@ class PlannedJob(_PlanRow):
     pstates: dict[Hosts, int]
 
 
-class SchedulePlan(_PlanRow):
+class SchedulePlan(BaseModel, extra="forbid", frozen=True):
     """All changes of states and all starts, each in order of time."""
 
     format: int = FORMAT

@@ -184,27 +184,18 @@ def _kinds(platform: Platform) -> Iterator[Kind]:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """Work of a job on each server: `flops`, and `fixed_s` that do not depend on the speed."""
-
-    flops: float
-    fixed_s: float
-    even: bool = True
-
-
 def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[ServerMode, ...]:
     """Return every mode within the walltime, fastest first; InputError if there is none."""
     where = f"{workload.source}: job {job.id}"
     total = sum(kind.count for kind in kinds)
     if job.hosts > total:
         raise InputError(where, f"asks for {job.hosts} hosts but the platform has {total}", "it can never run")
-    work = _work(workload, job.profile, job, where)
+    flops, fixed_s, even = _work(workload, job.profile, job, where)
     modes: dict[tuple[tuple[int, ...], tuple[int, ...]], ServerMode] = {}
     shortest_s = math.inf
     for counts in _splits(job.hosts, [kind.count for kind in kinds]):
         used = [k for k, n in enumerate(counts) if n]
-        if not work.even and len(used) > 1:
+        if not even and len(used) > 1:
             continue  # which executor gets the slow server would matter
         for speed in sorted({speed for k in used for speed in kinds[k].speeds_flops}, reverse=True):
             states = tuple(_slowest(kinds[k], speed) if counts[k] else -1 for k in range(len(kinds)))
@@ -212,11 +203,11 @@ def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[Serve
                 continue
             by_kind = tuple(-1 if state is None else state for state in states)
             real = min(kinds[k].speeds_flops[by_kind[k]] for k in used)
-            run_s = work.fixed_s + work.flops / real
+            run_s = fixed_s + flops / real
             shortest_s = min(shortest_s, run_s)
             # Eq. 4; a delay as long as its walltime times out
             limit_s = math.inf if job.walltime_s is None else job.walltime_s
-            if run_s > limit_s or (work.fixed_s > 0.0 and run_s >= limit_s):
+            if run_s > limit_s or (fixed_s > 0.0 and run_s >= limit_s):
                 continue
             modes[counts, by_kind] = ServerMode(counts, by_kind, run_s, ticks_up(run_s))
     if not modes:
@@ -226,25 +217,23 @@ def _modes(kinds: tuple[Kind, ...], workload: Workload, job: Job) -> tuple[Serve
     return tuple(sorted(modes.values(), key=lambda mode: (mode.ticks, mode.counts, mode.states)))
 
 
-def _work(workload: Workload, name: str, job: Job, where: str) -> _Work:
+def _work(workload: Workload, name: str, job: Job, where: str) -> tuple[float, float, bool]:
+    """Return the flops of a job on each server, the s that depend on no speed, and whether all servers do the same."""
     profile = workload.profiles[name]
     if profile.return_code != 0:
         raise UnsupportedError(where, f"its profile returns {profile.return_code}", "the optimum kills no job")
     if isinstance(profile, Delay):
-        return _Work(0.0, profile.duration_s)
+        return 0.0, profile.duration_s, True
     if isinstance(profile, Composed):
         parts = [_work(workload, part, job, where) for part in profile.sequence]
-        return _Work(
-            profile.repeat * math.fsum(part.flops for part in parts),
-            profile.repeat * math.fsum(part.fixed_s for part in parts),
-            all(part.even for part in parts),
-        )
+        flops, fixed_s, even = zip(*parts, strict=True)
+        return profile.repeat * math.fsum(flops), profile.repeat * math.fsum(fixed_s), all(even)
     assert isinstance(profile, Parallel)
     each = profile.each_flops(job.hosts)
     if each is not None:
-        return _Work(each, 0.0)
+        return each, 0.0, True
     assert profile.flops is not None
-    return _Work(max(profile.flops), 0.0, len(set(profile.flops)) == 1)
+    return max(profile.flops), 0.0, len(set(profile.flops)) == 1
 
 
 def _splits(width: int, counts: list[int]) -> Iterator[tuple[int, ...]]:
