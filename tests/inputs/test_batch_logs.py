@@ -205,12 +205,11 @@ def test_units_of_memory(tmp_path: Path, text: str, memory_gb: float | None):
     assert job.extra.get("memory") == expected
 
 
-@pytest.mark.parametrize("field", ["ReqMem", "AllocTRES"])
-@pytest.mark.parametrize("text", [str(2**27), f"{2**35}n", str(2**31 + 2**27), "9" * 19])
-def test_memory_in_bytes_is_refused(tmp_path: Path, text: str, field: str):
-    cell = text if field == "ReqMem" else f"cpu=2,mem={text},node=1"
-    line = refusal(jobs_in, dump(tmp_path, f"{HEAD}|{field}\n{LINE}|{cell}\n"))
-    assert f"memory {text} without a unit is in MB for Slurm" in line and "bytes / 1024 and K" in line
+def test_memory_in_bytes_is_refused(tmp_path: Path):
+    for text in (str(2**27), f"{2**35}n", str(2**31 + 2**27), "9" * 19):
+        for field, cell in (("ReqMem", text), ("AllocTRES", f"cpu=2,mem={text},node=1")):
+            line = refusal(jobs_in, dump(tmp_path, f"{HEAD}|{field}\n{LINE}|{cell}\n"))
+            assert f"memory {text} without a unit is in MB for Slurm" in line and "bytes / 1024 and K" in line
 
 
 @pytest.mark.parametrize(

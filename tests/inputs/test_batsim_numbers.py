@@ -97,7 +97,7 @@ def test_extra_data_and_other_fields_of_users(extra, there, back):
     assert again == OWN | {"memory": 4} | back
 
 
-@examples(600)
+@examples(200)
 @given(JOBS)
 def test_a_job_there_and_back_has_the_same_fields(job):
     [theirs], [back] = there_and_back(job)

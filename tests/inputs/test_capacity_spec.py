@@ -78,12 +78,6 @@ def test_all_keys():
     assert parsed("uniform:range=0.4,seed=2").source == Varied(Variation("uniform", range=0.4, seed=2))
 
 
-@pytest.mark.parametrize("name", ["walk.csv", "a/b.txt", "C:\\x.csv", "x=1.csv", "walk", "there:x=1"])
-def test_names_of_files(name, folder):
-    Path("there:x=1").write_text("5\n")
-    assert parse_capacity(name) is None and not is_spec(name)
-
-
 def test_how_long_it_is():
     text = "walk:period=60,seed=1,level=0,end=300"
     assert len(parsed("walk:period=60,seed=1").series(10, 900.0)) == 15
@@ -95,6 +89,8 @@ def test_how_long_it_is():
 def test_what_a_budget_buys(folder):
     spec = parsed("price:p.csv,headroom=2,full=100")
     assert spec.series(200, 1e6).values == (175.0, 70.0, 43.0)
+    line = refusal(parsed("price:p.csv,headroom=2").series, 100, 1e6)
+    assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in line
     paid = spec.signal(1e6)
     assert paid is not None and paid.series.values == (100, 250, 400)
     assert bill(spec.fractions(1e6), paid).saved == pytest.approx(0.0)
@@ -102,11 +98,6 @@ def test_what_a_budget_buys(folder):
     assert parsed("stranded:p.csv,threshold=250,repeat=1").series(10, 18000.0).values == (10, 10, 0, 10, 10)
     again = parsed("price:p.csv,repeat=1").signal(18000.0)
     assert again is not None and again.series.values == (100, 250, 400, 100, 250) and again.end_s == 18000.0
-
-
-def test_more_machines_than_there_are(folder):
-    line = refusal(parsed("price:p.csv,headroom=2").series, 100, 1e6)
-    assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in line
 
 
 def test_traces(folder):

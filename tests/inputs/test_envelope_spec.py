@@ -50,14 +50,19 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_power_in_watts(folder):
+def test_power_in_watts(folder, caplog):
     series = parsed("power:sun.csv").series(1e6)
     assert (series.times_s, series.values) == ((0.0, 3600.0, 7200.0, 10800.0), (0, 2000, 8000, 4000))
     assert (series.name, series.source, series.at(1e9)) == ("power_w", "power:sun.csv", 4000.0)
     assert parsed("power:sun.csv,scale=2,base_w=100").series(1e6).values == (100, 4100, 16100, 8100)
+    assert parsed("power:sun.csv,base_w=-3000").series(1e6).values == (0, 0, 5000, 1000)
+    assert "power:sun.csv,base_w=-3000: 2 values below 0 W taken as 0" in caplog.text
     assert parsed("power:wind.csv").series(1e6).values == (1000.0, 3000.0)
     part = parsed("power:sun.csv,from=2024-06-01T01:00,to=2024-06-01T03:00")
     assert (part.series(1e6).values, part.length_s()) == ((2000.0, 8000.0), 7200.0)
+    # terms have one clock
+    both = parsed("power:sun.csv + power:sun.csv,from=2024-06-01T01:00").series(1e6)
+    assert both.values == (4000.0, 16_000.0, 8000.0)
 
 
 def test_a_peak(folder):
@@ -80,11 +85,6 @@ def test_how_long_it_is(folder):
     assert parsed("power:sun.csv,repeat=yes").series(18_000.0).values == (0, 2000, 8000, 4000, 0)
     assert parsed("power:sun.csv,repeat=no").series(7200.0).values == (0, 2000)
     assert (parsed("power:sun.csv + power:wind.csv").length_s(), parsed("constant:5").length_s()) == (14_400.0, None)
-
-
-def test_what_is_below_0_is_0(folder, caplog):
-    assert parsed("power:sun.csv,base_w=-3000").series(1e6).values == (0, 0, 5000, 1000)
-    assert "power:sun.csv,base_w=-3000: 2 values below 0 W taken as 0" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -211,13 +211,6 @@ def test_every_kind_and_key_is_in_the_docs():
     keys = "peak_w scale base_w repeat unit sequence dates demand_w window_h step efficiency"
     for key in keys.split():
         assert f"`{key}" in docs
-
-
-def test_terms_have_one_clock(folder):
-    one = parsed("power:sun.csv,from=2024-06-01T01:00").series(1e6)
-    both = parsed("power:sun.csv + power:sun.csv,from=2024-06-01T01:00").series(1e6)
-    assert both.times_s == one.times_s
-    assert both.values == tuple(2.0 * value for value in one.values)
 
 
 def test_files_are_found_from_a_folder(folder, monkeypatch):
