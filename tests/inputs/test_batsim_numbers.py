@@ -127,7 +127,6 @@ def workload5(folder, **parts):
 @pytest.mark.parametrize(
     "parts,message",
     [
-        ({"jobs": 5}, "the workload: 'jobs' must be a list, got 5"),
         ({"jobs": [{"id": 1}]}, "jobs[0]: no field 'subtime'"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "q"}]}, "no profile 'w0!q'"),
         ({"profiles": {"p": DELAY, "x": []}}, "profile 'w0!x': must be an object, got list"),

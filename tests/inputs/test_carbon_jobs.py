@@ -125,7 +125,6 @@ def test_the_example_has_every_type_but_an_alias():
         ('0|10|1|phases|{"work": [], "work": []}', "'work' appears twice"),
         ("0|10|1|phase|{}", "no type of job 'phase'; did you mean 'phases'?"),
         ("0|10|1|constant|-5", "power must be a number of W from 0 to 1e+09, got -5"),
-        ("0|10|1|constant|{'watts': 5}", "no key 'watts'"),
         ("0|10|1|ml|{'epochs': 5}", "'start_duration' is missing"),
         (f"0|10|1|ml|{ {**ML, 'epochs': 0} }", "epochs must be a whole number from 1 to"),
         (f"0|10|1|ml|{ {**ML, 'epochs': 10**9} }", "epochs must be a whole number from 1 to 33333"),
@@ -160,10 +159,7 @@ def test_ways_to_write_a_job(tmp_path, data):
     [
         ("{", "is not JSON"),
         ('{"work": []}', "work must be a list of one or more phases, got 0 phases"),
-        ('{"work": [3]}', "work phase 1: must be an object, got 3"),
         (work(duration=0), "work phase 2: duration must be a number of s > 0 and up to 1e+09, got 0"),
-        (work(power=10**400), "an integer of more than 60 digits"),
-        (work(durations=5), "work phase 2: no key 'durations'; did you mean 'duration'?"),
         ('{"startup": [{"duration": -1, "power": 5}], "work": [{"duration": 1, "power": 1}]}', "startup phase 1"),
         ('{"startup": [{"duration": 1, "power": 5, "is_checkpoint": true}], "work": []}', "no key 'is_checkpoint'"),
         ('{"name": "ml", "args": {}, "extra": 1}', "no key 'extra'"),

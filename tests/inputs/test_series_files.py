@@ -56,7 +56,6 @@ def test_spellings(csv, text):
         ("time_s,power_w,power_w\n0,1,2\n", "line 1: more than one column 'power_w'"),
         ("time_s,power_w\n0,1\n300\n", "line 3: no value in column 'power_w'"),
         ("time_s,power_w\n0,1_000\n", "line 2: power_w '1_000'"),
-        ("time_s,power_w\nnan,1\n", "line 2: time_s 'nan'"),
         ("time_s,power_w\n0,400,\n300,395,7\n", "line 3: has 3 fields where the header names 2; name all columns"),
         ("time_s,power_w\n0,-1\n", "line 2: power_w must be >= 0, got -1"),
         ("time_s,power_w\n0,1\n\n300,1\n200,1\n", "line 5: times must increase, got time_s 200 after 300"),
@@ -116,8 +115,6 @@ def test_bounds_are_inclusive_and_optional(tmp_path):
     [
         ("24\n1200 41\n", "at 1200 s: machines must be in [0, 40], got 41"),
         ("24\n1200 22.5\n", "at 1200 s: machines must be a whole number, got 22.5"),
-        ("24\nx 22\n", "line 2"),
-        ("-1\n", "at 0 s: machines must be in [0, 40], got -1"),
         ("0 24\n1200 22\n", "line 1: has 2 fields, the first line has 1"),
         ("24\n1200\n", "line 2: has 1 fields, 'time count' has 2"),
         ("24\n5 1\n5 2\n", "line 3: times must increase, got 5 s after 5 s"),

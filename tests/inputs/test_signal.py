@@ -196,9 +196,6 @@ def test_parts_that_are_not_there(read, part):
         (HOURS, {"zone": "DE"}, "no column of zones; leave out zone="),
         (OLD.format(1, 2), {"zone": "DK"}, "no zone 'DK'; known: DE. Correct zone="),
         (HOURS, {"tz": "Berlin"}, "tz 'Berlin' is not a time zone"),
-        (HOURS, {"days": 0}, r"days must be a number in \]0, 36525\], got 0"),
-        (HOURS, {"kind": "indirect"}, "no value of kind 'indirect'"),
-        (GAP, {"gaps": "fill"}, "no value of gaps 'fill'"),
     ],
 )
 def test_refusals(read, text, options, message):

@@ -118,17 +118,14 @@ NAMED = "or the unit into the name of the column"
     ("name", "wanted", "options", "message"),
     [
         ("Price (USD/MWh)", "power", {}, "column 'Price (USD/MWh)' is of price, not of power; name a column of power"),
-        ("x", "power", {"unit": "EUR/MWh"}, "column 'x' is of price, not of power"),
         ("used (kWh)", "power", {}, "of energy, not of power; divide it by the hours of a row, and name it in kW"),
         ("x", "power", {"unit": "horses"}, "unit 'horses' is not known; write for instance unit=kW"),
         ("fraction", "carbon", {}, "column 'fraction' is of a fraction, not of carbon"),
-        ("price (EUR/MWh)", "price", {"unit": "ct/kWh"}, f"is in EUR/MWh by the file, but in ct/kWh {STATED}"),
         ("price (EUR/MWh)", "price", {"unit": "money/kWh"}, f"is in EUR/MWh by the file, but in money/kWh {STATED}"),
         ("power_kw", "power", {"unit": "W"}, f"column 'power_kw' is in kw by the file, but in W {STATED}"),
         ("lbs_co2_per_mwh", "carbon", {"unit": "g/kWh"}, f"in lbs_co2_per_mwh by the file, but in g/kWh {STATED}"),
         ("load (%)", "power", {"unit": "fraction"}, f"column 'load (%)' is in % by the file, but in fraction {STATED}"),
         ("price (mills/kWh)", "price", {}, "unit 'mills/kWh' of column 'price (mills/kWh)' is not known"),
-        ("carbon (g/MJ)", "carbon", {}, f"is not known; write unit=g/kWh or unit=lb/MWh, {NAMED}"),
         ("power (mW)", "power", {}, f"unit 'mW' of column 'power (mW)' is not known; write unit=W or unit=kW, {NAMED}"),
     ],
 )
