@@ -1,9 +1,9 @@
 """Try inputs of targets: `python -m tests.fuzz [TARGET ...] --inputs 5000 --seed 7`; exit code 1 if one fails.
 
-A target is a module of this folder with `attempt(rng, folder)`: draw an input from `rng` (`random.Random`), write its
-files into the empty `folder`, and give it to batwatt. An input is
+A target draws an input from `rng` (`random.Random`), writes its files into an empty folder, and gives it to batwatt. An
+input is
 
-    ok         if `attempt` returns
+    ok         if the target returns
     refused    if it raises a BatwattError of one line
     internal   if it raises anything else, or if the process ends or hangs
 
@@ -35,7 +35,9 @@ from pathlib import Path
 
 from batwatt.errors import BatwattError
 
-TARGETS = ("api", "commands", "files", "wire4", "wire5")
+TARGETS = {name: (name, "attempt") for name in ("api", "commands", "files")}
+TARGETS |= {"wire4": ("wire", "attempt4"), "wire5": ("wire", "attempt5")}
+"""Target -> module of this folder, and its function of `rng` and an empty folder."""
 TIME_S = 120.0
 """Limit of an input in s; the first call of a kernel compiles it."""
 MEMORY = 3 << 30
@@ -139,7 +141,8 @@ def attempt(target: str, seed: int, number: int) -> None:
         folder = Path(outer, "inner")
         folder.mkdir()
         with chdir(folder):
-            importlib.import_module(f"tests.fuzz.{target}").attempt(rng, folder)
+            module, function = TARGETS[target]
+            getattr(importlib.import_module(f"tests.fuzz.{module}"), function)(rng, folder)
 
 
 if __name__ == "__main__":

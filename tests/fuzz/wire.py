@@ -1,19 +1,36 @@
-"""Both ends of Batsim's wires without sockets: a frame is changed a little on its way to the other end."""
+"""Both ends of Batsim's wires without sockets: a frame is changed a little on its way to the other end.
+
+A Batsim with odd messages talks to our schedulers, and recorded schedulers with odd answers talk to the engine.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from batwatt.engine.wire import EngineSocket, SchedulerSocket
+from golden import Script, dialogue, engine_of, scenarios
+from golden5 import Recording, names
+
+from batwatt.cli.batsim import Features as Asked
+from batwatt.engine import batsim4
+from batwatt.engine.config import EngineConfig
+from batwatt.engine.core import Engine
+from batwatt.engine.protocol5 import text as batsim5
+from batwatt.engine.protocol5.engine import Engine5
+from batwatt.engine.wire import LENGTH, EngineSocket, EngineSocket5, SchedulerSocket
 from batwatt.errors import PeerError
+from batwatt.inputs.platforms.platform_xml import read_platform, read_platform5
+from batwatt.inputs.workloads.batsim5_files import read_events5, read_workload5
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.protocol.batprotocol import to_batsim5
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import blaming, make_scheduler
 
-from .mutate import changed, octets
+from .mutate import TEXTS, changed, octets
 
 MOST = 200
 """Messages of a conversation."""
@@ -28,6 +45,10 @@ JOBS = {
         "even": {"type": "parallel_homogeneous", "cpu": 4e10, "com": 0},
     },
 }
+EVENTS = [
+    {"type": "generic", "timestamp": 15, "data": '{"type": "machine_unavailable", "resources": "3"}'},
+    {"type": "generic", "timestamp": 40, "data": '{"type": "machine_available", "resources": "3"}'},
+]
 CAPS = Series((0.0, 20.0, 60.0, 100.0), (400.0, 150.0, 300.0, 900.0))
 CAPACITY = Series((0.0, 25.0, 70.0), (4.0, 2.0, 4.0))
 SCHEDULERS: list[tuple[str, dict[str, Any]]] = [
@@ -135,3 +156,70 @@ def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served
     greet(scheduler, link)
     with blaming(name, scheduler):
         Bs(scheduler, link).start()
+
+
+def attempt4(rng: Random, folder: Path) -> None:
+    """Change a frame between a Batsim 4 and a scheduler."""
+    wire = Wire(rng)
+    if rng.random() < 0.5:
+        place = rng.choice(scenarios("golden", "own", "rules"))
+        script = Script(dialogue(place))
+        engine = engine_of(place, json.loads((place / "scenario.json").read_text()))
+        say = lambda message: wire(script.answer(json.loads(message)["now"]).encode())  # noqa: E731
+        answered(engine, playing(EngineSocket, say))
+        return
+    (folder / "p.xml").write_text(PLATFORM)
+    config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True, forward_profiles=rng.random() < 0.5)
+    engine = Engine(read_platform(folder / "p.xml"), [parse_workload(JOBS, "w0", "fuzz")], config)
+
+    def batsim(answer: bytes) -> bytes:
+        if engine.ended:
+            raise PeerError("Batsim has gone")
+        if answer:
+            engine.reply(batsim4.read_reply(answer.decode()))
+        return wire(batsim4.write_message(engine.message()).encode())
+
+    serve(rng, engine.platform, Served(batsim), lambda scheduler, link: None)
+
+
+def attempt5(rng: Random, folder: Path) -> None:
+    """Change a frame between a Batsim 5 and a scheduler."""
+    wire = Wire(rng)
+    if rng.random() < 0.5:
+        recording = Recording(rng.choice(names()))
+        answers = iter([b"\2\0\0\0" + recording.hello, *recording.answers])
+
+        def component(message: bytes) -> bytes:
+            answer = next(answers, None)
+            if answer is None:
+                raise PeerError("the recording is over")
+            return wire(answer)
+
+        socket = playing(EngineSocket5, component)
+        socket.hello(rng.choice(("", "{}", *TEXTS)))
+        answered(recording.engine(), socket)
+        return
+    (folder / "p.xml").write_text(PLATFORM)
+    (folder / "w.json").write_text(json.dumps(to_batsim5(JOBS, "fuzz")))
+    (folder / "e.txt").write_text("\n".join(map(json.dumps, EVENTS)))
+    platform, storage = read_platform5(folder / "p.xml", "master_host", {})
+    load = read_workload5(folder / "w.json", "w0")
+    events = [read_events5(folder / "e.txt", "ee0")] if rng.random() < 0.3 else []
+    engines: list[Engine5] = []
+
+    def batsim(answer: bytes) -> bytes:
+        if not answer:
+            return wire(LENGTH.pack(2) + b"{}")
+        if not engines:
+            engines.append(Engine5(platform, [load], events, batsim5.read_hello(answer), energy=True, storage=storage))
+        elif engines[0].ended:
+            raise PeerError("Batsim has gone")
+        else:
+            engines[0].reply(batsim5.read_reply(answer))
+        return wire(batsim5.write_message(engines[0].message()).encode())
+
+    def greet(scheduler: Any, link: Served) -> None:
+        if link.begin() is not None:
+            link.greet(Asked().dialect(scheduler))
+
+    serve(rng, platform, Served(batsim), greet)
