@@ -45,7 +45,7 @@ REFUSED = {
     "case 'a': must be a Case, got dict": lambda: bw.compare(GRID, GOOGLE, None, {"a": {"scheduler": "x"}}),
     "samples: must be a whole number in 1..1000, got 0": lambda: bw.compare(GRID, GOOGLE, samples=0),
     "envelope: ": lambda: bw.optimum(GRID, GOOGLE, None),
-    "without a price": lambda: bw.plan_carbon(ROOT / "x.json", SIGNAL, deadline_s=9.0, price_weight=1.0),
+    "a price": lambda: bw.plan_carbon(ROOT / "workloads/carbon/job.json", SIGNAL, deadline_s=9, price_weight=1),
     "workers": lambda: bw.campaign("x.yaml", workers=0),
     "no.xml: cannot be read": lambda: bw.simulate("no.xml", GOOGLE),
     "dict is not a scheduler": lambda: bw.simulate(GRID, GOOGLE, dict),

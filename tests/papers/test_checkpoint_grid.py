@@ -68,14 +68,6 @@ def test_refill_mends_a_part_of_it():
     assert plan(instance, refill=True).work_processor_s == schedules(instance) == 2 * 3 + 1 * 3 + 8 * 36
 
 
-def test_jobs_that_are_alone():
-    def alone(state: str, processors: int = 2) -> int:
-        return schedules(Instance(9.0, processors, (PeriodJob("a", 2, 4.0, 3.0, state),)))
-
-    assert [alone("checkpointed"), alone("running"), alone("stopped")] == [18, 18, 12]
-    assert [alone("checkpointed", 1), alone("stopped", 1)] == [0, 0]
-
-
 def test_a_schedule_loses_no_work():
     # 1 processor too few: one of the two stops
     jobs = tuple(PeriodJob(name, 2, 4.0, 3.0, "checkpointed") for name in "ab")

@@ -13,7 +13,6 @@ from batwatt.api.arguments import (
     function_or_none,
     hosts_of,
     optional,
-    path_or,
     path_or_json,
     positive,
     real,
@@ -31,7 +30,6 @@ from batwatt.inputs.series.signal_spec import SignalKind, parse_signal
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.model.phases import PhaseModel
     from batwatt.model.signal_integral import SignalIntegral
     from batwatt.systems.checkpoint.sequence import Method
 
@@ -60,6 +58,7 @@ def plan_checkpoints(
 
 
 @checked(
+    job=path_or_json,
     deadline_s=real,
     start_s=real,
     carbon_weight=real,
@@ -70,7 +69,7 @@ def plan_checkpoints(
     cpus=hosts_of,
 )
 def plan_carbon(
-    job: PathLike | Mapping[str, Any] | PhaseModel,
+    job: PathLike | Mapping[str, Any],
     signal: SeriesLike,
     *,
     deadline_s: float,
@@ -86,7 +85,7 @@ def plan_carbon(
     """Plan when one job runs and is suspended so that it emits least, each start-up paid.
 
     Args:
-        job: Start-up and work of the job in phases: a JSON file, its content as a dict, or a `PhaseModel`.
+        job: Start-up and work of the job in phases: a JSON file, or its content as a dict.
         signal: Carbon intensity in g/kWh, as `carbon` of `simulate`. Times are s from its first row.
         deadline_s: Latest end of the job.
         start_s: Earliest start of the job.
@@ -104,25 +103,17 @@ def plan_carbon(
     from batwatt.inputs.series.on_clock import on_clock
     from batwatt.inputs.workloads.phase_jobs import read_model
     from batwatt.model.clock import Clock, date_s_of
-    from batwatt.model.phases import PhaseModel
     from batwatt.protocol.phases import model_of
     from batwatt.systems.carbon.job_plan import plan_job
 
-    name = "job"
-    if isinstance(job, Mapping):
-        model = model_of(path_or_json("job", job), "job")
-    elif isinstance(job, PhaseModel):
-        model = job
-    else:
-        path = path_or("job", job, PhaseModel)
-        model, name = read_model(path), path.stem
+    model = model_of(dict(job), "job") if isinstance(job, Mapping) else read_model(Path(job))
     carbon = _integral("carbon", "signal", signal, deadline_s)
     cost = None if price is None else _integral("price", "price", price, deadline_s)
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
     weights = carbon_weight, price_weight
     limits = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
-    return plan_job(name, model, carbon, cost, weights, (start_s, deadline_s), cpus, limits)
+    return plan_job(model, carbon, cost, weights, (start_s, deadline_s), cpus, limits)
 
 
 @checked(

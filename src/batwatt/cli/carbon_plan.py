@@ -65,7 +65,7 @@ def plan_command(
     )
     price_signal = price_integral(price, file, integral, until)
     limits = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
-    content = plan_job(job.stem, model, integral, price_signal, weights, (start_s, deadline_s), cpus, limits)
+    content = plan_job(model, integral, price_signal, weights, (start_s, deadline_s), cpus, limits)
     write_output(json_text(content), output)
 
 

@@ -107,13 +107,6 @@ def test_another_jobs_phases_are_not_those_of_a_row(tmp_path):
     assert totals.rows["known"].tolist() == [False, True]
 
 
-def test_what_is_printed_may_be_off_a_little(tmp_path):
-    load = workload_of(ShiftJob("1", 5.0, MODEL))
-    totals = account(written(tmp_path / "x", row("1", 5.0, 39.999999, 2400.000001, "job-1")), SIGNAL, load)
-    assert totals.averaged == 0
-    assert totals.carbon_g == pytest.approx(0.2, rel=1e-8)
-
-
 def test_idle_hosts_by_hand(tmp_path):
     # all hosts draw 30, 20 and 30 W, jobs 20, 0 and 15 W of it: 10, 20 and 15 W are idle
     energies = [(0.0, 0.0), (10.0, 300.0), (20.0, 500.0), (30.0, 800.0)]

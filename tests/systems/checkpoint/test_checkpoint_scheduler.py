@@ -238,9 +238,10 @@ def test_the_engine_gives_what_plans_claim(drawn):
     end_s = 100.0 * len(capacities)
     record = play(rows, capacity, machines, k=sequence.k, prepare=drawn["prepare"], until_s=end_s, **options)
     spans = [(name, *span) for name, all_of in spans_of(record).items() for span in all_of]
+    acts = [act for period in claimed.periods for act in period.plan.acts]
     for job, (cpus, _, _) in enumerate(jobs):
         worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")
-        claimed_s = math.fsum(act.work_s for period in claimed.periods for act in period.acts if act.job.id == str(job))
+        claimed_s = math.fsum(act.work_s for act in acts if act.job.id == str(job))
         assert worked == pytest.approx(claimed_s, abs=1e-5), (job, cpus)
 
 

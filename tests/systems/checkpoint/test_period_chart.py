@@ -131,7 +131,7 @@ def test_laws(sequence, target):
         assume(False)
     stretches, all_stays = period_chart.shown(followed)
     check(stretches, all_stays)
-    assert spent("work", all_stays) == pytest.approx(sum(period.work_processor_s for period in followed.periods))
+    assert spent("work", all_stays) == pytest.approx(sum(period.plan.work_processor_s for period in followed.periods))
 
 
 JOBS = (

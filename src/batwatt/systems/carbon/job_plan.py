@@ -14,7 +14,6 @@ from batwatt.systems.carbon.optimum import NoPlanError, plan
 
 
 def plan_job(
-    name: str,
     model: PhaseModel,
     carbon: SignalIntegral,
     price: SignalIntegral | None,
@@ -39,7 +38,7 @@ def plan_job(
         planned = plan(model, wanted, start_s, deadline_s, **limits)
     except NoPlanError as error:
         raise InputError("deadline", str(error), "give a later one") from None
-    owner = ShiftJob(name, start_s, model, cpus)
+    owner = ShiftJob("job", start_s, model, cpus)
     content: dict[str, Any] = {
         "method": "dp",
         "slot_s": planned.slot_s,

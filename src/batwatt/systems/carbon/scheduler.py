@@ -138,8 +138,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         settings = self.settings
         if settings.shift is not None:
             raise InputError("option 'shift'", "is for schedulers that do not shift jobs themselves", "give policy")
-        if settings.deadline_h is not None and settings.constraint is not None:
-            raise InputError("options", "have both deadline_h and constraint", "give one of them")
         price = None if settings.price is None else self._converted("price", settings.price)
         if settings.signal is None and price is not None:
             return price

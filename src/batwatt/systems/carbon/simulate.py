@@ -51,8 +51,6 @@ class ShiftOptions(Parameters, where=_WHERE):
         for hours in self.wait_h:
             Between(0.0).check(_WHERE, "wait_h", hours)
         super().__post_init__()
-        if self.deadline_h is not None and self.constraint is not None:
-            raise InputError(_WHERE, "has both deadline_h and constraint", "give one of them")
 
 
 def simulate(

@@ -68,6 +68,8 @@ def start_window(
     clock: str = "UTC",
 ) -> StartWindow:
     """Return the window by the deadline or the constraint, if there is one, else by class. Raises InputError."""
+    if deadline_h is not None and constraint is not None:
+        raise InputError("options", "have both deadline_h and constraint", "give one of them")
     if deadline_h is not None:
         return by_deadline(job, deadline_h)
     return by_class(job, wait_h) if constraint is None else by_constraint(job, constraint, integral, clock)

@@ -258,10 +258,10 @@ def followed_json(followed: Followed, names: Mapping[str, JobName]) -> dict[str,
             {
                 "begin_s": period.begin_s,
                 "processors": period.plan.instance.processors,
-                "goodput": period.goodput,
-                "work_processor_s": period.work_processor_s,
+                "goodput": period.plan.goodput,
+                "work_processor_s": period.plan.work_processor_s,
                 "prepared": [name for text, name in names.items() if text in period.prepared],
-                "plan": [_act_json(act, names, period.begin_s) for act in period.acts],
+                "plan": [_act_json(act, names, period.begin_s) for act in period.plan.acts],
             }
             for period in followed.periods
         ],

@@ -68,25 +68,14 @@ class CapacitySequence:
 
 @dataclass(frozen=True)
 class Period:
-    """A period of a sequence: its plan, the jobs `prepared` for the next change, and the assignments after that.
+    """A period of a sequence: its plan, with checkpoints at its end of the jobs `prepared` for the next change.
 
-    `begin_s` counts from the beginning of the capacity sequence, times in `acts` from the beginning of the period.
+    `begin_s` counts from the beginning of the capacity sequence, times in the plan from the beginning of the period.
     """
 
     begin_s: float
     plan: PeriodPlan
     prepared: frozenset[str]
-    acts: tuple[Assignment, ...]
-
-    @property
-    def work_processor_s(self) -> float:
-        """Useful work in processor s, less the time of checkpoints before the next change."""
-        return math.fsum(act.job.processors * act.work_s for act in self.acts)
-
-    @property
-    def goodput(self) -> float:
-        """Goodput by the paper's equation."""
-        return self.work_processor_s / self.plan.instance.most_processor_s
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ class Followed:
     def goodput(self) -> float:
         """Useful work over what all processors could have done in all periods."""
         most = math.fsum(period.plan.instance.most_processor_s for period in self.periods)
-        return math.fsum(period.work_processor_s for period in self.periods) / most
+        return math.fsum(period.plan.work_processor_s for period in self.periods) / most
 
     @cached_property
     def yields(self) -> dict[str, float]:
@@ -141,11 +130,11 @@ def follow(
         )
         instance = Instance(sequence.period_s, processors, jobs)
         plan = plan_by(method, instance, past.copy, min_yield)
-        acts, prepared = plan.acts, frozenset[str]()
+        prepared = frozenset[str]()
         if number + 1 < len(sequence.capacities):
-            acts, prepared = _prepared(sequence, plan, objective, cover)
-        periods.append(Period(number * sequence.period_s, plan, prepared, acts))
-        for act in acts:
+            plan, prepared = _prepared(sequence, plan, objective, cover)
+        periods.append(Period(number * sequence.period_s, plan, prepared))
+        for act in plan.acts:
             name = act.job.id
             left[name] = _left_s(act, sequence.period_s)
             if act.phases:
@@ -164,8 +153,8 @@ def _left_s(act: Assignment, period_s: float) -> float:
 
 def _prepared(
     sequence: CapacitySequence, plan: PeriodPlan, objective: Objective, cover: Cover
-) -> tuple[tuple[Assignment, ...], frozenset[str]]:
-    """Return the assignments with checkpoints at the end of the period, and the ids of the jobs that take one."""
+) -> tuple[PeriodPlan, frozenset[str]]:
+    """Return the plan with checkpoints at the end of the period, and the ids of the jobs that take one."""
     instance = plan.instance
     left_s = {act.job.id: _left_s(act, instance.period_s) for act in plan.acts}
     unfinished = [act for act in plan.acts if left_s[act.job.id] > 0.0]
@@ -194,7 +183,7 @@ def _prepared(
         cover=cover,
     )
     acts = tuple(_checkpointed(act, instance.period_s) if act.job.id in prepared.ids else act for act in plan.acts)
-    return acts, prepared.ids
+    return replace(plan, acts=acts), prepared.ids
 
 
 def _checkpointed(act: Assignment, period_s: float) -> Assignment:

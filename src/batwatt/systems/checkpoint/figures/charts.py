@@ -57,7 +57,7 @@ def shown(followed: Followed) -> tuple[list[Stretch], list[Stay]]:
     sequence = followed.sequence
     phases: dict[str, list[JobPhase]] = {job.id: [] for job in sequence.jobs}
     for each in followed.periods:
-        for act in each.acts:
+        for act in each.plan.acts:
             phases[act.job.id] += [
                 replace(phase, begin_s=each.begin_s + phase.begin_s, end_s=each.begin_s + phase.end_s)
                 for phase in act.phases
