@@ -7,9 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from batsim.batsim import BatsimScheduler
 from cli_house import ROOT, SMALL
-from procset import ProcSet
 
 import batwatt as bw
 from batwatt.errors import InputError
@@ -18,6 +16,7 @@ from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.phases import constant
 from batwatt.results.columns import FILES
 from batwatt.results.read import jobs as read_jobs
+from batwatt.run.find_scheduler import scheduler_class
 from batwatt.schedulers.powercap import Powercap
 from batwatt.systems.carbon.execution import ShiftJob
 
@@ -111,35 +110,11 @@ def test_tables_are_the_files_with_units(house):
     assert next(iter(result.machines)) == "time_s"
 
 
-class Fcfs(BatsimScheduler):
-    """As a user of pybatsim writes one."""
-
-    def __init__(self, options):
-        super().__init__(options)
-        self.queue = []
-
-    def onAfterBatsimInit(self):
-        self.free = set(range(self.bs.nb_compute_resources))
-
-    def onJobSubmission(self, job):
-        self.queue.append(job)
-
-    def onJobCompletion(self, job):
-        self.free |= set(job.allocation)
-
-    def onNoMoreEvents(self):
-        while self.queue and self.queue[0].requested_resources <= len(self.free):
-            job = self.queue.pop(0)
-            hosts = sorted(self.free)[: job.requested_resources]
-            self.free -= set(hosts)
-            job.allocation = ProcSet(*hosts)
-            self.bs.execute_jobs([job])
-
-
 def test_a_scheduler_is_a_name_a_class_or_an_instance(house):
     platform, workload = bw.Platform.read(GRID), bw.Workload.read(GOOGLE)
-    one, two = bw.simulate(platform, workload, Fcfs), bw.simulate(platform, workload, Fcfs({}))
-    assert one.metrics == two.metrics and one.metrics["jobs_finished"] == 288 and one.scheduler == "Fcfs"
+    theirs = scheduler_class("easyBackfill")
+    one, two = bw.simulate(platform, workload, theirs), bw.simulate(platform, workload, theirs({}))
+    assert one.metrics == two.metrics and one.metrics["jobs_finished"] == 288 and one.scheduler == "EasyBackfill"
     options = {"order": "asc", "response": "none"}
     named = bw.simulate(platform, workload, "powercap", options=options)
     made = bw.simulate(platform, workload, Powercap, options=options)

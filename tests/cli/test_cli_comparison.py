@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html
 import json
-import subprocess
 
 import pytest
 from cli_house import JOBS, SMALL, unstyled
@@ -115,18 +114,6 @@ def test_an_envelope_that_is_written_as_text(site):
     assert site.file("a_jobs.csv") == site.file("b_jobs.csv") and site.metrics("a") == site.metrics("b")
     about = json.loads(site.file("a_metadata.json"))
     assert about["envelope"].startswith("power:") and list(about["inputs"]) == ["workload", "envelope solar.csv"]
-
-
-@pytest.mark.parametrize("words", [["run", "-s", "varcap"], ["compare", "-c", "a=varcap", "-c", "x=varcap", "-j", 2]])
-def test_warnings_of_inputs_come_before_the_work(site, words):
-    """Both streams in one: the warning comes first, once, then the table."""
-    jobs = site.write("jobs.csv", TRACE + "99,0,1,a\n")
-    inputs = ["-w", jobs, "-e", site.out / "x", "--machines", 12, "--capacity", "constant:mean=0.75"]
-    process = site.start(*words, *inputs, stderr=subprocess.STDOUT)
-    lines = site.end(process).out.splitlines()
-    assert process.returncode == 0 and "1 of 26 jobs are skipped" in lines[0], lines
-    assert sum("jobs are skipped" in line for line in lines) == 1
-    assert lines[1].split("\t")[0] in ("run", "case")
 
 
 @pytest.mark.parametrize(("head", "unit"), [("price (EUR/MWh)", "EUR"), ("price (money/MWh)", "money")])

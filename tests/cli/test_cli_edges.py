@@ -142,11 +142,3 @@ def test_an_output_that_is_a_device_stays_one(house):
     assert os.read(master, 100).startswith(b"time_s,machines")
     os.close(slave)
     os.close(master)
-
-
-@pytest.mark.parametrize("where", ["", "folder"])
-def test_an_output_that_is_a_folder(house, where, monkeypatch):
-    (house.folder / "folder").mkdir()
-    monkeypatch.chdir(house.folder)
-    done = house.batwatt("generate", "walk", "--end", "3600", "-o", where)
-    assert (done.code, done.out) == (2, "") and "cannot be written (Is a directory)" in done.line

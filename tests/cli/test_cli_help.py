@@ -102,12 +102,6 @@ def test_helps_and_engines_import_nothing_that_takes_long(tmp_path):
     assert not modules & (HEAVY - {"numpy"})
 
 
-def test_a_function_of_the_python_api_loads_its_own_module_only():
-    modules = imported("import batwatt as bw; bw.simulate")
-    assert "batwatt.api.simulation" in modules
-    assert not modules & {"batwatt.api.comparison", "batwatt.api.planning", "multiprocessing"}
-
-
 @pytest.mark.parametrize(
     ("words", "extra"),
     [

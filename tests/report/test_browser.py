@@ -122,31 +122,6 @@ def test_mouse_and_keyboard_show_meanings_and_values(page):
     )
 
 
-COLOURS = """
-const pen = Object.assign(document.createElement("canvas"), {width: 1, height: 1})
-  .getContext("2d", {willReadFrequently: true});
-const light = (colour, filter = "none") => {
-  pen.filter = filter;
-  pen.fillStyle = colour;
-  pen.fillRect(0, 0, 1, 1);
-  const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((part) => part / 255)
-    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const paper = light(getComputedStyle(document.body).backgroundColor);
-const contrast = (colour, filter) => {
-  const [low, high] = [paper, light(colour, filter)].sort((a, b) => a - b);
-  return (high + 0.05) / (low + 0.05);
-};
-const filter = getComputedStyle(document.querySelector(".plot svg")).filter;
-const least = (selector, property, filter) => Math.min(...[...document.querySelectorAll(selector)]
-  .map((node) => contrast(getComputedStyle(node)[property], filter)));
-return [paper, least("h1, h2, h3, p, li, dt, dd, th, td, a, figcaption, footer", "color"),
-  least(".plot text", "fill", filter), least(".plot .mark use, .plot .mark > path:not([style*=url])", "fill", filter)];
-"""
-"""How light the page is, and the least contrasts to it: of texts, texts of charts, and marks (WCAG 2)."""
-
-
 OUTSIDE = """
 return [...document.querySelectorAll("body *")].filter((node) => {
   const box = node.getBoundingClientRect();
@@ -158,13 +133,8 @@ return [...document.querySelectorAll("body *")].filter((node) => {
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_fits_the_screen_and_is_readable(page, width, scheme):
+def test_fits_the_screen(page, width, scheme):
     page.size(width, scheme)
     sizes = page.script("return [innerWidth, document.scrollingElement.scrollWidth]")
     assert sizes == [width, width] and page.script(OUTSIDE) == []
     assert page.driver.get_log("browser") == []
-    paper, *texts, marks = page.script(COLOURS)
-    assert (paper > 0.9) if scheme == "light" else (paper < 0.02)
-    assert min(texts) >= 4.5
-    # the palette for the colour-blind has a light blue and an orange that are pale on white
-    assert marks >= (2.1 if scheme == "light" else 3.0)

@@ -206,23 +206,6 @@ def test_the_largest_power_is_one_of_states(run):
     assert peak.max_w == 4242.5
 
 
-CAP = Series((0.0, 100.0), (300.0, 100.0), "power_w")
-TRACE = PowerTrace(np.array([0.0, 50.0, 120.0]), np.array([200.0, 300.0, 0.0]), 160.0)
-
-
-def test_by_hand():
-    """Two intervals of 80 s: 200 W for 50 s and 300 W for 30 s; 300 W for 40 s, 20 s of it above 100 W, and nothing."""
-    bins = power_bins(TRACE, CAP, np.array([0.0, 80.0, 160.0]))
-    assert bins.power_w.tolist() == pytest.approx([(200 * 50 + 300 * 30) / 80, 300 * 40 / 80])
-    assert bins.low_w.tolist() == [200.0, 0.0] and bins.high_w.tolist() == [300.0, 300.0]
-    assert bins.cap_w.tolist() == pytest.approx([300.0, (300 * 20 + 100 * 60) / 80])
-    assert bins.above_w.tolist() == pytest.approx([0.0, 200 * 20 / 80])
-    assert bins.unused_w.tolist() == pytest.approx([100 * 50 / 80, 100 * 40 / 80])
-    empty = PowerTrace(np.empty(0), np.empty(0), 0.0)
-    assert bin_edges([], CAP).tolist() == bin_edges([empty], CAP).tolist() == [0.0]
-    assert len(power_bins(empty, CAP, np.array([0.0])).power_w) == 0
-
-
 def test_nothing_is_lost_in_many_changes():
     draw = np.random.default_rng(5)
     traces = []

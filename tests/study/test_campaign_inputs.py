@@ -23,6 +23,7 @@ from batwatt.study.spec import Campaign
 from batwatt.study.yaml_model import parse_declared
 
 FILES = {
+    "none.txt": "",
     # two jobs as wide as a machine, 100 s each; the second machine goes after 50 s
     "jobs.txt": "1 0 100 2\n2 0 100 2\n",
     "fewer.csv": "time_s,machines\n0,2\n50,1\n",
@@ -62,6 +63,7 @@ VARIED = {
     "label": "{mapping}",
 }
 PHASED = {"scheduler": "optimum", "options": {}, "label": "x"}
+BEST = {"platforms": ["p.xml"], "workloads": ["w/*.json"], "envelopes": ["envelope.csv"], **PHASED}
 
 
 @pytest.fixture
@@ -310,6 +312,10 @@ MISTAKES = [
     (RISK, {"capacities": None}, "option 'capacity': the scheduler needs one"),
     (RISK, {"options": {"strategy": "first-fit-aware", "capacity": "x.csv"}}, "declare it under 'capacities'"),
     (RISK, PHASED, "'x': the optimum takes neither capacities nor machines"),
+    (BEST, {"options": {"effort": 0}}, "only: 'x': optimum: effort must be a whole number >= 1, got 0"),
+    (BEST, {"options": {"response": "hfld"}}, "option 'response': is not one of the optimum"),
+    (BEST, {"envelopes": None}, "the optimum needs one"),
+    (BEST, {"events": "none.txt"}, "the optimum takes no events"),
     (VARIED, {"capacities": [{"spec": "DE.csv"}]}, "capacities[0]: 'DE.csv' describes no capacity"),
     (VARIED, {"capacities": [{"spec": "walk:range={range}"}]}, "names 'range', which is not in"),
     (VARIED, {"capacities": [{"spec": "walk:range={range}", "grid": {"range": [0.2, 0.2]}}]}, "of different values"),

@@ -158,24 +158,6 @@ def test_wrong_commands(small, monkeypatch, arguments, problem):
     assert ended.code == 2 and problem in ended.line
 
 
-@pytest.mark.parametrize(
-    "changes, problem",
-    [
-        ({"options": {"effort": 0}}, "optimum: effort must be a whole number >= 1, got 0"),
-        ({"options": {"response": "hfld"}}, "option 'response': is not one of the optimum"),
-        ({"options": {}, "envelopes": None}, "the optimum needs one"),
-        ({"options": {}, "events": "events.txt"}, "the optimum takes no events"),
-    ],
-)
-def test_an_optimum_that_cannot_be(small, changes, problem):
-    small.house.write("events.txt", "")
-    bad = small.study | {"scheduler": "optimum", "grid": None, "label": "Best"} | changes
-    small.declare_all({"good": small.study, "bad": {key: value for key, value in bad.items() if value is not None}})
-    ended = small.run()
-    assert ended.code == 2 and "bad: 'Best': " in ended.line and problem in ended.line
-    assert not small.cells()
-
-
 def test_the_declared_experiments(small):
     """The grid of the powercap paper: 20 workloads x (2 x 4 x 6 algorithms + ours + optimum), then 3 profiles."""
     declared = campaign_in(ROOT / "papers" / "igsc22" / "study.yaml", small.results)

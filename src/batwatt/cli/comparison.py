@@ -42,12 +42,6 @@ GROUPS = (
 """The figures of the table of groups."""
 
 
-def _complete_preset(incomplete: str) -> list[str]:
-    from batwatt.api.comparison import PRESETS
-
-    return [name for name in PRESETS if name.startswith(incomplete)]
-
-
 @tabular
 def compare_command(
     *,
@@ -73,7 +67,6 @@ def compare_command(
             "--preset",
             help="systems: all of them and references, before the cases.",
             rich_help_panel=CASES,
-            autocompletion=_complete_preset,
         ),
     ] = None,
     plugin: Plugins = None,
