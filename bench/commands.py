@@ -395,7 +395,7 @@ def _traces() -> Named:
     yield _run("trace hours", "-w cloud/jobs.csv --length-unit hours --machines 15 --cores 16", response="none")
     yield "convert txt", "convert workloads/risk-small.txt"
     yield "convert flops", "convert workloads/risk-small.txt --reference-flops 1e9 --nb-res 40"
-    yield "convert csv", "convert cloud/jobs.csv --unit h --cores-per-server 4 --walltime-factor 0"
+    yield "convert csv", "convert cloud/jobs.csv --length-unit h --cores-per-server 4 --walltime-factor 0"
     tables = ("pm100.parquet", "pm100.csv", "fdata.csv")
     for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "jobs.pbs", "week.events", *tables):
         yield f"convert {name}", f"convert made/{name}"

@@ -139,10 +139,10 @@ REFUSED = {
     # job logs and accounts
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made
-    "convert t.csv --unit d": "--unit: 'd' is not a unit",
+    "convert t.csv --length-unit d": "--length-unit: no unit of time 'd'",
     "convert JOBS --to batsim5 --width nodes": "leave the other options out",
     f"convert t.csv --nb-res {10**18}": "nb_res must be a whole number in 1..",
-    "convert vm.csv --format azure --unit h": "--format: azure becomes a CSV trace, not a workload",
+    "convert vm.csv --format azure --length-unit h": "--format: azure becomes a CSV trace, not a workload",
     "convert vm.csv --format azure --collections t.csv": "--collections: is for --format borg; leave it out",
     "generate workload --hours 100000000000000000000": "jobs_per_hour x hours must be <= 1000000",
     "generate machines --machines 2": "Missing option '--cores'",

@@ -75,21 +75,6 @@ def test_ids_with_a_hash_are_kept_apart(house, strategy):
     assert done.code == 2 and "3#1" in done.line
 
 
-def released(house: House, **fields: object) -> str:
-    """A job that was released earlier, and one whose profile has the name that its restart would take."""
-    job = {"id": "a", "subtime": 10, "res": 1, "profile": "left", **fields}
-    other = {"id": "b", "subtime": 10, "res": 1, "profile": "d150"}
-    profiles = {"left": {"type": "delay", "delay": 145}, "d150": {"type": "delay", "delay": 9}}
-    data = {"nb_res": 3, "jobs": [job, other], "profiles": profiles}
-    return str(house.write("w.json", json.dumps(data)))
-
-
-@pytest.mark.parametrize(("release_s", "length_s"), [("abc", 150), (5, None), (1e9, 150), (5, 1)])
-def test_releases_and_lengths_that_cannot_be_are_refused(house, release_s, length_s):
-    done = risk(house, jobs=released(house, release_s=release_s, length_s=length_s), walk=ON_OFF, machines=3, cores=1)
-    assert (done.code, house.left) == (2, []) and "w0!a" in done.line
-
-
 # compared with the authors' program -----------------------------------------------------------------------------------
 
 SHARED = ROOT.parent / "shared" / "data"

@@ -193,50 +193,25 @@ COUNTS = ("jobs_", "killed_", "resubmissions")
 NOBODY = {metric.name: 0 if metric.name.startswith(COUNTS) else None for metric in METRICS} | {"makespan_s": 0.0}
 
 
-def jobs(*rows):
-    """(servers, walltime, profile); hosts of the machine do 10 flop/s at most."""
-    profiles = {
-        "nap": {"type": "delay", "delay": 30},
-        "work": {"type": "parallel_homogeneous", "cpu": 400, "com": 0},
-        "total": {"type": "parallel_homogeneous_total", "cpu": 400, "com": 0},
-        "uneven": {"type": "parallel", "cpu": [100, 700], "com": [0] * 4},
-        "both": {"type": "composed", "seq": ["nap", "work"], "repeat": 2},
-    }
-    named = [
+def test_why_no_job_finished():
+    """30 s and 40 s at the full speed of 10 flop/s, of walltimes of 10 s and 20 s; the third is slowed down only."""
+    profiles = {"nap": {"type": "delay", "delay": 30}, "work": {"type": "parallel_homogeneous", "cpu": 400, "com": 0}}
+    rows = [(1, 10, "nap"), (1, 20, "work"), (1, 80, "work"), (5, None, "nap")]
+    jobs = [
         {"id": str(i), "subtime": 0, "res": hosts, "profile": profile} | ({"walltime": walltime} if walltime else {})
         for i, (hosts, walltime, profile) in enumerate(rows)
     ]
-    return parse_workload({"nb_res": 4, "jobs": named, "profiles": profiles}, "w0", "test")
-
-
-def why(workload, **ends):
-    return why_none_finished(NOBODY | {"jobs_total": len(workload.jobs)} | ends, workload, machine(4))
-
-
-@pytest.mark.parametrize(
-    ("rows", "low", "high"),
-    [
-        ([(1, 10, "nap"), (1, 20, "work")], "2", "3"),  # 30 s of 10 s, 40 s of 20 s
-        ([(2, 10, "total"), (2, 20, "uneven")], "2", "3.5"),  # 20 s of 10 s, 70 s of 20 s
-        ([(1, 70, "both")], "2", "2"),  # 2 x (30 + 40) s of 70 s
-        ([(1, 80, "work"), (1, None, "work")], "0.5", "0.5"),  # slowed down: at full speed it would make it
-    ],
-)
-def test_jobs_at_their_walltime(rows, low, high):
-    need = f"at the platform's full speed of 1e-08 Gflop/s jobs need {low} to {high} times theirs"
-    line = why(jobs(*rows), killed_walltime=len(rows))
-    assert line == f"none of {len(rows)} jobs finished: {len(rows)} reached their walltime ({need})"
-
-
-def test_other_ends():
-    workload = jobs((1, None, "nap"), (5, None, "nap"), (1, None, "nap"), (1, None, "nap"))
-    assert why(workload, killed_power=1, jobs_rejected=1, jobs_failed=1, jobs_unfinished=1) == (
-        "none of 4 jobs finished: 1 were killed by the scheduler; "
-        "1 were rejected (1 ask for more than the platform's 4 hosts); "
-        "1 failed: the return code of their profile is not 0; 1 waited or ran when the window ended"
+    workload = parse_workload({"nb_res": 4, "jobs": jobs, "profiles": profiles}, "w0", "test")
+    ends = {"killed_walltime": 3, "killed_power": 1, "jobs_rejected": 1, "jobs_failed": 1, "jobs_unfinished": 1}
+    assert why_none_finished(NOBODY | {"jobs_total": 4} | ends, workload, machine(4)) == (
+        "none of 4 jobs finished: 3 reached their walltime (at the platform's full speed of 1e-08 Gflop/s jobs need "
+        "0.5 to 3 times theirs); 1 were killed by the scheduler; 1 were rejected (1 ask for more than the platform's 4 "
+        "hosts); 1 failed: the return code of their profile is not 0; 1 waited or ran when the window ended"
     )
-    assert why(workload) == "none of 4 jobs finished: none ran"
-    assert why(workload, jobs_finished=1) is None and why(jobs()) is None
+    none = NOBODY | {"jobs_total": 4}
+    assert why_none_finished(none, workload, machine(4)) == "none of 4 jobs finished: none ran"
+    assert why_none_finished(none | {"jobs_finished": 1}, workload, machine(4)) is None
+    assert why_none_finished(NOBODY, workload, machine(4)) is None
 
 
 ROWS = (

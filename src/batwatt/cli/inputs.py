@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from batwatt.cli.models import options_of
-from batwatt.cli.options import LogChoice
+from batwatt.cli.options import LogChoice, input_option, unit_of
 from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
 from batwatt.files import whole_file, write_text
@@ -62,7 +62,7 @@ def write_output(text: str, output: Path | None) -> None:
 class ConvertOptions:
     """Options of `convert_file`, which turns a trace into a workload. Raises InputError."""
 
-    unit: Annotated[str, typer.Option("--unit", help="Unit of a CSV's times: s (seconds) or h (hours).")] = "s"
+    unit: Annotated[str, input_option("length_unit", "--length-unit")] = "seconds"
     cores_per_server: Annotated[int, typer.Option(help="CPUs of a job that share a server.")] = 1
     walltime_factor: Annotated[
         float, typer.Option(help="Walltime / run time where the trace has no request (0: none).")
@@ -73,10 +73,7 @@ class ConvertOptions:
     nb_res: Annotated[int | None, typer.Option(help="Servers of the platform.", show_default="the widest job")] = None
 
     def __post_init__(self) -> None:
-        from batwatt.inputs.traces.jobs_csv import SECONDS
-
-        if self.unit not in SECONDS:
-            raise InputError("--unit", f"{self.unit!r} is not a unit", "use s or h")
+        unit_of(self.unit)
 
 
 @options_of
@@ -107,8 +104,8 @@ def convert(
     """Turn a job trace into a Batsim workload; Azure's and Borg's into a CSV trace; a workload into the other Batsim's.
 
     [bold]Example:[/]
-    batwatt convert workloads/cloud/jobs.csv --unit h --cores-per-server 4
-      --reference-flops 18.4e9 -o workload.json
+    batwatt convert workloads/cloud/jobs.csv --length-unit h -o workload.json
+      --cores-per-server 4 --reference-flops 18.4e9
     batwatt convert workload.json --to batsim5 -o workload5.json
     """
     from batwatt.inputs.traces.convert import SUFFIXES, convert_file
@@ -134,7 +131,10 @@ def convert(
             raise InputError("--format", problem, "convert that CSV in a second step")
         _convert_table(jobs, format, output, collections)
         return
-    options: dict[str, Any] = vars(workload) | {"walltime_factor": workload.walltime_factor or None}
+    options: dict[str, Any] = vars(workload) | {
+        "walltime_factor": workload.walltime_factor or None,
+        "unit": unit_of(workload.unit),
+    }
     conversion = convert_file(jobs, format=format, log=log.options, **options)  # type: ignore[arg-type]  # checked above
     write_output(to_text(conversion.workload if to == "batsim4" else to_batsim5(conversion.workload, jobs)), output)
     notes = [f"{conversion.kept} jobs"]
