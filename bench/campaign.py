@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apart import verdict
+
 CORES = 2
 SHARE = 0.95
 """Target: useful share of the cores' time."""
@@ -152,9 +154,7 @@ def main() -> int:
     if arguments.workloads < 20:
         print(f"no targets: {arguments.workloads} of 20 workloads")
         return 0
-    for what, met in targets.items():
-        print(f"{'met   ' if met else 'MISSED'} {what}")
-    return 0 if all(targets.values()) else 1
+    return verdict(targets)
 
 
 if __name__ == "__main__":

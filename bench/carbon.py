@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
-import subprocess
 import sys
-import time
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from apart import GIB, in_child, least, peak_bytes
 
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.optimum import plan
 
-GIB = 2**30
 PHASES = 6
 
 
@@ -61,27 +58,14 @@ def instance_of(case: Case) -> tuple[PhaseModel, SignalIntegral, float, float]:
 
 
 def child(text: str) -> None:
-    """Repeat a plan for about a second; print the least time, the memory and the carbon."""
+    """Repeat a plan for about a second; print the least time, the memory and the starts."""
     case = Case(**json.loads(text))
     instance = instance_of(case)
     plan(*instance_of(CASES[0]), slot_s=1.0)
-    times: list[float] = []
-    while len(times) < 3 or (sum(times) < 1.0 and len(times) < 50):
-        began = time.perf_counter()
-        result = plan(*instance, slot_s=1.0)
-        times.append(time.perf_counter() - began)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    least_s, result = least(lambda: plan(*instance, slot_s=1.0), 50)
     if result.rounded:
         raise RuntimeError("the plan is not exact")
-    print(json.dumps({"s": min(times), "bytes": peak, "carbon": result.carbon, "starts": len(result.segments)}))
-
-
-def measured(case: Case) -> dict[str, float]:
-    """Measure a plan in a process of its own."""
-    command = [sys.executable, __file__, "--child", json.dumps(asdict(case))]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(process.stdout)
-    return figures
+    print(json.dumps({"s": least_s, "bytes": peak_bytes(), "starts": len(result.segments)}))
 
 
 def main() -> int:
@@ -95,7 +79,7 @@ def main() -> int:
     missed = False
     print("carbon plans")
     for case in CASES:
-        figures = measured(case)
+        figures = in_child(__file__, asdict(case))
         late = figures["s"] > case.most_s or figures["bytes"] > 2 * GIB
         missed |= late
         size = f"T {case.slots:6d}  S {case.startup:4d}  W {case.work:6d}"

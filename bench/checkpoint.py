@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import resource
-import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from apart import GIB, in_child, least, peak_bytes
 
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.description import Inputs
@@ -30,7 +30,6 @@ from batwatt.run.spec import RunSpec
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 from batwatt.systems.checkpoint.period_plan import checkpoint_ends, plan, solve
 
-GIB = 2**30
 WALK = "walk:range=0.6,mean=0.7,step=0.1,period=3600,seed=1"
 
 
@@ -83,25 +82,11 @@ def child(text: str) -> None:
     case = Case(**json.loads(text))
     instance = instance_of(case)
     plan(Instance(10.0, 3, (PeriodJob("a", 2, 1.0, 1.0, "running"), PeriodJob("b", 3, 1.0, 1.0, "stopped"))))
-    times = []
-    while len(times) < 3 or (sum(times) < 1.0 and len(times) < 20):
-        began = time.perf_counter()
-        result = plan(instance)
-        times.append(time.perf_counter() - began)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    took = {"s": min(times), "bytes": peak, "cells": cells_of(instance), "goodput": result.goodput}
+    least_s, result = least(lambda: plan(instance), 20)
+    took = {"s": least_s, "bytes": peak_bytes(), "cells": cells_of(instance)}
     if not result.checkpoints_end_s > 0.0:
         raise RuntimeError("the best plan takes no checkpoint: this measures less than it should")
     print(json.dumps(took))
-
-
-def measured(case: Case) -> dict[str, float]:
-    """Measure a plan in a process of its own."""
-    plan_size = {"name": case.name, "jobs": case.jobs, "processors": case.processors, "times": case.times}
-    command = [sys.executable, __file__, "--child", json.dumps(plan_size)]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(process.stdout)
-    return figures
 
 
 def line(case: Case, figures: dict[str, float]) -> str:
@@ -140,7 +125,7 @@ def main() -> int:
     missed = False
     print("checkpoint plans")
     for case in CASES:
-        figures = measured(case)
+        figures = in_child(__file__, asdict(case))
         late = figures["s"] > case.most_s or figures["bytes"] > case.most_bytes
         missed |= late
         verdict = "MISSED" if late else "met"
@@ -150,7 +135,7 @@ def main() -> int:
     for title, cases in (("jobs", BY_JOBS), ("processors", BY_PROCESSORS), ("checkpoint times", BY_TIMES)):
         print(f"growth with {title}")
         for case in cases:
-            print(f"  {line(case, measured(case))}")
+            print(f"  {line(case, in_child(__file__, asdict(case)))}")
     with tempfile.TemporaryDirectory() as folder:
         print(scheduler_line(Path(folder)))
     return int(missed)

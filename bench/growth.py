@@ -12,7 +12,6 @@ import cProfile
 import json
 import pstats
 import random
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batwatt.engine import core
+from apart import form, in_child
+
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.model.machines import MachineSpec
@@ -88,15 +88,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", metavar="TEXT", default="", help="measure the cases whose name has the text")
     parser.add_argument("--profile", metavar="JOBS", type=int, help="profile the cases at this size")
-    parser.add_argument("--child", metavar=("CASE", "JOBS", "PREFIX"), nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     cases = [case for case in CASES if arguments.only in case.name]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.child:
-            case = next(case for case in CASES if case.name == arguments.child[0])
+            label, count, prefix = json.loads(arguments.child)
+            case = next(case for case in CASES if case.name == label)
             run_case(case, 20, folder, folder / "warm")
-            print(run_case(case, int(arguments.child[1]), folder, Path(arguments.child[2])))
+            print(json.dumps({"cpu_s": run_case(case, count, folder, Path(prefix))}))
             return 0
         if arguments.profile:
             for case in cases:
@@ -106,16 +107,14 @@ def main() -> int:
                 print(case.name)
                 pstats.Stats(profile).sort_stats("tottime").print_stats(20)
             return 0
-        print("Python" if core.__file__.endswith(".py") else "compiled")
+        print(form())
         print(f"{'CPU s of a burst of':>28}" + "".join(f"{count:>8,}" for count in SIZES) + "  last doubling")
         missed = False
         for case in cases:
             print(f"{case.name:>28}", end="", flush=True)
             times_s = []
             for count in SIZES:
-                command = [sys.executable, __file__, "--child", case.name, str(count), str(folder / "out")]
-                process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-                times_s.append(float(process.stdout))
+                times_s.append(in_child(__file__, (case.name, count, str(folder / "out")))["cpu_s"])
                 print(f"{times_s[-1]:>8.1f}", end="", flush=True)
             ratio = times_s[-1] / times_s[-2]
             print(f"  x{ratio:.2f} {'met' if ratio <= MOST else 'MISSED'}", flush=True)

@@ -17,9 +17,9 @@ import time
 from typing import Any
 
 import gymnasium
+from apart import form
 from engine import machine, workload
 
-from batwatt.engine import core
 from batwatt.gym import ENVIRONMENT, OBSERVATIONS, BatwattEnv
 
 JOBS = 5_000
@@ -59,9 +59,8 @@ def main() -> int:
         profile.runcall(episode, BatwattEnv(platform, workload(JOBS, 0.75)))
         pstats.Stats(profile).sort_stats("tottime").print_stats(30)
         return 0
-    form = "Python" if core.__file__.endswith(".py") else "compiled"
     met = True
-    print(f"the engine is {form}")
+    print(f"the engine is {form()}")
     print(f"{'load':>5} {'visible':>7}  {'':<28} {'per cpu s':>11} {'per s':>8}")
     for load in (0.75, 1.15):
         jobs = workload(JOBS, load)

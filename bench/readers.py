@@ -6,8 +6,7 @@ process of its own; memory is the peak resident size of that process, Python and
 
 from __future__ import annotations
 
-import resource
-import subprocess
+import json
 import sys
 import tempfile
 import time
@@ -15,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+from apart import in_child, peak_bytes
 
 LINES = 1_000_000
 MOST_S, MOST_MIB = 30.0, 1024.0
@@ -30,39 +30,34 @@ BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 def main() -> int:
     """Print a line for each dump; return 1 if a target is missed."""
     if len(sys.argv) > 1:
-        _read(Path(sys.argv[1]))
+        print(json.dumps(_read(Path(json.loads(sys.argv[2])))))
         return 0
     missed = False
     with tempfile.TemporaryDirectory(prefix="batwatt-") as folder:
         for what, steps in (("of jobs", 0), ("half of them steps", 1)):
             path = Path(folder) / f"dump-{steps}.sacct"
             _write(path, LINES, steps)
-            child = subprocess.run([sys.executable, __file__, str(path)], capture_output=True, text=True)
-            if child.returncode:
-                print(child.stderr, file=sys.stderr)
-                return 1
-            jobs, read_s, cpu_s, mib = child.stdout.split()
-            late = float(read_s) > MOST_S or float(mib) > MOST_MIB
+            took = in_child(__file__, str(path))
+            late = took["s"] > MOST_S or took["mib"] > MOST_MIB
             missed |= late
             size = path.stat().st_size / 2**20
-            rate = LINES / float(read_s)
             target = f"  MISSED {MOST_S:g} s, {MOST_MIB:g} MiB" if late else ""
             print(
-                f"sacct, {LINES} lines {what} ({size:.0f} MiB): {jobs} jobs in {float(read_s):.1f} s, "
-                f"of the processor {float(cpu_s):.1f} s, "
-                f"{rate:.0f} lines/s, {float(mib):.0f} MiB{target}"
+                f"sacct, {LINES} lines {what} ({size:.0f} MiB): {took['jobs']} jobs in {took['s']:.1f} s, "
+                f"of the processor {took['cpu_s']:.1f} s, "
+                f"{LINES / took['s']:.0f} lines/s, {took['mib']:.0f} MiB{target}"
             )
     return int(missed)
 
 
-def _read(path: Path) -> None:
-    """Read a dump; print the number of jobs, s, s of the processor and MiB."""
+def _read(path: Path) -> dict[str, float]:
+    """Read a dump; return the number of jobs, s, s of the processor and MiB."""
     from batwatt.inputs.traces.convert import read_trace
 
     began, cpu = time.perf_counter(), time.process_time()
     jobs = read_trace(path)
     read_s, cpu_s = time.perf_counter() - began, time.process_time() - cpu
-    print(len(jobs), read_s, cpu_s, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    return {"jobs": len(jobs), "s": read_s, "cpu_s": cpu_s, "mib": peak_bytes() / 2**20}
 
 
 def _write(path: Path, lines: int, steps: int, seed: int = 1) -> None:

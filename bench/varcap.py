@@ -13,8 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from batwatt.engine import core
+from apart import GIB, form, in_child, peak_bytes
+
 from batwatt.engine.config import EngineConfig
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.workloads.varcap_like import VarcapLike
@@ -31,7 +30,6 @@ from batwatt.model.machines import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 
-GIB = 2**30
 WALK = "walk:range=0.6,mean=0.7,step=0.15,period=3600,seed=1"
 
 
@@ -74,8 +72,7 @@ def child(text: str) -> None:
     began = time.perf_counter(), time.process_time()
     metrics = run(spec).metrics
     seconds, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    took = {"s": seconds, "cpu_s": cpu_s, "bytes": peak}
+    took = {"s": seconds, "cpu_s": cpu_s, "bytes": peak_bytes()}
     names = {"jobs": "jobs_total", "runs": "jobs_finished", "terminations": "terminations", "rejected": "jobs_rejected"}
     print(json.dumps(took | {label: metrics[name] for label, name in names.items()}))
 
@@ -88,9 +85,7 @@ def measure(case: Case, folder: Path) -> dict[str, Any]:
         "trace": str(trace), "machines": case.machines, "cores": case.cores, "options": case.options,
         "prefix": str(folder / "x"),
     }  # fmt: skip
-    command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(inputs)]
-    process = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(process.stdout)
+    return in_child(__file__, inputs)
 
 
 def main() -> int:
@@ -104,7 +99,7 @@ def main() -> int:
         child(arguments.child)
         return 0
     met = True
-    print("Python" if core.__file__.endswith(".py") else "compiled")
+    print(form())
     print(
         f"{'run':>26} {'jobs':>9} {'killed':>8} {'s':>7} {'cpu s':>7} {'jobs/s':>7} {'us/(job log2 n)':>16} {'GiB':>5}"
     )

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from apart import verdict
 from engine import HOSTS, SPEED, workload
 
 LOAD = 0.9
@@ -134,9 +135,7 @@ def main() -> int:
             met[f"{TIMES:g} times as fast as Batsim with batsched"] = ratio >= TIMES
     if shutil.which("batsim") is None or shutil.which("batsched") is None:
         print("not compared: batsim and batsched are not on PATH")
-    for what, good in met.items():
-        print(f"{'met   ' if good else 'MISSED'} {what}")
-    return 0 if all(met.values()) else 1
+    return verdict(met)
 
 
 if __name__ == "__main__":
