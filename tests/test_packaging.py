@@ -170,15 +170,6 @@ def test_the_image_pins_what_the_project_needs():
             assert version and version in one.specifier, f"{name} has {version}, not {one}: run docker/lock"
 
 
-def test_the_check_of_the_image_is_skipped_without_an_engine(tmp_path):
-    fake = tmp_path / "docker"
-    fake.write_text("#!/bin/sh\nexit 1\n")
-    fake.chmod(0o755)
-    path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run([ROOT / "docker" / "check"], env=path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "skipped: no container engine\n", "")
-
-
 # CI, citation, licence -----------------------------------------------------------------------------------------------
 
 
@@ -192,13 +183,9 @@ def test_ci_runs_both_scripts_and_tests_that_hang_end(request):
     assert all(os.access(ROOT / name, os.X_OK) for name in (".ci/run", "docker/check", "docker/lock"))
 
 
-def test_citation_and_changelog():
-    citation = load(ROOT / "CITATION.cff")
-    assert (citation["cff-version"], citation["title"], citation["license"]) == ("1.2.0", "batwatt", "Apache-2.0")
-    assert citation["version"] == __version__ and f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
-    assert citation["message"] and citation["authors"] == [{"name": "batwatt developers"}]
-    (paper,) = citation["references"]
-    assert paper["doi"] == "10.1109/IGSC55832.2022.9969362" and {"type", "title", "authors"} <= set(paper)
+def test_the_version_is_one():
+    assert load(ROOT / "CITATION.cff")["version"] == __version__
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
 @pytest.fixture(scope="module")

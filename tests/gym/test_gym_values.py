@@ -39,44 +39,33 @@ def test_values_of_all_columns_by_hand():
     }  # fmt: skip
 
 
-def test_the_time_of_day_is_that_of_the_clock():
-    env = BatwattEnv(platform(), replace(THREE, begin="2024-07-01T21:36Z"), queue=2, observation=("time_of_day_s",))
-    env.reset()
-    env.step(0)
-    assert env.values()["time_of_day_s"] == 21 * 3600 + 36 * 60 + 10
+MANY = ("time_of_day_s", "queue_length", "job_hosts", "power_w")
+SCALED = {
+    # bounded: v / s; open: v / (v + s), two jobs for three places
+    "four columns": (
+        THREE, {"queue": 3, "observation": MANY}, [10 / 86400, 2 / (2 + 3), 2 / 4, 1 / 4, 0.0, 330 / 400]),
+    "the time of day is that of the clock": (
+        replace(THREE, begin="2024-07-01T21:36Z"), {"queue": 2, "observation": ["time_of_day_s"]},
+        [(21 * 3600 + 36 * 60 + 10) / 86400]),
+    # (30 + 10) / 10, and 4 / (4 + 10)
+    "the slowdown of a job with a short walltime is bounded": (
+        workload_of(job("a", 0, 4, 30), job("b", 0, 1, 2, 4)), {"observation": ["job_slowdown"]}, [4 / 14]),
+    "a cap above all power is 1, and no walltime is long": (
+        workload_of(job("a", 0, 4, 10), job("b", 0, 1, 10)),
+        {"observation": ("cap_w", "job_walltime_s", "next_change_s"), "envelope": Series((0.0,), (9e9,))},
+        [1.0, 1.0, 1.0]),
+}  # fmt: skip
+"""Jobs, settings, and the observation after the first job has started."""
 
 
-def test_how_values_are_scaled():
-    names = ("time_of_day_s", "queue_length", "job_hosts", "power_w")
-    env = BatwattEnv(platform(), THREE, queue=3, observation=names)
+@pytest.mark.parametrize(("load", "settings", "expected"), SCALED.values(), ids=SCALED)
+def test_how_values_are_scaled(load, settings, expected):
+    env = BatwattEnv(platform(), load, **{"queue": 1, **settings})
     env.reset()
     seen = env.step(0)[0]
-    slices = [slice(0, 1), slice(1, 2), slice(2, 5), slice(5, 6)]
-    assert env.layout == dict(zip(names, slices, strict=True))
-    # bounded: v / s; open: v / (v + s), two jobs for three places
-    assert seen.tolist() == pytest.approx([10 / 86400, 2 / (2 + 3), 2 / 4, 1 / 4, 0.0, 330 / 400])
-    assert seen.dtype == np.float32
-
-
-def test_a_cap_above_all_power_is_1_and_no_walltime_is_long():
-    env = BatwattEnv(
-        platform(),
-        workload_of(job("a", 0, 1, 10)),
-        queue=1,
-        observation=("cap_w", "job_walltime_s", "next_end_s", "next_change_s"),
-        envelope=Series((0.0,), (9e9,)),
-    )
-    assert env.reset()[0].tolist() == [1.0, 1.0, 1.0, 1.0]
-
-
-def test_the_slowdown_of_a_job_with_a_short_walltime_is_bounded():
-    load = workload_of(job("a", 0, 4, 30), job("b", 0, 1, 2, 4))
-    env = BatwattEnv(platform(), load, queue=1, observation=["job_slowdown"])
-    env.reset()
-    env.step(0)
-    # (30 + 10) / 10, and 4 / (4 + 10)
-    assert env.values()["job_slowdown"].tolist() == [4.0]
-    assert env._observed().tolist() == pytest.approx([4 / 14])
+    assert seen.dtype == np.float32 and seen.tolist() == pytest.approx(expected)
+    entries = [entry for one in env.layout.values() for entry in range(one.start, one.stop)]
+    assert entries == list(range(len(expected))) and list(env.layout) == list(settings["observation"])
 
 
 def test_a_step_returns_new_data():
