@@ -81,7 +81,7 @@ def test_nodes_that_do_not_boot_are_out_of_service(cluster, platform):
 
 
 def test_what_users_and_administrators_do_is_followed(cluster, platform):
-    first, cancelled_at_work, held_at_work = cluster.submit(4.0, 6), cluster.submit(60.0), cluster.submit(60.0)
+    first, cancelled_at_work, held_at_work = cluster.submit(6.0, 6), cluster.submit(60.0), cluster.submit(60.0)
     cancelled, changed = cluster.submit(0.3, 8), cluster.submit(0.3, 8)
     words = ("sbatch", "--parsable", "-H", "-N8", "-t9", "-o", "/dev/null", "--wrap=sleep 0.3")
     of_a_user = cluster.as_user(*words).stdout.strip()
@@ -160,8 +160,9 @@ def test_a_node_that_fails_gives_its_job_back(cluster, platform):
 @pytest.mark.parametrize("kill", ["requeue", pytest.param("cancel", marks=pytest.mark.deep), "signal=USR1"])
 def test_a_kill_follows_its_rule(cluster, platform, kill):
     number = cluster.submit(12.0, 4)
-    words = (*FRUGAL, cap_file(platform, (0, 1750), (150, 150), (900, 1750)), "--kill", kill)
-    with Session(platform, *words) as session:
+    with Session(platform, *FRUGAL, cap_file(platform, (0, 1750)), "--kill", kill) as session:
+        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 20.0, "it runs")
+        cap_file(platform, (0, 150))
         session.until_told("JOB_KILLED", 1, 30.0)
         ends = [data["job_state"] for data in session.events("JOB_COMPLETED")]
         assert ends == ["COMPLETED_KILLED"]

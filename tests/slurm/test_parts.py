@@ -15,10 +15,10 @@ from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.slurm.actions import KillRule
 from batwatt.slurm.book import Book
-from batwatt.slurm.bridge import Bridge, Clock, Watched
+from batwatt.slurm.bridge import Bridge, SessionClock, Watched
 from batwatt.slurm.commands import _FIELDS, Handover, SlurmCommands
 from batwatt.slurm.facts import SlurmError, SlurmNode, SlurmSilentError
-from batwatt.slurm.feeds import Feed, Meter
+from batwatt.slurm.feeds import Feed, PowerMeter
 from batwatt.slurm.journal import Journal, only_one, same_decisions
 from batwatt.slurm.session import Session
 
@@ -202,7 +202,7 @@ def test_a_journal_without_its_last_half_line(tmp_path):
 
 
 def test_a_clock_that_jumps_moves_no_session(monkeypatch):
-    clock = Clock(2e9, 60.0)
+    clock = SessionClock(2e9, 60.0)
     before_s = clock.now_s()
     monkeypatch.setattr("time.time", lambda: 1e9)
     assert 0.0 <= clock.now_s() - before_s < 60.0
@@ -300,10 +300,10 @@ def test_an_address_without_a_fallback_must_answer(site):
 
 
 def test_measured_watts(tmp_path, caplog):
-    assert Meter("echo 431.5 W").watts() == 431.5
-    assert Meter().watts() is None
-    assert Meter("false").watts() is None and "measured watts" in caplog.text
-    assert Meter("echo -3").watts() is None
+    assert PowerMeter("echo 431.5 W").watts() == 431.5
+    assert PowerMeter().watts() is None
+    assert PowerMeter("false").watts() is None and "measured watts" in caplog.text
+    assert PowerMeter("echo -3").watts() is None
 
 
 def test_kill_rules():

@@ -165,7 +165,7 @@ def run_command(
     batwatt slurm run -p green.xml --partition green -e out/operated --operate
     """
     from batwatt.slurm.actions import KillRule
-    from batwatt.slurm.feeds import Meter
+    from batwatt.slurm.feeds import PowerMeter
     from batwatt.slurm.session import Session, SessionSpec
 
     spec = SessionSpec(
@@ -182,7 +182,7 @@ def run_command(
         signals=signals.sources,
         expiry_s=signals.expiry_s,
         fallback_w=signals.fallback_w,
-        meter=Meter(signals.watts_command),
+        meter=PowerMeter(signals.watts_command),
         poll_s=operating.poll_s,
         speed=operating.speed,
         fresh=operating.fresh,

@@ -35,7 +35,7 @@ from batwatt.slurm.actions import Actions
 from batwatt.slurm.book import WORKLOAD, Book, Task
 from batwatt.slurm.commands import SlurmCommands
 from batwatt.slurm.facts import ENDED, HELD_BY_USER, SlurmError, SlurmJob, Snapshot
-from batwatt.slurm.feeds import KINDS, Feed, Meter
+from batwatt.slurm.feeds import KINDS, Feed, PowerMeter
 from batwatt.slurm.journal import Journal, same_decisions
 
 _log = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ UNLIMITED_S = 7 * 86_400.0
 
 
 @dataclass
-class Clock:
+class SessionClock:
     """Times of a session in s: real ones times `speed`, from a date in s since 1970 on; never backwards."""
 
     begin_s: float
@@ -113,8 +113,8 @@ class Bridge:
     journal: Journal
     account: Account
     feeds: Sequence[Feed]
-    meter: Meter
-    clock: Clock
+    meter: PowerMeter
+    clock: SessionClock
     poll_s: float
     once: bool
     tells: bool

@@ -136,7 +136,7 @@ def _number(text: str) -> float | None:
 
 
 @dataclass
-class Meter:
+class PowerMeter:
     """Measured watts of all nodes, which a command prints; no command, no measured watts."""
 
     command: str = ""

@@ -24,10 +24,10 @@ from batwatt.scheduling.options import EVENTS, PowerOptions
 from batwatt.slurm.account import Account
 from batwatt.slurm.actions import Actions, KillRule
 from batwatt.slurm.book import Book
-from batwatt.slurm.bridge import Bridge, Clock, stop_reason
+from batwatt.slurm.bridge import Bridge, SessionClock, stop_reason
 from batwatt.slurm.commands import Handover, SlurmCommands
 from batwatt.slurm.facts import SlurmError, SlurmSilentError
-from batwatt.slurm.feeds import Feed, Meter
+from batwatt.slurm.feeds import Feed, PowerMeter
 from batwatt.slurm.journal import Journal, only_one
 from batwatt.slurm.twin import Twin
 
@@ -55,7 +55,7 @@ class SessionSpec:
     signals: Mapping[str, str]
     expiry_s: float
     fallback_w: float | None
-    meter: Meter
+    meter: PowerMeter
     poll_s: float
     speed: float
     fresh: bool
@@ -157,12 +157,12 @@ class Session:
             finally:
                 self._end(error)
 
-    def _resumed(self) -> tuple[Clock, list[tuple[ev.Message, ev.Reply]], Mapping[str, Any] | None]:
+    def _resumed(self) -> tuple[SessionClock, list[tuple[ev.Message, ev.Reply]], Mapping[str, Any] | None]:
         """Return the clock, and exchanges and totals of the session that goes on, if one does. Raises InputError."""
         spec, now_s = self.spec, time.time()
         session = None if spec.fresh or not spec.operate else self.journal.session()
         if session is None or not session[1]:
-            return Clock(now_s, spec.speed), [], None
+            return SessionClock(now_s, spec.speed), [], None
         begin, exchanges = session
         for name, value in spec.identity.items():
             if begin.get(name) != value:
@@ -171,9 +171,9 @@ class Session:
         began_s = float(begin["begin_s"])
         # the clock of the machine may have been set back
         passed_s = max(exchanges[-1][0].now, (now_s - began_s) * spec.speed)
-        return Clock(began_s, spec.speed, passed_s), exchanges, begin.get("totals")
+        return SessionClock(began_s, spec.speed, passed_s), exchanges, begin.get("totals")
 
-    def _feeds(self, clock: Clock) -> list[Feed]:
+    def _feeds(self, clock: SessionClock) -> list[Feed]:
         spec = self.spec
         feeds = [
             Feed(kind, source, clock.begin_s, expiry_s=spec.expiry_s)
@@ -191,7 +191,7 @@ class Session:
         again = ", resumed" if resumed else ""
         return f"{mode} {self.cluster} ({self.version}): jobs of {spec.handover} on {len(self.platform)} nodes{again}"
 
-    def _schedule(self, bridge: Bridge, clock: Clock) -> None:
+    def _schedule(self, bridge: Bridge, clock: SessionClock) -> None:
         spec = self.spec
         if spec.scheduler is not None:
             kind, options = scheduler_class(spec.scheduler), {"platform": self.platform, **spec.options}
