@@ -13,7 +13,7 @@ from cli_house import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from fuzz.api import Files, calls
+from fuzz.api import calls, write_files
 
 import batwatt as bw
 from batwatt.errors import BatwattError, InputError
@@ -38,6 +38,7 @@ def test_a_workload_of_a_table():
 REFUSED = {
     "watts: must be a number, got '5'": lambda: bw.Platform.machines(4, watts="5"),
     "Series: a series needs at least one row": lambda: bw.Series((), ()),
+    "repeat_s: must be 0 or after the last time, 10 s, got 5 s": lambda: bw.Series((0, 10), (1, 2), repeat_s=5),
     "simulate: missing a required argument: 'workload'; the arguments are platform": lambda: bw.simulate(GRID),
     "simulate: got an unexpected keyword argument 'envelop'": lambda: bw.simulate(GRID, GOOGLE, envelop="x"),
     "unit: is for traces of jobs": lambda: bw.simulate(GRID, GOOGLE, unit="h"),
@@ -68,10 +69,12 @@ def test_arguments_of_a_wrong_kind(said):
 # every argument -------------------------------------------------------------------------------------------------------
 
 
-def test_every_argument_is_refused_by_its_name(tmp_path):
+def test_every_argument_is_refused_by_its_name(tmp_path, monkeypatch):
     """An object of no kind, as each argument of each function: one line that names the argument."""
+    write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
     problems = []
-    for name, (function, arguments) in calls(Files(tmp_path)).items():
+    for name, (function, arguments) in calls().items():
         for argument in arguments:
             with pytest.raises(InputError) as error:
                 function(**{**arguments, argument: object()})

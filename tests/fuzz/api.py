@@ -50,7 +50,6 @@ FILES = {
 TABLE = {"submission_time_s": [0, 10, 20], "length_s": [100, 50, 20.5], "hosts": [1, 2, 1]}
 MORE = ("id", "estimate_s", "memory", "use", "depends_on", "user", "power_w", "start_s", "profile", "walltime_s")
 LOG = ("begin", "tz", "width", "fields")
-SIGNAL = ("column", "time_column", "zone", "begin", "end", "days", "period_s", "wanted", "unit", "dates", "gaps", "tz")
 batwatt.files.PEER_S = 0.2
 
 
@@ -134,7 +133,7 @@ def episode(action: Any = 0, options: Any = None, **arguments: Any) -> Any:
 
 
 def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Return name -> a function, and arguments with which it works; those with a default are added by `attempt`."""
+    """Return name -> a function, and all of its arguments, with which it works in the folder of FILES."""
     hosts, cap = bw.Platform.machines(4, 2), bw.Series((0, 1800), (80, 60))
     run = {"platform": hosts, "workload": "jobs.json"}
     rules = {"order": "fcfs", "backfilling": "easy", "response": "none"}
@@ -143,8 +142,7 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
     gym = {"observation": ("queue_length", "job_hosts"), "reward": {"makespan_s": 0.5}, "queue": 3, "action": 0}
     small = {"jobs_per_hour": 4, "hours": 2, "mean_runtime_s": 600.0, "sigma": 1.0, "max_servers": 4}
     log = dict(zip(LOG, (None, "UTC", "cpus", ()), strict=True))
-    signal = dict.fromkeys(SIGNAL) | {"gaps": "hold", "tz": "UTC"}
-    return {
+    usual: dict[str, tuple[Any, dict[str, Any]]] = {
         "Platform.read": (bw.Platform.read, {"path": "hosts.xml"}),
         "Platform.machines": (bw.Platform.machines, {"count": 4}),
         "Workload.read": (bw.Workload.read, {"path": "jobs.json"}),
@@ -153,7 +151,7 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
         "Workload.from_frame": (bw.Workload.from_frame, {"frame": pd.DataFrame(TABLE)}),
         "Series": (bw.Series, {"times_s": (0, 10), "values": (1, 2), "name": "power_w", "source": "x"}),
         "read_series": (bw.read_series, {"path": "cap.csv"}),
-        "read_signal": (bw.read_signal, {"path": "nl.csv", **signal}),
+        "read_signal": (bw.read_signal, {"path": "nl.csv"}),
         "simulate": (bw.simulate, {**run, "scheduler": "powercap", "options": rules}),
         "simulate envelope": (bw.simulate, {**run, "scheduler": "powercap", "options": rules, "envelope": cap}),
         "simulate carbon": (bw.simulate, {**run, **carbon}),
@@ -165,6 +163,13 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
         "BatwattEnv": (episode, {"platform": hosts, "workload": ["jobs.json", "jobs.swf"], **gym}),
         "optimum": (bw.optimum, {**run, "envelope": cap, "effort": 1}),
     }
+    return {name: (function, defaults_of(function) | arguments) for name, (function, arguments) in usual.items()}
+
+
+def defaults_of(function: Any) -> dict[str, Any]:
+    """Return the arguments of a function that have a default."""
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
 
 
 def compared(**case: Any) -> Any:
@@ -172,18 +177,21 @@ def compared(**case: Any) -> Any:
     return bw.compare(bw.Platform.machines(4), "jobs.json", bw.Series((0,), (80,)), {"a": bw.Case(**case)})
 
 
-def attempt(rng: Random, folder: Path) -> None:
-    """Call something with one or two arguments changed, and use its result."""
+def write_files(folder: Path) -> None:
+    """Write the files that `calls` name."""
     for name, content in FILES.items():
         (folder / name).write_text(content)
+
+
+def attempt(rng: Random, folder: Path) -> None:
+    """Call something with one or two arguments changed, and use its result."""
+    write_files(folder)
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
     os.mkfifo(folder / "pipe.csv")
     table = calls()
     name = rng.choice(sorted(table))
     function, arguments = table[name]
-    parameters = inspect.signature(function).parameters.values()
-    arguments = {one.name: one.default for one in parameters if one.default is not one.empty} | arguments
     for argument in rng.sample(sorted(arguments), min(len(arguments), rng.choice((0, 1, 1, 1, 2)))):
         arguments[argument] = frame(rng) if argument == "frame" else other(rng, arguments[argument])
     if name == "optimum" and not (isinstance(arguments["effort"], int) and arguments["effort"] < 2):

@@ -14,7 +14,7 @@ from typing import Any
 from golden import Script, dialogue, engine_of, scenarios
 from golden5 import Recording, names
 
-from batwatt.cli.batsim import Features as Asked
+from batwatt.cli.batsim import RequestedFeatures
 from batwatt.engine import batsim4
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -220,6 +220,6 @@ def attempt5(rng: Random, folder: Path) -> None:
 
     def greet(scheduler: Any, link: Served) -> None:
         if link.begin() is not None:
-            link.greet(Asked().dialect(scheduler))
+            link.greet(RequestedFeatures().dialect(scheduler))
 
     serve(rng, platform, Served(batsim), greet)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from batwatt.api.arguments import (
     checked,
@@ -209,8 +209,10 @@ class Series(Described, model_series.Series):
     """
 
     def __post_init__(self) -> None:
-        text("name", self.name)
-        text("source", self.source)
+        for name in ("name", "source", "unit", "begin"):
+            text(name, getattr(self, name))
+        one_of(get_args(model_series.Told))("told", self.told)
+        repeat_s = real("repeat_s", self.repeat_s)
         try:
             for name in ("times_s", "values"):
                 numbers = several(name, getattr(self, name), real_of, "a list of numbers", MAX_ROWS)
@@ -218,6 +220,9 @@ class Series(Described, model_series.Series):
             super().__post_init__()
         except ValueError as error:
             raise InputError("Series", str(error), "give times in s and as many values") from None
+        if 0.0 < repeat_s <= self.times_s[-1]:
+            problem = f"must be 0 or after the last time, {self.times_s[-1]:g} s, got {repeat_s:g} s"
+            raise InputError("repeat_s", problem, "give the s from 0 s to the first repetition")
 
     def facts(self) -> Mapping[str, object]:
         """Return the facts of `Described`."""

@@ -73,7 +73,8 @@ def falls(*rows, unit="machines"):
     ],
     ids=[
         "the cheapest hours", "suspended", "by price alone", "always on", "a fall and a rise", "a later fall",
-        "machines that go", "machines of its own", "an optimum on one machine", "watts are machines", "in order", "the widest first",
+        "machines that go", "machines of its own", "an optimum on one machine", "watts are machines",
+        "in order", "the widest first",
     ],
 )  # fmt: skip
 def test_starts_by_hand(platform, rows, options, begins, energy_j):
