@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 from functools import partial
 from pathlib import Path
@@ -120,9 +119,6 @@ def test_found_by_its_header(tmp_path: Path):
     assert format_of(written(tmp_path, "1 0 5 2\n", "b.txt")) == "txt"
     for header in ("arrival_time|length|cpus", "arrival_time,length,cpus,JobID"):
         assert format_of(written(tmp_path, f"{header}\n", "b.csv")) == "csv"
-    packed = tmp_path / "dump.txt.gz"
-    packed.write_bytes(gzip.compress(text.encode()))
-    assert [job.id for job in read_trace(packed)] == ["7"]
 
 
 def test_without_a_header(tmp_path: Path):

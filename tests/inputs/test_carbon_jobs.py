@@ -20,7 +20,6 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.inputs.traces.jobs_csv import iter_jobs_csv
 from batwatt.inputs.workloads import phase_workload as module
 from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
@@ -30,7 +29,6 @@ from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.protocol.numbers import wire_floats
 from batwatt.protocol.phases import (
     MOST_PHASES,
-    TYPES,
     PhaseMachines,
     model_of,
     phases_json,
@@ -108,13 +106,6 @@ def test_phases_rule_where_the_length_differs(tmp_path, caplog):
         assert [job.length_s for job in jobs(tmp_path, text)] == [100, 100, 100]
     assert "the phases of 1 jobs do not last as long as their length" in caplog.text
     assert "job 2: 100 s, not 110 s" in caplog.text
-
-
-def test_the_example_has_every_type_but_an_alias():
-    path = ROOT / "workloads" / "carbon" / "jobs.csv"
-    assert {row.extra["name"] for row in iter_jobs_csv(path)} == set(TYPES) - {"constant-from-phases"} | {""}
-    lengths_s = [7200, 5400, 10980, 14520, 14520, 6238.45, 3600, 10800]
-    assert [job.length_s for job in read_phase_jobs(path)] == pytest.approx(lengths_s)
 
 
 @pytest.mark.parametrize(

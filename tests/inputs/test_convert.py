@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -92,17 +91,6 @@ def test_swf_becomes_batsim(swf: Path):
     assert done.workload["profiles"][first["profile"]] == {"type": "delay", "delay": 3600}
     assert done.workload["nb_res"] == 2
     assert done.skipped == 2
-
-
-def test_gz_reads_alike(swf: Path, tmp_path: Path):
-    packed = tmp_path / "trace.swf.gz"
-    packed.write_bytes(gzip.compress(SWF.encode()))
-    assert convert_file(packed) == convert_file(swf)
-    (tmp_path / "broken.swf.gz").write_bytes(gzip.compress(SWF.encode())[:60])
-    (tmp_path / "plain.swf.gz").write_text(SWF)
-    for name in ("broken.swf.gz", "plain.swf.gz"):
-        with pytest.raises(InputError, match=name):
-            list(iter_swf(tmp_path / name))
 
 
 @pytest.mark.parametrize(

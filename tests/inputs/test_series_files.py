@@ -10,7 +10,7 @@ from files_of_tests import refusal
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from batwatt.inputs.series.capacity import read_capacity, to_csv
+from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.model.series import Series
 
@@ -125,10 +125,3 @@ def test_bounds_are_inclusive_and_optional(tmp_path):
 def test_refused_capacities(tmp_path, text, said):
     line = refusal(load, tmp_path, text)
     assert line.startswith(f"{tmp_path / 'c.txt'}: ") and said in line
-
-
-def test_csv_is_read_back(tmp_path):
-    series = load(tmp_path, "24\n1200.5 22\n2400 40\n")
-    text = to_csv(series)
-    assert text == "time_s,machines\n0,24\n1200.5,22\n2400,40\n"
-    assert load(tmp_path, text) == series
