@@ -103,62 +103,47 @@ def least(
     return best
 
 
-class TestEverySchedule:
-    @examples(600, derandomize=True)
-    @given(cases() | cases(low=-20), st.one_of(st.none(), st.integers(1, 4)))
-    def test_no_schedule_is_better(self, case, starts):
-        """Prices may be below zero: a start-up is never paid for its own sake, but may be for the date it gives."""
-        signal, startup, work = case
-        schedule = plan(model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S, max_starts=starts)
-        assert in_slots(schedule.carbon) == pytest.approx(
-            least(signal, startup, work, starts=starts), rel=1e-12, abs=1e-9
-        )
-        assert starts is None or len(schedule.segments) <= starts
-        assert not schedule.rounded
-        # carried out it emits what was claimed
-        done = carry_out(ShiftJob("j", 0.0, model_of(startup, work)), schedule.intervals, apart=True)
-        assert len(done.segments) == len(schedule.segments)
-        assert done.emitted(course_of(signal)) == pytest.approx(schedule.carbon, rel=1e-12, abs=1e-15)
-        assert done.end_s <= len(signal) * SLOT_S + 1e-6
+@examples(900, derandomize=True)
+@given(
+    cases() | cases(low=-20),
+    st.none() | st.integers(1, 4),
+    st.none() | st.frozensets(st.integers(1, 5)),
+    st.just(frozenset()) | st.frozensets(st.integers(0, 9), max_size=4),
+)
+def test_no_schedule_is_better(case, starts, marks, barred):
+    """Prices may be below zero: a start-up is never paid for its own sake, but may be for the date it gives."""
+    signal, startup, work = case
+    model, integral = model_of(startup, work, marks or frozenset()), course_of(signal)
+    args = (model, integral, 0.0, len(signal) * SLOT_S)
+    options = {"max_starts": starts, "checkpoints": marks is not None}
+    if barred:
+        options |= {"slot_s": SLOT_S, "blocked": np.isin(np.arange(len(signal)), list(barred))}
+    best = least(signal, startup, work, marks=marks, starts=starts, barred=barred)
+    if best is None:
+        with pytest.raises(NoPlanError):
+            plan(*args, **options)
+        return
+    schedule = plan(*args, **options)
+    assert in_slots(schedule.carbon) == pytest.approx(best, rel=1e-12, abs=1e-9)
+    assert starts is None or len(schedule.segments) <= starts
+    assert marks is None or {round(segment.to_s / SLOT_S) for segment in schedule.segments} <= {*marks, len(work)}
+    assert not schedule.rounded
+    for segment in schedule.segments:
+        assert not barred & {*range(round(segment.begin_s / SLOT_S), round(segment.end_s / SLOT_S))}
+    # carried out it emits what was claimed
+    done = carry_out(ShiftJob("j", 0.0, model), schedule.intervals, checkpoints=marks is not None, apart=True)
+    assert len(done.segments) == len(schedule.segments)
+    assert done.emitted(integral) == pytest.approx(schedule.carbon, rel=1e-12, abs=1e-15)
+    assert done.end_s <= len(signal) * SLOT_S + 1e-6
 
-    @examples(200, derandomize=True)
-    @given(cases(), st.frozensets(st.integers(1, 5)))
-    def test_no_schedule_that_suspends_at_checkpoints_is_better(self, case, marks):
-        signal, startup, work = case
-        model = model_of(startup, work, marks)
-        schedule = plan(model, course_of(signal), 0.0, len(signal) * SLOT_S, checkpoints=True)
-        assert in_slots(schedule.carbon) == pytest.approx(
-            least(signal, startup, work, marks=marks), rel=1e-12, abs=1e-9
-        )
-        assert {round(segment.to_s / SLOT_S) for segment in schedule.segments} <= {*marks, len(work)}
 
-    @examples(200, derandomize=True)
-    @given(cases(), st.frozensets(st.integers(0, 9), max_size=4))
-    def test_slots_that_are_blocked_stay_free(self, case, barred):
-        signal, startup, work = case
-        blocked = np.isin(np.arange(len(signal)), list(barred))
-        best = least(signal, startup, work, barred=barred)
-        args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
-        if best is None:
-            with pytest.raises(NoPlanError):
-                plan(*args, slot_s=SLOT_S, blocked=blocked)
-            return
-        schedule = plan(*args, slot_s=SLOT_S, blocked=blocked)
-        assert in_slots(schedule.carbon) == pytest.approx(best, rel=1e-12, abs=1e-9)
-        for segment in schedule.segments:
-            slots = range(round(segment.begin_s / SLOT_S), round(segment.end_s / SLOT_S))
-            assert not barred & set(slots)
-
-    @examples(100, derandomize=True)
-    @given(cases(longest=7))
-    def test_finer_slots_are_not_better(self, case):
-        """Where all changes at ends of slots, an optimum has its dates there, too.
-
-        The rules: docs/explanation/carbon-policies.md.
-        """
-        signal, startup, work = case
-        args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
-        assert plan(*args, slot_s=SLOT_S / 3).carbon == pytest.approx(plan(*args, slot_s=SLOT_S).carbon, rel=1e-11)
+@examples(100, derandomize=True)
+@given(cases(longest=7))
+def test_finer_slots_are_not_better(case):
+    """Where all changes at ends of slots, an optimum has its dates there, too (docs/explanation/carbon-policies.md)."""
+    signal, startup, work = case
+    args = (model_of(startup, work), course_of(signal), 0.0, len(signal) * SLOT_S)
+    assert plan(*args, slot_s=SLOT_S / 3).carbon == pytest.approx(plan(*args, slot_s=SLOT_S).carbon, rel=1e-11)
 
 
 class TestByHand:

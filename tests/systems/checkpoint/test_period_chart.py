@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.systems.checkpoint.figures import charts as period_chart
-from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, neighbours, stays
+from batwatt.systems.checkpoint.figures.bands import Stay, Stretch, arrange, stays
 from batwatt.systems.checkpoint.figures.charts import plot_followed, plot_plan
 from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
@@ -55,21 +55,6 @@ def test_figure_1():
         ("j2", 0, 10, ((16, 19),)), ("j2", 20, 30, ((19, 22),)),
         ("j3", 0, 12, ((8, 13),)), ("j4", 0, 30, ((0, 8),)), ("j5", 12, 30, ((8, 16),)),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("free", "processors", "expected"),
-    [
-        ("1111", 2, ((0, 2),)),
-        ("1011", 2, ((2, 4),)),
-        # no neighbours: the widest group first, and no more than is needed of the next
-        ("110111", 4, ((0, 1), (3, 6))),
-        ("101", 2, ((0, 1), (2, 3))),
-        ("0110", 3, ()),
-    ],
-)
-def test_neighbours_where_there_are(free, processors, expected):
-    assert neighbours(np.array([each == "1" for each in free]), processors) == expected
 
 
 def test_more_than_there_are_is_refused():
