@@ -103,7 +103,7 @@ def main() -> None:
         (folder / "servers.toml").write_text(cluster.servers)
         platform = str(folder / "green.xml")
         subprocess.run(
-            [*batwatt, "slurm", "platform", str(folder / "servers.toml"), "-o", platform],
+            [*batwatt, "generate", "platform", str(folder / "servers.toml"), "-o", platform],
             env=cluster.environment,
             check=True,
         )

@@ -33,12 +33,12 @@ def main() -> None:
             for _ in range(count):
                 cluster.submit(600.0, 8)
             (folder / "servers.toml").write_text(cluster.servers)
-            words = [sys.executable, "-m", "batwatt", "slurm"]
+            batwatt = [sys.executable, "-m", "batwatt"]
             platform, journal = str(folder / "green.xml"), folder / "run_journal.jsonl"
-            made = [*words, "platform", str(folder / "servers.toml"), "-o", platform]
+            made = [*batwatt, "generate", "platform", str(folder / "servers.toml"), "-o", platform]
             subprocess.run(made, env=cluster.environment, check=True)
-            options = '{"response": "none", "order": "fcfs"}'
-            words += ["run", "-p", platform, "--partition", "green", "-s", "powercap", "-o", options, "--operate"]
+            words = [*batwatt, "slurm", "run", "-p", platform, "--partition", "green", "--operate", "-s", "powercap"]
+            words += ["-o", '{"response": "none", "order": "fcfs"}']
             process = subprocess.Popen(
                 [*words, "--poll", "0.2", "-e", str(folder / "run")], env=cluster.environment, stdout=subprocess.DEVNULL
             )

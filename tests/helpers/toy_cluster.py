@@ -83,7 +83,7 @@ off_j = 6000
 on_s = 60
 on_j = 9000
 """
-"""For `batwatt slurm platform`, in s at 60 times the speed."""
+"""For `batwatt generate platform`, in s at 60 times the speed."""
 
 RESUME = """\
 #!{python}

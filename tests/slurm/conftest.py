@@ -48,7 +48,6 @@ def started(arguments: Mapping[str, Any]) -> ToyCluster:
 @pytest.fixture
 def platform(cluster: ToyCluster, house: House) -> Path:
     """The platform file of the cluster, made by the command."""
-    path = house.folder / "green.xml"
-    servers = house.write("servers.toml", cluster.servers)
-    assert house.batwatt("slurm", "platform", servers, "-o", path).code == 0
+    path, servers = house.folder / "green.xml", house.write("servers.toml", cluster.servers)
+    assert house.batwatt("generate", "platform", servers, "-o", path).code == 0
     return path

@@ -254,7 +254,7 @@ def test_every_example_of_every_help_works(cluster, tmp_path):
     (tmp_path / "batwatt").write_text(f'#!/bin/sh\nexec {sys.executable} -m batwatt "$@"\n')
     (tmp_path / "batwatt").chmod(0o755)
     environment = cluster.environment | {"PATH": f"{tmp_path}:{cluster.environment['PATH']}"}
-    for command in ("slurm", "slurm platform", "slurm run", "slurm release"):
+    for command in ("slurm", "slurm run", "slurm release"):
         for lines in scripts(command):
             cluster.command("scontrol", "release", cluster.submit(2.0))
             # it goes on for ever otherwise

@@ -1,4 +1,4 @@
-"""The commands of a real Slurm: `run`, in its shadow or operating it, `release`, and `platform`."""
+"""The commands of a real Slurm: `run`, in its shadow or operating it, and `release`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.inputs import Output, read_options, write_output
+from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import OptionsJson, Plugins, Prefix, Timeout, complete_scheduler, patience_of
 from batwatt.cli.printing import note, show_table, tabular
@@ -25,7 +25,7 @@ slurm = typer.Typer(
     help="""Let a scheduler decide for a real Slurm: in its shadow, where nothing is changed, or operating it.
 
     [bold]Example:[/]
-    batwatt slurm platform servers.toml -o green.xml
+    batwatt generate platform servers.toml -o green.xml
     batwatt slurm run -p green.xml --partition green -s powercap
       -o '{"response": "frugal"}' --envelope watts.csv -e out/shadow
     """,
@@ -219,19 +219,3 @@ def release_command(*, scope: HandoverOptions) -> None:
 
     jobs, nodes = release_cluster(scope.platform, scope.handover)
     note(f"given back to Slurm: {jobs} jobs, {nodes} nodes")
-
-
-@slurm.command("platform")
-def platform_command(
-    servers: Annotated[
-        Path, typer.Argument(metavar="SERVERS", help='Types of servers (TOML), with nodes = "n[01-16]".')
-    ],
-    output: Output = None,
-) -> None:
-    """Write the platform file of a cluster: watts from a TOML file, names and cores of the nodes from sinfo.
-
-    [bold]Example:[/] batwatt slurm platform servers.toml -o green.xml
-    """
-    from batwatt.slurm.session import platform_of_cluster
-
-    write_output(platform_of_cluster(servers), output)

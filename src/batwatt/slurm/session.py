@@ -16,7 +16,6 @@ from batwatt.engine import events as ev
 from batwatt.engine.bs import Bs
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.inputs.platforms.platform_gen import platform_xml, read_server_types
 from batwatt.protocol.events import EVENT_TYPE
 from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
 from batwatt.scheduling.base import Scheduler
@@ -272,22 +271,3 @@ def release_cluster(platform: Path, handover: Handover) -> tuple[int, int]:
     """Release the nodes of a platform file; return the numbers of `release`. Raises BatwattError."""
     names = [host.name for host in platform_of(platform, HostChoice()).hosts]
     return release(SlurmCommands(handover, names))
-
-
-def platform_of_cluster(path: Path) -> str:
-    """Return the platform (XML) of the servers in a TOML file, with the numbers of cores that sinfo reports.
-
-    Raises InputError if Slurm lacks a node, or nodes of one type have different numbers of cores.
-    """
-    types = []
-    for server in read_server_types(path):
-        nodes = SlurmCommands(Handover("partition", ""), server.host_names).nodes()
-        cores = {node.cores for node in nodes.values()}
-        if 0 in cores or len(cores) > 1:
-            lacking = [name for name, node in nodes.items() if not node.cores]
-            problem = f"node {lacking[0]!r} is not in Slurm" if lacking else f"its nodes have {sorted(cores)} cores"
-            raise InputError(
-                f"{path}: [[server]] {server.name}", problem, "name nodes of sinfo that are alike: nodes = "
-            )
-        types.append(server.model_copy(update={"cores": cores.pop()}))
-    return platform_xml(types, title=path.name)
