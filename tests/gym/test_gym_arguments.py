@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from builders import job, workload_of
+from builders import job, machine, workload_of
 from gym_cases import ONES, STATE, THREE, platform
 
 pytest.importorskip("gymnasium")
@@ -46,6 +46,13 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"workload": workload_of(job("a#1", 0, 1, 1))}, "let no id end in #"),
         ({"capacity": Series((0.0,), (9.0,))}, "must be in [0, 4], got 9"),
         ({"events": "nowhere.txt"}, "nowhere.txt"),
+        # hosts and forecasts
+        ({"switch": True}, "no host has p-states for off and on"),
+        ({"platform": machine(2), "switch": True, "reward": "energy_j"}, "energy is least while all hosts sleep"),
+        ({"observation": ["idle_s"]}, "observation 'idle_s': needs the argument 'switch'"),
+        ({"observation": ["carbon"]}, "observation 'carbon': needs the argument 'carbon'"),
+        ({"every_s": 0}, "every_s: must be > 0, got 0"),
+        ({"forecast_error": -1}, "forecast_error: must be >= 0, got -1"),
     ],
     ids=str,
 )
@@ -61,7 +68,11 @@ def test_arguments_that_are_wrong(arguments, message):
         (lambda env: env.reset(seed=-1), "seed: must be a whole number in 0.."),
         (lambda env: env.reset(options=3), "options: must be a dict"),
         (lambda env: (env.reset(), env.step("x")), "action: must be a whole number from 0 to 16, got 'x'"),
-        (lambda env: env.save(3), "prefix|episode"),
+        (lambda env: env.step(0), "call reset first"),
+        (lambda env: env.action_masks(), "call reset first"),
+        (lambda env: env.values(), "call reset first"),
+        (lambda env: (env.reset(), env.save("x")), "not over"),
+        (lambda env: (env.reset(), [env.step(0) for _ in range(9)]), "call reset first"),
     ],
 )
 def test_calls_that_are_wrong(call, message):

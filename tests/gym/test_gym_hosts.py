@@ -17,7 +17,6 @@ pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env
 
-from batwatt.errors import InputError
 from batwatt.gym import OBSERVATIONS, BatwattEnv
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.series import Series
@@ -173,20 +172,9 @@ def test_an_agent_that_switches_everything_off_loses(gap_s, weight):
     assert returns["idle"] < min(returns["on"], returns["timeout"])
 
 
-def test_check_env_and_wrong_arguments():
+def test_check_env():
     columns = [name for name, column in OBSERVATIONS.items() if column.limit in ("", "switch", "dvfs")]
     check_env(hosts_env(THREE, dvfs=True, observation=columns), skip_render_check=True)
-    for settings, message in (
-        ({"reward": "energy_j"}, "energy is least while all hosts sleep and jobs wait"),
-        ({"platform": platform()}, "no host has p-states for off and on"),
-        ({"switch": False, "observation": ["idle_s"]}, "observation 'idle_s': needs the argument 'switch'"),
-        ({"observation": ["carbon"]}, "observation 'carbon': needs the argument 'carbon'"),
-        ({"every_s": 0}, "every_s: must be > 0, got 0"),
-        ({"forecast_error": -1}, "forecast_error: must be >= 0, got -1"),
-    ):  # fmt: skip
-        with pytest.raises(InputError) as error:
-            BatwattEnv(**{"platform": TWO, "workload": THREE, "reward": BOTH, "switch": True, **settings})
-        assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_the_page_of_the_study_and_a_day_of_a_stored_agent():

@@ -10,7 +10,6 @@ from gym_cases import DIM, FALLS, ONES, THREE, away, platform, play, rows_of, st
 
 pytest.importorskip("gymnasium")
 
-from batwatt.errors import InputError
 from batwatt.gym import REWARDS, BatwattEnv
 from batwatt.model.series import Series
 from batwatt.results.figures import rounded
@@ -73,21 +72,6 @@ def test_illegal_actions():
     # b does not fit: that is waiting, for the end of a
     *_, info = env.step(0)
     assert (info["action"], info["time_s"], info["action_mask"].tolist()) == (3, 110.0, [1, 1, 0, 0])
-
-
-def test_no_step_without_an_episode():
-    env = BatwattEnv(platform(), THREE)
-    for call in (lambda: env.step(0), env.action_masks, env.values):
-        with pytest.raises(InputError, match="call reset first"):
-            call()
-    with pytest.raises(InputError, match="not over"):
-        env.result()
-    play(BatwattEnv(platform(), THREE, queue=3), 0, 1, 0)
-    env.reset()
-    while not env.step(0)[2]:
-        pass
-    with pytest.raises(InputError, match="call reset first"):
-        env.step(0)
 
 
 # limits ---------------------------------------------------------------------------------------------------------------

@@ -74,9 +74,8 @@ class Tally:
 
     def started(self, job: ManagedJob) -> None:
         """Count the wait of a job that starts out of the queue."""
+        self.left_queue(job)
         if job.name not in self._parts:
-            self.waiting -= 1
-            self.waiting_since_s -= job.submit_s
             self.waited_s += job.start_s - job.submit_s
 
     def unserved_job(self, job: ManagedJob) -> None:
