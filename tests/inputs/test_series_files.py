@@ -25,26 +25,18 @@ def csv(tmp_path: Path):
     return write
 
 
-def test_a_series(csv):
-    path = csv("time_s,power_w\n-300,4200\n300,2100.5\n600,1e3\n")
-    series = read_series(path)
-    assert series.times_s == (-300.0, 300.0, 600.0)
-    assert series.values == (4200.0, 2100.5, 1000.0)
-    assert (series.name, series.source) == ("power_w", str(path))
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "\ufefftime_s,power_w\r\n0,1\r\n5,2\r\n",
         "note,power_w,time_s\nx,1,0\n,2,5\n",
         ' time_s , power_w \n\n "0", 1\n  \n5,2,\n\n',
-        "time_s,power_w\n0,1\n5,2",
+        "time_s,power_w\n0,1e0\n5,2",
     ],
 )
 def test_spellings(csv, text):
     series = read_series(csv(text))
-    assert (series.times_s, series.values) == ((0.0, 5.0), (1.0, 2.0))
+    assert (series.times_s, series.values, series.name) == ((0.0, 5.0), (1.0, 2.0), "power_w")
 
 
 @pytest.mark.parametrize(
