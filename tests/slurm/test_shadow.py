@@ -23,9 +23,9 @@ def audited(cluster: ToyCluster) -> str:
 
 
 def test_a_shadow_changes_nothing_and_measures_both(cluster, platform, monkeypatch):
-    cap = cap_file(platform, (0, 900), (300, 1750))
+    cap = cap_file(platform, (0, 900), (540, 1750))
     words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", cap, "--once")
-    numbers = [cluster.submit(1.0, 4) for _ in range(4)]
+    numbers = [cluster.submit(2.0, 4) for _ in range(4)]
     monkeypatch.setenv("PATH", audited(cluster))
     with Session(platform, *words) as session:
         # what runs at the first poll is not the scheduler's
