@@ -250,9 +250,9 @@ class ToyCluster:
         _end(self.folder / "slurmctld.pid")
 
     def fail_node(self, number: int) -> None:
-        """Tell slurmctld that a node is down, and kill its slurmd, which else would come back at once."""
-        self.command("scontrol", "update", f"nodename=n{number}", "state=down", "reason=test")
+        """Kill a slurmd, and tell slurmctld, which would notice after `SlurmdTimeout`."""
         os.kill(int((self.folder / f"slurmd-n{number}.pid").read_text()), signal.SIGKILL)
+        self.command("scontrol", "update", f"nodename=n{number}", "state=down", "reason=test")
 
     def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a command of Slurm."""
@@ -266,7 +266,7 @@ class ToyCluster:
         pairs = dict(line.split("|") for line in lines)
         return [pairs.get(f"n{number}", "?") for number in range(1, self.nodes + 1)]
 
-    def submit(self, run_s: float, nodes: int = 1, *options: str, limit_min: int = 10) -> str:
+    def submit(self, run_s: float | str, nodes: int = 1, *options: str, limit_min: int = 10) -> str:
         """Submit a job on hold that sleeps; returns its number."""
         script = f"--wrap=trap 'exit 7' USR1; sleep {run_s} & wait $!"
         words = ("sbatch", "--parsable", "-H", "-N", str(nodes), "-t", str(limit_min), "-o", "/dev/null", *options)

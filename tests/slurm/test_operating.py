@@ -145,7 +145,7 @@ def test_jobs_of_others_are_left_alone_and_their_nodes_too(cluster, platform):
 
 
 def test_a_node_that_fails_gives_its_job_back(cluster, platform):
-    number = cluster.submit(1.5, 2)
+    number = cluster.submit("${SLURM_RESTART_COUNT:-60}", 2)
     with Session(platform, *FCFS, "--once") as session:
         until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
         cluster.fail_node(1)
