@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from files_of_tests import refusal
 
-from batwatt.inputs.traces.trace import TraceJob
 from papers.pmbs23 import tables
 from papers.pmbs23.frames import means_of, points_of
-from papers.pmbs23.slices import slice_of
 
 
 def test_a_mean_for_each_value_of_what_varies(tmp_path):
@@ -42,14 +39,3 @@ def test_saved_numbers_decide_a_claim():
     claim = tables.saved(tables.CLAIMS[2], pd.DataFrame({"number": [1.0, 3.0], "verdict": ["yes", "open"],
                                                          "standard_error": [0.1, 0.2]}))  # fmt: skip
     assert claim.test(None) == ("1 of 2, 0 against; 2.0 (1.0 to 3.0) points", "yes")
-
-
-def test_slices_are_pruned_to_the_work_of_some_machines():
-    rows = {"a": (60, 40), "b": (60, 41), "c": (100, 5), "d": (200, 5), "e": (201, 5), "f": (150, 86_400)}
-    jobs = [TraceJob(name, float(release), float(length), 4) for name, (release, length) in rows.items()]
-    # a ends as the slice begins, d is released as it ends, f is longer than a day
-    assert [job.id for job in slice_of(jobs, 100.0, 200.0)] == ["b", "c", "d"]
-    # 204 core s: one job is too many, drawn at random
-    drawn = {tuple(job.id for job in slice_of(jobs, 100.0, 200.0, core_s=190.0, seed=seed)) for seed in range(20)}
-    assert drawn == {("b", "c"), ("b", "d"), ("c", "d")}
-    assert "no job of the slice" in refusal(slice_of, jobs, 500.0, 600.0)
