@@ -472,7 +472,7 @@ def gym(draw) -> Case:
     hosts = draw(st.just([]) | lasting(st.integers(0, len(UNLIKE)), len(UNLIKE)))
     outage = st.tuples(st.integers(0, len(UNLIKE) - 1), tens, st.just(math.inf) | tens)
     outages = draw(st.lists(outage, max_size=2, unique_by=lambda row: row[0]))
-    options = {"queue": draw(st.sampled_from([1, 3, 20])), "every_event": draw(st.booleans()), "victim": draw(victims)}
+    options = {"queue": draw(st.sampled_from([1, 3, 20])), "victim": draw(victims)}
     options |= {"envelope": envelope(*caps, step=60.0)} if caps else {}
     options |= {"capacity": series(hosts, 45.0)} if hosts else {}
     spans = tuple((host, begin_s, begin_s + lasts_s) for host, begin_s, lasts_s in outages)

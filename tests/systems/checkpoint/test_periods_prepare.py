@@ -138,5 +138,5 @@ def test_what_rounding_leaves_of_a_job_needs_no_checkpoint():
     job = PeriodJob("a", 2, 0.3, 0.1, "stopped", left_s=0.2)
     followed = follow(CapacitySequence(0.3, (2, 1), 1, (job,)))
     assert [period.prepared for period in followed.periods] == [frozenset(), frozenset()]
-    assert [len(period.acts) for period in followed.periods] == [1, 0]
+    assert [len(period.plan.acts) for period in followed.periods] == [1, 0]
     assert followed.yields["a"] == pytest.approx(1.0)
