@@ -160,6 +160,8 @@ class AgentScheduler(Scheduler[AgentOptions]):
     def _room(self) -> int:
         """Return the number of free hosts that can be given to jobs now; the lowest ids first without a selection."""
         limits, free, busy = self.limits, self.cluster.free, self.cluster.busy
+        if not limits.active:
+            return free.bit_count()
         room = int(max(0, min(free.bit_count(), limits.capacity - busy.bit_count())))
         if self._selection is not None or limits.cap_w == math.inf:
             return room
