@@ -32,6 +32,8 @@ def test_a_name_is_a_text(name):
 def test_nobody_takes_a_name_of_another_part():
     with pytest.raises(ValueError, match=r"is already batwatt\.scheduling\.orders"):
         register("order", "FCFS")(type("Mine", (Fcfs,), {}))
+    with pytest.raises(ValueError, match="Fcfs has another name already"):
+        register("order", "first-come")(Fcfs)
     assert isinstance(make("order", "fcfs"), Fcfs)
 
 

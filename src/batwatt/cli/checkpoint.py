@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import Picture, json_text, one_of
-
-if TYPE_CHECKING:
-    pass
 
 checkpoint = typer.Typer(
     name="checkpoint",

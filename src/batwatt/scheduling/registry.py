@@ -12,6 +12,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from batwatt.errors import InputError, UnknownNameError
@@ -56,6 +57,8 @@ def register(kind: str, name: str) -> Callable[[Part], Part]:
         # a file may be imported again
         if taken is not None and _place(taken) != _place(part):
             raise ValueError(f"{kind} {name!r} is already {'.'.join(_place(taken))}")
+        if any(each is part and other != name.lower() for other, each in _parts[kind].items()):
+            raise ValueError(f"{kind} {name!r}: {_place(part)[1]} has another name already; a part has one name")
         part.name = name  # type: ignore[attr-defined]
         _parts[kind][name.lower()] = part
         return part
@@ -121,12 +124,12 @@ def load_distributed() -> None:
 
 def names(kind: str) -> list[str]:
     """Return the registered names of a kind, sorted."""
-    return sorted(part.name for part in _parts[kind].values())
+    return [name for name, _ in parts_of(kind)]
 
 
 def parts_of(kind: str) -> list[tuple[str, Any]]:
     """Return (name, part) of every registered part of a kind, sorted by name."""
-    return sorted((part.name, part) for part in _parts[kind].values())
+    return sorted(((part.name, part) for part in _parts[kind].values()), key=itemgetter(0))
 
 
 def kind_of(thing: type) -> str | None:
