@@ -47,11 +47,9 @@ class Replay(Scheduler[ReplayOptions]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))
         self._coming: list[tuple[float, int, ManagedJob]] = []
-        """(start in s, number, job) of jobs to come; the start is the `plan` of a job."""
+        """(start in s, number, job) of jobs to come; the `plan` of a job is that start if it is recorded, else NaN."""
         self._waiting: list[ManagedJob] = []
-        self._submitted = 0
-        self._unrecorded: set[str] = set()
-        """Names of jobs without a recorded start."""
+        self._submitted = self._unrecorded = 0
         self._late: list[tuple[float, str]] = []
         """Delay in s and id of each job that started later than recorded."""
 
@@ -68,10 +66,9 @@ class Replay(Scheduler[ReplayOptions]):
         self._submitted += 1
         now_s, raw = self.bs.time(), job.json_dict or {}
         recorded_s = number_in(raw, START_S, math.nan, job.id, zero=True) if RELEASE not in raw else math.nan
-        if math.isnan(recorded_s):
-            self._unrecorded.add(job.id)
+        self._unrecorded += math.isnan(recorded_s)
         start_s = recorded_s if recorded_s > now_s else now_s
-        state = ManagedJob(self._submitted, job, plan=start_s)
+        state = ManagedJob(self._submitted, job, plan=math.nan if math.isnan(recorded_s) else start_s)
         self.lifecycle.states[job.id] = state
         heappush(self._coming, (start_s, state.number, state))
 
@@ -97,7 +94,8 @@ class Replay(Scheduler[ReplayOptions]):
     def _start(self, job: ManagedJob, now_s: float) -> bool:
         """Start a job; return False if there is no room yet."""
         free = self.cluster.free
-        late_s = 0.0 if job.name in self._unrecorded else now_s - job.plan
+        # NaN without a record: that is never late
+        late_s = now_s - job.plan
         if self.settings.strict and late_s > LAG_S:
             # hosts that became free at the recorded start itself would have been reported then
             problem = f"job {job.name}: no room at its recorded start {job.plan:.15g} s"
@@ -114,7 +112,7 @@ class Replay(Scheduler[ReplayOptions]):
     def onSimulationEnds(self) -> None:
         """Log the number of jobs that started at their recorded second."""
         super().onSimulationEnds()
-        recorded = self._submitted - len(self._unrecorded)
+        recorded = self._submitted - self._unrecorded
         text = f"{recorded - len(self._late)} of {recorded} recorded starts to the second"
         if self._late:
             delays_s = [late_s for late_s, _ in self._late]
@@ -122,5 +120,5 @@ class Replay(Scheduler[ReplayOptions]):
             most_s, job = max(self._late)
             text += f"; {len(delays_s)} later for want of hosts, by {mean_s:.1f} s on average, {job} by {most_s:g} s"
         if self._unrecorded:
-            text += f"; {len(self._unrecorded)} without a record started at their submission"
+            text += f"; {self._unrecorded} without a record started at their submission"
         (self.logger.warning if self._late or self._unrecorded else self.logger.info)("replay: %s", text)

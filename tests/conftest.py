@@ -10,9 +10,10 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
-from cli_house import endpoint, house, terminal  # noqa: F401 (fixtures)
 from examples import examples
 from false_batsim import false_batsim
+
+pytest_plugins = ("cli_house",)
 
 # what is compiled is kept, also for processes that tests start: else each would compile all of our sources anew
 sys.dont_write_bytecode = False

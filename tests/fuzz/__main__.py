@@ -94,11 +94,11 @@ def tried(target: str, seed: int, numbers: range) -> list[tuple[int, list[str]]]
         span = (str(numbers.start), str(numbers.stop))
         words = [sys.executable, "-m", "tests.fuzz", target, "--seed", str(seed), "--batch", *span]
         process = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        told = [json.loads(line) for line in process.stdout.splitlines()]
-        if len(told) < len(numbers):
-            told.append(["internal", f"the process ended, exit code {process.returncode}", process.stderr])
-        outcomes += zip(numbers, told, strict=False)
-        numbers = numbers[len(told) :]
+        rows = [json.loads(line) for line in process.stdout.splitlines()]
+        if len(rows) < len(numbers):
+            rows.append(["internal", f"the process ended, exit code {process.returncode}", process.stderr])
+        outcomes += zip(numbers, rows, strict=False)
+        numbers = numbers[len(rows) :]
     return outcomes
 
 

@@ -94,16 +94,10 @@ class Served(SchedulerSocket):
 
 def playing(kind: type[EngineSocket], say: Callable[[bytes], bytes]) -> Any:
     """Return Batsim's end; `say(message)` is the answer of the scheduler."""
-
-    class Played(kind):  # type: ignore[misc, valid-type]
-        def __init__(self) -> None:
-            self._socket = _Sent()
-            self._patience_s, self._who = None, "the scheduler"
-
-        def receive(self, *_: object) -> bytes:
-            return say(self._socket.last)
-
-    return Played()
+    socket: Any = kind.__new__(kind)
+    socket._socket, socket._patience_s, socket._who = _Sent(), None, "the scheduler"
+    socket.receive = lambda *_: say(socket._socket.last)
+    return socket
 
 
 class Wire:
@@ -165,8 +159,11 @@ def attempt4(rng: Random, folder: Path) -> None:
         place = rng.choice(scenarios("golden", "own", "rules"))
         script = Script(dialogue(place))
         engine = engine_of(place, json.loads((place / "scenario.json").read_text()))
-        say = lambda message: wire(script.answer(json.loads(message)["now"]).encode())  # noqa: E731
-        answered(engine, playing(EngineSocket, say))
+
+        def scheduler(message: bytes) -> bytes:
+            return wire(script.answer(json.loads(message)["now"]).encode())
+
+        answered(engine, playing(EngineSocket, scheduler))
         return
     (folder / "p.xml").write_text(PLATFORM)
     config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True, forward_profiles=rng.random() < 0.5)
