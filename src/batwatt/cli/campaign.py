@@ -19,7 +19,7 @@ from batwatt.errors import InputError, message, printable
 from batwatt.study import WORKERLESS_S
 
 if TYPE_CHECKING:
-    from batwatt.study.campaign import CampaignFolder, Progress, Report
+    from batwatt.study.campaign import CampaignFolder, Report, StudyStates
 
 REPORTED_EVERY_S, DRAWN_EVERY_S = 30.0, 0.1
 
@@ -108,7 +108,7 @@ def _carry_out(declared: CampaignFolder, only: Sequence[str], workers: Mapping[s
     return 0
 
 
-def _print_states(states: Progress) -> None:
+def _print_states(states: StudyStates) -> None:
     from batwatt.results.tables import TableColumn
 
     records = [{"study": study, **counts} for study, counts in states.items()]

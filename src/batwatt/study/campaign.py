@@ -37,7 +37,7 @@ Report = Callable[[int, int, int, float], None]
 """Callback with the numbers of runs that have ended, that have failed and in all, and with the share of the work that
 remains (1 at the start)."""
 STATES = ("done", "failed", "missing")
-Progress = dict[str, dict[str, int]]
+StudyStates = dict[str, dict[str, int]]
 """Study -> state of `STATES` -> number of rows."""
 RUN_S = 0.1
 """Work of a run in units of the effort of an optimum, about 1 s each; only for the estimate of the remaining time."""
@@ -71,12 +71,12 @@ class CampaignFolder:
         lost = {key for key in records if key in self.keeping and records[key].status == "done"}
         return {key: record for key, record in records.items() if key not in lost or self.store.kept(key)}, damaged
 
-    def states(self) -> Progress:
+    def states(self) -> StudyStates:
         """Return the state of each study. Raises InputError if an input is missing."""
         self.need()
         return self.states_of(self.records()[0])
 
-    def states_of(self, records: Mapping[str, CellRecord]) -> Progress:
+    def states_of(self, records: Mapping[str, CellRecord]) -> StudyStates:
         """Return the state of each study for these records of cells that need not run again."""
         progress = {study: dict.fromkeys(STATES, 0) for study in self.campaign.studies if study not in self.missing}
         for cell in self.cells:
@@ -114,7 +114,7 @@ def carry_out(
     jobs: int | None = None,
     dask: str | None = None,
     workerless_s: float | None = WORKERLESS_S,
-) -> Progress:
+) -> StudyStates:
     """Run cells that are missing or have failed, and write the table.
 
     Args:
