@@ -37,10 +37,10 @@ def solve(
     workers: int = 1,
     seed: int = 0,
 ) -> tuple[Schedule | None, float, bool]:
-    """Find the optimum, given a feasible schedule and a good relaxation; `report(value, bound)` of each better one.
+    """Improve a feasible schedule with a good relaxation; call `report(value, bound)` for each better schedule.
 
-    CP-SAT stops after `time_s` s or its `deterministic` time, whichever is given. Return the best schedule, None if
-    none is better than the given one, a lower bound of the mean slowdown, and whether the schedule is proven the best.
+    CP-SAT stops after `time_s` s or its `deterministic` time if not None. Return the best schedule, None if none is
+    better than the feasible one, a lower bound of the mean slowdown, and whether the schedule is proven the best.
     """
     solver = cp_model.CpSolver()
     settings = solver.parameters
