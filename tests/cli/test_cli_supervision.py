@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 import zmq
-from cli_house import JOBS, SMALL, alive, children, scheduler, wait_for
+from cli_house import JOBS, SMALL, alive, children, scheduler
 from false_batsim import false_batsim
+from waiting import wait_for
 
 from batwatt.cli import exits
 

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,13 +171,6 @@ def terminal(monkeypatch):
 def unstyled(text: str) -> str:
     """A text without what makes a terminal bold or colours it."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
-
-
-def wait_for(condition, within_s: float = 60.0) -> None:
-    end = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def children(pid: int) -> list[int]:

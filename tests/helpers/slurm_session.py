@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from toy_cluster import PATIENCE, until
+from waiting import PATIENCE, wait_for
 
 
 def cap_file(platform: Path, *rows: tuple[int, int]) -> str:
@@ -38,10 +38,10 @@ class Session:
             self.process.wait(30)
 
     def rows(self, kind: str = "") -> list[dict[str, Any]]:
-        """Return the lines of the journal, of one kind."""
+        """Return the whole lines of the journal, of one kind; the last one may be half written."""
         path = self.prefix.with_name("session_journal.jsonl")
-        lines = path.read_text().splitlines() if path.exists() else []
-        rows = [json.loads(line) for line in lines]
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        rows = [json.loads(line) for line in lines if line.endswith("\n")]
         return [row for row in rows if kind in ("", row["kind"])]
 
     def events(self, kind: str) -> list[dict[str, Any]]:
@@ -56,7 +56,7 @@ class Session:
 
     def until_told(self, kind: str, number: int = 1, limit_s: float = 20.0) -> list[dict[str, Any]]:
         """Wait for events of a type."""
-        until(lambda: len(self.events(kind)) >= number, limit_s, f"{number} {kind}; {self.log.read_text()}")
+        wait_for(lambda: len(self.events(kind)) >= number, limit_s, f"{number} {kind}; {self.log.read_text()}")
         return self.events(kind)
 
     def ends(self, limit_s: float = 60.0) -> str:

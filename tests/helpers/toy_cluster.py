@@ -15,14 +15,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from waiting import wait_for
+
 PROGRAMS = ("munged", "slurmctld-wlm", "slurmd-wlm", "squeue", "scontrol", "sbatch")
 FOLDERS = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-PATIENCE = 3.0 if os.environ.get("CI") else 1.0
 
 CONFIG = """\
 ClusterName={name}
@@ -137,14 +137,6 @@ def missing_program() -> str | None:
     return next((name for name in PROGRAMS if shutil.which(name, path=FOLDERS) is None), None)
 
 
-def until(condition: Callable[[], bool], limit_s: float, what: str) -> None:
-    """Wait for a condition; AssertionError after a limit in s, three times as long on a machine of CI."""
-    end_s = time.monotonic() + limit_s * PATIENCE
-    while not condition():
-        assert time.monotonic() < end_s, f"not within {limit_s:g} s: {what}"
-        time.sleep(0.05)
-
-
 def free_ports(count: int) -> int:
     """Return the first of `count` free ports in a row, below those of outgoing connections."""
     draw = random.SystemRandom()
@@ -229,7 +221,7 @@ class ToyCluster:
         self.start_controller("-c")
         for number in range(1, self.nodes + 1):
             self._background("slurmd-wlm", "-N", f"n{number}", "-d", self._stepd)
-        until(lambda: self.states().count("idle") == self.nodes, 30, "all nodes are idle")
+        wait_for(lambda: self.states().count("idle") == self.nodes, 30, "all nodes are idle")
 
     def __exit__(self, *_: object) -> None:
         # daemons, what they started, and the jobs have the folder in their environment
@@ -243,7 +235,7 @@ class ToyCluster:
     def start_controller(self, *options: str) -> None:
         """Start slurmctld and wait until it answers."""
         self._background("slurmctld-wlm", *options)
-        until(lambda: self.command("scontrol", "ping", check=False).returncode == 0, 20, "slurmctld answers")
+        wait_for(lambda: self.command("scontrol", "ping", check=False).returncode == 0, 20, "slurmctld answers")
 
     def stop_controller(self) -> None:
         """End slurmctld."""

@@ -11,7 +11,7 @@ import sys
 import pytest
 from cli_commands import scripts
 from slurm_session import Session, cap_file
-from toy_cluster import until
+from waiting import wait_for
 
 from batwatt.slurm.facts import ENDED
 
@@ -74,10 +74,10 @@ def test_nodes_that_do_not_boot_are_out_of_service(cluster, platform):
         cluster.break_nodes(1, 2, 3, 4, 5, 6)
         numbers = [cluster.submit(1.0) for _ in range(6)]
         away = session.until_told("NOTIFY", 3, 60.0)
-        until(
+        wait_for(
             lambda: any(data["type"] == "event_machine_unavailable" for data in session.events("NOTIFY")), 60.0, "away"
         )
-        until(lambda: all(cluster.job(n)["JobState"] == "COMPLETED" for n in numbers), 60.0, f"all end; {away}")
+        wait_for(lambda: all(cluster.job(n)["JobState"] == "COMPLETED" for n in numbers), 60.0, f"all end; {away}")
 
 
 def test_what_users_and_administrators_do_is_followed(cluster, platform):
@@ -87,7 +87,7 @@ def test_what_users_and_administrators_do_is_followed(cluster, platform):
     of_a_user = cluster.as_user(*words).stdout.strip()
     with Session(platform, *FCFS) as session:
         for number in (first, cancelled_at_work, held_at_work):
-            until(lambda n=number: cluster.job(n)["JobState"] == "RUNNING", 10.0, "it runs")
+            wait_for(lambda n=number: cluster.job(n)["JobState"] == "RUNNING", 10.0, "it runs")
         session.until_told("JOB_SUBMITTED", 6)
         # a user cannot start what was taken over
         assert cluster.as_user("scontrol", "release", of_a_user).returncode
@@ -96,7 +96,7 @@ def test_what_users_and_administrators_do_is_followed(cluster, platform):
         # a job that changes is announced again
         cluster.command("scontrol", "update", f"jobid={changed}", "numnodes=2", "timelimit=5")
         for number in (changed, of_a_user):
-            until(lambda n=number: cluster.job(n)["JobState"] == "COMPLETED", 30.0, "it ends")
+            wait_for(lambda n=number: cluster.job(n)["JobState"] == "COMPLETED", 30.0, "it ends")
         ends = {data["job_id"]: data["job_state"] for data in session.until_told("JOB_COMPLETED", 7)}
     assert cluster.job(cancelled)["JobState"] == "CANCELLED" and cluster.job(held_at_work)["Priority"] == "0"
     assert ends == {
@@ -119,7 +119,7 @@ def test_a_job_waits_for_its_dependency_and_its_date(cluster, platform):
     second = cluster.submit(1.0, 1, f"--dependency=afterok:{first}")
     later = cluster.submit(1.0, 1, "--begin=now+4")
     with Session(platform, *FCFS) as session:
-        until(lambda: cluster.job(later)["JobState"] == "COMPLETED", 30.0, "the last one ends")
+        wait_for(lambda: cluster.job(later)["JobState"] == "COMPLETED", 30.0, "the last one ends")
         # Slurm looks at the dependencies of jobs on hold once a minute
         if "unfulfilled" in cluster.job(second)["Dependency"]:
             names = [data["job_id"] for data in session.events("JOB_SUBMITTED")]
@@ -133,10 +133,10 @@ def test_jobs_of_others_are_left_alone_and_their_nodes_too(cluster, platform):
     cluster.command("scontrol", "release", theirs)
     admins = cluster.submit(1.0)
     cluster.command("scontrol", "hold", admins)
-    until(lambda: cluster.job(theirs)["JobState"] == "RUNNING", 10.0, "it runs")
+    wait_for(lambda: cluster.job(theirs)["JobState"] == "RUNNING", 10.0, "it runs")
     number = cluster.submit(1.0, 2)
     with Session(platform, *FCFS) as session:
-        until(lambda: cluster.job(number)["JobState"] == "COMPLETED", 20.0, "ours ends")
+        wait_for(lambda: cluster.job(number)["JobState"] == "COMPLETED", 20.0, "ours ends")
         assert session.events("NOTIFY")[0]["type"] == "event_machine_unavailable"
     assert cluster.job(theirs)["JobState"] == "RUNNING"
     assert cluster.job(admins)["Reason"] == "JobHeldAdmin"
@@ -147,7 +147,7 @@ def test_jobs_of_others_are_left_alone_and_their_nodes_too(cluster, platform):
 def test_a_node_that_fails_gives_its_job_back(cluster, platform):
     number = cluster.submit("${SLURM_RESTART_COUNT:-60}", 2)
     with Session(platform, *FCFS, "--once") as session:
-        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
+        wait_for(lambda: cluster.job(number)["JobState"] == "RUNNING", 10.0, "it runs")
         cluster.fail_node(1)
         session.ends()
     ends = [data["job_state"] for data in session.events("JOB_COMPLETED")]
@@ -161,7 +161,7 @@ def test_a_node_that_fails_gives_its_job_back(cluster, platform):
 def test_a_kill_follows_its_rule(cluster, platform, kill):
     number = cluster.submit(12.0, 4)
     with Session(platform, *FRUGAL, cap_file(platform, (0, 1750)), "--kill", kill) as session:
-        until(lambda: cluster.job(number)["JobState"] == "RUNNING", 20.0, "it runs")
+        wait_for(lambda: cluster.job(number)["JobState"] == "RUNNING", 20.0, "it runs")
         cap_file(platform, (0, 150))
         session.until_told("JOB_KILLED", 1, 30.0)
         ends = [data["job_state"] for data in session.events("JOB_COMPLETED")]
@@ -178,9 +178,9 @@ def test_a_kill_follows_its_rule(cluster, platform, kill):
 def test_a_slurmctld_that_restarts_is_waited_for(cluster, platform):
     numbers = [cluster.submit(2.0, 4) for _ in range(4)]
     with Session(platform, *FCFS, "--once") as session:
-        until(lambda: cluster.job(numbers[0])["JobState"] == "RUNNING", 10.0, "the first runs")
+        wait_for(lambda: cluster.job(numbers[0])["JobState"] == "RUNNING", 10.0, "the first runs")
         cluster.stop_controller()
-        until(lambda: any(row.get("what") == "Slurm is silent" for row in session.rows("note")), 30.0, "silence")
+        wait_for(lambda: any(row.get("what") == "Slurm is silent" for row in session.rows("note")), 30.0, "silence")
         cluster.start_controller()
         session.ends()
     assert [cluster.job(number)["JobState"] for number in numbers] == ["COMPLETED"] * 4
@@ -190,9 +190,9 @@ def test_a_slurmctld_that_restarts_is_waited_for(cluster, platform):
 def test_a_killed_bridge_goes_on_and_starts_nothing_twice(cluster, platform):
     numbers = [cluster.submit(0.5 + i % 3 / 2, 1 + i % 4) for i in range(8)]
     session = Session(platform, *FCFS, "--once")
-    for wait_for in (1, 4):
+    for starts in (1, 4):
         with session:
-            until(lambda n=wait_for: len(session.decisions("EXECUTE_JOB")) >= n, 20.0, "starts")
+            wait_for(lambda n=starts: len(session.decisions("EXECUTE_JOB")) >= n, 20.0, "starts")
             os.kill(session.process.pid, signal.SIGKILL)
             session.process.wait(10)
     with session:
@@ -223,7 +223,7 @@ def test_release_needs_no_journal(cluster, platform, house):
     number = cluster.submit(1.0, 8)
     blocker = cluster.submit(30.0, 8)
     cluster.command("scontrol", "release", blocker)
-    until(lambda: cluster.job(blocker)["JobState"] == "RUNNING", 10.0, "it runs")
+    wait_for(lambda: cluster.job(blocker)["JobState"] == "RUNNING", 10.0, "it runs")
     with Session(platform, *FCFS) as session:
         session.until_told("JOB_SUBMITTED", 1)
         os.kill(session.process.pid, signal.SIGKILL)
@@ -278,7 +278,7 @@ def test_every_example_of_every_help_works(cluster, tmp_path):
 def test_what_cannot_be_run_is_said_in_one_line(platform, house):
     ours = ("-p", platform, "--partition", "green")
     with Session(platform, *FCFS) as session:
-        until(lambda: bool(session.rows("begin")), 20.0, "it operates")
+        wait_for(lambda: bool(session.rows("begin")), 20.0, "it operates")
         for words, why in (
             (("-p", platform, "--partition", "nosuch"), "Slurm has no partition 'nosuch'"),
             (("-p", "platforms/small.xml", "--partition", "green"), "node 'fast-1' is not in Slurm"),

@@ -5,7 +5,8 @@ import os
 
 import pytest
 from slurm_session import Session, cap_file
-from toy_cluster import FOLDERS, ToyCluster, until
+from toy_cluster import FOLDERS, ToyCluster
+from waiting import wait_for
 
 READERS = {"squeue", "sinfo"}
 
@@ -58,12 +59,12 @@ def test_what_slurm_has_forgotten_goes_on_in_the_shadow(cluster, platform):
     cap = cap_file(platform, (0, 150), (1800, 1750))
     words = ("-s", "powercap", "-o", '{"response": "frugal"}', "--envelope", cap, "--speed", "120")
     with Session(platform, *words) as session:
-        until(lambda: bool(session.rows("begin")), 20.0, "it begins")
+        wait_for(lambda: bool(session.rows("begin")), 20.0, "it begins")
         # on hold in Slurm: not announced
         kept, number = cluster.submit(1.0), cluster.submit(1.0)
         cluster.command("scontrol", "release", number)
-        until(lambda: cluster.command("squeue", "-h", "-j", number, check=False).stdout == "", 90.0, "Slurm forgets it")
-        until(lambda: len(session.events("JOB_COMPLETED")) == 1, 60.0, "it ends in the shadow")
+        wait_for(lambda: cluster.command("squeue", "-h", "-j", number, check=False).stdout == "", 90.0, "it is gone")
+        wait_for(lambda: len(session.events("JOB_COMPLETED")) == 1, 60.0, "it ends in the shadow")
     assert [data["job_id"] for data in session.events("JOB_SUBMITTED")] == [f"slurm!{number}"]
     assert session.events("JOB_COMPLETED")[0]["job_state"] == "COMPLETED_SUCCESSFULLY"
     assert cluster.job(kept)["Reason"] == "JobHeldUser" and not session.rows("do")

@@ -9,7 +9,7 @@ import sys
 import threading
 
 import pytest
-from cli_house import wait_for
+from waiting import wait_for
 
 from batwatt.study import pools
 

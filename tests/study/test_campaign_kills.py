@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from cli_house import alive, children, wait_for
+from cli_house import alive, children
+from waiting import wait_for
 
 GRID = {"order": ["fcfs", "asc", "desc"]}
 
