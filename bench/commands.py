@@ -245,8 +245,7 @@ def _checkpoint() -> Named:
         "follow": ("figure1", "figure1-new", "starving"),
     }.items():
         for name in names:
-            words = f"periods/{name}.json --picture out/x.svg"
-            yield f"checkpoint {verb} {name}", f"checkpoint {verb} {words}"
+            yield f"checkpoint {verb} {name}", f"checkpoint {verb} periods/{name}.json"
     periods = "periods"
     yield "checkpoint plan refill", f"checkpoint plan {periods}/period.json --refill --min-yield 0.3 -o out/x.json"
     yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"

@@ -130,7 +130,6 @@ REFUSED = {
     "CARBON --policy oracle --price dated.csv,from=2024-07-01T02:00": "begins at 2024-07-01T02:00Z, the carbon",
     # plans of periods
     "checkpoint plan PERIODS/period.json --method subset_sum": "--method: no method 'subset_sum'; did you mean",
-    "checkpoint plan PERIODS/period.json --picture x.bmp": "x.bmp: is not a kind of figure",
     "checkpoint prepare PERIODS/change.json --objective wurst": "--objective: no objective 'wurst'; did you mean",
     "checkpoint prepare PERIODS/change.json --cover all": "--cover: no cover 'all'",
     "checkpoint follow PERIODS/figure1.json --prepare none": "--prepare: no way to prepare 'none'",

@@ -32,9 +32,9 @@ def three(state, wide=3):
 
 def test_the_plan_of_the_example(house):
     """j4 works for 1800 s on 8, j1 and j2 for 1800 - 120 - 90 s on 3 each: (14400 + 2 x 4770) / (14 x 1800)."""
-    file, picture = house.out / "plan.json", house.out / "plan.png"
-    done = house.batwatt("checkpoint", "plan", EXAMPLES / "period.json", "-o", file, "--picture", picture)
-    assert (done.code, done.out, done.err) == (0, "", "") and picture.read_bytes().startswith(b"\x89PNG")
+    file = house.out / "plan.json"
+    done = house.batwatt("checkpoint", "plan", EXAMPLES / "period.json", "-o", file)
+    assert (done.code, done.out, done.err) == (0, "", "")
     plan = json.loads(file.read_text())
     assert list(plan) == [
         "goodput", "method", "period_s", "processors", "work_processor_s", "checkpoints_end_s", "plan"
@@ -92,11 +92,10 @@ def test_prepare(house):
 def test_follow_with_a_least_yield_is_figure_1(house):
     """j5 is due at T_1: j3 checkpoints after it, and j5 begins then on its processors and on those kept for it."""
     words = ("checkpoint", "follow", EXAMPLES / "figure1.json")
-    course = content(house.batwatt(*words, "--min-yield", "0.2", "--picture", house.out / "f.svg"))
+    course = content(house.batwatt(*words, "--min-yield", "0.2"))
     decisions = {row["id"]: row["decision"] for row in course["periods"][1]["plan"]}
     assert decisions == {"j1": "stop", "j2": "stop", "j3": "checkpoint", "j4": "run", "j5": "recover-later"}
     assert course["periods"][0]["prepared"] == ["j1", "j2"]
-    assert (house.out / "f.svg").read_text().startswith("<?xml")
     # without it j5 works for 1710 s of the last period only
     course = content(house.batwatt(*words))
     assert [period["begin_s"] for period in course["periods"]] == [0, 1800, 3600]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from batwatt.cli.inputs import Output, write_output
-from batwatt.cli.shared import Picture, json_text, one_of
+from batwatt.cli.shared import json_text, one_of
 
 checkpoint = typer.Typer(
     name="checkpoint",
@@ -47,13 +47,11 @@ def plan_command(
     ] = 0.0,
     refill: Refill = False,
     output: Output = None,
-    picture: Picture = None,
 ) -> None:
     """Plan one period: starts, stops, checkpoints and recoveries of jobs; print the plan and its goodput as JSON.
 
     [bold]Example:[/] batwatt checkpoint plan workloads/periods/period.json
     """
-    from batwatt.systems.checkpoint.figures.charts import plot_plan
     from batwatt.systems.checkpoint.files import plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
     from batwatt.systems.checkpoint.sequence import METHODS
@@ -61,8 +59,6 @@ def plan_command(
     algorithm = one_of("--method", "method", method, METHODS)
     file = read_instance(instance)
     plan = plan_instance(file, instance, algorithm, min_yield, refill=refill)
-    if picture is not None:
-        plot_plan(plan, picture)
     write_output(json_text(plan_json(plan, file.names)), output)
 
 
@@ -120,15 +116,12 @@ def follow_command(
         float, typer.Option("--min-yield", help="Work first for jobs whose yield would fall under it, 0 to 1.")
     ] = 0.0,
     output: Output = None,
-    picture: Picture = None,
 ) -> None:
     """Plan period after period without knowledge of the next change; print plans, goodput and yields as JSON.
 
     [bold]Example:[/]
-    batwatt checkpoint follow workloads/periods/figure1.json
-      --picture figure1.png
+    batwatt checkpoint follow workloads/periods/figure1.json --min-yield 0.2
     """
-    from batwatt.systems.checkpoint.figures.charts import plot_followed
     from batwatt.systems.checkpoint.files import followed_json, read_sequence
     from batwatt.systems.checkpoint.plans import blaming, check_method
     from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES
@@ -141,6 +134,4 @@ def follow_command(
     periods, names = read_sequence(sequence)
     with blaming(sequence, algorithm):
         result = follow(periods, method=algorithm, objective=objective, min_yield=min_yield, cover=covered)
-    if picture is not None:
-        plot_followed(result, picture)
     write_output(json_text(followed_json(result, names)), output)

@@ -1,13 +1,10 @@
-"""Functions that the commands of several applications share: choices, JSON, pictures."""
+"""Functions that the commands of several applications share: choices, JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import Any, TypeVar
 
 from batwatt.checks import finite
 from batwatt.errors import UnknownNameError
@@ -34,20 +31,6 @@ def numbers_of(text: str, between: str) -> tuple[float, ...]:
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _drawable(picture: Path | None) -> Path | None:
-    """Return the picture; raise InputError for an unknown format before any work."""
-    if picture is not None:
-        from batwatt.results.style import kind_of
-
-        kind_of(picture)
-    return picture
-
-
-Picture = Annotated[
-    Path | None, typer.Option("--picture", callback=_drawable, help="Picture of the result: .png, .svg or .pdf.")
-]
 
 
 def json_text(content: Mapping[str, Any] | Sequence[Any]) -> str:
