@@ -111,7 +111,7 @@ def optimum() -> None:
 
 @_call
 def plan_checkpoints() -> None:
-    _show(bw.plan_checkpoints("periods/period.json", min_yield=0.2, refill=True))
+    _show(bw.plan_checkpoints("periods/period.json", min_yield=0.2))
     _show(bw.plan_checkpoints("periods/due.json", method="subset-sum"))
 
 

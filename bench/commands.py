@@ -247,7 +247,7 @@ def _checkpoint() -> Named:
         for name in names:
             yield f"checkpoint {verb} {name}", f"checkpoint {verb} periods/{name}.json"
     periods = "periods"
-    yield "checkpoint plan refill", f"checkpoint plan {periods}/period.json --refill --min-yield 0.3 -o out/x.json"
+    yield "checkpoint plan yield", f"checkpoint plan {periods}/period.json --min-yield 0.3 -o out/x.json"
     yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"
     yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
     yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"

@@ -1,7 +1,7 @@
 """Measure the cost of checkpoints that end together but take different times.
 
-Random small periods of each kind: the plan of each, without and with refill, compared with the best of every schedule
-on a grid of seconds (`grid.py`). A loss is the share of useful work by which the plan is below that schedule.
+Random small periods of each kind: the plan of each, compared with the best of every schedule on a grid of seconds
+(`grid.py`). A loss is the share of useful work by which the plan is below that schedule.
 """
 
 from __future__ import annotations
@@ -54,31 +54,19 @@ def instances(kind: Kind, count: int) -> Iterator[Instance]:
             yield Instance(float(kind.period_s), PROCESSORS, jobs)
 
 
-def loss(instance: Instance) -> tuple[float, float]:
-    """Return the share of the best schedule's useful work that the plan lacks, without and with refill."""
-    without, refilled = (plan(instance, refill=refill).work_processor_s for refill in (False, True))
-    most = schedules(instance, lower_bound=int(refilled))
-    return (1.0 - without / most, 1.0 - refilled / most) if most else (0.0, 0.0)
+def loss(instance: Instance) -> float:
+    """Return the share of the best schedule's useful work that the plan lacks."""
+    planned = plan(instance).work_processor_s
+    most = schedules(instance, lower_bound=int(planned))
+    return 1.0 - planned / most if most else 0.0
 
 
 def losses(count: int = INSTANCES, kinds: tuple[Kind, ...] = KINDS) -> pd.DataFrame:
-    """Return a row per kind: the number of plans with a loss, mean and largest loss in %, without and with refill."""
+    """Return a row per kind: the number of plans with a loss, mean and largest loss in %."""
     rows = []
     for kind in kinds:
-        both = pd.DataFrame([loss(instance) for instance in instances(kind, count)])
-        figures = [figure for one in both for figure in
-                   (int((both[one] > 0.0).sum()), 100.0 * both[one].mean(), 100.0 * both[one].max())]  # fmt: skip
+        lost = pd.Series([loss(instance) for instance in instances(kind, count)])
+        figures = (int((lost > 0.0).sum()), 100.0 * lost.mean(), 100.0 * lost.max())
         rows.append([kind.period_s, kind.longest_s, kind.alike, count, *figures])
-    heading = [
-        "period_s",
-        "longest_s",
-        "alike",
-        "instances",
-        "lose",
-        "mean_percent",
-        "largest_percent",
-        "refilled_lose",
-        "refilled_mean_percent",
-        "refilled_largest_percent",
-    ]
+    heading = ["period_s", "longest_s", "alike", "instances", "lose", "mean_percent", "largest_percent"]
     return pd.DataFrame(rows, columns=heading).round(4)

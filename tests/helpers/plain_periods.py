@@ -15,7 +15,7 @@ Works = tuple[Fraction, ...]
 """W of each job."""
 
 
-def choices(job: PeriodJob, end: Fraction, period: Fraction, refill: bool) -> Iterator[tuple[bool, bool, Fraction]]:
+def choices(job: PeriodJob, end: Fraction, period: Fraction) -> Iterator[tuple[bool, bool, Fraction]]:
     """What may become of a job: if it holds its processors in [0, D[, if it does in [D, T], and its W."""
     checkpoint, recovery = Fraction(job.checkpoint_s), Fraction(job.recovery_s)
     # what it has to recover if it works from the beginning on
@@ -32,7 +32,7 @@ def choices(job: PeriodJob, end: Fraction, period: Fraction, refill: bool) -> It
         return
     yield False, False, Fraction(0)
     worth_it = [(False, True, period - end - recovery), (True, True, period - rest)]
-    if ends or refill:
+    if ends:
         worth_it.append((True, False, before))
     for first, second, work in worth_it:
         if work > 0:
@@ -66,7 +66,6 @@ def total(instance: Instance, works: Works) -> Fraction:
 
 def brute(
     instance: Instance,
-    refill: bool = False,
     least: Sequence[Fraction] | None = None,
     times: Set[Fraction] | None = None,
 ) -> Fraction | None:
@@ -80,7 +79,7 @@ def brute(
         options = [
             [
                 (in_first * job.processors, in_second * job.processors, float(job.processors * work))
-                for in_first, in_second, work in choices(job, end, period, refill)
+                for in_first, in_second, work in choices(job, end, period)
                 if work >= (least[i] if least else 0)
             ]
             for i, job in enumerate(jobs)

@@ -24,7 +24,6 @@ SequenceFile = Annotated[Path, typer.Argument(metavar="SEQUENCE", help="Periods 
 MethodName = Annotated[
     str, typer.Option("--method", help="dp: the most goodput; subset-sum: the most processors at any cost.")
 ]
-Refill = Annotated[bool, typer.Option("--refill", help="Jobs may work until others are checkpointed, and again.")]
 Prepare = Annotated[
     str | None,
     typer.Option(
@@ -45,7 +44,6 @@ def plan_command(
     min_yield: Annotated[
         float, typer.Option("--min-yield", help="Least yield of every job at the end of the period, 0 to 1.")
     ] = 0.0,
-    refill: Refill = False,
     output: Output = None,
 ) -> None:
     """Plan one period: starts, stops, checkpoints and recoveries of jobs; print the plan and its goodput as JSON.
@@ -58,7 +56,7 @@ def plan_command(
 
     algorithm = one_of("--method", "method", method, METHODS)
     file = read_instance(instance)
-    plan = plan_instance(file, instance, algorithm, min_yield, refill=refill)
+    plan = plan_instance(file, instance, algorithm, min_yield)
     write_output(json_text(plan_json(plan, file.names)), output)
 
 

@@ -27,26 +27,25 @@ def is_as_it_says(solution: PeriodPlan) -> Fraction:
 
 
 @examples(1500)
-@given(instances() | instances(jobs=5, times=[1, 2, 5], longest=30), st.booleans())
-def test_as_good_as_the_best_of_every_plan(instance, refill):
-    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill)
+@given(instances() | instances(jobs=5, times=[1, 2, 5], longest=30))
+def test_as_good_as_the_best_of_every_plan(instance):
+    assert is_as_it_says(plan(instance)) == brute(instance)
 
 
 @examples(600)
 @given(
     instances(jobs=4, longest=12, ends=True),
     st.lists(st.sampled_from([0, 0, 0, 1, 2, 4, 8]), max_size=4),
-    st.booleans(),
 )
-def test_least_work_of_some_jobs_and_jobs_with_an_end(instance, wanted_s, refill):
+def test_least_work_of_some_jobs_and_jobs_with_an_end(instance, wanted_s):
     wanted_s = [*wanted_s, 0, 0, 0, 0][: len(instance.jobs)]
     least = {job.id: Least(float(wanted)) for job, wanted in zip(instance.jobs, wanted_s, strict=True) if wanted}
-    best = brute(instance, refill, wanted_s, all_dates(instance, 4))
+    best = brute(instance, wanted_s, all_dates(instance, 4))
     if best is None:
         with pytest.raises(NoPeriodPlanError):
-            plan(instance, least=least, refill=refill)
+            plan(instance, least=least)
         return
-    solution = plan(instance, least=least, refill=refill)
+    solution = plan(instance, least=least)
     assert is_as_it_says(solution) == best
     assert all(act.work_s >= wanted for act, wanted in zip(solution.acts, wanted_s, strict=True))
 
@@ -129,6 +128,6 @@ def alike_with_an_end(draw):
 
 
 @examples(150)
-@given(alike_with_an_end(), st.booleans())
-def test_jobs_that_are_alike(instance, refill):
-    assert is_as_it_says(plan(instance, refill=refill)) == brute(instance, refill, times=all_dates(instance, 1))
+@given(alike_with_an_end())
+def test_jobs_that_are_alike(instance):
+    assert is_as_it_says(plan(instance)) == brute(instance, times=all_dates(instance, 1))

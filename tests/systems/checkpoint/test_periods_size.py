@@ -28,8 +28,6 @@ def test_the_size_of_a_table():
 def test_of_stopped_jobs_that_are_alike_only_those_count_that_can_run():
     rows = [(3, 5.0, 1.0, "stopped")] * 1000 + [(3, 5.0, 2.0, "stopped")] * 2 + [(11, 5.0, 2.0, "stopped")]
     assert len(solve(Instance(100.0, 10, jobs_of(*rows)), 0.0, {}).jobs) == 3 + 2
-    # those that work in both phases are alike, too: one may in the first, others in the second
-    assert len(solve(Instance(100.0, 10, jobs_of(*rows)), 0.0, {}, refill=True).jobs) == 6 + 2
 
 
 def test_what_would_be_too_large_is_refused():

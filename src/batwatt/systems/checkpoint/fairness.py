@@ -37,12 +37,12 @@ class Past:
 NOTHING = Past()
 
 
-def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float, *, refill: bool = False) -> PeriodPlan:
+def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float) -> PeriodPlan:
     """Return the plan of most goodput with every yield at the end of the period >= `least`: the bi-criteria.
 
     Raises NoPlanError if there is none.
     """
-    return plan(instance, least=_least(instance, past, least), refill=refill)
+    return plan(instance, least=_least(instance, past, least))
 
 
 def fair(

@@ -14,8 +14,8 @@ from typing import Literal, get_args
 
 State = Literal["checkpointed", "running", "stopped"]
 """State of a job just before the period: see the table in docs/explanation/checkpoint.md."""
-Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "end", "checkpoint-again", "fill"]
-"""Decision on a job. The last two exist with `refill` only."""
+Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "end"]
+"""Decision on a job."""
 Kind = Literal["recovery", "work", "checkpoint"]
 """Activity of a job in a phase."""
 STATES: tuple[State, ...] = get_args(State)
@@ -167,7 +167,7 @@ def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> A
     begin_s += recovery_s
     if work_s > 0.0:
         phases.append(JobPhase("work", begin_s, begin_s + work_s))
-    if decision in ("checkpoint", "checkpoint-again", "fill"):
+    if decision == "checkpoint":
         if work_s < job.left_s:
             phases.append(JobPhase("checkpoint", end_s - job.checkpoint_s, end_s))
         else:

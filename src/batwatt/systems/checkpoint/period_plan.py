@@ -45,9 +45,8 @@ _TWO_PHASES: dict[State, dict[int, Decision]] = {
     "running": {NONE: "checkpoint", SECOND: "run"},
     "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later", FIRST: "end"},
 }
-_REFILLED: dict[State, dict[int, Decision]] = {"checkpointed": {FIRST: "checkpoint-again"}, "stopped": {FIRST: "fill"}}
 _COARSER = "let processors have a common divisor (nodes instead of cores)"
-_MUST_BE_WORTH_IT = ("recover", "recover-later", "checkpoint-again", "fill")
+_MUST_BE_WORTH_IT = ("recover", "recover-later")
 
 
 class NoPeriodPlanError(ValueError):
@@ -120,24 +119,22 @@ def plan(
     instance: Instance,
     *,
     least: Mapping[str, Least] | None = None,
-    refill: bool = False,
     skip_large: bool = False,
 ) -> PeriodPlan:
     """Return the plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
-    `least`: work required of jobs, by their ids. `refill`: jobs may also work between checkpoints
-    (docs/explanation/checkpoint.md). O(J P^2) for each of the times of `checkpoint_ends`. Raises NoPlanError if nothing
-    gives the least work; TooLargeError if tables would be too large, or too many, unless `skip_large`: then what takes
-    too much memory is left out, and the plan may not be the best.
+    `least`: work required of jobs, by their ids. O(J P^2) for each of the times of `checkpoint_ends`. Raises
+    NoPlanError if nothing gives the least work; TooLargeError if tables would be too large, or too many, unless
+    `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
     """
     least = {} if least is None else least
     if not skip_large:
-        _check_time(instance, least, refill)
+        _check_time(instance, least)
     best: Knapsack | None = None
     most = -math.inf
-    for end_s in checkpoint_ends(instance, least, refill):
+    for end_s in checkpoint_ends(instance, least):
         try:
-            knapsack = solve(instance, end_s, least, refill)
+            knapsack = solve(instance, end_s, least)
         except TooLargeError:
             if end_s > 0.0 and skip_large:
                 continue
@@ -147,16 +144,16 @@ def plan(
             best, most = knapsack, value
     if best is None:
         raise NoPeriodPlanError("no plan gives every job as much work as is asked for")
-    by_id = best.decisions(_meanings(best.end_s, refill))
+    by_id = best.decisions(_meanings(best.end_s))
     # what was left out could not be of use
     decisions = [by_id.get(job.id, "wait") for job in instance.jobs]
     return PeriodPlan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
 
 
-def _check_time(instance: Instance, least: Mapping[str, Least], refill: bool) -> None:
+def _check_time(instance: Instance, least: Mapping[str, Least]) -> None:
     """Raise TooLargeError if a plan would take far too long."""
-    jobs = list(_of_use(instance, least, refill))
-    times = checkpoint_ends(instance, least, refill)
+    jobs = list(_of_use(instance, least))
+    times = checkpoint_ends(instance, least)
     unit = _unit(jobs)
     cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
     # where checkpoints end at once, tables have one row
@@ -204,7 +201,7 @@ def subset_sum(instance: Instance) -> PeriodPlan:
     )
 
 
-def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None, refill: bool = False) -> list[float]:
+def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None) -> list[float]:
     """Return the times D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
 
     These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the times from
@@ -222,10 +219,7 @@ def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None
                 times.add(_latest(job, job.left_s, period_s))
         wanted = None if least is None else least.get(job.id)
         if wanted is not None and wanted.work_s > 0.0:
-            if runs or refill:
-                times.add(_earliest(job, wanted.work_s))
-            if not runs:
-                times.add(_latest(job, wanted.work_s, period_s))
+            times.add(_earliest(job, wanted.work_s) if runs else _latest(job, wanted.work_s, period_s))
     return sorted(time for time in times if 0.0 <= time <= period_s)
 
 
@@ -245,19 +239,17 @@ def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
     return end_s
 
 
-def _meanings(end_s: float, refill: bool) -> Mapping[State, Mapping[int, Decision]]:
+def _meanings(end_s: float) -> Mapping[State, Mapping[int, Decision]]:
     """Return the decisions by choice of the knapsack, for each state, if checkpoints end at `end_s`."""
-    if end_s == 0.0:
-        return _ONE_PHASE
-    return {state: {**of, **(_REFILLED.get(state, {}) if refill else {})} for state, of in _TWO_PHASES.items()}
+    return _ONE_PHASE if end_s == 0.0 else _TWO_PHASES
 
 
-def solve(instance: Instance, end_s: float, least: Mapping[str, Least], refill: bool = False) -> Knapsack:
+def solve(instance: Instance, end_s: float, least: Mapping[str, Least]) -> Knapsack:
     """Return the knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
     processors = instance.processors
-    meaning = _meanings(end_s, refill)
+    meaning = _meanings(end_s)
     jobs, rows = [], []
-    for job in _of_use(instance, least, refill):
+    for job in _of_use(instance, least):
         worths = [-math.inf] * 4
         for choice, decision in meaning[job.state].items():
             worths[choice] = _worth(job, decision, end_s, instance.period_s, least.get(job.id))
@@ -309,7 +301,7 @@ def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
     return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
 
 
-def _of_use(instance: Instance, least: Mapping[str, Least], refill: bool) -> Iterator[PeriodJob]:
+def _of_use(instance: Instance, least: Mapping[str, Least]) -> Iterator[PeriodJob]:
     """Yield the jobs without those stopped ones of which more are alike than can run, in one phase and in the other."""
     alike: Counter[tuple[float, ...]] = Counter()
     for job in _in_order(instance.jobs):
@@ -317,7 +309,7 @@ def _of_use(instance: Instance, least: Mapping[str, Least], refill: bool) -> Ite
             left_s = min(job.left_s, instance.period_s)
             key = (job.processors, job.recovery_s, job.checkpoint_s, left_s)
             alike[key] += 1
-            rounds = 2 if refill or left_s < instance.period_s else 1
+            rounds = 2 if left_s < instance.period_s else 1
             if alike[key] > rounds * (instance.processors // job.processors):
                 continue
         yield job

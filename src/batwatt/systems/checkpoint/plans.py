@@ -13,26 +13,23 @@ from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeEr
 from batwatt.systems.checkpoint.sequence import METHODS, Method
 
 
-def plan_instance(
-    source: InstanceData, where: object, method: Method, min_yield: float = 0.0, *, refill: bool = False
-) -> PeriodPlan:
-    """Return the plan of one period; `min_yield` and `refill` are for the dynamic programme. Raises InputError."""
-    check_method(method, min_yield, refill)
+def plan_instance(source: InstanceData, where: object, method: Method, min_yield: float = 0.0) -> PeriodPlan:
+    """Return the plan of one period; `min_yield` is for the dynamic programme. Raises InputError."""
+    check_method(method, min_yield)
     with blaming(where, method):
         if method == "subset-sum":
             return subset_sum(source.instance)
-        return plan_with_yield(source.instance, source.past, min_yield, refill=refill)
+        return plan_with_yield(source.instance, source.past, min_yield)
 
 
-def check_method(method: str, min_yield: float, refill: bool = False) -> None:
-    """Raise InputError if a method is unknown, or does not know one of the other two that is set."""
+def check_method(method: str, min_yield: float) -> None:
+    """Raise InputError if a method is unknown, or does not know the least yield that is set."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
     if not 0.0 <= min_yield <= 1.0:
         raise InputError("min_yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
-    for name, in_use in (("min_yield", min_yield > 0.0), ("refill", refill)):
-        if in_use and method == "subset-sum":
-            raise InputError(name, "is for the dynamic programme", "use the method dp")
+    if min_yield > 0.0 and method == "subset-sum":
+        raise InputError("min_yield", "is for the dynamic programme", "use the method dp")
 
 
 @contextmanager
