@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -11,8 +10,8 @@ from batwatt.systems.checkpoint.instance import STATES, Instance, PeriodJob
 
 
 @st.composite
-def instances(draw, *, jobs=6, processors=12, longest=20, fractions=True, constant=None, ends=False, times=None):
-    """`constant`: if all C are alike (None: now and then); `ends`: some jobs have an end; `times`: of C and R.
+def instances(draw, *, jobs=6, processors=12, longest=20, fractions=True, constant=None, times=None):
+    """`constant`: if all C are alike (None: now and then); `times`: of C and R.
 
     Most instances are such that some job may be worth a checkpoint: little time is lost, much is held that does not fit
     well, and what waits is wider.
@@ -33,13 +32,11 @@ def instances(draw, *, jobs=6, processors=12, longest=20, fractions=True, consta
         if state == "running":
             # what runs without a checkpoint fits
             state, free = ("running", free - width) if width <= free else ("stopped", free)
-        left = draw(st.none() | st.integers(1, period + 1)) if ends else None
-        left_s = math.inf if left is None else unit * left
         checkpoint, recovery = one if alike else draw(some), draw(some)
         # some are caught in their recovery
         rest = draw(st.sampled_from([0, 0, 1, recovery])) if state == "checkpointed" else 0
         costs = unit * checkpoint, unit * recovery
-        job = PeriodJob(str(i), max(width, 1), *costs, state, left_s, unit * min(rest, recovery))
+        job = PeriodJob(str(i), max(width, 1), *costs, state, unit * min(rest, recovery))
         if state == "stopped" and found and found[-1].state == "stopped" and draw(st.booleans()):
             # one more of the same
             job = replace(found[-1], id=str(i))

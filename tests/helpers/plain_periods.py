@@ -20,39 +20,20 @@ def choices(job: PeriodJob, end: Fraction, period: Fraction) -> Iterator[tuple[b
     checkpoint, recovery = Fraction(job.checkpoint_s), Fraction(job.recovery_s)
     # what it has to recover if it works from the beginning on
     rest = recovery if job.state == "stopped" else Fraction(job.recovering_s)
-    # by D it has ended, or it is checkpointed
-    before = end - rest - checkpoint
-    ends = rest + job.left_s <= end
-    if ends:
-        before = Fraction(job.left_s)
     if job.state == "running":
-        yield True, True, _at_most(period, job)
-        if before >= 0:
-            yield True, False, before
+        yield True, True, period
+        if end >= checkpoint:
+            yield True, False, end - checkpoint
         return
     yield False, False, Fraction(0)
-    worth_it = [(False, True, period - end - recovery), (True, True, period - rest)]
-    if ends:
-        worth_it.append((True, False, before))
-    for first, second, work in worth_it:
+    for first, work in ((False, period - end - recovery), (True, period - rest)):
         if work > 0:
-            yield first, second, _at_most(work, job)
-
-
-def _at_most(work: Fraction, job: PeriodJob) -> Fraction:
-    return work if math.isinf(job.left_s) else min(work, Fraction(job.left_s))
+            yield first, True, work
 
 
 def rule_dates(instance: Instance) -> set[Fraction]:
-    """The paper's D, 0 and the checkpoint times; and where a job ends, or may still end."""
-    times = {Fraction(0)} | {Fraction(job.checkpoint_s) for job in instance.jobs if job.state == "running"}
-    for job in instance.jobs:
-        if job.left_s < math.inf:
-            rest = job.recovery_s if job.state == "stopped" else job.recovering_s
-            times.add(Fraction(rest) + Fraction(job.left_s))
-            if job.state != "running":
-                times.add(Fraction(instance.period_s) - Fraction(job.recovery_s) - Fraction(job.left_s))
-    return {time for time in times if time >= 0}
+    """The paper's D: 0 and the checkpoint times."""
+    return {Fraction(0)} | {Fraction(job.checkpoint_s) for job in instance.jobs if job.state == "running"}
 
 
 def all_dates(instance: Instance, a_second: int) -> set[Fraction]:
@@ -138,26 +119,20 @@ def _worked(job: PeriodJob, phases, period: Fraction) -> Fraction:
         elif phase.kind == "work":
             assert in_memory or recovery == 0, f"job {job.id} works at {begin} without a recovery"
             work += end - begin
-            unsaved = work < job.left_s
+            unsaved = True
         else:
             assert in_memory and end - begin == checkpoint
             unsaved = False
         in_memory, at = True, end
     assert not unsaved or at == period or checkpoint == 0, f"job {job.id} ends at {at} and loses work"
-    assert work <= job.left_s
     return work
 
 
 def alone(instance: Instance, i: int, past: Mapping[str, tuple[int, int]]) -> Fraction:
-    """How long job i could have worked alone until the end of the period: where it fitted, until it had ended."""
+    """How long job i could have worked alone until the end of the period: where it fitted."""
     job = instance.jobs[i]
-    worked, before = past.get(job.id, (0, 0))
-    if job.processors > instance.processors:
-        return Fraction(before)
-    more = Fraction(instance.period_s)
-    if job.left_s < float("inf"):
-        more = min(more, max(worked + Fraction(job.left_s) - before, Fraction(0)))
-    return before + more
+    before = Fraction(past.get(job.id, (0, 0))[1])
+    return before + Fraction(instance.period_s) * (job.processors <= instance.processors)
 
 
 def yields(instance: Instance, works: Works, past: Mapping[str, tuple[int, int]]) -> Works:

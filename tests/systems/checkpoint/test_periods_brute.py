@@ -34,10 +34,10 @@ def test_as_good_as_the_best_of_every_plan(instance):
 
 @examples(600)
 @given(
-    instances(jobs=4, longest=12, ends=True),
+    instances(jobs=4, longest=12),
     st.lists(st.sampled_from([0, 0, 0, 1, 2, 4, 8]), max_size=4),
 )
-def test_least_work_of_some_jobs_and_jobs_with_an_end(instance, wanted_s):
+def test_least_work_of_some_jobs(instance, wanted_s):
     wanted_s = [*wanted_s, 0, 0, 0, 0][: len(instance.jobs)]
     least = {job.id: Least(float(wanted)) for job, wanted in zip(instance.jobs, wanted_s, strict=True) if wanted}
     best = brute(instance, wanted_s, all_dates(instance, 4))
@@ -51,7 +51,7 @@ def test_least_work_of_some_jobs_and_jobs_with_an_end(instance, wanted_s):
 
 
 @examples(500)
-@given(instances(ends=True))
+@given(instances())
 def test_subset_sum_is_never_better(instance):
     try:
         solution = subset_sum(instance)
@@ -105,29 +105,3 @@ def test_a_plan_worked_out_by_hand():
         (JobPhase("recovery", 3.0, 4.0), JobPhase("work", 4.0, 10.0)),
         (),
     ]
-
-
-def test_a_job_that_ends_makes_room_without_a_checkpoint():
-    # 10 s on 3 processors: a works its last 5 s; then b recovers for 2 s and works 3 s
-    jobs = (PeriodJob("a", 3, 1.0, 2.0, "running", left_s=5.0), PeriodJob("b", 2, 1.0, 2.0, "stopped"))
-    solution = plan(Instance(10.0, 3, jobs))
-    assert (solution.work_processor_s, solution.checkpoints_end_s) == (3 * 5 + 2 * 3, 5.0)
-    assert [act.decision for act in solution.acts] == ["end", "recover-later"]
-    assert solution.acts[0].phases == (JobPhase("work", 0.0, 5.0),)
-
-
-@st.composite
-def alike_with_an_end(draw):
-    there, period = draw(st.integers(3, 9)), draw(st.integers(8, 16))
-    few, end = st.integers(0, 1), draw(st.integers(2, 8))
-    width, costs = draw(st.integers(1, there)), (float(draw(few)), float(draw(few)))
-    alike = [PeriodJob(f"alike {i}", width, *costs, "stopped", float(end)) for i in range(draw(st.integers(2, 3)))]
-    runs = PeriodJob("runs", draw(st.integers(1, (there + 1) // 2)), float(draw(st.integers(1, 8))), 0.0, "running")
-    waits = [PeriodJob(f"waits {i}", draw(st.integers(1, there)), 0.0, float(draw(few)), "stopped") for i in range(2)]
-    return Instance(float(period), there, (runs, *waits, *alike))
-
-
-@examples(150)
-@given(alike_with_an_end())
-def test_jobs_that_are_alike(instance):
-    assert is_as_it_says(plan(instance)) == brute(instance, times=all_dates(instance, 1))

@@ -13,7 +13,6 @@ from plain_periods import Preparing
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
 from batwatt.systems.checkpoint.period_plan import plan
 from batwatt.systems.checkpoint.prepare import prepare
-from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
 
 
 @st.composite
@@ -131,12 +130,3 @@ def test_many_jobs_are_improved_one_by_one(objective):
     assert choice.ids in covering
     covering += [prepared(plain, objective=name).ids for name in ("cheapest", "all")]
     assert choice.value >= max(map(value, covering)) - 1e-12
-
-
-def test_what_rounding_leaves_of_a_job_needs_no_checkpoint():
-    """0.3 s - 0.1 s of recovery is less than 0.2 s by 3e-17 s: the job has ended, and no checkpoint of it fits."""
-    job = PeriodJob("a", 2, 0.3, 0.1, "stopped", left_s=0.2)
-    followed = follow(CapacitySequence(0.3, (2, 1), 1, (job,)))
-    assert [period.prepared for period in followed.periods] == [frozenset(), frozenset()]
-    assert [len(period.plan.acts) for period in followed.periods] == [1, 0]
-    assert followed.yields["a"] == pytest.approx(1.0)

@@ -92,15 +92,12 @@ def _one_by_one(instance: Instance, wanted: Collection[str], skip_large: bool) -
 
 def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past:
     """Return the past of a job at the end of a period in which it does not work."""
-    before = past.get(job.id, NOTHING)
-    return before.then(0.0, alone_in(job, instance, before))
+    return past.get(job.id, NOTHING).then(0.0, alone_in(job, instance))
 
 
-def alone_in(job: PeriodJob, instance: Instance, before: Past) -> float:
-    """Return the s that a job would work alone in a period: where it fits, until it has ended."""
-    if job.processors > instance.processors:
-        return 0.0
-    return min(instance.period_s, max(before.work_s + job.left_s - before.alone_s, 0.0))
+def alone_in(job: PeriodJob, instance: Instance) -> float:
+    """Return the s that a job would work alone in a period: all of it, if the job fits."""
+    return instance.period_s if job.processors <= instance.processors else 0.0
 
 
 def _least(instance: Instance, past: Mapping[str, Past], minimum: float) -> dict[str, Least]:

@@ -54,13 +54,11 @@ class _JobOfSequence(_JobRow):
     checkpoint_s: _Cost
     recovery_s: _Cost
     state: State | Literal["new"] = Field(NEW, description=f"one of {NEW}, {', '.join(STATES)}")
-    left_s: _Time | None = Field(None, description=f"a number of s > 0 and up to {MOST_S:g}")
 
     def job(self) -> PeriodJob:
-        """Return the job without the optional keys that the file has not."""
-        left = {} if self.left_s is None else {"left_s": self.left_s}
+        """Return the job; one that is new is stopped."""
         state = "stopped" if self.state == NEW else self.state
-        return PeriodJob(str(self.id), self.processors, self.checkpoint_s, self.recovery_s, state, **left)
+        return PeriodJob(str(self.id), self.processors, self.checkpoint_s, self.recovery_s, state)
 
 
 class _Job(_JobOfSequence):

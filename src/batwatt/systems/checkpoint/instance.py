@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 State = Literal["checkpointed", "running", "stopped"]
 """State of a job just before the period: see the table in docs/explanation/checkpoint.md."""
-Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover", "end"]
+Decision = Literal["run", "stop", "recover-later", "checkpoint", "wait", "recover"]
 """Decision on a job."""
 Kind = Literal["recovery", "work", "checkpoint"]
 """Activity of a job in a phase."""
@@ -27,10 +27,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PeriodJob:
-    """A job of `processors` processors that is checkpointed in `checkpoint_s` and recovers in `recovery_s`.
+    """A job without end on `processors` processors, checkpointed in `checkpoint_s` and recovered in `recovery_s`.
 
-    `left_s` is the useful work left of it, infinite for a job without end. `recovering_s`: the rest of a recovery that
-    the period catches a `checkpointed` job in; it works that much less if it runs. Raises ValueError.
+    `recovering_s`: the rest of a recovery that the period catches a `checkpointed` job in; it works that much less if
+    it runs. Raises ValueError.
     """
 
     id: str
@@ -38,7 +38,6 @@ class PeriodJob:
     checkpoint_s: float
     recovery_s: float
     state: State
-    left_s: float = math.inf
     recovering_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -50,8 +49,6 @@ class PeriodJob:
                 raise ValueError(f"job {self.id}: {name} must be >= 0 s and finite, got {value!r}")
         if self.state not in STATES:
             raise ValueError(f"job {self.id}: state must be one of {', '.join(STATES)}, got {self.state!r}")
-        if not self.left_s > 0.0:
-            raise ValueError(f"job {self.id}: left_s must be > 0 s, got {self.left_s!r}")
 
 
 @dataclass(frozen=True)
@@ -147,13 +144,8 @@ def work_of(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -
         work_s = period_s - ready_s(job)
     elif decision == "recover-later":
         work_s = period_s - end_s - job.recovery_s
-    elif ready_s(job) + job.left_s <= end_s:
-        work_s = job.left_s
-    elif decision == "end":
-        work_s = -math.inf
     else:
         work_s = end_s - job.checkpoint_s - ready_s(job)
-    work_s = min(work_s, job.left_s)
     return work_s if abs(work_s) > ROUNDING * period_s else 0.0
 
 
@@ -168,8 +160,5 @@ def _act(job: PeriodJob, decision: Decision, end_s: float, period_s: float) -> A
     if work_s > 0.0:
         phases.append(JobPhase("work", begin_s, begin_s + work_s))
     if decision == "checkpoint":
-        if work_s < job.left_s:
-            phases.append(JobPhase("checkpoint", end_s - job.checkpoint_s, end_s))
-        else:
-            decision = "end"
+        phases.append(JobPhase("checkpoint", end_s - job.checkpoint_s, end_s))
     return Assignment(job, decision, work_s, tuple(phase for phase in phases if phase.end_s > phase.begin_s))

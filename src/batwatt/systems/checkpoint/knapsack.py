@@ -1,8 +1,8 @@
-"""The knapsack of a period: jobs that hold processors in one of two phases, in both or in none.
+"""The knapsack of a period: jobs that hold processors in both of two phases, in the second or in none.
 
 `table[a, b]` is the most useful work when at most `a` processors are held in the first phase and at most `b` in the
-second. A job of `width` processors is worth `none`, `both`, `first` or `second`, by the phases in which it holds them;
--inf is what it cannot do. docs/explanation/checkpoint.md has the recurrence. O(jobs x rows x columns).
+second. A job of `width` processors is worth `none`, `both` or `second`, by the phases in which it holds them; -inf is
+what it cannot do. docs/explanation/checkpoint.md has the recurrence. O(jobs x rows x columns).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Table = NDArray[np.float64]
-NONE, BOTH, FIRST, SECOND = range(4)
+NONE, BOTH, SECOND = range(3)
 """Columns of `worths`, and values of `choices`."""
 ROWS = 32
 """Rows of the table that are computed together, so that they stay in the cache of the processor."""
@@ -22,13 +22,13 @@ ROWS = 32
 def fill(widths: NDArray[np.int64], worths: Table, table: Table, choices: NDArray[np.uint8] | None = None) -> None:
     """Put all jobs into `table` (float64[F + 1, P + 1]), which is 0 at first.
 
-    `widths` int64[J], `worths` float64[J, 4]; `choices` uint8[J, F + 1, P + 1] is written if it is there. Among equals
-    that choice stays which comes first: none, both, first, second.
+    `widths` int64[J], `worths` float64[J, 3]; `choices` uint8[J, F + 1, P + 1] is written if it is there. Among equals
+    that choice stays which comes first: none, both, second.
     """
     rows, columns = table.shape
     best, room = np.empty((2, ROWS, columns))
-    for job, (width, (none, both, first, second)) in enumerate(zip(widths.tolist(), worths.tolist(), strict=True)):
-        holding = ((BOTH, both, width, width), (FIRST, first, width, 0), (SECOND, second, 0, width))
+    for job, (width, (none, both, second)) in enumerate(zip(widths.tolist(), worths.tolist(), strict=True)):
+        holding = ((BOTH, both, width, width), (SECOND, second, 0, width))
         uses = [use for use in holding if use[1] > none]
         # from the last row on: what a row is computed from lies above it
         for end in range(rows, 0, -ROWS):

@@ -23,7 +23,7 @@ from batwatt.systems.checkpoint.instance import (
     ready_s,
     work_of,
 )
-from batwatt.systems.checkpoint.knapsack import BOTH, FIRST, NONE, SECOND, Table, fill
+from batwatt.systems.checkpoint.knapsack import BOTH, NONE, SECOND, Table, fill
 
 MOST_BYTES = 3 * 2**29
 """Room for the tables and choices of a plan."""
@@ -41,9 +41,9 @@ _ONE_PHASE: dict[State, dict[int, Decision]] = {
 }
 """Decisions by choice of the knapsack if nothing is checkpointed, or in no time: there is only the second phase."""
 _TWO_PHASES: dict[State, dict[int, Decision]] = {
-    "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later", FIRST: "end"},
+    "checkpointed": {NONE: "stop", BOTH: "run", SECOND: "recover-later"},
     "running": {NONE: "checkpoint", SECOND: "run"},
-    "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later", FIRST: "end"},
+    "stopped": {NONE: "wait", BOTH: "recover", SECOND: "recover-later"},
 }
 _COARSER = "let processors have a common divisor (nodes instead of cores)"
 _MUST_BE_WORTH_IT = ("recover", "recover-later")
@@ -110,7 +110,7 @@ class Knapsack:
             for job, width, grid in zip(self.jobs[part][::-1], self.widths[part][::-1], choices[::-1], strict=True):
                 choice = int(grid[a, b])
                 decisions[job.id] = meaning[job.state][choice]
-                a -= int(width) if choice in (BOTH, FIRST) else 0
+                a -= int(width) if choice == BOTH else 0
                 b -= int(width) if choice in (BOTH, SECOND) else 0
         return decisions
 
@@ -169,7 +169,7 @@ def subset_sum(instance: Instance) -> PeriodPlan:
     Raises NoPlanError if the checkpoints that it takes do not end within the period.
     """
     jobs = [job for job in _in_order(instance.jobs) if job.processors <= instance.processors]
-    worths = np.full((len(jobs), 4), -math.inf)
+    worths = np.full((len(jobs), 3), -math.inf)
     worths[:, NONE] = 0.0
     worths[:, SECOND] = [job.processors * (_IN_MEMORY_FIRST + (job.state != "stopped")) for job in jobs]
     knapsack = _packed(0.0, jobs, worths, instance.processors, 0)
@@ -204,8 +204,8 @@ def subset_sum(instance: Instance) -> PeriodPlan:
 def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None) -> list[float]:
     """Return the times D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
 
-    These are the checkpoint times of running jobs and, of jobs with an end or with a `least` work, the times from
-    which, or up to which, they can do that. O(J).
+    These are the checkpoint times of running jobs and, of jobs with a `least` work, the times from which, or up to
+    which, they can do that. O(J).
     """
     period_s = instance.period_s
     times = {0.0}
@@ -213,10 +213,6 @@ def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None
         runs = job.state == "running"
         if runs:
             times.add(job.checkpoint_s)
-        if math.isfinite(job.left_s):
-            times.add(ready_s(job) + job.left_s)
-            if not runs:
-                times.add(_latest(job, job.left_s, period_s))
         wanted = None if least is None else least.get(job.id)
         if wanted is not None and wanted.work_s > 0.0:
             times.add(_earliest(job, wanted.work_s) if runs else _latest(job, wanted.work_s, period_s))
@@ -250,13 +246,13 @@ def solve(instance: Instance, end_s: float, least: Mapping[str, Least]) -> Knaps
     meaning = _meanings(end_s)
     jobs, rows = [], []
     for job in _of_use(instance, least):
-        worths = [-math.inf] * 4
+        worths = [-math.inf] * 3
         for choice, decision in meaning[job.state].items():
             worths[choice] = _worth(job, decision, end_s, instance.period_s, least.get(job.id))
         jobs.append(job)
         rows.append(worths)
     free = processors - instance.held if end_s > 0.0 else 0
-    return _packed(end_s, jobs, np.array(rows).reshape(-1, 4), processors, free)
+    return _packed(end_s, jobs, np.array(rows).reshape(-1, 3), processors, free)
 
 
 def _packed(end_s: float, jobs: Sequence[PeriodJob], worths: Table, processors: int, free: int) -> Knapsack:
@@ -302,14 +298,12 @@ def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
 
 
 def _of_use(instance: Instance, least: Mapping[str, Least]) -> Iterator[PeriodJob]:
-    """Yield the jobs without those stopped ones of which more are alike than can run, in one phase and in the other."""
+    """Yield the jobs without those stopped ones of which more are alike than can run."""
     alike: Counter[tuple[float, ...]] = Counter()
     for job in _in_order(instance.jobs):
         if job.state == "stopped" and job.id not in least:
-            left_s = min(job.left_s, instance.period_s)
-            key = (job.processors, job.recovery_s, job.checkpoint_s, left_s)
+            key = (job.processors, job.recovery_s, job.checkpoint_s)
             alike[key] += 1
-            rounds = 2 if left_s < instance.period_s else 1
-            if alike[key] > rounds * (instance.processors // job.processors):
+            if alike[key] > instance.processors // job.processors:
                 continue
         yield job

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal, get_args
 
 from batwatt.systems.checkpoint.fairness import NOTHING, Past, alone_in, fair
-from batwatt.systems.checkpoint.instance import ROUNDING, Assignment, Instance, JobPhase, PeriodJob, PeriodPlan, State
+from batwatt.systems.checkpoint.instance import Assignment, Instance, JobPhase, PeriodJob, PeriodPlan, State
 from batwatt.systems.checkpoint.period_plan import plan, subset_sum
 from batwatt.systems.checkpoint.prepare import Cover, Objective, prepare
 
@@ -119,14 +119,12 @@ def follow(
     objective = objective or usual_objective(method)
     states: dict[str, State] = {job.id: job.state for job in sequence.jobs}
     ran = {job.id for job in sequence.jobs} - sequence.new
-    left = {job.id: job.left_s for job in sequence.jobs}
     past = {job.id: NOTHING for job in sequence.jobs}
     periods = []
     for number, processors in enumerate(sequence.capacities):
         jobs = tuple(
-            replace(job, state=states[job.id], left_s=left[job.id], recovery_s=job.recovery_s if job.id in ran else 0.0)
+            replace(job, state=states[job.id], recovery_s=job.recovery_s if job.id in ran else 0.0)
             for job in sequence.jobs
-            if left[job.id] > 0.0
         )
         instance = Instance(sequence.period_s, processors, jobs)
         plan = plan_by(method, instance, past.copy, min_yield)
@@ -136,19 +134,12 @@ def follow(
         periods.append(Period(number * sequence.period_s, plan, prepared))
         for act in plan.acts:
             name = act.job.id
-            left[name] = _left_s(act, sequence.period_s)
             if act.phases:
                 ran.add(name)
             running = act.decision in ("run", "recover", "recover-later")
             states[name] = "checkpointed" if name in prepared else "running" if running else "stopped"
-            past[name] = past[name].then(act.work_s, alone_in(act.job, instance, past[name]))
+            past[name] = past[name].then(act.work_s, alone_in(act.job, instance))
     return Followed(sequence, tuple(periods), past)
-
-
-def _left_s(act: Assignment, period_s: float) -> float:
-    """Return the s of work left after a period; 0 if that is the rounding of a sum."""
-    left_s = act.job.left_s - act.work_s
-    return left_s if left_s > ROUNDING * period_s else 0.0
 
 
 def _prepared(
@@ -156,12 +147,10 @@ def _prepared(
 ) -> tuple[PeriodPlan, frozenset[str]]:
     """Return the plan with checkpoints at the end of the period, and the ids of the jobs that take one."""
     instance = plan.instance
-    left_s = {act.job.id: _left_s(act, instance.period_s) for act in plan.acts}
-    unfinished = [act for act in plan.acts if left_s[act.job.id] > 0.0]
-    running = [act for act in unfinished if act.phases and act.phases[-1].end_s >= instance.period_s]
+    running = [act for act in plan.acts if act.phases and act.phases[-1].end_s >= instance.period_s]
     able = [act.job for act in running if act.phases[-1].kind == "work" and act.work_s >= act.job.checkpoint_s]
     names = {act.job.id for act in running}
-    others = [act.job for act in unfinished if act.job.id not in names]
+    others = [act.job for act in plan.acts if act.job.id not in names]
     held = sum(act.job.processors for act in running)
     able_names = {job.id for job in able}
     unable = held - sum(job.processors for job in able)
@@ -169,12 +158,11 @@ def _prepared(
         first = next(act.job for act in running if act.job.id not in able_names)
         problem = f"job {first.id} has no time for a checkpoint of {first.checkpoint_s:g} s before the next change"
         raise ValueError(f"{problem}: the period of {instance.period_s:g} s is too short")
-    left = {act.job.id: replace(act.job, left_s=left_s[act.job.id]) for act in unfinished}
     # what has run once must recover next time
     recovery_s = {job.id: job.recovery_s for job in sequence.jobs}
     prepared = prepare(
-        [replace(left[job.id], recovery_s=recovery_s[job.id]) for job in able],
-        [left[job.id] for job in others],
+        [replace(job, recovery_s=recovery_s[job.id]) for job in able],
+        others,
         sequence.period_s,
         instance.processors - unable,
         min(sequence.k, instance.processors - unable),
