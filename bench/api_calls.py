@@ -111,8 +111,8 @@ def optimum() -> None:
 
 @_call
 def plan_checkpoints() -> None:
-    _show(bw.plan_checkpoints("periods/period.json", min_yield=0.2))
-    _show(bw.plan_checkpoints("periods/due.json", method="subset-sum"))
+    _show(bw.plan_checkpoints("periods/period.json"))
+    _show(bw.plan_checkpoints("periods/change.json", method="subset-sum"))
 
 
 @_call

@@ -73,7 +73,7 @@ def instance_of(case: Case) -> Instance:
 
 def cells_of(instance: Instance) -> int:
     """Return the sum over all tables of cells x jobs."""
-    plans = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
+    plans = [solve(instance, end_s) for end_s in checkpoint_ends(instance)]
     return sum(one.table.size * len(one.jobs) for one in plans)
 
 

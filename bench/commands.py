@@ -241,13 +241,12 @@ def _checkpoint() -> Named:
     rigid = "-w made/rigid.csv --machines 12 --cores 1 --capacity walk:range=0.6,seed=4,period=900 -s checkpoint"
     yield _run("checkpoint rigid", rigid)
     for verb, names in {
-        "plan": ("period", "change", "due"),
+        "plan": ("period", "change"),
         "follow": ("figure1", "figure1-new", "starving"),
     }.items():
         for name in names:
             yield f"checkpoint {verb} {name}", f"checkpoint {verb} periods/{name}.json"
     periods = "periods"
-    yield "checkpoint plan yield", f"checkpoint plan {periods}/period.json --min-yield 0.3 -o out/x.json"
     yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"
     yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
     yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"

@@ -151,8 +151,6 @@ def test_planners(house):
     plan = bw.plan_checkpoints(period)
     assert plan == bw.plan_checkpoints(json.loads(period.read_text()))
     assert plan == json.loads(house.batwatt("checkpoint", "plan", period).out)
-    with pytest.raises(InputError, match="min_yield: is for the dynamic programme"):
-        bw.plan_checkpoints(period, method="subset-sum", min_yield=0.5)
     job = ROOT / "workloads" / "carbon" / "job.json"
     words = ("--carbon", SIGNAL, "--deadline", 86400, "--start", 3600)
     plan = bw.plan_carbon(job, SIGNAL, deadline_s=86400.0, start_s=3600.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -45,12 +45,8 @@ def total(instance: Instance, works: Works) -> Fraction:
     return sum((job.processors * work for job, work in zip(instance.jobs, works, strict=True)), Fraction(0))
 
 
-def brute(
-    instance: Instance,
-    least: Sequence[Fraction] | None = None,
-    times: Set[Fraction] | None = None,
-) -> Fraction | None:
-    """The most useful work in processor s of every plan in which jobs have a least W; None if there is none.
+def brute(instance: Instance, must: Collection[int] = (), times: Set[Fraction] | None = None) -> Fraction | None:
+    """The most useful work in processor s of every plan in which the jobs `must` work; None if there is none.
 
     D is one of `times`, by default of `rule_dates`. All work must be in binary fractions.
     """
@@ -61,7 +57,7 @@ def brute(
             [
                 (in_first * job.processors, in_second * job.processors, float(job.processors * work))
                 for in_first, in_second, work in choices(job, end, period)
-                if work >= (least[i] if least else 0)
+                if work > 0 or i not in must
             ]
             for i, job in enumerate(jobs)
         ]
@@ -144,13 +140,6 @@ def yields(instance: Instance, works: Works, past: Mapping[str, tuple[int, int]]
     return tuple(ratios)
 
 
-def needed(instance: Instance, past: Mapping[str, tuple[int, int]], asked: Fraction) -> Works:
-    """The least W of each job for a yield that is asked for."""
-    alones = [alone(instance, i, past) for i in range(len(instance.jobs))]
-    worked = [past.get(job.id, (0, 0))[0] for job in instance.jobs]
-    return tuple(max(Fraction(0), asked * there - before) for there, before in zip(alones, worked, strict=True))
-
-
 def fair(instance: Instance, past: Mapping[str, tuple[int, int]], target: Fraction) -> tuple[set[str], Fraction | None]:
     """The rule `fair`: the due jobs that must work, and the most useful work if they do.
 
@@ -165,8 +154,7 @@ def fair(instance: Instance, past: Mapping[str, tuple[int, int]], target: Fracti
             taken.append(i)
 
     def work(must: Sequence[int]) -> Fraction | None:
-        # less than any drawn time
-        return brute(instance, least=[Fraction(int(i in must), 1000) for i in range(len(jobs))])
+        return brute(instance, must)
 
     must = taken
     if work(taken) is None:

@@ -34,16 +34,13 @@ if TYPE_CHECKING:
     from batwatt.systems.checkpoint.sequence import Method
 
 
-@checked(instance=path_or_json, min_yield=real, method=text)
-def plan_checkpoints(
-    instance: PathLike | Mapping[str, Any], *, method: Method = "dp", min_yield: float = 0.0
-) -> dict[str, Any]:
+@checked(instance=path_or_json, method=text)
+def plan_checkpoints(instance: PathLike | Mapping[str, Any], *, method: Method = "dp") -> dict[str, Any]:
     """Plan one period before the number of processors changes: starts, stops, checkpoints and recoveries of jobs.
 
     Args:
         instance: A JSON file, or its content as a dict: `period_s`, `processors`, `jobs`.
         method: `dp`: the most goodput; `subset-sum`: the most processors at any cost.
-        min_yield: Least yield of every job at the end of the period, 0 to 1.
 
     Returns:
         Output of `batwatt checkpoint plan`: goodput, and the assignments of each job with times in s.
@@ -53,7 +50,7 @@ def plan_checkpoints(
 
     where = "instance" if isinstance(instance, Mapping) else Path(instance)
     period = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(where))
-    return plan_json(plan_instance(period, where, method, min_yield), period.names)
+    return plan_json(plan_instance(period, where, method), period.names)
 
 
 @checked(

@@ -41,9 +41,6 @@ Covers = Annotated[
 def plan_command(
     instance: InstanceFile,
     method: MethodName = "dp",
-    min_yield: Annotated[
-        float, typer.Option("--min-yield", help="Least yield of every job at the end of the period, 0 to 1.")
-    ] = 0.0,
     output: Output = None,
 ) -> None:
     """Plan one period: starts, stops, checkpoints and recoveries of jobs; print the plan and its goodput as JSON.
@@ -56,7 +53,7 @@ def plan_command(
 
     algorithm = one_of("--method", "method", method, METHODS)
     file = read_instance(instance)
-    plan = plan_instance(file, instance, algorithm, min_yield)
+    plan = plan_instance(file, instance, algorithm)
     write_output(json_text(plan_json(plan, file.names)), output)
 
 
@@ -130,6 +127,6 @@ def follow_command(
     objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
     periods, names = read_sequence(sequence)
-    with blaming(sequence, algorithm):
+    with blaming(sequence):
         result = follow(periods, method=algorithm, objective=objective, min_yield=min_yield, cover=covered)
     write_output(json_text(followed_json(result, names)), output)

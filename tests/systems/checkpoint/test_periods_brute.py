@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from plain_periods import all_dates, brute, largest_subset, total, worked
 
 from batwatt.systems.checkpoint.instance import Instance, JobPhase, PeriodJob, PeriodPlan
-from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, plan, subset_sum
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, plan, subset_sum
 
 
 def is_as_it_says(solution: PeriodPlan) -> Fraction:
@@ -32,22 +32,25 @@ def test_as_good_as_the_best_of_every_plan(instance):
     assert is_as_it_says(plan(instance)) == brute(instance)
 
 
-@examples(600)
-@given(
-    instances(jobs=4, longest=12),
-    st.lists(st.sampled_from([0, 0, 0, 1, 2, 4, 8]), max_size=4),
-)
-def test_least_work_of_some_jobs(instance, wanted_s):
-    wanted_s = [*wanted_s, 0, 0, 0, 0][: len(instance.jobs)]
-    least = {job.id: Least(float(wanted)) for job, wanted in zip(instance.jobs, wanted_s, strict=True) if wanted}
-    best = brute(instance, wanted_s, all_dates(instance, 4))
+@examples(100)
+@given(instances(jobs=4, longest=12))
+def test_no_other_end_of_checkpoints_is_better(instance):
+    """Of all on a grid of quarters of a second."""
+    assert brute(instance) == brute(instance, times=all_dates(instance, 4))
+
+
+@examples(500)
+@given(instances(), st.sets(st.integers(0, 5)))
+def test_jobs_that_must_work(instance, must):
+    must = [i for i in must if i < len(instance.jobs)]
+    best, names = brute(instance, must), {str(i) for i in must}
     if best is None:
         with pytest.raises(NoPeriodPlanError):
-            plan(instance, least=least)
+            plan(instance, must=names)
         return
-    solution = plan(instance, least=least)
+    solution = plan(instance, must=names)
     assert is_as_it_says(solution) == best
-    assert all(act.work_s >= wanted for act, wanted in zip(solution.acts, wanted_s, strict=True))
+    assert all(solution.acts[i].work_s > 0 for i in must)
 
 
 @examples(500)

@@ -11,9 +11,9 @@ from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from batwatt.systems.checkpoint.fairness import NOTHING, Past, alone_in, fair, plan_with_yield
+from batwatt.systems.checkpoint.fairness import NOTHING, Past, alone_in, fair
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
-from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, plan
+from batwatt.systems.checkpoint.period_plan import plan
 
 
 @st.composite
@@ -57,21 +57,6 @@ def test_yields(history):
     assert list(yields(solution, pasts(past)).values()) == [float(one) for one in expected]
 
 
-@examples(300)
-@given(histories(jobs=4, longest=12, fractions=False), st.sampled_from([1, 1, 1, 2, 3, 4]))
-def test_a_plan_with_a_least_yield_has_the_most_goodput_at_any_date(history, quarters):
-    instance, past = history
-    least = plain_periods.needed(instance, past, Fraction(quarters, 4))
-    best = plain_periods.brute(instance, least, plain_periods.all_dates(instance, 4))
-    if best is None:
-        with pytest.raises(NoPeriodPlanError):
-            plan_with_yield(instance, pasts(past), quarters / 4)
-        return
-    works = works_of(plan_with_yield(instance, pasts(past), quarters / 4))
-    assert all(work >= wanted for work, wanted in zip(works, least, strict=True))
-    assert plain_periods.total(instance, works) == best
-
-
 @examples(500)
 @given(histories(), st.sampled_from([0, 1, 2, 3, 4]))
 def test_due_jobs_work(history, quarters):
@@ -93,13 +78,12 @@ def test_due_jobs_worked_out_by_hand():
     narrow, small = stopped("narrow", 1, 1.0), stopped("small", 1, 2.0)
     instance = Instance(10.0, 4, (wide, narrow, small))
     past = {"wide": Past(30.0, 30.0), "narrow": Past(10.0, 30.0), "small": Past(0.0, 30.0)}
-    # without work small has 0 of 40 s; with it 8 of 40 s, beside narrow with 19 of 40 s: 17 processor s of 40
-    solution = plan_with_yield(instance, past, 0.2)
-    assert (solution.goodput, plan(instance).goodput) == (0.425, 1.0)
-    assert yields(solution, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
-    # at a target of 0.2 only small is due; narrow (0.25 without work) is at 0.3, wide (0.75) is not
+    # without work small has 0 of 40 s; with it 8 of 40 s, beside narrow with 19 of 40 s: 17 processor s of 40.
+    # At a target of 0.2 only small is due; narrow (0.25 without work) is at 0.3, wide (0.75) is not
     for target in (0.2, 0.3):
-        assert fair(instance, past, target).work_processor_s == 17.0
+        solution = fair(instance, past, target)
+        assert solution.work_processor_s == 17.0
+        assert yields(solution, past) == {"wide": 0.75, "narrow": 0.475, "small": 0.2}
     assert fair(instance, past, 0.0).work_processor_s == 40.0
 
 
@@ -116,21 +100,6 @@ def test_what_rounding_leaves_of_a_period_is_no_work():
     # 0.7 s of a checkpoint and 0.3 s of a recovery fill the period, of which 1 - 0.7 - 0.3 is 5.6e-17 s
     jobs = (PeriodJob("a", 1, 0.7, 0.0, "running"), stopped("due", 1, 0.3))
     assert works_of(fair(Instance(1.0, 1, jobs), {"due": Past(0.0, 10.0)}, 1.0)) == (1, 0)
-
-
-def test_a_checkpoint_waits_until_the_other_job_has_just_the_yield_asked_for():
-    # 10 s: a works to 5 and is checkpointed to 6, b recovers to 8 and works 2 of its 10 s. Begun at once, the
-    # checkpoint would leave 7 s for b: 14 processor s instead of 19
-    jobs = (PeriodJob("a", 3, 1.0, 2.0, "running"), PeriodJob("b", 2, 1.0, 2.0, "checkpointed"))
-    instance, past = Instance(10.0, 3, jobs), {"a": Past(10.0, 10.0), "b": Past(0.0, 0.0)}
-    solution = plan_with_yield(instance, past, 0.2)
-    assert (solution.work_processor_s, solution.checkpoints_end_s) == (19.0, 6.0)
-    assert yields(solution, past) == {"a": 0.75, "b": 0.2}
-    # with b at y, the later the less: (21 - 10 y) of 30, until both have 17 / 30 if it begins at 4/3 s
-    for least in (0.1, 0.2, 0.3, 0.4, 0.5):
-        assert plan_with_yield(instance, past, least).goodput == pytest.approx((21 - 10 * least) / 30)
-    with pytest.raises(NoPeriodPlanError):
-        plan_with_yield(instance, past, 0.57)
 
 
 def test_no_job_that_is_due_starves():

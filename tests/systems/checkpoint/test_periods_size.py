@@ -7,7 +7,7 @@ import pytest
 
 from batwatt.systems.checkpoint import period_plan as plans
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob
-from batwatt.systems.checkpoint.period_plan import Least, TooLargeError, plan, solve
+from batwatt.systems.checkpoint.period_plan import TooLargeError, plan, solve
 
 
 def jobs_of(*rows):
@@ -20,14 +20,14 @@ def test_the_size_of_a_table():
     fine = Instance(100.0, 1099, jobs_of(*rows))
     coarse = Instance(100.0, 10, jobs_of(*((r[0] // 100, *r[1:]) for r in rows)))
     for instance in (fine, coarse):
-        assert solve(instance, 0.0, {}).table.shape == (1, 11)
-        assert solve(instance, 5.0, {}).table.shape == (8, 11)
+        assert solve(instance, 0.0).table.shape == (1, 11)
+        assert solve(instance, 5.0).table.shape == (8, 11)
     assert [act.decision for act in plan(fine).acts] == [act.decision for act in plan(coarse).acts]
 
 
 def test_of_stopped_jobs_that_are_alike_only_those_count_that_can_run():
     rows = [(3, 5.0, 1.0, "stopped")] * 1000 + [(3, 5.0, 2.0, "stopped")] * 2 + [(11, 5.0, 2.0, "stopped")]
-    assert len(solve(Instance(100.0, 10, jobs_of(*rows)), 0.0, {}).jobs) == 3 + 2
+    assert len(solve(Instance(100.0, 10, jobs_of(*rows)), 0.0).jobs) == 3 + 2
 
 
 def test_what_would_be_too_large_is_refused():
@@ -42,14 +42,15 @@ def test_what_would_be_too_large_is_refused():
 
 
 def test_what_would_take_too_long_is_refused(monkeypatch):
-    rows = [(2, 5.0, 1.0, "running"), (4, 5.0, 1.0, "checkpointed"), (8, 5.0, 1.0, "stopped")]
+    rows = [(2, 5.0, 1.0, "running"), (2, 6.0, 1.0, "running"), (8, 5.0, 1.0, "stopped")]
     instance = Instance(100.0, 10, jobs_of(*rows))
-    # 3 jobs, tables of 5 x 6 cells (two processors count as one) at 2 times, and one of 6 at 0
-    monkeypatch.setattr(plans, "MOST_STEPS", 3 * (2 * 30 + 6))
-    plan(instance, least={"0": Least(1.0)})
-    with pytest.raises(TooLargeError, match="a plan with 4 times, of 3 jobs and tables of 30 cells, takes more"):
-        plan(instance, least={"0": Least(1.0), "1": Least(1.0)})
-    plan(instance, least={"0": Least(1.0), "1": Least(1.0)}, skip_large=True)
+    # 3 jobs, tables of 4 x 6 cells (two processors count as one) at 2 times, and one of 6 at 0
+    monkeypatch.setattr(plans, "MOST_STEPS", 3 * (2 * 24 + 6))
+    plan(instance)
+    monkeypatch.setattr(plans, "MOST_STEPS", 3 * (2 * 24 + 6) - 1)
+    with pytest.raises(TooLargeError, match="a plan with 3 times, of 3 jobs and tables of 24 cells, takes more"):
+        plan(instance)
+    plan(instance, skip_large=True)
 
 
 @pytest.mark.parametrize("seed", range(5))

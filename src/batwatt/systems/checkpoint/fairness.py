@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan
-from batwatt.systems.checkpoint.period_plan import Least, NoPeriodPlanError, plan
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,6 @@ class Past:
 NOTHING = Past()
 
 
-def plan_with_yield(instance: Instance, past: Mapping[str, Past], least: float) -> PeriodPlan:
-    """Return the plan of most goodput with every yield at the end of the period >= `least`: the bi-criteria.
-
-    Raises NoPlanError if there is none.
-    """
-    return plan(instance, least=_least(instance, past, least))
-
-
 def fair(
     instance: Instance,
     past: Mapping[str, Past],
@@ -65,7 +57,7 @@ def fair(
             names.append(job.id)
             free -= job.processors
     try:
-        return plan(instance, least=dict.fromkeys(names, Least()), skip_large=skip_large)
+        return plan(instance, must=frozenset(names), skip_large=skip_large)
     except NoPeriodPlanError:
         # the period is too short for a checkpoint or a recovery that this takes
         return _one_by_one(instance, names, skip_large)
@@ -80,11 +72,11 @@ def due(instance: Instance, past: Mapping[str, Past], target: float) -> list[Per
 
 def _one_by_one(instance: Instance, wanted: Collection[str], skip_large: bool) -> PeriodPlan:
     best = plan(instance, skip_large=skip_large)
-    least: dict[str, Least] = {}
+    must: set[str] = set()
     for name in wanted:
         try:
-            best = plan(instance, least={**least, name: Least()}, skip_large=skip_large)
-            least[name] = Least()
+            best = plan(instance, must={*must, name}, skip_large=skip_large)
+            must.add(name)
         except NoPeriodPlanError:
             continue
     return best
@@ -98,14 +90,3 @@ def _after(job: PeriodJob, instance: Instance, past: Mapping[str, Past]) -> Past
 def alone_in(job: PeriodJob, instance: Instance) -> float:
     """Return the s that a job would work alone in a period: all of it, if the job fits."""
     return instance.period_s if job.processors <= instance.processors else 0.0
-
-
-def _least(instance: Instance, past: Mapping[str, Past], minimum: float) -> dict[str, Least]:
-    """Return the least work for a yield of `minimum`; rounding must not refuse a job with just that yield."""
-    least: dict[str, Least] = {}
-    for job in instance.jobs:
-        before = _after(job, instance, past)
-        need_s = minimum * before.alone_s - before.work_s
-        if before.alone_s > 0.0 and before.job_yield < minimum and need_s > 0.0:
-            least[job.id] = Least(need_s, 8.0 * math.ulp(max(minimum * before.alone_s, instance.period_s)))
-    return least

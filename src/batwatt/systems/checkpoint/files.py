@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from batwatt.checks import field_error, load_strict, shown, validated
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import (
     MOST_PROCESSORS,
     STATES,
@@ -64,8 +63,6 @@ class _JobOfSequence(_JobRow):
 class _Job(_JobOfSequence):
     state: State = Field(description=f"one of {', '.join(STATES)}")
     recovering_s: _Cost = 0.0
-    worked_s: _Cost = 0.0
-    alone_s: _Cost = 0.0
 
     def job(self) -> PeriodJob:
         """Return the job, that may be in its recovery."""
@@ -93,16 +90,12 @@ class _SequenceFile(_JobRow):
 
 @dataclass(frozen=True)
 class InstanceData:
-    """Content of an instance's file. `names`: ids of the jobs in the file, `platform`: all processors of the platform.
-
-    `past`: work of the jobs before.
-    """
+    """Content of an instance's file: `names` are ids as in the file, `platform` all processors of the platform."""
 
     instance: Instance
     names: Mapping[str, JobName]
     k: int | None
     platform: int | None
-    past: Mapping[str, Past]
 
     @property
     def running(self) -> tuple[PeriodJob, ...]:
@@ -132,15 +125,11 @@ def instance_of(data: Any, path: Path | str) -> InstanceData:
         if job.recovering_s > 0.0 and job.state != "checkpointed":
             problem = f"recovering_s is of a checkpointed job, this one is {job.state}"
             raise InputError(_place(path, job.id), problem, "leave it out")
-        if job.worked_s > job.alone_s:
-            problem = f"worked_s must be <= alone_s ({job.alone_s:g} s), got {job.worked_s:g}"
-            raise InputError(_place(path, job.id), problem, "alone it would have worked at least as long")
-    past = {str(job.id): Past(job.worked_s, job.alone_s) for job in file.jobs}
     try:
         instance = Instance(file.period_s, processors, tuple(job.job() for job in file.jobs))
     except ValueError as error:
         raise InputError(path, str(error), "checkpoint more of them before, or kill some") from None
-    return InstanceData(instance, names, file.k, file.platform, past)
+    return InstanceData(instance, names, file.k, file.platform)
 
 
 def read_running(path: Path | str) -> InstanceData:

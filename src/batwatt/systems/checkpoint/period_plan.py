@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,6 @@ from batwatt.systems.checkpoint.instance import (
     PeriodPlan,
     State,
     acts_of,
-    ready_s,
     work_of,
 )
 from batwatt.systems.checkpoint.knapsack import BOTH, NONE, SECOND, Table, fill
@@ -50,23 +49,11 @@ _MUST_BE_WORTH_IT = ("recover", "recover-later")
 
 
 class NoPeriodPlanError(ValueError):
-    """No plan meets the requirements."""
+    """No plan lets all jobs work that must, or ends all checkpoints within the period."""
 
 
 class TooLargeError(ValueError):
     """A table would take more memory than there is room for, or all of them too much time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """A job must work, at least `work_s`; `slack_s` less than that is forgiven, for rounding."""
-
-    work_s: float = 0.0
-    slack_s: float = 0.0
-
-    def met_by(self, work_s: float) -> bool:
-        """Return whether `work_s` is enough work."""
-        return work_s > 0.0 and work_s >= self.work_s - self.slack_s
 
 
 @dataclass(frozen=True)
@@ -118,23 +105,22 @@ class Knapsack:
 def plan(
     instance: Instance,
     *,
-    least: Mapping[str, Least] | None = None,
+    must: Collection[str] = (),
     skip_large: bool = False,
 ) -> PeriodPlan:
     """Return the plan with the most useful work, checkpoints after T_n ending together. Section 2 of the paper.
 
-    `least`: work required of jobs, by their ids. O(J P^2) for each of the times of `checkpoint_ends`. Raises
-    NoPlanError if nothing gives the least work; TooLargeError if tables would be too large, or too many, unless
+    `must`: ids of jobs that have to work. O(J P^2) for each of the times of `checkpoint_ends`. Raises
+    NoPeriodPlanError if they cannot all work; TooLargeError if tables would be too large, or too many, unless
     `skip_large`: then what takes too much memory is left out, and the plan may not be the best.
     """
-    least = {} if least is None else least
     if not skip_large:
-        _check_time(instance, least)
+        _check_time(instance, must)
     best: Knapsack | None = None
     most = -math.inf
-    for end_s in checkpoint_ends(instance, least):
+    for end_s in checkpoint_ends(instance):
         try:
-            knapsack = solve(instance, end_s, least)
+            knapsack = solve(instance, end_s, must)
         except TooLargeError:
             if end_s > 0.0 and skip_large:
                 continue
@@ -143,17 +129,17 @@ def plan(
         if value > most:
             best, most = knapsack, value
     if best is None:
-        raise NoPeriodPlanError("no plan gives every job as much work as is asked for")
+        raise NoPeriodPlanError("no plan lets every job work that must")
     by_id = best.decisions(_meanings(best.end_s))
     # what was left out could not be of use
     decisions = [by_id.get(job.id, "wait") for job in instance.jobs]
     return PeriodPlan(instance, "dp", best.end_s, acts_of(instance, decisions, best.end_s))
 
 
-def _check_time(instance: Instance, least: Mapping[str, Least]) -> None:
+def _check_time(instance: Instance, must: Collection[str]) -> None:
     """Raise TooLargeError if a plan would take far too long."""
-    jobs = list(_of_use(instance, least))
-    times = checkpoint_ends(instance, least)
+    jobs = list(_of_use(instance, must))
+    times = checkpoint_ends(instance)
     unit = _unit(jobs)
     cells = ((instance.processors - instance.held) // unit + 1) * (instance.processors // unit + 1)
     # where checkpoints end at once, tables have one row
@@ -166,7 +152,7 @@ def _check_time(instance: Instance, least: Mapping[str, Least]) -> None:
 def subset_sum(instance: Instance) -> PeriodPlan:
     """Return the plan that fills the most processors, at any cost. Section 2 of the paper.
 
-    Raises NoPlanError if the checkpoints that it takes do not end within the period.
+    Raises NoPeriodPlanError if the checkpoints that it takes do not end within the period.
     """
     jobs = [job for job in _in_order(instance.jobs) if job.processors <= instance.processors]
     worths = np.full((len(jobs), 3), -math.inf)
@@ -201,38 +187,10 @@ def subset_sum(instance: Instance) -> PeriodPlan:
     )
 
 
-def checkpoint_ends(instance: Instance, least: Mapping[str, Least] | None = None) -> list[float]:
-    """Return the times D to be looked at, ascending: 0, and those at which useful work may stop growing with D.
-
-    These are the checkpoint times of running jobs and, of jobs with a `least` work, the times from which, or up to
-    which, they can do that. O(J).
-    """
-    period_s = instance.period_s
-    times = {0.0}
-    for job in instance.jobs:
-        runs = job.state == "running"
-        if runs:
-            times.add(job.checkpoint_s)
-        wanted = None if least is None else least.get(job.id)
-        if wanted is not None and wanted.work_s > 0.0:
-            times.add(_earliest(job, wanted.work_s) if runs else _latest(job, wanted.work_s, period_s))
-    return sorted(time for time in times if 0.0 <= time <= period_s)
-
-
-def _earliest(job: PeriodJob, work_s: float) -> float:
-    """Return the first time D by which a job can work `work_s` s and be checkpointed; rounding must not miss it."""
-    end_s = ready_s(job) + job.checkpoint_s + work_s
-    while end_s - job.checkpoint_s - ready_s(job) < work_s:
-        end_s += math.ulp(end_s)
-    return end_s
-
-
-def _latest(job: PeriodJob, work_s: float, period_s: float) -> float:
-    """Return the last time D from which a job can recover and work `work_s` s; rounding must not miss it."""
-    end_s = period_s - job.recovery_s - work_s
-    while end_s >= 0.0 and period_s - end_s - job.recovery_s < work_s:
-        end_s -= math.ulp(period_s)
-    return end_s
+def checkpoint_ends(instance: Instance) -> list[float]:
+    """Return the times D to be looked at, ascending: 0, and the checkpoint times of running jobs within the period."""
+    times = {job.checkpoint_s for job in instance.jobs if job.state == "running"}
+    return sorted(time for time in {0.0, *times} if time <= instance.period_s)
 
 
 def _meanings(end_s: float) -> Mapping[State, Mapping[int, Decision]]:
@@ -240,15 +198,15 @@ def _meanings(end_s: float) -> Mapping[State, Mapping[int, Decision]]:
     return _ONE_PHASE if end_s == 0.0 else _TWO_PHASES
 
 
-def solve(instance: Instance, end_s: float, least: Mapping[str, Least]) -> Knapsack:
+def solve(instance: Instance, end_s: float, must: Collection[str] = ()) -> Knapsack:
     """Return the knapsack for checkpoints that end at `end_s`. Raises TooLargeError."""
     processors = instance.processors
     meaning = _meanings(end_s)
     jobs, rows = [], []
-    for job in _of_use(instance, least):
+    for job in _of_use(instance, must):
         worths = [-math.inf] * 3
         for choice, decision in meaning[job.state].items():
-            worths[choice] = _worth(job, decision, end_s, instance.period_s, least.get(job.id))
+            worths[choice] = _worth(job, decision, end_s, instance.period_s, job.id in must)
         jobs.append(job)
         rows.append(worths)
     free = processors - instance.held if end_s > 0.0 else 0
@@ -278,15 +236,13 @@ def _parts(jobs: int, cells: int) -> int:
     return 1 if jobs * cells <= AT_ONCE_BYTES else max(1, math.isqrt(jobs // 8))
 
 
-def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, least: Least | None) -> float:
+def _worth(job: PeriodJob, decision: Decision, end_s: float, period_s: float, must: bool) -> float:
     """Return the useful processor s of a decision, -inf if it cannot be taken."""
     work_s = work_of(job, decision, end_s, period_s)
-    if decision == "run" and work_s <= 0.0 < job.recovering_s and least is None:
+    if decision == "run" and work_s <= 0.0 < job.recovering_s and not must:
         # it still recovers when the period ends; going on with that is better than stopping
         return job.processors * period_s * _LITTLE
-    if least is not None and not least.met_by(work_s):
-        return -math.inf
-    if work_s < 0.0 or (work_s == 0.0 and decision in _MUST_BE_WORTH_IT):
+    if work_s < 0.0 or (work_s == 0.0 and (must or decision in _MUST_BE_WORTH_IT)):
         return -math.inf
     return job.processors * work_s
 
@@ -297,11 +253,11 @@ def _in_order(jobs: Sequence[PeriodJob]) -> list[PeriodJob]:
     return sorted(jobs, key=lambda job: (rank[job.state], -job.processors))
 
 
-def _of_use(instance: Instance, least: Mapping[str, Least]) -> Iterator[PeriodJob]:
+def _of_use(instance: Instance, must: Collection[str]) -> Iterator[PeriodJob]:
     """Yield the jobs without those stopped ones of which more are alike than can run."""
     alike: Counter[tuple[float, ...]] = Counter()
     for job in _in_order(instance.jobs):
-        if job.state == "stopped" and job.id not in least:
+        if job.state == "stopped" and job.id not in must:
             key = (job.processors, job.recovery_s, job.checkpoint_s)
             alike[key] += 1
             if alike[key] > instance.processors // job.processors:

@@ -6,23 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from batwatt.errors import InputError
-from batwatt.systems.checkpoint.fairness import plan_with_yield
 from batwatt.systems.checkpoint.files import InstanceData
 from batwatt.systems.checkpoint.instance import PeriodPlan
-from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, subset_sum
+from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError, TooLargeError, plan, subset_sum
 from batwatt.systems.checkpoint.sequence import METHODS, Method
 
 
-def plan_instance(source: InstanceData, where: object, method: Method, min_yield: float = 0.0) -> PeriodPlan:
-    """Return the plan of one period; `min_yield` is for the dynamic programme. Raises InputError."""
-    check_method(method, min_yield)
-    with blaming(where, method):
-        if method == "subset-sum":
-            return subset_sum(source.instance)
-        return plan_with_yield(source.instance, source.past, min_yield)
+def plan_instance(source: InstanceData, where: object, method: Method) -> PeriodPlan:
+    """Return the plan of one period. Raises InputError."""
+    check_method(method)
+    with blaming(where):
+        return subset_sum(source.instance) if method == "subset-sum" else plan(source.instance)
 
 
-def check_method(method: str, min_yield: float) -> None:
+def check_method(method: str, min_yield: float = 0.0) -> None:
     """Raise InputError if a method is unknown, or does not know the least yield that is set."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
@@ -33,13 +30,13 @@ def check_method(method: str, min_yield: float) -> None:
 
 
 @contextmanager
-def blaming(where: object, method: Method = "dp") -> Iterator[None]:
+def blaming(where: object) -> Iterator[None]:
     """Raise InputError, in place of errors of planning within, which names the input `where`."""
     try:
         yield
     except NoPeriodPlanError as error:
-        hint = "--method dp may have one" if method == "subset-sum" else "ask for a smaller yield"
-        raise InputError(where, str(error), hint) from None
+        # of subset sum alone: every job that runs may go on
+        raise InputError(where, str(error), "--method dp may have one") from None
     except TooLargeError as error:
         raise InputError(where, str(error), "see docs/reference/formats.md") from None
     except ValueError as error:

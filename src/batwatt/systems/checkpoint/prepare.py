@@ -132,7 +132,7 @@ def _goodputs(
     jobs = [replace(job, state="checkpointed" if job.id in ids else "running") for job in running]
     jobs += [replace(job, state="stopped") for job in others]
     instance = Instance(period_s, outcomes[-1], tuple(jobs))
-    knapsacks = [solve(instance, end_s, {}) for end_s in checkpoint_ends(instance)]
+    knapsacks = [solve(instance, end_s) for end_s in checkpoint_ends(instance)]
     cost = _cost(running, ids)
     for processors in outcomes:
         work = max(knapsack.best(processors, instance.held) for knapsack in knapsacks)

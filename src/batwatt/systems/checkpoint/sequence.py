@@ -114,7 +114,7 @@ def follow(
     """Plan the periods of a capacity sequence one after another, knowing of each change only that it is at most k.
 
     `objective` is how checkpoints before a change are chosen: by default the cheapest, for subset sum all. `min_yield`
-    is the target of `fairness.fair` (of no meaning for subset sum). Raises ValueError, NoPlanError.
+    is the target of `fairness.fair` (of no meaning for subset sum). Raises ValueError, NoPeriodPlanError.
     """
     objective = objective or usual_objective(method)
     states: dict[str, State] = {job.id: job.state for job in sequence.jobs}
