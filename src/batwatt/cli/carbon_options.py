@@ -40,7 +40,6 @@ Slot = Annotated[
 ]
 MaxStarts = Annotated[int | None, _planning("--max-starts", help="Most starts of a job.", min=1)]
 Checkpoints = Annotated[bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")]
-Averaged = Annotated[bool, _planning("--averaged", help="Plan as if each job drew its mean power.")]
 Wait = Annotated[
     str | None,
     _waiting("--wait", help="Hours that short (< 2 h) and long jobs may wait, or all.", show_default="6x24"),

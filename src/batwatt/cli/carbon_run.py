@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from batwatt.cli.carbon_options import (
-    Averaged,
     CarbonFile,
     CarbonWeight,
-    Checkpoints,
     Constraint,
     DeadlineH,
     ForecastError,
@@ -76,10 +74,8 @@ class ShiftRequest:
     price: PriceFile = None
     carbon_weight: CarbonWeight = None
     price_weight: PriceWeight = None
-    averaged: Averaged = False
     slot_s: Slot = None
     max_starts: MaxStarts = None
-    checkpoints: Checkpoints = False
     watts: Watts = None
 
     @property
@@ -134,8 +130,6 @@ class ShiftRequest:
             "forecast_error": error,
             "forecast_seed": self.seed,
             "max_starts": self.max_starts,
-            "averaged": self.averaged,
-            "checkpoints": self.checkpoints,
             "clock": clock,
         }
         return ShiftOptions(**without_none(options))

@@ -41,29 +41,6 @@ def test_deadlines_and_constraints():
     assert begin_h("latest", integral=dated, constraint="next-workday") == 3.0
 
 
-def test_the_twin_is_carried_out_on_the_true_phases():
-    job = ShiftJob("a", 0.0, PhaseModel((), (Phase("low", HOUR, 100.0), Phase("high", HOUR, 1000.0))))
-    # at their mean power 2 h are best from 1 h on; in truth at once
-    truth = simulate([job], CARBON, "oracle", ShiftOptions(wait_h=(2.0,)))
-    twin = simulate([job], CARBON, "oracle", ShiftOptions(wait_h=(2.0,), averaged=True))
-    assert truth.metrics()["carbon_g"] == pytest.approx(30 + 100)
-    assert twin.metrics()["carbon_g"] == pytest.approx(10 + 200)
-
-
-def test_work_since_the_last_checkpoint_is_lost():
-    work = (Phase("train", 1800.0, 1000.0), Phase("save", 1800.0, 1000.0, is_checkpoint=True))
-    integral = SignalIntegral.regular([100.0, 500.0, 100.0, 100.0, 500.0])
-    job = ShiftJob("a", 0.0, PhaseModel((), work * 2))
-    kept = simulate([job], integral, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
-    assert kept["energy_j"] == pytest.approx(2 * 3.6e6)
-    shifted = ShiftJob("a", 1800.0, job.model)
-    lost = simulate([shifted], integral, "suspend-resume", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
-    # it plans half an hour from 0.5 h and the rest from 2 h, but what it worked before the first save is lost
-    assert lost["energy_j"] == pytest.approx(2.5 * 3.6e6)
-    aware = simulate([shifted], integral, "phase-aware", ShiftOptions(deadline_h=3.0, checkpoints=True)).metrics()
-    assert aware["energy_j"] == pytest.approx(2 * 3.6e6)
-
-
 def test_forecasts_are_those_of_the_seed_at_the_arrival(monkeypatch):
     """A policy sees the forecast of the hour in which a job arrives; the true signal is charged."""
     seen = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from batwatt.checks import Between, Parameters
@@ -27,8 +27,7 @@ class ShiftOptions(Parameters, where=_WHERE):
     A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
     arrival, or by the `constraint` of Let's Wait Awhile on the local `clock`. Policies plan by `carbon_weight` x carbon
     + `price_weight` x price; carbon and cost are charged apart. Policies see the `SignalForecast` at the arrival of a
-    job, of `forecast_error` and `forecast_seed`. With `averaged` they see jobs at their mean power, without phases or
-    checkpoints. With `checkpoints` a suspended job loses what it worked since the last.
+    job, of `forecast_error` and `forecast_seed`.
     """
 
     wait_h: tuple[float, ...] = (6.0, 24.0)
@@ -42,8 +41,6 @@ class ShiftOptions(Parameters, where=_WHERE):
     forecast_seed: Annotated[int, Between(0)] = 0
     slot_s: Annotated[float | None, Between(0.0, ends="][")] = None
     max_starts: Annotated[int | None, Between(1)] = None
-    averaged: bool = False
-    checkpoints: bool = False
 
     def __post_init__(self) -> None:
         if len(self.wait_h) not in (1, 2):
@@ -64,8 +61,6 @@ def simulate(
     options = options or ShiftOptions()
     rule = policy_named(policy)
     name = rule.name
-    if options.checkpoints and rule.name == "phase-aware":
-        rule = policy_named("phase-aware-checkpoints")
     _check(jobs, integral, options)
     limits = options.wait_h, options.deadline_h, options.constraint, options.clock
     windows = [start_window(job, integral, *limits) for job in jobs]
@@ -75,13 +70,11 @@ def simulate(
     facts = {short: Facts(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
     executions = []
     for job, window in zip(jobs, windows, strict=True):
-        seen = replace(job, model=job.model.averaged()) if options.averaged else job
         try:
-            intervals = rule.choose(seen, window, forecast.at(job.arrival_s), facts[is_short(job)])
+            intervals = rule.choose(job, window, forecast.at(job.arrival_s), facts[is_short(job)])
         except NoPlanError as error:
             raise InputError(f"job {job.id}", str(error), "let it wait longer, or take shorter slots") from None
-        checkpoints = options.checkpoints or rule.checkpoints
-        execution = carry_out(job, intervals, checkpoints=checkpoints, apart=rule.exact)
+        execution = carry_out(job, intervals, checkpoints=rule.checkpoints, apart=rule.exact)
         for charged in (integral, options.price):
             if charged is not None:
                 charged.covers(execution.end_s, f"job {job.id}")
