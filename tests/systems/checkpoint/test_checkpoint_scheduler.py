@@ -87,9 +87,9 @@ a walltime counts work alone
   machines=1, capacity=1 100:0 200:1, checkpoint_s=2, recovery_s=3
   a 0 200 1 walltime=120
   a: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-225
-what cannot be saved leaves room for the deepest fall {by submission|by size}
+what cannot be saved leaves room for the deepest fall
   # of 4 machines 2 stay at 100 s, when x and y could not be saved, of which 30 s are asked for; z has ended by then
-  machines=4, capacity=4 100:2, order={fcfs|desc_size}, checkpoint_s=30, recovery_s=5
+  machines=4, capacity=4 100:2, checkpoint_s=30, recovery_s=5
   x 80 200 2, y 80 200 2, z 80 10 1
   x: work 80-280
   y: work 280-480
@@ -100,14 +100,6 @@ a job that starts after a change is announced is saved
   c 60 70 1 checkpoint_s=70 recovery_s=10, f 0 70 4 checkpoint_s=1 recovery_s=0
   c: work 60-100 saved | checkpoint 100-170 | recovery 200-210 | work 210-240
   f: work 170-199 saved | checkpoint 199-200 | work 300-341
-the plan of a period follows no order
-  # the third machine is the plan's at 100 s, and free at 150 s
-  machines=3, capacity=2 100:3, order=lcfs, checkpoint_s=5, recovery_s=5
-  a 0 500 2, b 10 50 1, c 20 30 1, d 30 40 1
-  a: work 0-95 saved | checkpoint 95-100 | work 100-505
-  b: work 100-150
-  c: work 190-220
-  d: work 150-190
 """)
 
 

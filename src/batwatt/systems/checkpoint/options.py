@@ -18,9 +18,6 @@ class CheckpointOptions(MachineOptions):
         None, description="jobs to checkpoint before a change: by default the cheapest, for subset-sum all"
     )
     cover: Cover = Field("k", description="processors to cover: k, or those that may be missing")
-    order: PartChoice | None = Field(
-        None, description="order in which waiting jobs get free processors of a period; by default that of its plan"
-    )
     node_selection: PartChoice = Field("first", description=NODES)
     k: int | None = Field(
         None, ge=0, le=100_000, description="most machines of one change of the capacity; by default the true number"

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice, pairwise
-from operator import itemgetter
 from typing import Any, ClassVar
 
 from batwatt.errors import InputError
@@ -17,7 +16,6 @@ from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.orders import Order, keys_of
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.checkpoint.fairness import Past
@@ -44,7 +42,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
         # a wrong name is an error before anything runs
-        self._order: Order | None = None if self.settings.order is None else make("order", self.settings.order)
         self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
         # the times at which it may change are known, also where it does not
         self.steps = list(zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True))
@@ -338,9 +335,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         safe = max(0, self.alive - self.most_change) - at_risk
         if self.step_s == math.inf:
             safe = self.alive
-        if self._order is not None:
-            self._fill_in_order(self._order, safe, now_s)
-            return
         for hurried in (False, True):
             free = self._free()
             room = min(free, safe) if hurried else free
@@ -348,16 +342,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 self._begin(self._plannable(room, partial(self._idle_tasks, hurried, now_s)), room, now_s)
         if self.step_s < math.inf and self._free() > 0:
             self._recover_on(now_s)
-
-    def _fill_in_order(self, order: Order, safe: int, now_s: float) -> None:
-        """Start waiting jobs that fit, in an order; those at risk by the next change get at most `safe` machines."""
-        waiting = list(self._idle(in_order(self.segments.waiting.values())))
-        keys = keys_of(order, [(task.submit_s, task.length_s, task.width) for task in waiting], now_s)
-        for _, task in sorted(zip(keys, waiting, strict=True), key=itemgetter(0)):
-            hurried = self._at_risk(task, now_s)
-            room = min(self._free(), safe) if hurried else self._free()
-            if task.width <= room and self._start(task) and hurried:
-                safe -= task.width
 
     def _idle_tasks(self, hurried: bool, now_s: float, alike: list[ManagedJob]) -> Iterator[ManagedJob]:
         """Return the jobs of a kind that are not to come to machines soon: those at risk, or the others."""
