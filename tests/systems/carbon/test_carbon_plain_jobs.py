@@ -67,14 +67,10 @@ def falls(*rows, unit="machines"):
          {"policy": "phase-aware", "signal": CLEAN, "capacity": falls((0, 2), (3600, 1))}, [0.0, 3600.0], None),
         # 250 W feed two of three machines of 100 W
         ((3,), [HOUR] * 3, NOW | {"envelope": falls((0, 250), unit="power_w")}, [0.0, 0.0, 3600.0], None),
-        # two hosts, jobs of one and of two: whichever is planned first has the fifth hour (80 g), the other the third
-        ((2,), [HOUR, (0.0, 3600.0, 2)], {"order": "fcfs"}, [14_400.0, 7_200.0], None),
-        ((2,), [HOUR, (0.0, 3600.0, 2)], {"order": "desc_size"}, [7_200.0, 14_400.0], None),
     ],
     ids=[
         "the cheapest hours", "suspended", "by price alone", "always on", "a fall and a rise", "a later fall",
         "machines that go", "machines of its own", "an optimum on one machine", "watts are machines",
-        "in order", "the widest first",
     ],
 )  # fmt: skip
 def test_starts_by_hand(platform, rows, options, begins, energy_j):

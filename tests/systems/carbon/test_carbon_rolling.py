@@ -52,7 +52,7 @@ BEHIND = {0: [100.0, 100.0, 300.0, 300.0, 300.0, 50.0, 300.0, 300.0], 1: [100.0,
 """Job 0 runs from 0 h to 2 h; job 1 waits for the sixth hour until the second proves to be the best."""
 TWO_HOSTS = {0: [400.0] * 3 + [50.0, 60.0] + [400.0] * 4, 1: [400.0] * 5 + [10.0, 20.0] + [400.0] * 2}
 """Jobs of one host and of two: hours 3 and 4, by the forecast at 0 h; at 1 h hours 5 and 6 are better. The first
-arrives first, and has the better of these hours unless the wider one goes first."""
+arrives first, and has the better of these hours."""
 ONE, TWO, THREE = ((0.0, hours * HOUR, 1) for hours in (1, 2, 3))
 SUSPEND = {"policy": "suspend-resume", "wait_h": [4]}
 
@@ -70,13 +70,12 @@ SUSPEND = {"policy": "suspend-resume", "wait_h": [4]}
         (NOW, [THREE], SUSPEND | {"replan_h": 1.0, "switch": False}, [0.0, 2.0, 3.0]),
         (AT_ONCE, [TWO], SUSPEND | {"replan_h": 1.0}, [0.0, 1.0]),
         (BEHIND, [TWO, ONE], {"wait_h": [6, 0], "replan_h": 1.0}, [0.0, 2.0]),
-        (TWO_HOSTS, [ONE, (600.0, HOUR, 2)], {"wait_h": [7], "replan_h": 1.0, "order": "fcfs"}, [5.0, 6.0]),
-        (TWO_HOSTS, [ONE, (600.0, HOUR, 2)], {"wait_h": [7], "replan_h": 1.0, "order": "desc_size"}, [6.0, 5.0]),
+        (TWO_HOSTS, [ONE, (600.0, HOUR, 2)], {"wait_h": [7], "replan_h": 1.0}, [5.0, 6.0]),
     ],
     ids=[
         "never planned anew", "planned anew each hour", "planned anew too late", "suspended", "suspended, planned anew",
         "the rest of a segment that ends now", "the rest, without switching", "the rest of the first segment",
-        "room for who runs", "first come, first planned", "the widest is planned first",
+        "room for who runs", "first come, first planned",
     ],
 )  # fmt: skip
 def test_forecasts_that_prove_wrong(monkeypatch, forecasts, rows, options, starts):

@@ -17,9 +17,6 @@ class CarbonOptions(SchedulerOptions):
     carbon_weight: float = Field(1.0, ge=0.0, description="weight of a g in plans")
     price_weight: float = Field(0.0, ge=0.0, description="weight of a unit of money in plans")
     policy: str = Field("phase-aware", description="a policy of `batwatt policies`")
-    order: PartChoice = Field(
-        "fcfs", description="queue order in which jobs are planned that arrive together, or are replanned"
-    )
     node_selection: PartChoice = Field("first", description=NODES)
     wait_h: WaitHours = Field(WAIT_H, description="hours >= 0 that short and long jobs may wait, or one for all")
     deadline_h: float | None = Field(None, gt=0.0, description="hours from arrival to completion, in place of wait_h")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -26,7 +26,6 @@ from batwatt.protocol.phases import NotForPhasesError
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.node_selection import NodeSelection
-from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.carbon.cluster import CarbonCluster, PhaseCluster
@@ -99,7 +98,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         super().__init__(options)
         self.executions: dict[str, Execution] = {}
         """Planned executions by the job's id."""
-        self._order: Order = make("order", self.settings.order)
         self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
         self._arrived: list[Job] = []
         self._starts: list[ManagedJob] = []
@@ -184,7 +182,11 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
     def _plan_anew(self, now_s: float) -> None:
         """Plan waiting jobs again; a job that must have started by now keeps its plan."""
         self.shared.integral = self.forecast.at(now_s)
-        waiting = [(job, *self._placement(job, now_s)) for job in self._ordered(self._starts, now_s) if not job.mask]
+        waiting = [
+            (job, *self._placement(job, now_s))
+            for job in sorted(self._starts, key=attrgetter("number"))
+            if not job.mask
+        ]
         in_time = [(job, placement) for job, placement, late in waiting if not late]
         anew = self.shared.place_anew([placement for _, placement in in_time])
         for (job, placement), execution in zip(in_time, anew, strict=True):
@@ -207,10 +209,6 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         job.plan.go_on(left)
         self.executions[job.name] = job.plan.execution
 
-    def _ordered(self, jobs: Iterable[ManagedJob], now_s: float) -> list[ManagedJob]:
-        """Return jobs in the order in which they are planned; ties go to the earlier arrival."""
-        return sorted(jobs, key=lambda job: (self._order.key(job, now_s), job.number))
-
     def _sort_starts(self) -> None:
         for job in self._starts:
             job.sort_key = job.plan.next_segment.begin_s, 0.0, job.number
@@ -229,7 +227,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             return
         self._hosts_changed = False
         self.shared.integral = self.forecast.at(now_s)
-        for job in self._ordered(self._starts, now_s):
+        for job in sorted(self._starts, key=attrgetter("number")):
             if any(self.cluster.lacks(segment.machines) for segment in job.plan.left.segments):
                 execution = self.shared.place_elsewhere(self._placement(job, now_s)[0])
                 if execution is not None:
@@ -301,7 +299,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             return
         arrived = sorted(self._arrived, key=attrgetter("submit_time", "id"))
         self._arrived.clear()
-        for job in self._ordered(starmap(ManagedJob, enumerate(arrived, self._count)), now_s):
+        for job in starmap(ManagedJob, enumerate(arrived, self._count)):
             self._arrive(job)
         self._count += len(arrived)
         self._follow_hosts(now_s)
