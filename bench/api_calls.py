@@ -118,7 +118,7 @@ def plan_checkpoints() -> None:
 @_call
 def plan_carbon() -> None:
     job, day = "workloads/carbon/job.json", 86400.0
-    _show(bw.plan_carbon(job, CARBON, deadline_s=day, slot_s=600, max_starts=2, cpus=2))
+    _show(bw.plan_carbon(job, CARBON, deadline_s=day, slot_s=600, cpus=2))
     _show(bw.plan_carbon(job, CARBON, deadline_s=day, price=PRICE, price_weight=100, checkpoints=True))
 
 

@@ -258,7 +258,7 @@ def _carbon() -> Named:
     more = ["wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"]
     for policy in [*policies.split(), *more]:
         yield f"carbon run {policy}", f"carbon run {CARBON_JOBS} --policy {policy} -e out/x"
-    slots = "--max-starts 3 --slot-s 300"
+    slots = "--slot-s 300"
     yield "carbon run slots", f"carbon run {CARBON_JOBS} --policy phase-aware {slots} -e out/x --json"
     columns = f"{CARBON_JOBS},column=carbon_intensity --price '{PRICE},column=price (EUR/kWh)' --price-weight 9"
     yield "carbon run columns", f"carbon run {columns} --policy phase-aware -e out/x"

@@ -25,14 +25,13 @@ def plan_milp(
     deadline_s: float,
     *,
     slot_s: float | None = None,
-    max_starts: int | None = None,
 ) -> ShiftPlan:
     """Return the plan of `optimum.plan`, proven optimal by the solver.
 
     Jobs may be suspended anywhere. Raises as `plan` does, and RuntimeError if the solver has no proof.
     """
-    grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts)
-    problem, work = _formulated(grid, max_starts)
+    grid = grid_of(model, integral, begin_s, deadline_s, slot_s)
+    problem, work = _formulated(grid)
     # with the usual tolerance of 1e-6 and a big M the solver "proves" schedules that are not optimal
     exact = {"gapRel": 0.0, "gapAbs": 0.0, "mip_feasibility_tolerance": 1e-9}
     problem.solve(pulp.HiGHS(msg=False, threads=1, **exact))
@@ -49,7 +48,7 @@ def plan_milp(
     return plan_of(grid, tuple(segments), integral)
 
 
-def _formulated(grid: TimeGrid, max_starts: int | None) -> tuple[pulp.LpProblem, list[Any]]:
+def _formulated(grid: TimeGrid) -> tuple[pulp.LpProblem, list[Any]]:
     slots, startup, length = grid.slots, grid.startup, len(grid.work_w)
     problem = pulp.LpProblem("phase_aware", pulp.LpMinimize)
 
@@ -68,8 +67,6 @@ def _formulated(grid: TimeGrid, max_starts: int | None) -> tuple[pulp.LpProblem,
         problem += work[t] + starting <= 1
     for t in range(min(startup, slots)):
         problem += begun[t] == 0
-    if max_starts is not None:
-        problem += pulp.lpSum(begun) <= max_starts
     progress = [problem.add_variable(f"progress_{t}", 0, length) for t in range(slots + 1)]
     problem += progress[0] == 0
     for t in range(slots):

@@ -120,7 +120,6 @@ REFUSED = {
     "CARBON --policy oracle --deadline 0": "--deadline: must be > 0, got 0",
     "CARBON --policy oracle --forecast-error -1": "--forecast-error: must be >= 0",
     "CARBON --policy oracle --slot-s 60": "--slot-s: is for wait-awhile,",
-    "CARBON --policy wait-awhile --max-starts 2": "--max-starts: is for phase-aware,",
     "CARBON --policy oracle --seed 0": "--seed: is for errors of forecasts; give --forecast-error",
     "CARBON --policy oracle --carbon-weight 2": "--carbon-weight: is for a price",
     "PLAN --start -1 --deadline 36000": "is before the signal begins",

@@ -40,7 +40,7 @@ generate envelope power:sun.csv,peak_w=1000 -o x.csv
 generate workload --jobs-per-hour 10 --hours 2 --seed 3 -o x.json
 policies varcap
 checkpoint plan d.json --method dp
-carbon plan m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1 --max-starts 3
+carbon plan m.json --carbon s.csv --start 0 --deadline 86400 --cpus 1
 carbon run --policy oracle -w j.csv --carbon s.csv --deadline 48 -e x
 init x
 """.strip().splitlines()

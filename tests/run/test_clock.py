@@ -238,7 +238,7 @@ def test_a_comparison_has_one_clock():
 
 def test_the_signal_of_an_option():
     """The greenest hour is midnight, 144 minutes after 0 s."""
-    options = {"policy": "oracle", "wait_h": [12], "signal": "carbon.csv", "max_starts": 1}
+    options = {"policy": "oracle", "wait_h": [12], "signal": "carbon.csv"}
     jobs = bw.simulate(bw.Platform.machines(2), "night.sacct", "carbon", options=options).jobs
     assert jobs["starting_time_s"].tolist()[0] == pytest.approx(144 * 60, abs=1)
 

@@ -60,7 +60,6 @@ def plan_checkpoints(instance: PathLike | Mapping[str, Any], *, method: Method =
     carbon_weight=real,
     price_weight=real,
     slot_s=optional(positive),
-    max_starts=optional(partial(whole, low=1)),
     checkpoints=flag,
     cpus=hosts_of,
 )
@@ -74,7 +73,6 @@ def plan_carbon(
     carbon_weight: float = 1.0,
     price_weight: float = 0.0,
     slot_s: float | None = None,
-    max_starts: int | None = None,
     checkpoints: bool = False,
     cpus: int = 1,
 ) -> dict[str, Any]:
@@ -89,7 +87,6 @@ def plan_carbon(
         carbon_weight: Weight of a g of carbon.
         price_weight: Weight of a unit of money.
         slot_s: Times are multiples of this, in s. Default: chosen by the planner.
-        max_starts: Most segments.
         checkpoints: Suspend only where a phase saves all.
         cpus: Cpus of the job.
 
@@ -108,7 +105,7 @@ def plan_carbon(
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
     weights = carbon_weight, price_weight
-    limits = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
+    limits = {"slot_s": slot_s, "checkpoints": checkpoints}
     return plan_job(model, carbon, cost, weights, (start_s, deadline_s), cpus, limits)
 
 

@@ -38,7 +38,6 @@ Watts = Annotated[
 Slot = Annotated[
     float | None, _planning("--slot-s", help="Length of the slots of plans, s.", show_default="as they fit")
 ]
-MaxStarts = Annotated[int | None, _planning("--max-starts", help="Most starts of a job.", min=1)]
 Checkpoints = Annotated[bool, _planning("--checkpoints", help="Suspended jobs go back to their last checkpoint phase.")]
 Wait = Annotated[
     str | None,

@@ -11,7 +11,6 @@ from batwatt.cli.carbon_options import (
     CarbonFile,
     CarbonWeight,
     Checkpoints,
-    MaxStarts,
     PriceFile,
     PriceWeight,
     Slot,
@@ -36,7 +35,6 @@ def plan_command(
     carbon_weight: CarbonWeight = None,
     price_weight: PriceWeight = None,
     slot_s: Slot = None,
-    max_starts: MaxStarts = None,
     checkpoints: Checkpoints = False,
     cpus: Annotated[int, typer.Option("--cpus", help="Cpus of the job.", min=1, max=MOST_CPUS)] = 1,
     watts: Watts = None,
@@ -64,7 +62,7 @@ def plan_command(
         offset_s(option, text, integral, file) for option, text in (("--start", start), ("--deadline", deadline))
     )
     price_signal = price_integral(price, file, integral, until)
-    limits = {"slot_s": slot_s, "max_starts": max_starts, "checkpoints": checkpoints}
+    limits = {"slot_s": slot_s, "checkpoints": checkpoints}
     content = plan_job(model, integral, price_signal, weights, (start_s, deadline_s), cpus, limits)
     write_output(json_text(content), output)
 

@@ -16,7 +16,6 @@ from batwatt.cli.carbon_options import (
     DeadlineH,
     ForecastError,
     JobsUnit,
-    MaxStarts,
     PriceFile,
     PriceWeight,
     Seed,
@@ -47,11 +46,8 @@ BASE = "immediate"
 """The policy that savings are measured against."""
 MARGIN_S = 8 * DAY_S
 """Time in s for which the signal is read beyond the plans: constraints reach a week, and each start costs time."""
-USERS = {
-    "--slot-s": ("wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints"),
-    "--max-starts": ("phase-aware", "phase-aware-checkpoints"),
-}
-"""Policies of batwatt that use an option."""
+OF_SLOTS = ("wait-awhile", "wait-awhile-interrupting", "phase-aware", "phase-aware-checkpoints")
+"""Policies of batwatt that use `--slot-s`."""
 Figures = Annotated[Path | None, typer.Option("-o", "--output", help="Write all figures as CSV, too.")]
 Export = Annotated[Path | None, typer.Option("-e", "--export", help=PREFIX_HELP, show_default="out/carbon")]
 
@@ -75,7 +71,6 @@ class ShiftRequest:
     carbon_weight: CarbonWeight = None
     price_weight: PriceWeight = None
     slot_s: Slot = None
-    max_starts: MaxStarts = None
     watts: Watts = None
 
     @property
@@ -129,21 +124,18 @@ class ShiftRequest:
             "constraint": self.constraint,
             "forecast_error": error,
             "forecast_seed": self.seed,
-            "max_starts": self.max_starts,
             "clock": clock,
         }
         return ShiftOptions(**without_none(options))
 
     def _refuse_unused(self, policies: Sequence[str]) -> None:
-        """Raise InputError if all policies are ours and none of them uses an option that is set."""
+        """Raise InputError if slots are set, all policies are ours and none of them uses slots."""
         from batwatt.systems.carbon.policies import policy_named
 
         used = [policy_named(name) for name in policies]
-        if not all(policy.choose.__module__.startswith("batwatt.") for policy in used):
-            return
-        for option in without_none({"--slot-s": self.slot_s, "--max-starts": self.max_starts}):
-            if not {policy.name for policy in used} & set(USERS[option]):
-                raise InputError(option, f"is for {', '.join(USERS[option])}", "leave it out, or take one of these")
+        ours = all(policy.choose.__module__.startswith("batwatt.") for policy in used)
+        if self.slot_s is not None and ours and not {policy.name for policy in used} & set(OF_SLOTS):
+            raise InputError("--slot-s", f"is for {', '.join(OF_SLOTS)}", "leave it out, or take one of these")
 
 
 @tabular

@@ -55,14 +55,12 @@ Schedule = tuple[tuple[int, int, int], ...]
 """(first slot of the start-up, progress before, progress after) of each segment."""
 
 
-def schedules(slots: int, startup: int, work: int, marks: frozenset[int] | None, starts: int) -> Iterator[Schedule]:
-    """All schedules: suspended only at `marks` of progress unless None, with at most `starts` starts."""
+def schedules(slots: int, startup: int, work: int, marks: frozenset[int] | None) -> Iterator[Schedule]:
+    """All schedules: suspended only at `marks` of progress unless None."""
 
     def go_on(at: int, done: int, so_far: Schedule) -> Iterator[Schedule]:
         if done == work:
             yield so_far
-            return
-        if len(so_far) == starts:
             return
         for begin in range(at, slots):
             for until in range(done + 1, work + 1):
@@ -81,7 +79,6 @@ def least(
     work_w: Sequence[int],
     *,
     marks: frozenset[int] | None = None,
-    starts: int | None = None,
     barred: frozenset[int] = frozenset(),
 ) -> int | None:
     """The least sum of power x signal over all schedules, None if there is none."""
@@ -94,7 +91,7 @@ def least(
         return sum(watts * signal[begin + i] for i, watts in enumerate(powers))
 
     best: int | None = None
-    for schedule in schedules(len(signal), len(startup_w), len(work_w), marks, starts or len(work_w)):
+    for schedule in schedules(len(signal), len(startup_w), len(work_w), marks):
         parts = [emitted(*segment) for segment in schedule]
         if None in parts:
             continue
@@ -106,26 +103,24 @@ def least(
 @examples(900, derandomize=True)
 @given(
     cases() | cases(low=-20),
-    st.none() | st.integers(1, 4),
     st.none() | st.frozensets(st.integers(1, 5)),
     st.just(frozenset()) | st.frozensets(st.integers(0, 9), max_size=4),
 )
-def test_no_schedule_is_better(case, starts, marks, barred):
+def test_no_schedule_is_better(case, marks, barred):
     """Prices may be below zero: a start-up is never paid for its own sake, but may be for the date it gives."""
     signal, startup, work = case
     model, integral = model_of(startup, work, marks or frozenset()), course_of(signal)
     args = (model, integral, 0.0, len(signal) * SLOT_S)
-    options = {"max_starts": starts, "checkpoints": marks is not None}
+    options = {"checkpoints": marks is not None}
     if barred:
         options |= {"slot_s": SLOT_S, "blocked": np.isin(np.arange(len(signal)), list(barred))}
-    best = least(signal, startup, work, marks=marks, starts=starts, barred=barred)
+    best = least(signal, startup, work, marks=marks, barred=barred)
     if best is None:
         with pytest.raises(NoPlanError):
             plan(*args, **options)
         return
     schedule = plan(*args, **options)
     assert in_slots(schedule.carbon) == pytest.approx(best, rel=1e-12, abs=1e-9)
-    assert starts is None or len(schedule.segments) <= starts
     assert marks is None or {round(segment.to_s / SLOT_S) for segment in schedule.segments} <= {*marks, len(work)}
     assert not schedule.rounded
     for segment in schedule.segments:
@@ -236,7 +231,7 @@ class TestInTheJobsOwnTimes:
     [
         (60.0, {}, NoPlanError, "there are 60 s until the deadline and the job takes 120 s"),
         (240.0, {}, InputError, "the signal ends at 180 s, before 240 s"),
-        (180.0, {"max_starts": 0}, ValueError, "max_starts must be >= 1"),
+        (180.0, {"slot_s": 0.0}, ValueError, "slot_s must be > 0 s"),
     ],
 )
 def test_what_is_refused(deadline_s, options, error, message):

@@ -106,7 +106,6 @@ def plan(
     deadline_s: float,
     *,
     slot_s: float | None = None,
-    max_starts: int | None = None,
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
     most_cells: int = MOST_CELLS,
@@ -114,15 +113,15 @@ def plan(
     """Return the schedule in [begin, deadline] that emits least under the signal.
 
     Every start pays the whole start-up, work is kept while suspended. `slot_s` None: the longest slot that fits the job
-    and the signal, as far as that leaves at most `most_cells` states. `max_starts` bounds the number of starts. With
-    `checkpoints` the job is suspended at the ends of its checkpoint phases only (elsewhere work would be lost, which
-    never pays under a signal >= 0). In slots that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
+    and the signal, as far as that leaves at most `most_cells` states. With `checkpoints` the job is suspended at the
+    ends of its checkpoint phases only (elsewhere work would be lost, which never pays under a signal >= 0). In slots
+    that are `blocked` [T] it must not run. Raises NoPlanError, InputError.
     """
     try:
-        grid = grid_of(model, integral, begin_s, deadline_s, slot_s, max_starts, checkpoints, blocked, most_cells)
+        grid = grid_of(model, integral, begin_s, deadline_s, slot_s, checkpoints, blocked, most_cells)
     except _NoSlotError:
         return _in_one_piece(model, integral, begin_s, deadline_s)
-    best = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid, max_starts)), integral)
+    best = plan_of(grid, tuple(grid.segment(*piece) for piece in _solved(grid)), integral)
     if grid.exact or slot_s is not None:
         return best
     whole = _in_one_piece(model, integral, begin_s, deadline_s)
@@ -152,7 +151,6 @@ def grid_of(
     begin_s: float,
     deadline_s: float,
     slot_s: float | None = None,
-    max_starts: int | None = None,
     checkpoints: bool = False,
     blocked: npt.NDArray[np.bool_] | None = None,
     most_cells: int = MOST_CELLS,
@@ -164,12 +162,9 @@ def grid_of(
     if not begin_s >= 0.0:
         raise InputError(integral.source, f"the signal begins at 0 s, after {begin_s:g} s", "start the job later")
     integral.covers(deadline_s, "the job")
-    if max_starts is not None and not max_starts >= 1:
-        raise ValueError(f"max_starts must be >= 1, got {max_starts!r}")
-    layers = 1 if max_starts is None else max_starts
     fitting_s = _fitting_s(model, integral, begin_s, deadline_s)
     if slot_s is None:
-        slot_s = _chosen_s(model, window_s, fitting_s, layers, most_cells)
+        slot_s = _chosen_s(model, window_s, fitting_s, most_cells)
     elif not 0.0 < slot_s < math.inf:
         raise ValueError(f"slot_s must be > 0 s and finite, got {slot_s!r}")
     check_slots(window_s, slot_s)
@@ -178,9 +173,9 @@ def grid_of(
         raise NoPlanError(
             f"the job takes {startup} + {work} slots of {slot_s:g} s and there are {slots} until the deadline"
         )
-    if _cells(slots, startup, work, layers) > MOST_CELLS:
+    if _cells(slots, startup, work) > MOST_CELLS:
         problem = f"slots of {slot_s:g} s make more than {MOST_CELLS} states"
-        raise InputError("the optimum", problem, "take longer slots, a nearer deadline or fewer starts")
+        raise InputError("the optimum", problem, "take longer slots or a nearer deadline")
     if blocked is not None and blocked.shape != (slots,):
         raise ValueError(f"blocked must tell of {slots} slots, has the shape {blocked.shape}")
     times: Array = begin_s + np.arange(slots + 1, dtype=np.float64) * slot_s
@@ -221,35 +216,30 @@ def grid_of(
     )
 
 
-def _solved(grid: TimeGrid, max_starts: int | None) -> list[tuple[int, int, int]]:
+def _solved(grid: TimeGrid) -> list[tuple[int, int, int]]:
     """Return (slot of the start, slots worked before, slots worked at its end) of each segment, in order."""
     width, startup = grid.slack + 1, grid.startup
-    layers = 1 if max_starts is None else min(max_starts, len(grid.rows) + 1)
     row_of = np.full(len(grid.work_w) + 1, -1, dtype=np.int64)
     row_of[grid.rows] = np.arange(len(grid.rows))
-    on = np.full((layers, width), np.inf)
-    on[0] = grid.starts[:width]
-    flags = np.empty((2, layers, len(grid.rows), (width + 7) // 8), dtype=np.uint8)
+    on = grid.starts[:width].copy()
+    flags = np.empty((2, len(grid.rows), (width + 7) // 8), dtype=np.uint8)
     barred = np.where(grid.barred, np.inf, 0.0)
-    chained = max_starts is not None
     gap = max(startup + grid.extra, 1)
-    fill(grid.work_w, grid.cost, barred, grid.restarts, row_of, startup, gap, chained, on, *flags)
+    fill(grid.work_w, grid.cost, barred, grid.restarts, row_of, startup, gap, on, *flags)
     best = float(on.min())
     if best == math.inf:
         raise NoPlanError("the slots in which the job may run are too few before the deadline")
-    # the fewest starts, then the earliest end, of what is equal but for rounding
-    layer, late = np.argwhere(on <= best + NOISE * abs(best))[0]
-    return _traced(flags, row_of, int(layer), int(late), gap, grid.extra, chained)
+    # the earliest end of what is equal but for rounding
+    late = int(np.argmax(on <= best + NOISE * abs(best)))
+    return _traced(flags, row_of, late, gap, grid.extra)
 
 
 def _traced(
     flags: npt.NDArray[np.uint8],
     row_of: npt.NDArray[np.int64],
-    layer: int,
     late: int,
     gap: int,
     extra: int,
-    chained: bool,
 ) -> list[tuple[int, int, int]]:
     """Go back from the row in which the job finishes to its first start."""
     fresh, better = flags
@@ -257,13 +247,12 @@ def _traced(
     segments: list[tuple[int, int, int]] = []
     for worked in range(until, 0, -1):
         row = row_of[worked]
-        if row < 0 or not fresh[layer, row, late >> 3] >> (late & 7) & 1:
+        if row < 0 or not fresh[row, late >> 3] >> (late & 7) & 1:
             continue
         segments.append((late + worked - extra, worked, until))
         until = worked
-        layer -= chained
         late -= gap
-        while not better[layer, row, late >> 3] >> (late & 7) & 1:
+        while not better[row, late >> 3] >> (late & 7) & 1:
             late -= 1
     segments.append((late, 0, until))
     return segments[::-1]
@@ -278,18 +267,18 @@ def _counts(model: PhaseModel, window_s: float, slot_s: float) -> tuple[int, int
     )
 
 
-def _cells(slots: int, startup: int, work: int, layers: int) -> int:
-    return (slots - startup - work + 1) * work * layers
+def _cells(slots: int, startup: int, work: int) -> int:
+    return (slots - startup - work + 1) * work
 
 
-def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, layers: int, most_cells: int) -> float:
+def _chosen_s(model: PhaseModel, window_s: float, fitting_s: float, most_cells: int) -> float:
     """Return the slot in s that fits all, or else the shortest usual one with which the states are not too many."""
     for slot_s in (fitting_s, *(length for length in _SLOTS_S if length > fitting_s)):
         slots, startup, work = _counts(model, window_s, slot_s)
         if startup + work > slots:
             break
         most = most_cells if slot_s == fitting_s else min(most_cells, ROUGH_CELLS)
-        if slots <= MOST_SLOTS and _cells(slots, startup, work, layers) <= most:
+        if slots <= MOST_SLOTS and _cells(slots, startup, work) <= most:
             return slot_s
     problem = f"the window of {window_s:g} s has too many slots, and no longer slots fit the job"
     raise _NoSlotError("the optimum", problem, "give a slot, or a later deadline")

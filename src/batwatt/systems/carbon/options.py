@@ -31,7 +31,6 @@ class CarbonOptions(SchedulerOptions):
     forecast_sure_h: float | None = Field(
         None, ge=0.0, description="hours for which forecasts are sure; then the last day repeats; by default all"
     )
-    max_starts: int | None = Field(None, ge=1, description="most starts of a job")
     slot_s: float = Field(60.0, ge=0.1, description="length in s of the slots of shared plans")
     capacity: Series | None = Field(None, description="file of the number of machines over time")
     envelope: Series | None = Field(None, description="CSV file of the power envelope")

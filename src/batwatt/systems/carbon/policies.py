@@ -34,12 +34,11 @@ STEP_S = 1800.0
 class Facts:
     """Facts for a policy besides job and signal: the mean length of the job's class in s (None: the job's own).
 
-    `slot_s`: the time steps of policies that plan by steps (None: their own). `max_starts` bounds the starts of a job.
+    `slot_s`: the time steps of policies that plan by steps (None: their own).
     """
 
     expected_length_s: float | None = None
     slot_s: float | None = None
-    max_starts: int | None = None
 
 
 Choose = Callable[[ShiftJob, StartWindow, SignalIntegral, Facts], tuple[Interval, ...]]
@@ -242,7 +241,7 @@ def phase_aware(job: ShiftJob, window: StartWindow, integral: SignalIntegral, fa
     suspend-resume is the optimum.
     """
     plain = not job.model.startup and len(job.model.work_steps.watts) == 1
-    if plain and facts.max_starts is None and facts.slot_s is None:
+    if plain and facts.slot_s is None:
         whole = carry_out(job, suspend_resume(job, window, integral, facts))
         return tuple((segment.begin_s, segment.end_s) for segment in whole.segments)
     return _optimum(job, window, integral, facts, False)
@@ -270,7 +269,6 @@ def _optimum(
         window.arrival_s,
         window.deadline_s(job),
         slot_s=facts.slot_s,
-        max_starts=facts.max_starts,
         checkpoints=checkpoints,
         most_cells=MOST_CELLS,
     ).intervals

@@ -164,7 +164,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         self.shared.integral = self.forecast.at(job.arrival_s)
         window = start_window(job, self.shared.integral, settings.wait_h, settings.deadline_h, settings.constraint)
         allowed = window.after(self.cluster.earliest_s(job.arrival_s))
-        facts = self._facts_of(job, settings.max_starts)
+        facts = self._facts_of(job)
         execution = self.shared.place(job, allowed, facts)
         if execution is None and self.transitions.out:
             # it waits until the hosts that it needs are back
@@ -174,10 +174,10 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
             self.shared.calendar.lack(lacking, job.arrival_s)
         return execution, window
 
-    def _facts_of(self, job: ShiftJob, max_starts: int | None) -> Facts:
-        """Return facts for policies: the mean length of the job's class so far, and the bound on its starts."""
+    def _facts_of(self, job: ShiftJob) -> Facts:
+        """Return facts for policies: the mean length of the job's class so far."""
         total_s, count = self._lengths[is_short(job)]
-        return Facts(total_s / count, max_starts=max_starts)
+        return Facts(total_s / count)
 
     def _plan_anew(self, now_s: float) -> None:
         """Plan waiting jobs again; a job that must have started by now keeps its plan."""
@@ -200,9 +200,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
         whole, left = plan.execution.job, plan.left
         begin_s = self.cluster.earliest_s(max(now_s, whole.arrival_s))
         wait_s = plan.window.deadline_s(whole) - left.job.length_s - begin_s
-        limit = self.settings.max_starts
-        facts = self._facts_of(whole, limit if limit is None else max(1, limit - plan.segment))
-        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), facts), wait_s < 0.0
+        return Placement(left, StartWindow(begin_s, max(0.0, wait_s)), self._facts_of(whole)), wait_s < 0.0
 
     def _go_on(self, job: ManagedJob, left: Execution) -> None:
         """Replace the rest of a job."""

@@ -134,7 +134,6 @@ class SharedCluster:
                     window.arrival_s,
                     window.deadline_s(job),
                     slot_s=self.calendar.slot_s,
-                    max_starts=facts.max_starts,
                     checkpoints=self.policy.checkpoints,
                     blocked=blocked,
                 )

@@ -40,7 +40,6 @@ class ShiftOptions(Parameters, where=_WHERE):
     forecast_error: Annotated[float, Between(0.0)] = 0.0
     forecast_seed: Annotated[int, Between(0)] = 0
     slot_s: Annotated[float | None, Between(0.0, ends="][")] = None
-    max_starts: Annotated[int | None, Between(1)] = None
 
     def __post_init__(self) -> None:
         if len(self.wait_h) not in (1, 2):
@@ -67,7 +66,7 @@ def simulate(
     signal = weighed(integral, options.price, options.carbon_weight, options.price_weight)
     forecast = SignalForecast(signal, options.forecast_error, options.forecast_seed)
     means = expected_lengths(jobs).items()
-    facts = {short: Facts(mean_s, options.slot_s, options.max_starts) for short, mean_s in means}
+    facts = {short: Facts(mean_s, options.slot_s) for short, mean_s in means}
     executions = []
     for job, window in zip(jobs, windows, strict=True):
         try:
