@@ -80,31 +80,8 @@ def running(name: str, processors: int, checkpoint_s: float, recovery_s: float =
     return PeriodJob(name, processors, checkpoint_s, recovery_s, "running")
 
 
-def test_sets_worked_out_by_hand():
-    # at least 3 of 8: a and b cost 1 x 4 + 2 x 4 = 12, c alone 4 x 4 = 16, d alone (3) 3 x 4 = 12, too
-    jobs = [running("a", 1, 4.0), running("b", 2, 4.0), running("c", 4, 4.0)]
-    assert prepare(jobs, [], 10.0, 8, 3).ids == {"a", "b"}
-    assert prepare([*jobs[1:], running("d", 3, 4.0)], [], 10.0, 9, 3).ids == {"d"}
-    # all of the same cost and width: the first
+def test_of_sets_that_cost_the_same_the_first_is_taken():
     assert prepare([running(name, 3, 4.0) for name in "xyz"], [], 10.0, 9, 3).ids == {"x"}
-    # of 8 only 7 are used: 2 more must be covered, not 3
-    assert prepare(jobs, [], 10.0, 8, 3, cover="needed").ids == {"b"}
-    # more than there is
-    assert prepare(jobs[:1], [], 10.0, 8, 3).ids == {"a"}
-    assert prepare(jobs[:1], [], 10.0, 8, 3, cover="needed").ids == frozenset()
-
-
-def test_the_worst_case_asks_for_another_set_than_the_cheapest():
-    # 3 or 4 or 5 processors come, 4 run. a (3) is cheaper to save; but if 3 come b holds one of them, until it has been
-    # checkpointed after all. With b saved a runs on 3 processors at once
-    jobs = [running("a", 3, 1.0), running("b", 1, 4.0)]
-    cheapest, worst = (prepare(jobs, [], 10.0, 4, 1, objective=objective) for objective in ("cheapest", "worst"))
-    assert (cheapest.ids, cheapest.cost_processor_s) == ({"a"}, 3.0)
-    # 3: a on 3 processors (30 - 4) / 30; 4: (40 - 4) / 40; 5: the same on 50
-    assert (worst.ids, worst.cost_processor_s, worst.value) == ({"b"}, 4.0, 36 / 50)
-    assert worst.outcomes == ((3, 26 / 30), (4, 36 / 40), (5, 36 / 50))
-    # none has more than 4: then 3 is the worst
-    assert prepare(jobs, [], 10.0, 4, 1, objective="worst", platform=4).value == 26 / 30
 
 
 @pytest.mark.parametrize("objective", ["worst", "expected"])
