@@ -20,21 +20,6 @@ ONE = bw.Platform.machines(1, 1, watts=100)
 SIX = {"capacity": bw.Series((0.0,), (6.0,), "machines")}
 
 
-def two_jobs(second_s: float, **columns: object) -> bw.Workload:
-    """Two jobs of an hour on one host."""
-    rows = {"submission_time_s": [0.0, second_s], "length_s": [3600.0] * 2, "hosts": [1, 1], **columns}
-    return bw.Workload.from_frame(pd.DataFrame(rows))
-
-
-def test_held_by_hand():
-    """Four hours to wait: both are to start in the fifth, the second waits."""
-    options = {"shift": {"name": "oracle", "wait_h": [4]}}
-    held = bw.simulate(ONE, two_jobs(0.0), "easyBackfill", carbon=SIGNAL, options=options)
-    rows = held.jobs.sort_values("job_id")
-    assert rows["starting_time_s"].tolist() == [14_400.0, 18_000.0]
-    assert rows["submission_time_s"].tolist() == [0.0, 0.0]
-
-
 @pytest.mark.parametrize(
     ("run_times", "sure_h", "start_h"),
     # hours 27 and 28 together are the least, 28 alone is less; by the day before 26 and 27 are, or 26 alone
@@ -47,7 +32,9 @@ def test_held_by_requests_and_forecasts(run_times, sure_h, start_h):
     signal = SignalIntegral.regular([*day, 400.0, 400.0, 400.0, 100.0, 90.0, 300.0, *day, *day])
     shift = {"name": "oracle", "wait_h": [3], "forecast_sure_h": sure_h}
     options = {"response": "none", "shift": shift, "run_times": run_times}
-    held = bw.simulate(ONE, two_jobs(90_000.0, estimate_s=7200.0), "powercap", carbon=signal, options=options)
+    rows = {"submission_time_s": [0.0, 90_000.0], "length_s": [3600.0] * 2, "hosts": [1, 1], "estimate_s": 7200.0}
+    jobs = bw.Workload.from_frame(pd.DataFrame(rows))
+    held = bw.simulate(ONE, jobs, "powercap", carbon=signal, options=options)
     assert held.jobs["starting_time_s"].max() == 3600.0 * start_h
 
 

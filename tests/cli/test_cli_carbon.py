@@ -63,13 +63,8 @@ def test_a_gap_beyond_the_deadline_does_not_matter(house):
     assert done.code == 0 and "1 values missing" in done.err and json.loads(done.out)["carbon_g"] == 200
 
 
-def test_bad_prices_of_a_plan(house):
-    weights = ["--deadline", 14400, "--carbon-weight", 0]
-    assert "are both 0" in plan(house, *weights, "--price", hourly(house, [1] * 24, "p.csv", "price (EUR/kWh)")).line
-    words = [*weights, "--price-weight", 1]
-    unknown = plan(house, *words, "--price", house.write("u.csv", "datetime,price\n2024-07-01,160.98\n"))
-    assert unknown.code == 2 and "u.csv: column 'price' (values to 160.98) states no unit; write unit=" in unknown.line
-    # as it says
+def test_keys_of_a_price(house):
+    words = ["--deadline", 14400, "--carbon-weight", 0, "--price-weight", 1]
     price = hourly(house, [1000, 9000] * 12, "m.csv", "price")
     assert content(plan(house, *words, "--price", f"{price},unit=EUR/MWh"))["cost"] == 2
     assert "repeat= is for runs; take a longer" in plan(house, *words, "--price", f"{price},repeat=yes").line

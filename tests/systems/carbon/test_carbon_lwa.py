@@ -72,11 +72,3 @@ def test_the_french_year_gives_what_lwa_gives(policy, constraint, grams):
         intervals = policy_named(policy).choose(job, late, integral, Facts())
         total += sum(carry_out(job, intervals).emissions(integral))
     assert total == pytest.approx(grams, rel=1e-11)
-
-
-def test_the_jobs_are_its_own():
-    """The first, the last, and the sum of what its generator gives."""
-    minutes = [(job.arrival_s / 60, job.length_s / 60) for job in machine_learning_jobs()]
-    assert minutes[:2] == [(570.0, 3180.0), (630.0, 3030.0)]
-    assert minutes[-1] == (526530.0, 1200.0)
-    assert sum(length for _, length in minutes) / 30 == 311252

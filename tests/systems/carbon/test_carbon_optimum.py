@@ -142,18 +142,6 @@ def test_finer_slots_are_not_better(case):
 
 
 class TestByHand:
-    def test_a_start_up_of_7_w_makes_that_too_dear(self):
-        """Suspended: 7 x 5 + 5 + 9, then 7 x 1 + 10 + 10, is 76; in one go from slot 1 it is 73."""
-        schedule = plan(model_of([7], [1, 1, 10, 10]), course_of([5, 5, 9, 9, 1, 1, 1]), 0.0, 7 * SLOT_S)
-        assert [(s.begin_s, s.end_s) for s in schedule.segments] == [(60.0, 360.0)]
-        assert in_slots(schedule.carbon) == pytest.approx(7 * 5 + 9 + 9 + 10 + 10)
-
-    def test_a_restart_at_once_passes_the_time(self):
-        """Slot 2 is dear for work (10 or 100 W), not for a start-up (1 W): a later start would cost 1 + 500 + 100."""
-        schedule = plan(model_of([1], [10, 100]), course_of([1, 1, 50, 1]), 0.0, 4 * SLOT_S)
-        assert in_slots(schedule.carbon) == pytest.approx(1 + 10 + 50 + 100)
-        assert [(s.begin_s, s.end_s) for s in schedule.segments] == [(0.0, 120.0), (120.0, 240.0)]
-
     def test_slots_that_do_not_fit_are_told_and_charged_truly(self):
         """90 s of start-up and 100 s of work in slots of 60 s: two and two, and the true run is shorter."""
         model = PhaseModel((Phase("s", 90.0, 10.0),), (Phase("w", 100.0, 36.0),))

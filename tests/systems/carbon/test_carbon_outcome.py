@@ -24,21 +24,8 @@ def test_a_job_that_is_suspended():
     assert outcome.segments["carbon_g"].tolist() == pytest.approx([2 * 0.6 * 300, 2 * 0.6 * 200])
     assert outcome.segments["startup_s"].tolist() == [1800.0, 1800.0]
     assert outcome.segments["work_s"].tolist() == [1800.0, 1800.0]
-    assert outcome.metrics() == pytest.approx(
-        {
-            "carbon_g": 600.0,
-            "energy_j": 2.4 * 3.6e6,
-            "cost": 1.2 * 0.1 + 1.2 * 0.3,
-            "mean_total_wait_s": HOUR,
-            "max_total_wait_s": HOUR,
-            "mean_slowdown": 1.5,
-            "segments": 2,
-            "jobs": 1,
-            "suspended_jobs": 1,
-            "late_jobs": 0,
-            "startup_energy_j": 0.4 * 3.6e6,
-        }
-    )
+    assert outcome.segments["cost"].tolist() == pytest.approx([1.2 * 0.1, 1.2 * 0.3])
+    assert outcome.metrics()["startup_energy_j"] == pytest.approx(0.4 * 3.6e6)
     assert Outcome("ours", rows_of([execution], SIGNAL, None, [HOUR])).metrics()["cost"] is None
 
 

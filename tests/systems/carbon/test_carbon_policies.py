@@ -19,13 +19,6 @@ HOUR = 3600.0
 ONE_HOUR = constant(HOUR, 1000.0)
 
 
-def phases(*pairs: tuple[float, float], startup: tuple[tuple[float, float], ...] = ()) -> PhaseModel:
-    def listed(given: tuple[tuple[float, float], ...]) -> tuple[Phase, ...]:
-        return tuple(Phase(f"p{i}", hours * HOUR, watts) for i, (hours, watts) in enumerate(given))
-
-    return PhaseModel(listed(startup), listed(pairs))
-
-
 def chosen(name: str, model: PhaseModel, values: list[float], wait_h: float, **known: object) -> list[tuple]:
     """The intervals in h; `arrival_s` is among the known."""
     arrival_s = float(known.pop("arrival_s", 0.0))
@@ -64,23 +57,6 @@ def test_choices_by_hand(name, model, values, wait_h, known, expected):
     assert chosen(name, model, values, wait_h, **known) == expected
 
 
-def test_phase_aware_counts_start_ups():
-    model = phases((1.5, 1000.0), startup=((0.5, 1000.0),))
-    integral = SignalIntegral.regular([300.0, 100.0, 300.0, 100.0, 300.0])
-    job = ShiftJob("a", 0.0, model)
-    window = StartWindow(0.0, 2 * HOUR)
-    # within 4 h it runs 2 h, or 2.5 h if suspended once, of which 2 h may be cheap: 400 g or 200 + 150 g
-    best = carry_out(job, policy_named("phase-aware").choose(job, window, integral, Facts()), apart=True)
-    assert best.emitted(integral) == pytest.approx(350.0)
-    assert best.end_s == 4 * HOUR
-    # who does not know takes the two cheap hours and ends half an hour late: 200 + 150 g
-    greedy = carry_out(job, policy_named("suspend-resume").choose(job, window, integral, Facts()))
-    assert greedy.emitted(integral) == pytest.approx(350.0)
-    assert greedy.end_s == 4.5 * HOUR
-    # no phase is a checkpoint
-    assert len(policy_named("phase_aware_checkpoints").choose(job, window, integral, Facts())) == 1
-
-
 @pytest.mark.parametrize("name", [name for name in POLICIES if name not in ("immediate", "latest")])
 def test_a_signal_that_ends_too_early(name):
     with pytest.raises(InputError, match="the signal ends at 7200 s, before 9000 s"):
@@ -114,8 +90,9 @@ def test_phase_aware_without_phases_is_suspend_resume():
 @pytest.mark.parametrize("name", ["wait-awhile", "phase-aware"])
 def test_slots_that_nobody_can_look_at_are_refused(name):
     # 9 h in slots of 1e-7 s: 3.24e11 of them took all memory
+    two_phases = PhaseModel((), (Phase("low", HOUR, 100.0), Phase("high", HOUR, 1000.0)))
     with pytest.raises(InputError, match=r"option 'slot_s': slots of 1e-07 s are more than 20000000 in"):
-        chosen(name, phases((1.0, 100.0), (1.0, 1000.0)), [300.0] * 24, 7.0, slot_s=1e-7)
+        chosen(name, two_phases, [300.0] * 24, 7.0, slot_s=1e-7)
 
 
 def test_a_calendar_of_more_slots_than_can_be_kept_is_refused():

@@ -64,18 +64,6 @@ def same(scheduler, workload, prefix):
     return jobs
 
 
-def test_a_suspended_job_pays_its_start_up_again(tmp_path):
-    """Two hours of 100 W and 36 s of 100 W to start: 1 g at 1 kWh / 1000; the third and the fifth hour are best."""
-    model = PhaseModel((Phase("s", 36.0, 100.0),), (Phase("w", 7200.0, 100.0),))
-    scheduler, workload = play([ShiftJob("a", 0.0, model)], 1, tmp_path / "x", deadline_h=5.0)
-    (execution,) = scheduler.executions.values()
-    # the first start-up takes 36 s of the third hour, which the fourth gives back (250 g) and not the second (300 g)
-    assert [segment.begin_s for segment in execution.segments] == [7200.0, 14328.0]
-    jobs = same(scheduler, workload, tmp_path / "x")
-    assert jobs.loc["a", "segments"] == 2
-    assert jobs.loc["a", "carbon_g"] == pytest.approx(0.1 * 100 + 2 * 0.001 * 250 + 0.1 * 80)
-
-
 def test_a_job_that_never_fits_is_rejected(tmp_path):
     jobs = [ShiftJob("a", 0.0, constant(3600.0, 100.0)), ShiftJob("b", 0.0, constant(3600.0, 60.0))]
     scheduler, workload = play(jobs, 2, tmp_path / "x", envelope=Series((0.0,), (80.0,)))
