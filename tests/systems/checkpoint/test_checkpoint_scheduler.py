@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
-from builders import machine, workload_of
 from by_hand import blocks_of, job_row, options_of, series_of
 from checkpoint_talk import META, in_words, play, spans_of
 from examples import examples
@@ -14,13 +12,8 @@ from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from links import ThroughText
 
-from batwatt.engine.config import EngineConfig
-from batwatt.engine.core import Engine
-from batwatt.engine.embedded import simulate
 from batwatt.errors import InputError
-from batwatt.model.platform import Platform
 from batwatt.model.workload import WINDOW_OVER
-from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.systems.checkpoint import period_plan as plans
 from batwatt.systems.checkpoint.instance import PeriodJob
 from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError
@@ -235,17 +228,3 @@ def test_the_engine_gives_what_plans_claim(drawn):
         worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")
         claimed_s = math.fsum(act.work_s for act in acts if act.job.id == str(job))
         assert worked == pytest.approx(claimed_s, abs=1e-5), (job, cpus)
-
-
-# parts -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("selection,hosts", [("first", ({0}, {1, 2})), ("fastest", ({1}, {0, 2}))])
-def test_jobs_get_the_machines_that_a_selection_prefers(selection, hosts):
-    """Host 0 is slow, 1 and 2 are fast."""
-    platform = Platform(tuple(replace(host, id=i) for i, host in enumerate(reversed(machine(2, 1).hosts))))
-    work = workload_of(job_row("a 0 50 1"), job_row("b 10 50 2"), nb_res=3)
-    options = {"capacity": series_of([(0, 3)]), "platform": platform, "switch": False, "node_selection": selection}
-    config = EngineConfig(dynamic_jobs=True, profile_reuse=True)
-    record = simulate(Engine(platform, [work], config), Checkpoint(options))
-    assert tuple(spans_of(record)[name][0][5] for name in "ab") == hosts

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from batwatt.scheduling.capacity import MachineOptions
-from batwatt.scheduling.options import NODES, PartChoice
 from batwatt.systems.checkpoint.prepare import Cover, Objective
 from batwatt.systems.checkpoint.sequence import Method
 
@@ -18,7 +17,6 @@ class CheckpointOptions(MachineOptions):
         None, description="jobs to checkpoint before a change: by default the cheapest, for subset-sum all"
     )
     cover: Cover = Field("k", description="processors to cover: k, or those that may be missing")
-    node_selection: PartChoice = Field("first", description=NODES)
     k: int | None = Field(
         None, ge=0, le=100_000, description="most machines of one change of the capacity; by default the true number"
     )

@@ -15,8 +15,6 @@ from batwatt.errors import InputError
 from batwatt.scheduling.base import Job
 from batwatt.scheduling.capacity import CapacityScheduler
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.registry import make
 from batwatt.scheduling.transitions import outage
 from batwatt.systems.checkpoint.fairness import Past
 from batwatt.systems.checkpoint.instance import Decision, Instance, PeriodJob, PeriodPlan
@@ -41,8 +39,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        # a wrong name is an error before anything runs
-        self._selection: NodeSelection = make("node_selection", self.settings.node_selection)
         # the times at which it may change are known, also where it does not
         self.steps = list(zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True))
         self.alive = 0
@@ -95,9 +91,6 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         self.segments = Segments(self.lifecycle, self.lengths, self.hosts, usual_s)
         self.fleet = self.segments.fleet
         self.fleet.paces = self.paces if (self.paces != 1.0).any() else None
-        if type(self._selection) is not First:
-            self.fleet.selection = self._selection
-            self.hosts.describe(self.fleet, self.platform)
         if settings.k is not None and settings.k > len(self.fleet):
             problem = f"must be from 0 to {len(self.fleet)}, all machines, got {settings.k}"
             raise InputError("option 'k'", problem, "leave it out: then it is the largest change of the capacity")
