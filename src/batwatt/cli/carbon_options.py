@@ -43,13 +43,6 @@ Wait = Annotated[
     str | None,
     _waiting("--wait", help="Hours that short (< 2 h) and long jobs may wait, or all.", show_default="6x24"),
 ]
-ForecastError = Annotated[
-    float | None,
-    _signal(
-        "--forecast-error", help="Error of forecasts 1 h ahead, as a share; grows with the root.", show_default="0"
-    ),
-]
-Seed = Annotated[int | None, _signal("--seed", help="Seed of the errors.", min=0, show_default="0")]
 DeadlineH = Annotated[float | None, _waiting("--deadline", help="Hours from arrival to end, without --wait.")]
 Constraint = Annotated[str | None, _waiting("--constraint", help="Without --wait: next-workday or semi-weekly.")]
 

@@ -14,11 +14,9 @@ from batwatt.cli.carbon_options import (
     CarbonWeight,
     Constraint,
     DeadlineH,
-    ForecastError,
     JobsUnit,
     PriceFile,
     PriceWeight,
-    Seed,
     Slot,
     Wait,
     Watts,
@@ -65,8 +63,6 @@ class ShiftRequest:
     wait: Wait = None
     deadline: DeadlineH = None
     constraint: Constraint = None
-    forecast_error: ForecastError = None
-    seed: Seed = None
     price: PriceFile = None
     carbon_weight: CarbonWeight = None
     price_weight: PriceWeight = None
@@ -114,16 +110,11 @@ class ShiftRequest:
         ways = without_none({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
         if len(ways) > 1:
             raise InputError(", ".join(ways), "are two ways to say how long jobs may wait", "give one of them")
-        if self.seed is not None and self.forecast_error is None:
-            raise InputError("--seed", "is for errors of forecasts", "give --forecast-error, too")
-        error = None if self.forecast_error is None else number_of("--forecast-error", self.forecast_error)
         options = {
             "wait_h": None if self.wait is None else wait_of(self.wait),
             "deadline_h": None if self.deadline is None else number_of("--deadline", self.deadline, above=True),
             "slot_s": None if self.slot_s is None else number_of("--slot-s", self.slot_s, above=True),
             "constraint": self.constraint,
-            "forecast_error": error,
-            "forecast_seed": self.seed,
             "clock": clock,
         }
         return ShiftOptions(**without_none(options))

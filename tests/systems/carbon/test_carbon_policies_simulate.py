@@ -8,8 +8,6 @@ from batwatt.errors import InputError
 from batwatt.model.phases import Phase, PhaseModel, constant
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.forecast import SignalForecast
-from batwatt.systems.carbon.policies import POLICIES, ShiftPolicy
 from batwatt.systems.carbon.simulate import ShiftOptions, simulate
 
 HOUR = 3600.0
@@ -41,22 +39,6 @@ def test_deadlines_and_constraints():
     assert begin_h("latest", integral=dated, constraint="next-workday") == 3.0
 
 
-def test_forecasts_are_those_of_the_seed_at_the_arrival(monkeypatch):
-    """A policy sees the forecast of the hour in which a job arrives; the true signal is charged."""
-    seen = []
-
-    def spy(job, window, integral, known):
-        seen.append(integral.values.tolist())
-        return ((job.arrival_s, job.arrival_s + job.length_s),)
-
-    monkeypatch.setitem(POLICIES, "spy", ShiftPolicy("spy", spy))
-    jobs = [ShiftJob(str(hour), (hour + 0.5) * HOUR, JOB.model) for hour in (0, 1)]
-    outcome = simulate(jobs, CARBON, "spy", ShiftOptions(wait_h=(1.0,), forecast_error=0.05, forecast_seed=3))
-    forecast = SignalForecast(CARBON, 0.05, 3)
-    assert seen == [forecast.at(job.arrival_s).values.tolist() for job in jobs]
-    assert outcome.metrics()["carbon_g"] == pytest.approx(200.0 + 150.0)
-
-
 LATER = [SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z") for day in (1, 2)]
 
 
@@ -68,7 +50,7 @@ LATER = [SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z")
         ("oracle", {"deadline_h": 2.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
         ("oracle", {"price_weight": 1.0}, "give money a weight without a price"),
         ("oracle", {"wait_h": (1.0,), "price": LATER[1]}, "let both begin at the same date"),
-        ("oracle", {"forecast_seed": -1}, "forecast_seed must be a whole number >= 0"),
+        ("oracle", {"slot_s": 0.0}, "slot_s must be a finite number > 0"),
         ("phase-aware", {"wait_h": (0.5,), "slot_s": 7000.0}, "job a: .* slots of 7000 s"),
     ],
 )

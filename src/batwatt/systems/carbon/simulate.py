@@ -11,7 +11,7 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob, carry_out
-from batwatt.systems.carbon.forecast import SignalForecast, weighed
+from batwatt.systems.carbon.forecast import weighed
 from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.outcome import Outcome, rows_of
 from batwatt.systems.carbon.policies import Facts, policy_named
@@ -22,12 +22,11 @@ _WHERE = "options of the simulation"
 
 @dataclass(frozen=True)
 class ShiftOptions(Parameters, where=_WHERE):
-    """Limits of the waits of jobs, weights of carbon and price, and forecasts. Raises InputError.
+    """Limits of the waits of jobs, and weights of carbon and price. Raises InputError.
 
     A job waits `wait_h` hours (short and long jobs, or one value for all), or finishes within `deadline_h` hours of its
     arrival, or by the `constraint` of Let's Wait Awhile on the local `clock`. Policies plan by `carbon_weight` x carbon
-    + `price_weight` x price; carbon and cost are charged apart. Policies see the `SignalForecast` at the arrival of a
-    job, of `forecast_error` and `forecast_seed`.
+    + `price_weight` x price; carbon and cost are charged apart.
     """
 
     wait_h: tuple[float, ...] = (6.0, 24.0)
@@ -37,8 +36,6 @@ class ShiftOptions(Parameters, where=_WHERE):
     price: SignalIntegral | None = None
     carbon_weight: Annotated[float, Between(0.0)] = 1.0
     price_weight: Annotated[float, Between(0.0)] = 0.0
-    forecast_error: Annotated[float, Between(0.0)] = 0.0
-    forecast_seed: Annotated[int, Between(0)] = 0
     slot_s: Annotated[float | None, Between(0.0, ends="][")] = None
 
     def __post_init__(self) -> None:
@@ -54,8 +51,8 @@ def simulate(
 ) -> Outcome:
     """Return the outcome of a policy for jobs under a carbon signal, each on its own.
 
-    Policies choose by their window and the signal; their choice is carried out on the true phases of the job, and
-    charged on the true signal. Raises InputError.
+    Policies choose by their window and the signal, weighed with a price; their choice is carried out on the phases of
+    the job, and charged on each signal. Raises InputError.
     """
     options = options or ShiftOptions()
     rule = policy_named(policy)
@@ -64,13 +61,12 @@ def simulate(
     limits = options.wait_h, options.deadline_h, options.constraint, options.clock
     windows = [start_window(job, integral, *limits) for job in jobs]
     signal = weighed(integral, options.price, options.carbon_weight, options.price_weight)
-    forecast = SignalForecast(signal, options.forecast_error, options.forecast_seed)
     means = expected_lengths(jobs).items()
     facts = {short: Facts(mean_s, options.slot_s) for short, mean_s in means}
     executions = []
     for job, window in zip(jobs, windows, strict=True):
         try:
-            intervals = rule.choose(job, window, forecast.at(job.arrival_s), facts[is_short(job)])
+            intervals = rule.choose(job, window, signal, facts[is_short(job)])
         except NoPlanError as error:
             raise InputError(f"job {job.id}", str(error), "let it wait longer, or take shorter slots") from None
         execution = carry_out(job, intervals, checkpoints=rule.checkpoints, apart=rule.exact)
