@@ -7,8 +7,6 @@ import pytest
 from builders import one_by_one
 
 import batwatt as bw
-from batwatt.engine import events as ev
-from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
 from batwatt.model.signal_integral import SignalIntegral
 
@@ -17,7 +15,6 @@ SIGNAL = SignalIntegral.regular(HOURS * 30)
 JOBS = bw.Workload.from_frame(one_by_one(20, 600.0, 900.0, 611.0, 9))
 MACHINES = bw.Platform.machines(6, 1, watts=100)
 ONE = bw.Platform.machines(1, 1, watts=100)
-SIX = {"capacity": bw.Series((0.0,), (6.0,), "machines")}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +100,6 @@ def test_refused(scheduler, shift, carbon, line):
 
 OWN_SHIFT = """
 from batsim.batsim import BatsimScheduler
-from batwatt.schedulers.varcap import Varcap
 
 class Foreign(BatsimScheduler):
     def __init__(self, options):
@@ -113,44 +109,11 @@ class Foreign(BatsimScheduler):
         self.bs.reject_jobs([job])
     def onNoMoreEvents(self):
         pass
-
-class Plain(Varcap):
-    pass
 """
 
 
 def test_schedulers_of_other_authors(tmp_path):
-    """A scheduler with an option of that name gets its text, and no job is held; of a subclass of ours jobs are."""
-    for name in ("foreign", "plain"):
-        (tmp_path / f"{name}.py").write_text(OWN_SHIFT)
+    """A scheduler with an option of that name gets its text, and no job is held."""
+    (tmp_path / "foreign.py").write_text(OWN_SHIFT)
     foreign = bw.simulate(MACHINES, JOBS, str(tmp_path / "foreign.py"), options={"shift": 5})
     assert len(foreign.jobs) == 20
-    inputs = {"options": {"shift": "oracle"}, "carbon": SIGNAL, **SIX}
-    plain = bw.simulate(MACHINES, JOBS, str(tmp_path / "plain.py"), **inputs)
-    pd.testing.assert_frame_equal(plain.jobs, bw.simulate(MACHINES, JOBS, "varcap", **inputs).jobs)
-    assert plain.jobs["waiting_time_s"].max() > 3600.0
-
-
-class _Played:
-    def __init__(self, *messages):
-        self.messages, self.replies = list(messages), []
-
-    def message(self):
-        return self.messages.pop(0)
-
-    def reply(self, reply):
-        self.replies.append(reply)
-
-
-def test_the_link_by_hand():
-    """b is held until 50 s, and with it the notice that no job is to come; a passes."""
-    a, b = (ev.JobSubmitted(0.0, name, {}, None) for name in "ab")
-    over = ev.Notified(0.0, ev.NO_MORE_JOBS, {})
-    played = _Played(ev.Message(0.0, [a, b, over]), ev.Message(50.0, [ev.RequestedCall(50.0)]))
-    link = HeldArrivals(played, {"a": 0.0, "b": 50.0})
-    assert link.message().events == [a]
-    link.reply(ev.Reply(0.0, []))
-    assert [decision.at for decision in played.replies[0].decisions] == [50.0]
-    assert link.message().events == [b, over]
-    link.reply(ev.Reply(50.0, []))
-    assert played.replies[1].decisions == []

@@ -56,13 +56,6 @@ def test_a_price_is_charged_and_counts_by_its_weight(house):
         assert content(plan(house, *words, "--price-weight", weight))["carbon_g"] == carbon_g
 
 
-def test_a_gap_beyond_the_deadline_does_not_matter(house):
-    signal = hourly(house, [400, 100, 400, 100, "", 200, 100])
-    assert content(plan(house, "--deadline", 14400, signal=signal))["carbon_g"] == 200
-    done = plan(house, "--deadline", 18000, signal=signal)
-    assert done.code == 0 and "1 values missing" in done.err and json.loads(done.out)["carbon_g"] == 200
-
-
 def test_keys_of_a_price(house):
     words = ["--deadline", 14400, "--carbon-weight", 0, "--price-weight", 1]
     price = hourly(house, [1000, 9000] * 12, "m.csv", "price")

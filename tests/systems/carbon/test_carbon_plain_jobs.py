@@ -86,12 +86,11 @@ def test_what_never_fits_is_rejected():
     assert (result.metrics["jobs_finished"], result.metrics["jobs_rejected"]) == (1, 1)
 
 
-def test_hosts_that_take_long_to_switch():
-    """60 s to switch on, 30 s off: on at 14,340 s, and off again after the job; 0 W while it goes off."""
-    result = shift(machines(2, on_s=60.0, off_s=30.0), jobs(HOUR))
-    assert starts(result) == pytest.approx([14_400.0], abs=1e-5)
-    # expected 90 s before its start, so that one that was on would not go off for less
-    assert result.metrics["energy_j"] == pytest.approx((90.0 + 3600.0) * 100.0, rel=1e-9)
+def unlike():
+    """Two hosts, of which the second is twice as fast and draws 150 W in place of 100 W."""
+    one, two = machines(2).hosts
+    faster = replace(two.pstates[0], speed_flops=2 * two.pstates[0].speed_flops, full_w=150.0, idle_w=150.0)
+    return Platform((one, replace(two, pstates=(faster, *two.pstates[1:]))))
 
 
 def from_json(tmp_path, profile, walltime_s):
@@ -114,10 +113,8 @@ def test_a_job_that_reaches_its_walltime(tmp_path):
 
 def test_what_cannot_be_cut_is_not_suspended(tmp_path):
     """Hosts of two speeds: how long flops last is not known, only their walltime."""
-    one, two = machines(2).hosts
-    faster = replace(two.pstates[0], speed_flops=2 * two.pstates[0].speed_flops)
-    platform = Platform((one, replace(two, pstates=(faster, *two.pstates[1:]))))
-    flops = one.pstates[0].speed_flops
+    platform = unlike()
+    flops = platform.hosts[0].pstates[0].speed_flops
     long = from_json(tmp_path, {"type": "parallel", "cpu": [6000 * flops], "com": [0]}, 7200)
     with pytest.raises(InputError, match="option 'policy': job w0!a was to be suspended"):
         shift(platform, long, policy="suspend-resume")
@@ -125,13 +122,6 @@ def test_what_cannot_be_cut_is_not_suspended(tmp_path):
     # it ends by itself, before it was to be suspended
     short = from_json(tmp_path, {"type": "parallel", "cpu": [3000 * flops], "com": [0]}, 7200)
     assert shift(platform, short, policy="suspend-resume").metrics["jobs_finished"] == 1
-
-
-def unlike():
-    """Two hosts, of which the second is twice as fast and draws 150 W in place of 100 W."""
-    one, two = machines(2).hosts
-    faster = replace(two.pstates[0], speed_flops=2 * two.pstates[0].speed_flops, full_w=150.0, idle_w=150.0)
-    return Platform((one, replace(two, pstates=(faster, *two.pstates[1:]))))
 
 
 SPREAD = {"node_selection": "spread"}

@@ -20,16 +20,6 @@ from batwatt.systems.checkpoint.period_plan import NoPeriodPlanError
 from batwatt.systems.checkpoint.sequence import CapacitySequence, follow
 
 RULES = blocks_of("""
-the figure of the paper
-  # 19, then 16, then 22 processors; jobs 1 and 2 cover k = 6, job 5 must run in the second period, for which job 3
-  # makes room: 3 processors stay idle until then
-  machines=22, capacity=19 100:16 200:22, k=6, checkpoint_s=2, recovery_s=3, min_yield=0.3, until_s=300
-  1 0 1e7 3, 2 0 1e7 3, 3 0 1e7 5, 4 0 1e7 8, 5 0 1e7 8
-  1: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300
-  2: work 0-98 saved | checkpoint 98-100 | recovery 200-203 | work 203-300
-  3: work 0-100 saved | checkpoint 100-102
-  4: work 0-198 saved | checkpoint 198-200 | work 200-300
-  5: work 102-300
 jobs that end make room in the middle of a period
   # d waits for all four, and nothing stops the others for it without a change
   machines=4, capacity=4, checkpoint_s=5, recovery_s=5
