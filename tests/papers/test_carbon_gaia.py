@@ -61,15 +61,6 @@ def test_runs_are_those_of_gaia(policy, jobs):
         assert outcome.metrics()["carbon_g"] == pytest.approx(float(row["carbon_g"]), abs=2e-9)
 
 
-def test_rows_are_those_of_gaia():
-    theirs = rows_of(GOLDEN / "gaia_rows.csv")
-    table = run({"jobs": "set2", "policy": "suspend-resume", "wait": "2x5"}).segments
-    assert table["job"].tolist() == [row["id"] for row in theirs]
-    assert (table["begin_s"] / 5).tolist() == [float(row["start"]) for row in theirs]
-    assert (table["work_s"] / 5).tolist() == [float(row["length"]) for row in theirs]
-    assert table["carbon_g"].tolist() == pytest.approx([float(row["carbon_g"]) for row in theirs], abs=1e-8)
-
-
 def test_times_are_cut_to_ticks_and_mean_power_is_charged():
     outcome = gaia.simulate([ShiftJob("0", 68.0, constant(1004.0, 50.0), 3)], [720.0] * 30, "immediate")
     assert outcome.segments[["arrival_s", "begin_s", "end_s"]].to_numpy().tolist() == [[65.0, 65.0, 1065.0]]

@@ -51,10 +51,3 @@ def test_several_numbers_and_their_verdicts():
     assert told(good, unsure) == ("1 of 2, 0 against; 1.6 (0.0 to 3.1) points", YES)
     assert told(good, unsure, unsure)[1] == PARTLY and told(good, bad)[1] == PARTLY and told(bad, unsure)[1] == NO
     assert decided(Pairs(("x",), {"label": "a"}, {"label": "b"}))(points(*walks("a", 0.2, good))) == ("not run", OPEN)
-
-
-def test_a_claim_with_more_against_it_than_for_it_does_not_hold():
-    rows = pd.DataFrame({"number": [1.0, -1.0, -2.0], "verdict": [YES, NO, NO], "standard_error": [0.1] * 3})
-    claim = decided(Pairs(("s",), {"label": "a"}, {"label": "b"}))
-    assert claim.outcome(rows) == ("1 of 3, 2 against; −0.7 (−2.0 to 1.0) points", NO)
-    assert claim.outcome(rows[:2])[1] == PARTLY
