@@ -250,6 +250,7 @@ def _checkpoint() -> Named:
     yield "checkpoint plan subset-sum", f"checkpoint plan {periods}/period.json --method subset-sum"
     yield "checkpoint prepare", f"checkpoint prepare {periods}/change.json"
     yield "checkpoint prepare worst", f"checkpoint prepare {periods}/change.json --objective worst --cover needed"
+    yield "checkpoint follow yield", f"checkpoint follow {periods}/starving.json --min-yield 0.25"
     yield "checkpoint follow worst", f"checkpoint follow {periods}/figure1.json --prepare worst -o out/x.json"
 
 
