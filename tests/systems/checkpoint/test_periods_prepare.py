@@ -80,7 +80,8 @@ def running(name: str, processors: int, checkpoint_s: float, recovery_s: float =
     return PeriodJob(name, processors, checkpoint_s, recovery_s, "running")
 
 
-def test_of_sets_that_cost_the_same_the_first_is_taken():
+def test_of_sets_that_cost_the_same_the_narrowest_is_taken_then_the_first():
+    assert prepare([running("wide", 4, 3.0), running("narrow", 3, 4.0)], [], 10.0, 9, 3).ids == {"narrow"}
     assert prepare([running(name, 3, 4.0) for name in "xyz"], [], 10.0, 9, 3).ids == {"x"}
 
 
