@@ -1,9 +1,8 @@
-"""What checkpoints save and cost, and yields of jobs, worked by hand and looked at second by second."""
+"""What checkpoints save and cost, and yields of jobs, worked by hand."""
 
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 from rows_of_runs import job, killed, moved, ran, refused, workload
@@ -136,87 +135,6 @@ def test_what_the_scheduler_made_up_saves_nothing_of_others(measured):
 def test_one_yield(measured, row, submit, expected):
     metrics, _ = measured([row], workload(job("a", submit, 30)))
     assert metrics["min_yield"] == metrics["mean_yield"] == expected
-
-
-# law --------------------------------------------------------------------------------------------------------------
-
-
-def history(rng, submit):
-    """What a job did, at random: (kind, begin, end, how it ended), kinds w work, c checkpoint, r recovery."""
-    time, parts = submit, []
-    while time < 215 and len(parts) < 12:
-        begin = time + rng.choice([0, 0, 3])
-        time = begin + rng.randrange(1, 25)
-        how = rng.choice(["completed", "killed", "saved", "saved", "saved"])
-        parts.append(("w", begin, time, how))
-        if how == "completed":
-            break
-        if how == "saved":
-            begin, time = time, time + rng.randrange(1, 6)
-            parts.append(("c", begin, time, rng.choice(["completed", "completed", "completed", "killed"])))
-        if rng.random() < 0.4:
-            begin = time + rng.randrange(8)
-            time = begin + rng.randrange(1, 6)
-            parts.append(("r", begin, time, rng.choice(["completed", "completed", "killed"])))
-    return parts
-
-
-def row_of(name, submit, number, cores, part):
-    kind, begin, end, how = part
-    label, since = (f"{name}#{number}", begin) if number else (name, submit)
-    metadata = {"w": CHECKPOINTED if how == "saved" else "", "c": CHECKPOINT, "r": RECOVERY}[kind]
-    return ran(label, since, begin, end, cores, SUCCESSFUL if how == "completed" else KILLED, metadata)
-
-
-def fates(parts):
-    """What each part was good for by 200: useful, aborted, c, r."""
-    uses = []
-    for index, (kind, _, end, how) in enumerate(parts):
-        behind = parts[index + 1] if index + 1 < len(parts) else None
-        broken = how == "saved" and behind is not None and behind[3] == "killed" and behind[2] <= 200
-        lost = end <= 200 and (how == "killed" or broken)
-        uses.append(kind if kind != "w" else "aborted" if lost else "useful")
-    return uses
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_second_by_second(measured, seed):
-    rng = random.Random(seed)
-    jobs, rows, seconds = [], [], dict.fromkeys(("useful", "aborted", "c", "r"), 0)
-    yields, waits, kills, completed = [], [], 0, 0
-    for number in range(25):
-        name, submit, cores = f"j{number}", rng.randrange(70, 199), rng.randrange(1, 5)
-        jobs.append(job(name, submit, 30, cores))
-        parts = history(rng, submit + rng.choice([0, 5]))
-        rows += [row_of(name, submit, at, cores, part) for at, part in enumerate(parts)]
-        uses = fates(parts)
-        done = [second for second in range(100, 200) for (_, begin, end, _) in parts if begin <= second < end]
-        assert len(done) == len(set(done))
-        useful = 0
-        for second in range(100, 200):
-            for (_, begin, end, _), fate in zip(parts, uses, strict=True):
-                if begin <= second < end:
-                    seconds[fate] += cores
-                    useful += fate == "useful"
-        kills += sum(fate == "aborted" and end > 100 for (_, _, end, _), fate in zip(parts, uses, strict=True))
-        over = parts[-1][2] if parts[-1][3] == "completed" and parts[-1][0] == "w" else None
-        if over is None or over > 100:
-            yields.append(useful / (min(over or 200, 200) - max(submit, 100)))
-        if over is not None and 100 < over <= 200:
-            completed += 1
-            first = next(begin for (_, begin, _, _), fate in zip(parts, uses, strict=True) if fate == "useful")
-            waits.append(first - submit)
-    rng.shuffle(rows)
-    metrics, ledger = measured(rows, workload(*jobs))
-    assert (metrics["useful_core_s"], metrics["aborted_core_s"]) == (seconds["useful"], seconds["aborted"])
-    assert metrics["checkpoint_volume"] == pytest.approx(seconds["c"] / 600)
-    assert metrics["recovery_volume"] == pytest.approx(seconds["r"] / 600)
-    assert metrics["terminations"] == kills
-    assert metrics["jobs_finished"] - int((ledger.completed_s <= 100).sum()) == completed
-    assert sorted(yields_of(ledger).tolist()) == pytest.approx(sorted(yields))
-    assert metrics["min_yield"] == pytest.approx(min(yields))
-    assert metrics["mean_wait_s"] == (pytest.approx(sum(waits) / completed) if completed else None)
-    assert sum(row["terminations"] for row in classes_of(ledger)) == kills
 
 
 def test_a_suspended_run_and_its_pieces_are_one_job(measured):
