@@ -13,7 +13,6 @@ from builders import envelope, machine, workload_of
 from gym_cases import away
 from hypothesis import strategies as st
 from laws import COMPLETED, Case, Job, Observed, Victim
-from varcap_talk import KNOWS
 
 from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.platform import Host, Platform, PState
@@ -246,6 +245,13 @@ def hopeless_of_slurm(run: Observed, job: Job) -> bool:
 
 
 # varcap, oversubscribed, riskaware ----------------------------------------------------------------------------------
+
+KNOWS = {
+    "base": ("none", "class", "exact"),
+    "migration": ("none", "class", "exact"),
+    "longshort": ("class", "exact"),
+}
+"""What mappings may know of run times; others have it exact."""
 
 
 @st.composite

@@ -6,7 +6,7 @@ import random
 from unittest.mock import patch
 
 import pytest
-from plain_varcap import PlainJob
+from builders import job
 from varcap_talk import play, rules_of, scheduler
 
 from batwatt.errors import InputError
@@ -79,7 +79,7 @@ a victim that ends before is left alone
 @pytest.mark.parametrize("name", RULES)
 def test_rules(name):
     rule = RULES[name]
-    assert rule.played(lambda *jobs, **options: scheduler(*jobs, **ONE | options)) == rule.expected
+    assert rule.played(**ONE) == rule.expected
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def all_weighed(self, fleet, refused):
 def test_long_queues_are_as_sorting_all_of_them(order, backfilling):
     draw = random.Random(order)
     jobs = [
-        PlainJob(str(i), draw.choice([0.0, 10.0 * i]), draw.choice([5.0, 40.0, 600.0, i + 1.0]), 1 + i % (CORES + 2))
+        job(i, draw.choice([0.0, 10.0 * i]), 1 + i % (CORES + 2), draw.choice([5.0, 40.0, 600.0, i + 1.0]))
         for i in range(120)
     ]
     capacity = [(0.0, 4), (200.0, 2), (500.0, 3)]

@@ -1,5 +1,4 @@
-"""The rules of docs/explanation/varcap.md, one by one, on examples worked out by hand: for the scheduler and for its
-plain twin.
+"""The rules of docs/explanation/varcap.md, one by one, on examples worked out by hand.
 
 A job is `name submission length cpus [field=..]`; what became of it is `start-end@machines`, with x if it was killed
 and > if it was moved.
@@ -11,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from varcap_talk import plain, rules_of, scheduler
+from varcap_talk import rules_of, scheduler
 
 from batwatt.errors import InputError
 from batwatt.scheduling.foresight import CapacityForecast
@@ -235,16 +234,6 @@ who waits for others can become too wide
   machines=3, capacity=3 50:2, termination=order
   a 0 100 1, b 1 10 3 depends_on=a
   -> a 0-100@0, b rejected
-""")
-
-
-@pytest.mark.parametrize("play_of", [scheduler, plain])
-@pytest.mark.parametrize("name", RULES)
-def test_rules(name, play_of):
-    assert RULES[name].played(play_of) == RULES[name].expected
-
-
-OF_THE_SCHEDULER = rules_of("""
 least-loss is lww if nothing is saved
   # a, b and c, d have done 4x100, 2x70 + 2x40 and 4x60 core s
   machines=3, cores=4, capacity=3 100:2, termination=least-loss
@@ -272,9 +261,9 @@ a false alarm
 """)
 
 
-@pytest.mark.parametrize("name", OF_THE_SCHEDULER)
-def test_rules_of_the_scheduler(name):
-    assert OF_THE_SCHEDULER[name].played(scheduler) == OF_THE_SCHEDULER[name].expected
+@pytest.mark.parametrize("name", RULES)
+def test_rules(name):
+    assert RULES[name].played() == RULES[name].expected
 
 
 SAVED = {"machines": 3, "cores": 4, "capacity": "3 100:2", "termination": "least-loss"}
@@ -301,11 +290,9 @@ def test_what_is_lost_with_checkpoints(d, options, expected):
 @pytest.mark.parametrize(("of_a", "of_b"), [(100.1, 100.2), (100, 100), (232.304, 147.317)])
 def test_of_equal_work_the_later_submission_is_killed(of_a, of_b):
     # both began at 10 s: 40.3 s of work each at 50.3 s, whatever their lengths; b's machine leaves
-    for play_of in (scheduler, plain):
-        runs = play_of(
-            "w 0 10 2", f"a 1 {of_a} 1", f"b 2 {of_b} 1", machines=2, capacity="2 50.3:1", mapping="migration"
-        )
-        assert (runs["a"].count("x"), runs["b"].count("x")) == (0, 1)
+    jobs = "w 0 10 2", f"a 1 {of_a} 1", f"b 2 {of_b} 1"
+    runs = scheduler(*jobs, machines=2, capacity="2 50.3:1", mapping="migration")
+    assert (runs["a"].count("x"), runs["b"].count("x")) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -318,11 +305,8 @@ def test_the_mode_at_the_threshold(low, high, longest):
     expected = {"a": "0-10@3", "b": "0-20@2", "c": "0-30@1", "d": "0-40@0", "e": "10-60@3"}
     if longest:
         expected = {"e": "0-50@0", "d": "0-40@1", "c": "0-30@2", "b": "0-20@3", "a": "20-30@3"}
-    machines = max(4, high)
-    for play_of in (scheduler, plain):
-        assert play_of(
-            *jobs, machines=machines, capacity=f"4 100:{machines}", mapping="twomode", low=low, high=high
-        ) == expected  # fmt: skip
+    options = {"machines": max(4, high), "capacity": f"4 100:{max(4, high)}", "mapping": "twomode"}
+    assert scheduler(*jobs, **options, low=low, high=high) == expected
 
 
 # what is drawn ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from varcap_talk import capacity_of, in_words, job_of, play, runs_of, scheduler
+from by_hand import capacity_of
+from varcap_talk import in_words, job_of, play, scheduler
 
 from batwatt.engine.events import JobCompleted, Message
 
@@ -40,7 +41,7 @@ def late(*jobs, capacity, hold, machines=3, cores=4, **options):
         return Late(engine, hold)
 
     record, _ = play([job_of(text) for text in jobs], capacity_of(capacity), machines, cores, between, **options)
-    return in_words(runs_of(record, cores))
+    return in_words(record, cores)
 
 
 @pytest.mark.parametrize("hold", [{"b": 3.0}, {"c": 3.0}, dict.fromkeys("abcde", 2.0)])
