@@ -81,8 +81,8 @@ def test_robin_gets_the_execution_context_of_batsim_5(tmp_path):
 def test_compose_runs_known_commands_on_files_that_exist():
     services = load(COMPOSE)["services"]
     assert services["batsim"]["depends_on"] == {"scheduler": {"condition": "service_healthy"}}
-    ready = services["scheduler"]["healthcheck"]["test"][-1]
-    assert f"--ready-file {ready} " in services["scheduler"]["entrypoint"][2]
+    host, port = DEFAULT_ENDPOINT.removeprefix("tcp://").split(":")
+    assert f"create_connection(('{host}', {port}))" in services["scheduler"]["healthcheck"]["test"][-1]
     check_command(shlex.join(["batwatt", "serve", *services["scheduler"]["command"]]))
     scheduler = options_of(shlex.join(services["scheduler"]["command"]))
     batsim = options_of(shlex.join(services["batsim"]["command"]))

@@ -10,7 +10,7 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -168,49 +168,6 @@ def _unwritable(place: object) -> Iterator[None]:
         # of a path that no file can have
         problem = f"cannot be written ({getattr(error, 'strerror', None) or error})"
         raise InputError(place, problem, "choose another place for the output") from None
-
-
-@contextmanager
-def living_file(path: Path, mark: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that makes a file of a text and a line `mark`; the file is there only while this block lasts.
-
-    A file that a killed process left is removed at once. Raises InputError for any other file that is there.
-    """
-    _remove_left(path, mark)
-    handle = None
-
-    def make(text: str) -> None:
-        nonlocal handle
-        with _unwritable(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-            with suppress(OSError):
-                # without locks the file of a killed process must be removed by hand
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(handle, f"{text}\n{mark}\n".encode())
-
-    try:
-        yield make
-    finally:
-        if handle is not None:
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(handle), path.lstat()):
-                    path.unlink()
-            os.close(handle)
-
-
-def _remove_left(path: Path, mark: str) -> None:
-    if not os.path.lexists(path):
-        return
-    problem = "exists, and is not the file of a killed process"
-    with _unwritable(path):
-        if path.is_file() and not path.is_symlink() and path.read_bytes().endswith(f"\n{mark}\n".encode()):
-            problem = "exists, and the process that made it still runs"
-            if (lock := _locked(path)) is not None:
-                path.unlink()
-                os.close(lock)
-                return
-    raise InputError(path, problem, "remove it, or give another name")
 
 
 def _parts(folder: Path, name: str) -> list[Path]:

@@ -182,20 +182,24 @@ def test_the_other_side_never_comes(house, endpoint, monkeypatch, words, waiting
 
 
 def test_a_scheduler_whose_batsim_dies(house, endpoint):
-    ready = house.folder / "ready"
+    address = ("127.0.0.1", int(endpoint.rpartition(":")[2]))
+
+    def listens() -> bool:
+        """A readiness check, which connects and leaves, is not Batsim."""
+        with contextlib.suppress(ConnectionRefusedError), sockets.create_connection(address):
+            return True
+        return False
 
     def batsim() -> list[object]:
-        wait_for(ready.exists)
-        # a readiness check, which connects and leaves, is not Batsim
-        sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))).close()
+        wait_for(listens)
         with bound(zmq.REQ, endpoint) as socket:
             socket.send_string(BEGINS)
             return json.loads(socket.recv())["events"]
 
     with ThreadPoolExecutor() as pool:
         answer = pool.submit(batsim)
-        done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
-    assert answer.result() == [] and not ready.exists()
+        done = house.batwatt("serve", "--socket", endpoint, *NONE)
+    assert answer.result() == []
     assert done.code == 1 and "Batsim closed the connection" in done.err.strip().split("\n")[-1]
 
 
@@ -203,34 +207,6 @@ def test_a_scheduler_whose_batsim_dies(house, endpoint):
 def test_the_real_batsim_refuses_its_arguments(house):
     done = house.run("--engine", "batsim", "--batsim-arg", "--no-such-option", *NONE)
     assert (done.code, house.left) == (1, []) and "Batsim ended with exit code" in done.line
-
-
-# `batwatt serve --ready-file` ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["file", "folder", "link"])
-def test_a_ready_file_that_was_there_before_stays(house, endpoint, kind):
-    ready = house.folder / "ready"
-    {"file": lambda: ready.write_text("precious"), "folder": ready.mkdir, "link": lambda: ready.symlink_to("x")}[kind]()
-    done = house.batwatt("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
-    assert done.code == 2 and f"{ready}: exists" in done.line and os.path.lexists(ready)
-    assert kind != "file" or ready.read_text() == "precious"
-
-
-def test_a_ready_file_of_a_server_that_was_killed(house, endpoint):
-    ready = house.folder / "ready"
-    words = ("serve", "--socket", endpoint, "--ready-file", ready, *NONE)
-    server = house.start(*words)
-    wait_for(ready.exists)
-    assert ready.read_text().splitlines()[0] == endpoint
-    done = house.batwatt(*words)
-    assert done.code == 2 and "the process that made it still runs" in done.line and ready.exists()
-    server.kill()
-    server.communicate()
-    assert ready.exists()
-    # it does not listen: the file is gone before that is known
-    done = house.batwatt("serve", "--socket", "tcp://nowhere", "--ready-file", ready, *NONE)
-    assert done.code == 2 and "cannot listen" in done.line and not ready.exists()
 
 
 # files of killed runs -------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,7 +28,6 @@ from batwatt.cli.options import (
 )
 from batwatt.cli.printing import note
 from batwatt.errors import InputError, printable
-from batwatt.files import living_file
 
 if TYPE_CHECKING:
     from batwatt.inputs.platforms.host_choice import HostChoice
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:28000"
 INIT = "the text that Batsim has for its scheduler"
-READY = "made by batwatt serve"
-"""Last line of a file that says where to connect."""
 
 
 @options_of
@@ -53,9 +49,6 @@ def serve_command(
     envelope: EnvelopeFile = None,
     capacity: CapacityText = None,
     socket: Annotated[str, typer.Option("--socket", help="Endpoint to listen on for Batsim.")] = DEFAULT_ENDPOINT,
-    ready_file: Annotated[
-        Path | None, typer.Option("--ready-file", help="File that is made once Batsim can connect; it must not exist.")
-    ] = None,
     timeout: Timeout = 0.0,
     protocol: Annotated[
         int | None,
@@ -91,26 +84,19 @@ def serve_command(
         settings.setdefault("capacity", _served_capacity(capacity, platform, hosts.choice))
     patience_s = patience_of(timeout)
 
-    with nullcontext() if ready_file is None else living_file(ready_file, READY) as make:
-
-        def ready(endpoint: str) -> None:
-            note(f"listening on {endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
-            if make is not None:
-                make(endpoint)
-
-        # errors come before the wait for Batsim, unless its text may bring a missing option
-        made = None if protocol == 5 else make_scheduler(scheduler, settings)
-        with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
-            ready(link.endpoint)
-            init = link.begin()
-            if made is None or (init and init.strip()):
-                brought = read_options(init, INIT) if init and init.strip() else {}
-                scheduler = _named(brought.pop("scheduler", scheduler), scheduler)
-                made = make_scheduler(scheduler, {**settings, **brought})
-            if init is not None:
-                link.greet(features.dialect(made))
-            with blaming(scheduler, made):
-                Bs(made, link).start()
+    # errors come before the wait for Batsim, unless its text may bring a missing option
+    made = None if protocol == 5 else make_scheduler(scheduler, settings)
+    with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
+        note(f"listening on {link.endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
+        init = link.begin()
+        if made is None or (init and init.strip()):
+            brought = read_options(init, INIT) if init and init.strip() else {}
+            scheduler = _named(brought.pop("scheduler", scheduler), scheduler)
+            made = make_scheduler(scheduler, {**settings, **brought})
+        if init is not None:
+            link.greet(features.dialect(made))
+        with blaming(scheduler, made):
+            Bs(made, link).start()
 
 
 def _named(theirs: object, ours: str) -> str:
