@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 from cli_house import alive, children
@@ -111,26 +109,3 @@ def test_signals_while_workers_start(small, number):
         process.kill()
         process.communicate()
     wait_for(lambda: not any(alive(pid) for pid in workers), 20.0)
-
-
-@pytest.mark.parametrize("by_kernel", [True, False])
-def test_a_worker_of_a_dead_parent(by_kernel):
-    """The kernel ends it, or it looks itself."""
-    text = f"""
-import os, sys, time
-from batwatt.study import orphans
-orphans.LOOK_S = 0.01
-{"" if by_kernel else "orphans._killed_by_kernel = lambda: False"}
-parent = os.getpid()
-if os.fork():
-    sys.stdin.read()
-else:
-    orphans.end_with(parent)
-    print(os.getpid(), flush=True)
-    time.sleep(60)
-"""
-    with subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        child = int(process.stdout.readline())
-        assert alive(child)
-        process.kill()
-    wait_for(lambda: not alive(child))

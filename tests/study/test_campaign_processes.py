@@ -1,4 +1,4 @@
-"""Processes that work through a list: forked from this one, or from one that only forks, they do the same."""
+"""Processes that work through a list, forked from this one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from contextlib import closing
@@ -39,22 +38,8 @@ def setting(_: int) -> tuple[bool, int, int, bool]:
     return default, logging.getLogger().level, len(logging.getLogger().handlers), blocked
 
 
-@pytest.fixture(params=[1, 2], ids=["forked", "from a server"])
-def threads(request, monkeypatch):
-    """Where there are so many threads."""
-    monkeypatch.setattr(processes.threading, "active_count", lambda: request.param)
-    return request.param
-
-
-@pytest.fixture
-def forked(monkeypatch):
-    if sys.platform != "linux":
-        pytest.skip("forks on Linux only")
-    monkeypatch.setattr(processes.threading, "active_count", lambda: 1)
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_one_that_dies_is_replaced_and_its_item_is_known(threads, jobs):
+def test_one_that_dies_is_replaced_and_its_item_is_known(jobs):
     """All others are done once."""
     results = list(in_processes(deadly, range(6), jobs))
     assert [result for result in results if isinstance(result, Died)] == [Died(3)]
@@ -62,7 +47,7 @@ def test_one_that_dies_is_replaced_and_its_item_is_known(threads, jobs):
     assert list(in_processes(deadly, [], jobs)) == []
 
 
-def test_none_is_left_after_an_error_or_when_no_more_is_wanted(threads):
+def test_none_is_left_after_an_error_or_when_no_more_is_wanted():
     with pytest.raises(ValueError, match="is wrong"):
         list(in_processes(wrong, range(4), 2))
     assert not multiprocessing.active_children()
@@ -72,9 +57,9 @@ def test_none_is_left_after_an_error_or_when_no_more_is_wanted(threads):
     assert not multiprocessing.active_children()
 
 
-def test_no_process_begins(forked, monkeypatch):
+def test_no_process_begins(monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(processes, "end_with", lambda _: os._exit(1))
+        patch.setattr(processes, "_end_with", lambda _: os._exit(1))
         with pytest.raises(CampaignStopped, match="die before they run anything"):
             list(in_processes(square, range(4), 2))
 
@@ -86,7 +71,7 @@ def test_no_process_begins(forked, monkeypatch):
         list(in_processes(square, range(4), 2))
 
 
-def test_handlers_are_not_inherited(forked):
+def test_handlers_are_not_inherited():
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     logging.getLogger().addHandler(handler := logging.StreamHandler())
     try:
@@ -135,7 +120,7 @@ def test_an_interrupt_while_a_process_starts_leaves_none_behind(monkeypatch, thr
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(in_processes(square, [1, 2], 2, "fork"))
+            list(in_processes(square, [1, 2], 2))
     finally:
         over.set()
         signal.signal(signal.SIGINT, before)
@@ -164,7 +149,7 @@ def circles(_: int) -> int:
 
 
 @pytest.mark.parametrize(("every_s", "alive"), [(0.0, [1, 1, 1]), (60.0, [1, 2, 3])])
-def test_processes_collect_garbage_between_runs(forked, monkeypatch, every_s, alive):
+def test_processes_collect_garbage_between_runs(monkeypatch, every_s, alive):
     """At most once in `COLLECT_S`: a run of a campaign of thousands leaves some 30 MB of it."""
     monkeypatch.setattr(processes, "COLLECT_S", every_s)
     assert list(in_processes(circles, range(3), 1)) == alive

@@ -181,8 +181,7 @@ class ComparedRuns:
         tasks = self.tasks
         ended: dict[RunTask, Ended] = {}
         if workers > 1 and len(tasks) > 1:
-            # children are forked with the inputs: only figures pass between processes
-            results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead, "fork")
+            results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead)
         else:
             results = map(self.measured, tasks)
         for task, end in results:

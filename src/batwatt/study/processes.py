@@ -1,15 +1,14 @@
 """Processes of this machine that work through a list; each takes the next item when it has finished one.
 
-They are forked from this process, with its imports and inputs, where that is safe: on Linux, without another thread
-that may hold a lock. Elsewhere they are forked from a process that has imported the function's module.
+They are forked from this process, with its imports and inputs: only items and results pass between processes.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import multiprocessing
-import multiprocessing.resource_tracker
 import os
 import signal
 import sys
@@ -23,7 +22,6 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from batwatt.study.orphans import end_with
 from batwatt.study.store import CampaignStopped
 
 Item = TypeVar("Item")
@@ -38,6 +36,7 @@ QUOTAS = (
     *(Path(f"/sys/fs/cgroup/cpu/cpu.cfs_{name}_us") for name in ("quota", "period")),
 )
 """Files of Linux with the cores of a container: quota and period in one file, or in one each."""
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,13 @@ class Died(Generic[Item]):
 class _Worker:
     """A process, and the number of its item; `ready` once it has reported its begin."""
 
-    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any], method: str | None) -> None:
-        context = _context(function, method)
+    def __init__(self, function: Callable[[Any], Any], items: Sequence[Any]) -> None:
+        context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
-        starter = os.getpid() if context.get_start_method() == "fork" else None
         self.number: int | None = None
         self.ready = False
         with _children_allowed():
-            self.process = context.Process(target=_work, args=(function, items, starter, theirs))
+            self.process = context.Process(target=_work, args=(function, items, os.getpid(), theirs))
             self.process.start()
         theirs.close()
 
@@ -82,14 +80,13 @@ class _Worker:
 
 
 def in_processes(
-    function: Callable[[Item], Result], items: Sequence[Item], jobs: int, method: str | None = None
+    function: Callable[[Item], Result], items: Sequence[Item], jobs: int
 ) -> Generator[Result | Died[Item], None, None]:
     """Yield the results of a function in `jobs` processes as they are ready; raise the errors of the function.
 
     A process that dies is replaced; a process gets its next item before its result is used. The processes end with
-    this one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. `method` is a
-    start method of multiprocessing, such as `fork`, which pickles nothing; None: a safe one. Raises CampaignStopped if
-    processes cannot be started, or die before they begin.
+    this one, however it ends, and receive no Ctrl-C, which a terminal sends them too: this one ends them. Raises
+    CampaignStopped if processes cannot be started, or die before they begin.
     """
     waiting = deque(range(len(items)))
     workers: dict[Any, _Worker] = {}
@@ -102,7 +99,7 @@ def in_processes(
         while waiting and len(workers) < jobs:
             # an interrupt before the process is listed would leave it behind, and this one would wait for its end
             with _interrupts_blocked():
-                worker = _started(function, items, method)
+                worker = _started(function, items)
                 workers[worker.pipe] = worker
             worker.give(waiting.popleft())
 
@@ -143,14 +140,13 @@ def run_safely(
     jobs: int,
     again: Callable[[Item], None],
     failed: Callable[[Item, str], Result],
-    method: str | None = None,
 ) -> Iterator[Result]:
     """Yield results as `in_processes` does. Call `again` with an item whose process dies; it runs alone at the end.
 
     The result of an item whose process has died `DEATHS` times is that of `failed`, with a text.
     """
     died: list[Item] = []
-    with closing(in_processes(function, items, jobs, method)) as results:
+    with closing(in_processes(function, items, jobs)) as results:
         for result in results:
             if isinstance(result, Died):
                 again(result.item)
@@ -159,7 +155,7 @@ def run_safely(
                 yield result
     for item in died:
         for _ in range(DEATHS - 1):
-            [result] = in_processes(function, [item], 1, method)
+            [result] = in_processes(function, [item], 1)
             if not isinstance(result, Died):
                 yield result
                 break
@@ -168,21 +164,17 @@ def run_safely(
             yield failed(item, text)
 
 
-def _started(function: Callable[[Any], Any], items: Sequence[Any], method: str | None) -> _Worker:
+def _started(function: Callable[[Any], Any], items: Sequence[Any]) -> _Worker:
     try:
-        return _Worker(function, items, method)
+        return _Worker(function, items)
     except OSError as error:
         raise CampaignStopped(f"no process can be started ({error.strerror or error}); see the memory") from None
 
 
-def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | None, pipe: Any) -> None:
-    """Work in a process: report the begin, then answer each number with a result or an error.
-
-    `starter` is the process from which this one was forked with its state; None: a process that only forks.
-    """
-    end_with(starter or os.getppid())
-    if starter is not None:
-        _forget()
+def _work(function: Callable[[Any], Any], items: Sequence[Any], parent: int, pipe: Any) -> None:
+    """Work in a process: report the begin, then answer each number with a result or an error."""
+    _end_with(parent)
+    _forget()
     pipe.send(())
     collected_s = time.monotonic()
     while True:
@@ -203,6 +195,14 @@ def _work(function: Callable[[Any], Any], items: Sequence[Any], starter: int | N
             collected_s = time.monotonic()
 
 
+def _end_with(parent: int) -> None:
+    """Let the kernel end this process as soon as the thread of `parent` ends that started it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        # the parent has ended already
+        os._exit(1)
+
+
 def _forget() -> None:
     """Undo the settings of the process from which this one was forked."""
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -215,18 +215,6 @@ def _forget() -> None:
         sys.modules["numpy"].random.seed()
     # exclude objects of the other process from collections of garbage
     gc.freeze()
-
-
-def _context(function: Callable[[Any], Any], method: str | None) -> Any:
-    if method is not None:
-        return multiprocessing.get_context(method)
-    if sys.platform == "linux" and threading.active_count() == 1:
-        return multiprocessing.get_context("fork")
-    # the tracker would start with the first process, and let interrupts through
-    multiprocessing.resource_tracker.ensure_running()
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([function.__module__])
-    return context
 
 
 @contextmanager
@@ -265,7 +253,7 @@ def _children_allowed() -> Iterator[None]:
 
 def cpu_count() -> int:
     """Return the number of cores that this process may use, by its affinity and by the quota of its container."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0))
     try:
         numbers = QUOTAS[0].read_text() if QUOTAS[0].exists() else " ".join(path.read_text() for path in QUOTAS[1:])
         quota, period = (int(word) for word in numbers.split())
