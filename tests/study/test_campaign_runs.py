@@ -148,8 +148,8 @@ def test_the_optimum_is_a_row_with_its_bound(small):
     envelope = small.house.write("plenty.csv", "time_s,power_w\n0,100000\n300,90000\n3600,90000\n").name
     flops = {"nb_res": 4, "jobs": TWO, "profiles": {"nap": {"type": "parallel_homogeneous", "cpu": 1e12, "com": 0}}}
     jobs = small.house.write("flops.json", json.dumps(flops)).name
-    case = {"label": "Optimum", "scheduler": "optimum", "options": {"effort": 1}, "keep": True}
-    small.declare(workloads=[jobs], envelopes=[envelope], cases=[case])
+    case = {"label": "Optimum", "scheduler": "optimum", "options": {"effort": 1}}
+    small.declare(workloads=[jobs], envelopes=[envelope], cases=[case], keep=[{"label": "Optimum"}])
     ended = small.run()
     assert ended.code == 0, small.rows()[-1]["error"]
     best = small.rows()[-1]

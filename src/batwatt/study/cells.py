@@ -25,7 +25,7 @@ from batwatt.scheduling.base import Scheduler
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import within
 from batwatt.study.sources import MissingFileError, Sources
-from batwatt.study.spec import OPTIMUM, Campaign, DeclaredCase, EngineOptions, Rule, Study, canonical, label_of
+from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, canonical, label_of
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
@@ -150,7 +150,7 @@ def expand(
             keep |= _picked(own, rule, f"{place}.keep[{number}]")
         for cell in own:
             key = hashlib.sha256(canonical(cell.identity).encode()).hexdigest()
-            cells.append(replace(cell, key=key, keep=cell.keep or study.keep is True or id(cell) in keep))
+            cells.append(replace(cell, key=key, keep=study.keep is True or id(cell) in keep))
     return cells, missing
 
 
@@ -172,21 +172,21 @@ def _picked(cells: Sequence[Cell], rule: Rule, place: str) -> set[int]:
     return picked
 
 
-def _settings(study: Study, place: str) -> Iterator[tuple[str, Mapping[str, Any], DeclaredCase]]:
-    """Yield label, options and case of each setting; a point of the grid is a case without values of its own."""
+def _settings(study: Study, place: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield label, scheduler and options of each point of the grid, and of each case."""
     template = study.label or " ".join(f"{{{name}}}" for name in study.grid) or None
     if study.grid or not study.cases:
         for values in product(*study.grid.values()):
             options = {**study.options, **dict(zip(study.grid, values, strict=True))}
             label = label_of(template or Path(study.scheduler).stem, options, study.names, place)
-            yield label, options, DeclaredCase.model_construct()
+            yield label, study.scheduler, options
     for number, case in enumerate(study.cases):
-        own = case.scheduler is not None and case.scheduler != study.scheduler
-        options = dict(case.options) if own else {**study.options, **case.options}
+        scheduler = case.scheduler or study.scheduler
+        options = {**(study.options if scheduler == study.scheduler else {}), **case.options}
         if case.label is None and template is None:
             raise InputError(f"{place}.cases[{number}]", "has no label", "give it one, or the study a template")
         label = case.label or label_of(template or "", options, study.names, f"{place}.cases[{number}]")
-        yield label, options, case
+        yield label, scheduler, options
 
 
 def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator[Cell]:
@@ -206,14 +206,14 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
                 raise UnknownNameError(f"{place}.capacities[{number}]", "platform", own, names, "Correct it.")
     events = sources.file(study.events, f"{place}.events") if study.events else None
     depends = sources.files(study.depends, f"{place}.depends")
-    for label, options, case in settings:
-        where, engine_options = f"{place}: {label!r}", case.engine_options or study.engine_options
-        scheduler, engines = case.scheduler or study.scheduler, case.engines or study.engines
+    engines, engine_options = study.engines, study.engine_options
+    seeds: Sequence[int | None] = study.seeds or [None]
+    if any(len(set(values)) < len(values) for values in (engines, seeds)):
+        raise InputError(place, "an engine or a seed appears twice", "list each once")
+    for label, scheduler, options in settings:
+        where = f"{place}: {label!r}"
         if scheduler == OPTIMUM:
-            _check_optimum(engines, study, where)
-        seeds: Sequence[int | None] = case.seeds or study.seeds or [None]
-        if any(len(set(values)) < len(values) for values in (engines, seeds)):
-            raise InputError(place, f"{label!r}: an engine or a seed appears twice", "list each once")
+            _check_optimum(study, where)
         kind, file = _scheduler(scheduler, sources, where)
         takes = kind.Options.model_fields.keys() - options.keys() if issubclass(kind, Scheduler) else set()
         for platform, workload, envelope, whole, engine, seed in product(
@@ -260,9 +260,8 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
             others = filter(None, (events, file, *depends, reference))
             read = (*(one for part in parts for one in part.files), *others)
             yield Cell(
-                name, label, platform, workload, envelope, capacity, scheduler, options, seed, spec, identity, read,
-                case.keep,
-            )  # fmt: skip
+                name, label, platform, workload, envelope, capacity, scheduler, options, seed, spec, identity, read
+            )
 
 
 def _engine_identity(engine: str, options: EngineOptions) -> dict[str, Any]:
@@ -272,10 +271,10 @@ def _engine_identity(engine: str, options: EngineOptions) -> dict[str, Any]:
     return options.model_dump(exclude={"batsim", "batsim_args"})
 
 
-def _check_optimum(engines: Sequence[str], study: Study, place: str) -> None:
+def _check_optimum(study: Study, place: str) -> None:
     """Raise InputError for inputs and engines that the optimum cannot have."""
-    if set(engines) != {"embedded"}:
-        hint = "declare it as a case with `engines: [embedded]`"
+    if set(study.engines) != {"embedded"}:
+        hint = "declare it in a study of its own"
         raise InputError(place, "the optimum runs on the embedded engine only", hint)
     of_machines = study.capacities or any(entry.machines for entry in study.platforms)
     if of_machines or any(entry.trace or entry.pmbs or entry.varcap for entry in study.workloads):

@@ -258,10 +258,6 @@ class DeclaredCase(Declared):
     label: str | None = None
     scheduler: str | None = None
     options: Options = Field({})
-    engines: list[EngineName] | None = Field(None, min_length=1)
-    engine_options: EngineOptions | None = None
-    seeds: list[Seed] | None = Field(None, min_length=1)
-    keep: bool = False
 
 
 class Study(Declared):
