@@ -385,7 +385,6 @@ def _series() -> Named:
     yield "characterise walk", "characterise power_profiles/walk-small.csv"
     yield "characterise file", f"characterise {CARBON} --column carbon_intensity"
     yield "characterise column", f"characterise stranded:{CARBON},threshold=300 --machines 40 --end 604800"
-    yield "generate walk", "generate walk --seed 2 --mean 20 --range 8 --period 1800 --step 2 --stay --end 200000"
 
 
 def _traces() -> Named:

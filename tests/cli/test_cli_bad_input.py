@@ -142,7 +142,7 @@ REFUSED = {
     "convert vm.csv --format azure --collections t.csv": "--collections: is for --format borg; leave it out",
     "generate workload --hours 100000000000000000000": "jobs_per_hour x hours must be <= 1000000",
     "generate machines --machines 2": "Missing option '--cores'",
-    "generate walk --end 3600 -o /dev/full": "/dev/full: cannot be written (No space left on device)",
+    "generate capacity walk:range=0.6 -o /dev/full": "/dev/full: cannot be written (No space left on device)",
     "generate trace --like tng --kind uniform": "--kind: is not for traces with --like",
     "generate trace --days 3": "--days: is not for traces without --like",
     "generate capacity walk.csv": "CAPACITY: 'walk.csv' describes no capacity; write for instance",

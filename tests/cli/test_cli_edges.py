@@ -137,7 +137,8 @@ def test_an_output_that_is_a_device_stays_one(house):
     name = Path(os.ttyname(slave))
     link = house.folder / "stdout"
     link.symlink_to(name)
-    assert house.batwatt("generate", "walk", "--end", "3600", "-o", link).code == 0
+    words = ("walk:range=0.6", "--machines", 4, "--end", 3600)
+    assert house.batwatt("generate", "capacity", *words, "-o", link).code == 0
     assert link.is_symlink() and stat.S_ISCHR(name.stat().st_mode)
     assert os.read(master, 100).startswith(b"time_s,machines")
     os.close(slave)

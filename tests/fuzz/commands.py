@@ -35,7 +35,7 @@ convert l.sacct --width cpus --tz UTC -o x.json
 convert w.json --to batsim5 -o x.json
 events e.csv -o x.txt
 characterise carbon:s.csv,budget=0.7
-generate walk --end 3600 --seed 1 -o x.csv
+generate capacity walk:range=0.6 --end 3600 -o x.csv
 generate envelope power:sun.csv,peak_w=1000 -o x.csv
 generate workload --jobs-per-hour 10 --hours 2 --seed 3 -o x.json
 policies varcap

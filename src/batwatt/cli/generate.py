@@ -1,4 +1,4 @@
-"""The commands that make inputs: `generate` a platform, workloads, machines, a walk, a trace, an envelope."""
+"""The commands that make inputs: `generate` a platform, workloads, machines, a trace, a capacity, an envelope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from batwatt.cli.capacity import END_S, CapacityEnd
 from batwatt.cli.inputs import Output, Seed, write_output
 from batwatt.cli.shared import without_none
 from batwatt.errors import InputError
-from batwatt.inputs.series.capacity_walk import Walk
 from batwatt.inputs.workloads.google_like import GoogleLike
 from batwatt.inputs.workloads.pm100_like import Pm100Like
 from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic
@@ -121,30 +120,6 @@ def generate_machines(
 
     kind = SpeedMachineSpec if speeds else MachineSpec
     write_output(machines_xml(kind(machines, cores, core_w=core_watts, core_flops=core_speed)), output)
-
-
-@generate.command("walk")
-def generate_walk(
-    seed: Seed = 0,
-    mean: Annotated[int, typer.Option(help="Machines at 0 s, the middle of the range.")] = Walk.mean,
-    range_: Annotated[int, typer.Option("--range", help="Machines between the middle and each bound.")] = Walk.range,
-    period: Annotated[float, typer.Option(help="Time from one step to the next, s.")] = Walk.period_s,
-    step: Annotated[
-        int | None, typer.Option(help="Machines by which a step changes.", show_default="a quarter of the range")
-    ] = None,
-    stay: Annotated[bool, typer.Option(help="Let the number also stay as it is.")] = Walk.stay,
-    end: Annotated[float, typer.Option(help="Time of the last step, s.")] = Walk.end_s,
-    output: Output = None,
-) -> None:
-    """Write a capacity that walks at random: the number of machines alive over time, as CSV.
-
-    [bold]Example:[/] batwatt generate walk --mean 24 --range 8 --seed 7 -o walk.csv
-    """
-    from batwatt.inputs.series.capacity import to_csv
-    from batwatt.inputs.series.capacity_walk import random_walk
-
-    walk = Walk(mean=mean, range=range_, period_s=period, step=step, stay=stay, end_s=end)
-    write_output(to_csv(random_walk(walk, seed)), output)
 
 
 @generate.command("trace")
