@@ -156,8 +156,7 @@ def workloads() -> None:
 def frames() -> None:
     workload = bw.Workload.from_frame(JOBS, window=(0, 650), source="table")
     _show(workload, workload.frame(), workload.jobs, workload.profiles)
-    again = bw.Workload.from_frame(bw.Workload.read(WORKLOAD).frame())
-    _show(bw.simulate(PLATFORM, again, options={"response": "none"}).jobs)
+    _show(bw.simulate(PLATFORM, workload.frame(), options={"response": "none"}).jobs)
 
 
 @_call

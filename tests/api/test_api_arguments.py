@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 
-import numpy as np
 import pandas as pd
 import pytest
 from cli_house import ROOT
@@ -94,48 +92,10 @@ def test_places_that_no_file_can_have(place):
 
 # tables ---------------------------------------------------------------------------------------------------------------
 
-COMPOSED = {
-    "nb_res": 9,
-    "jobs": [
-        {"id": "a", "subtime": 0.1, "res": 2, "profile": "twice", "walltime": 99.5, "user": "ann", "note": [{"b": 2}]},
-        {"id": "b c", "subtime": 3, "res": 2, "profile": "list"},
-        {"id": "d", "subtime": 3, "res": 1, "profile": "third", "walltime": 10**17, "memory": 5},
-    ],
-    "profiles": {
-        "twice": {"type": "composed", "repeat": 2, "seq": ["third", "inner"]},
-        "inner": {"type": "composed", "seq": ["list"], "ret": 3},
-        "list": {"type": "parallel", "cpu": [1e9, 1 / 3], "com": [0, 0, 0, 0]},
-        "third": {"type": "delay", "delay": 1 / 3, "why": "for no reason"},
-        "total": {"type": "parallel_homogeneous_total", "cpu": 1e9, "com": 0},
-    },
-}
-EXAMPLES = sorted(
-    path
-    for path in (ROOT / "workloads").rglob("*")
-    if path.suffix in (".json", ".csv", ".swf") and path.stat().st_size < 200_000 and '"profiles"' in path.read_text()
-)
-
 
 def same(one, other):
     assert one.jobs == other.jobs and one.nb_res == other.nb_res and one.recorded == other.recorded
     assert one.profiles == other.profiles and one.raw_profiles == other.raw_profiles and one.source == other.source
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
-def test_the_table_of_a_workload_makes_the_same_workload(path):
-    load = bw.Workload.read(path)
-    same(bw.Workload.from_frame(load.frame()), load)
-
-
-def test_tables_of_all_kinds_of_profiles(tmp_path):
-    (tmp_path / "w.json").write_text(json.dumps(COMPOSED))
-    load = bw.Workload.read(tmp_path / "w.json")
-    same(bw.Workload.from_frame(load.frame()), load)
-    assert load.profiles["third"].duration_s == 1 / 3
-    # and by a file, without what pandas keeps beside a table
-    load.frame().drop(columns="note").to_csv(tmp_path / "w.csv", index=False)
-    again = bw.Workload.from_frame(pd.read_csv(tmp_path / "w.csv"), hosts=9)
-    assert again.profiles == load.profiles and [job.hosts for job in again.jobs] == [2, 2, 1]
 
 
 def test_the_table_of_a_trace_makes_the_same_trace(tmp_path):
@@ -160,24 +120,14 @@ def test_the_table_of_a_dated_trace_keeps_the_date(tmp_path):
         bw.Workload.from_frame(frame)
 
 
-def test_fields_without_json_and_two_definitions_are_refused():
-    frame = bw.Workload.read(GOOGLE).frame()
-    for value in (np.array([1, 2]), pd.Timestamp(0)):
-        with pytest.raises(InputError, match="has values outside JSON"):
-            bw.Workload.from_frame(frame.assign(note=[value] * len(frame)))
-    frame["profile"] = "p"
-    with pytest.raises(InputError, match="row 2: the profile 'p' has another definition than before"):
-        bw.Workload.from_frame(frame)
-
-
 def test_a_table_is_a_workload_everywhere(tmp_path):
-    load = bw.Workload.read(GOOGLE)
-    frame, hosts, cap = load.frame(), bw.Platform.read(GRID), bw.Series((0, 3600), (4000, 3500))
-    usual = {"platform": hosts, "options": {"response": "none"}}
-    for name, given in (("x", load), ("y", frame)):
-        bw.simulate(workload=given, **usual).save(tmp_path / name)
+    frame = pd.DataFrame({"submission_time_s": [0, 60, 90], "length_s": [600, 60, 100], "hosts": [4, 8, 2]})
+    hosts, cap = bw.Platform.read(GRID), bw.Series((0, 3600), (4000, 3500))
+    for name, given in (("x", bw.Workload.from_frame(frame)), ("y", frame)):
+        bw.simulate(hosts, given, options={"response": "none"}).save(tmp_path / name)
     for stem in ("jobs", "schedule", "machine_states", "consumed_energy", "pstate_changes"):
         assert (tmp_path / f"x_{stem}.csv").read_bytes() == (tmp_path / f"y_{stem}.csv").read_bytes()
-    few = frame.head(4)
-    assert len(bw.compare(hosts, few, cap, {"a": bw.Case("varcap")}).jobs) == 4
-    assert bw.optimum(hosts, few, cap, effort=1).metrics["jobs_finished"] == 4
+    assert len(bw.compare(hosts, frame, cap, {"a": bw.Case("varcap")}).jobs) == 3
+    assert bw.optimum(hosts, frame, cap, effort=1).metrics["jobs_finished"] == 3
+    with pytest.raises(InputError, match=r"google-288-00\.json: no column 'length_s'; the columns are"):
+        bw.simulate(hosts, bw.Workload.read(GOOGLE).frame())

@@ -204,7 +204,7 @@ def use(rng: Random, result: Any) -> None:
     """Print a result, and call its methods with odd arguments."""
     repr(result)
     if isinstance(result, bw.Workload):
-        bw.Workload.from_frame(result.frame())
+        result.frame()
     elif isinstance(result, bw.Result):
         result._repr_html_()
         result.save(rng.choice((odd(rng), path(rng))))

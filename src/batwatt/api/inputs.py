@@ -157,10 +157,8 @@ class Workload(Described, workloads.Workload):
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
         (request of the user), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of a job
         log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean of the run), `start_s` (recorded). Others are left
-        out. Instead of `length_s` there may be `profile` and `definition` (that profile in Batsim's JSON), as in the
-        table of a Batsim workload; then there may be `walltime_s`, and all other columns are fields of the jobs.
-        Missing values are NaN. The table of `frame` makes the same workload. `window` and `hosts` as for `read`.
-        Raises InputError with the row.
+        out. Missing values are NaN. The table of a trace by `frame` makes the same trace. `window` and `hosts` as for
+        `read`. Raises InputError with the row.
         """
         workload: Self = _of(cls, workload_of(frame, cast(Any, window), hosts, source))
         return workload
@@ -182,9 +180,8 @@ class Workload(Described, workloads.Workload):
     def frame(self) -> pd.DataFrame:
         """Return the jobs as a table: id, submission_time_s, hosts, walltime_s (NaN without), profile.
 
-        Of a trace length_s (run time at full speed), of a Batsim workload definition (its profile in Batsim's JSON).
-        All further fields of any job are columns, too (NaN where a job has none; labels ""). `from_frame` makes the
-        same workload of the table.
+        Of a trace length_s (run time at full speed). All further fields of any job are columns, too (NaN where a job
+        has none; labels "").
         """
         return frame_of(self)
 

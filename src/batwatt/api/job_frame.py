@@ -1,15 +1,14 @@
-"""Workloads as tables of pandas, a row a job, and back."""
+"""Workloads as tables of pandas, a row a job, and traces of tables."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from batwatt.api.arguments import plain, wrong
-from batwatt.checks import load_json, shown
+from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
@@ -23,14 +22,11 @@ from batwatt.model.workload import (
     LABELS,
     LENGTH,
     RELEASE,
-    Composed,
     Delay,
     Job,
-    Parallel,
     Profile,
     Workload,
 )
-from batwatt.protocol.workload4 import parse_workload
 from batwatt.units import number_text
 
 if TYPE_CHECKING:
@@ -38,8 +34,6 @@ if TYPE_CHECKING:
 
 JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
 """Columns of jobs that are a length at full speed."""
-BATSIM_COLUMNS = ("id", "submission_time_s", "hosts", "profile", "definition")
-"""Columns of Batsim's jobs, whose profile is defined."""
 WHOLE_LENGTH = "whole_length_s"
 """Column for the field `length_s` of a job of which a window cut the beginning off."""
 UNNAMED = "a table"
@@ -49,7 +43,7 @@ UNNAMED = "a table"
 
 
 def frame_of(workload: Workload) -> pd.DataFrame:
-    """Return the jobs as a table of which `workload_of` makes the same workload."""
+    """Return the jobs as a table; `workload_of` makes the same workload of that of a trace."""
     import pandas as pd
 
     nan = float("nan")
@@ -63,9 +57,6 @@ def frame_of(workload: Workload) -> pd.DataFrame:
     }
     if workload.recorded:
         columns["length_s"] = [_length_s(workload.profiles[job.profile]) for job in jobs]
-    else:
-        texts = {name: json.dumps(_definition(workload, name), ensure_ascii=False) for name in {*columns["profile"]}}
-        columns["definition"] = [texts[name] for name in columns["profile"]]
     for name in dict.fromkeys(key for job in jobs for key in job.raw if key not in JOB_FIELDS):
         column = WHOLE_LENGTH if name == LENGTH and workload.recorded else name
         columns[column] = [job.raw.get(name, "" if name in LABELS else nan) for job in jobs]
@@ -80,19 +71,6 @@ def _length_s(profile: Profile) -> float:
     return profile.duration_s
 
 
-def _definition(workload: Workload, name: str) -> dict[str, Any]:
-    """Return a profile in Batsim's JSON, with its numbers as they were read; with the parts of a composed one."""
-    raw, profile = dict(workload.raw_profiles[name]), workload.profiles.get(name)
-    if isinstance(profile, Delay):
-        raw["delay"] = profile.duration_s
-    elif isinstance(profile, Parallel):
-        each = profile.per_host_flops if profile.total_flops is None else profile.total_flops
-        raw["cpu"] = list(profile.flops) if profile.flops is not None else each
-    elif isinstance(profile, Composed):
-        raw["parts"] = {part: _definition(workload, part) for part in dict.fromkeys(profile.sequence)}
-    return raw
-
-
 # a workload of a table ------------------------------------------------------------------------------------------------
 
 
@@ -105,15 +83,11 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     source = source or str(frame.attrs.get("source", UNNAMED))
     if not frame.columns.is_unique:
         raise InputError(source, "has two columns of one name", "rename one")
-    batsim = "definition" in frame.columns
-    needed = BATSIM_COLUMNS if batsim else JOB_COLUMNS
-    missing = [name for name in needed if name not in frame.columns]
+    missing = [name for name in JOB_COLUMNS if name not in frame.columns]
     if missing:
-        raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(needed)}")
+        raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(JOB_COLUMNS)}")
     if not len(frame):
         raise InputError(source, "has no rows", "give a row for each job")
-    if batsim and window is not None:
-        raise InputError(source, "has definitions of Batsim's profiles", "leave out window")
     rows: list[tuple[str, dict[Any, Any]]] = [
         (f"{source}: row {number}", row) for number, row in enumerate(frame.to_dict("records"), 1)
     ]
@@ -122,8 +96,7 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     begin = frame.attrs.get("begin") or ""
     if begin:
         date_s_of(begin)
-    workload = _of_definitions(rows, nb_res, source) if batsim else _of_lengths(rows, window, nb_res, source)
-    return replace(workload, begin=begin)
+    return replace(_of_lengths(rows, window, nb_res, source), begin=begin)
 
 
 def _of_lengths(rows: list[tuple[str, dict[Any, Any]]], window: Window | None, nb_res: int, source: str) -> Workload:
@@ -151,7 +124,7 @@ def _with(job: Job, fields: Mapping[str, Any]) -> Job:
 def _trace_job(where: str, number: int, row: Mapping[str, Any]) -> TraceJob:
     if not _lacks(row.get("walltime_s")):
         problem = "a job with a length_s has no walltime_s"
-        raise InputError(where, problem, "call the column estimate_s, or define profiles in a column definition")
+        raise InputError(where, problem, "call the column estimate_s")
     submit_s, length_s = (
         _number(where, "submission_time_s", row["submission_time_s"]),
         _number(where, "length_s", row["length_s"]),
@@ -175,48 +148,6 @@ def _trace_job(where: str, number: int, row: Mapping[str, Any]) -> TraceJob:
     name = _text(where, "id", row.get("id", number))
     estimate_s = _number_or_none(where, ESTIMATE, row.get(ESTIMATE))
     return TraceJob(name, round(submit_s, 6), round(length_s, 6), _width(where, row), estimate_s, extra)
-
-
-def _of_definitions(rows: list[tuple[str, dict[Any, Any]]], nb_res: int, source: str) -> Workload:
-    """Return the workload of Batsim's jobs, whose profiles are defined in their rows."""
-    texts: dict[str, str] = {}
-    profiles: dict[str, Any] = {}
-    jobs = []
-    for where, row in rows:
-        profile, text = (_text(where, name, row[name]) for name in ("profile", "definition"))
-        if texts.setdefault(profile, text) != text:
-            raise _redefined(where, profile)
-        if profile not in profiles:
-            _define(profiles, profile, load_json(text, f"{where}: definition"), where)
-        walltime_s = _number_or_none(where, "walltime_s", row.get("walltime_s"))
-        submit_s = _plain(_number(where, "submission_time_s", row["submission_time_s"]))
-        job = {"id": _text(where, "id", row["id"]), "subtime": submit_s, "res": _width(where, row)}
-        job |= {} if walltime_s is None else {"walltime": _plain(walltime_s)}
-        job["profile"] = profile
-        for name, value in row.items():
-            if isinstance(name, str) and name not in (*JOB_FIELDS, *BATSIM_COLUMNS, "walltime_s") and not _lacks(value):
-                value = _plain(plain(value))
-                if name not in LABELS or not isinstance(value, str) or value:
-                    job[name] = value
-        jobs.append(job)
-    try:
-        json.dumps(jobs)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(source, f"has values outside JSON ({error})", "give numbers, texts, lists and dicts") from None
-    return parse_workload({"nb_res": nb_res, "jobs": jobs, "profiles": profiles}, "w0", source)
-
-
-def _define(profiles: dict[str, Any], name: str, definition: Any, where: str) -> None:
-    """Add a definition, and those of its parts."""
-    if isinstance(definition, dict) and isinstance(parts := definition.pop("parts", {}), dict):
-        for part, inner in parts.items():
-            _define(profiles, part, inner, where)
-    if profiles.setdefault(name, definition) != definition:
-        raise _redefined(where, name)
-
-
-def _redefined(where: str, profile: str) -> InputError:
-    return InputError(where, f"the profile {profile!r} has another definition than before", "give it another name")
 
 
 # cells ----------------------------------------------------------------------------------------------------------------
@@ -266,8 +197,3 @@ def _text(where: str, column: str, value: Any) -> str:
         if text.isprintable() and (text or column != "id"):
             return text
     raise InputError(where, f"{column} must be a text in one line, got {shown(value)}", "rename it")
-
-
-def _plain(value: Any) -> Any:
-    """Return a whole number as an int, anything else as it is."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
