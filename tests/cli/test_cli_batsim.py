@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import struct
 
 import pytest
-import zmq
 
 NONE = ("-o", '{"response": "none"}')
 PROFILES = {"d": {"type": "delay", "delay": 10}, "h": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}
@@ -149,18 +147,3 @@ def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code
         f"batwatt: {platform}: host 'n1': wattage_per_state has 1 entries for 2 p-states; give one power per p-state"
     )
     assert done.err.startswith(refused) == (code == 2)
-
-
-def test_a_batsim_5_may_name_a_scheduler_but_no_file(house, endpoint):
-    """Its text would have a file of this machine run."""
-    trace = house.folder / "ran"
-    evil = house.write("evil.py", f"open({str(trace)!r}, 'w')\n")
-    server = house.start("serve", "--socket", endpoint, "--timeout", 10)
-    init = json.dumps({"scheduler": str(evil)}).encode()
-    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
-        batsim.setsockopt(zmq.LINGER, 0)
-        batsim.connect(endpoint)
-        batsim.send(struct.pack("<I", len(init)) + init)
-        served = house.end(server)
-    assert served.code == 2 and not trace.exists()
-    assert "the text that Batsim has for its scheduler: scheduler must be a name" in served.err

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from batwatt.checks import shown
 from batwatt.cli.batsim import Batsim5Options, FirstHosts, RequestedFeatures, Switches
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
@@ -59,7 +58,7 @@ def serve_command(
 ) -> None:
     """Listen as the decision process of a Batsim that you start yourself, 4.x or 5; ends with the simulation.
 
-    Batsim 5 may bring options: the text after its endpoint is an object as for --options; "scheduler" in it is a name.
+    Batsim 5 may bring options: the text after its endpoint is an object as for --options.
 
     [bold]Example:[/]
     batwatt serve -p platforms/small.xml --envelope power_profiles/small.csv &
@@ -91,22 +90,11 @@ def serve_command(
         init = link.begin()
         if made is None or (init and init.strip()):
             brought = read_options(init, INIT) if init and init.strip() else {}
-            scheduler = _named(brought.pop("scheduler", scheduler), scheduler)
             made = make_scheduler(scheduler, {**settings, **brought})
         if init is not None:
             link.greet(features.dialect(made))
         with blaming(scheduler, made):
             Bs(made, link).start()
-
-
-def _named(theirs: object, ours: str) -> str:
-    """Return the scheduler that Batsim names: not a file, unless `ours` is that file. Raises InputError."""
-    from batwatt.run.find_scheduler import is_file_name
-
-    if theirs != ours and not (isinstance(theirs, str) and not is_file_name(theirs)):
-        problem = f"scheduler must be a name, got {shown(theirs)}"
-        raise InputError(INIT, problem, "name one of `batwatt policies`, or give the file to `batwatt serve -s`")
-    return str(theirs)
 
 
 def _served_capacity(text: str, platform: Path | None, hosts: HostChoice) -> str | Series:
