@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from batwatt.cli.options import Plugins
 from batwatt.cli.printing import below, counting_bar, note, show_table, tabular, tell
 from batwatt.errors import InputError, message, printable
-from batwatt.study import WORKERLESS_S
 
 if TYPE_CHECKING:
     from batwatt.study.campaign import CampaignFolder, Report, StudyStates
@@ -40,27 +38,6 @@ Jobs = Annotated[
     int | None, typer.Option("-j", "--jobs", min=1, help="Processes on this machine.", show_default="all cores")
 ]
 Dask = Annotated[str | None, typer.Option("--dask", help="Run on the Dask cluster at this address.")]
-WorkerTimeout = Annotated[
-    float | None,
-    typer.Option(
-        "--worker-timeout",
-        help="End after this many s without a worker of the Dask cluster (0: never).",
-        show_default=f"{WORKERLESS_S:g}",
-    ),
-]
-
-
-def _workers(jobs: int | None, dask: str | None, worker_timeout: float | None) -> dict[str, Any]:
-    """Return the workers of a campaign: processes of this machine, or a Dask cluster. Raises InputError."""
-    if jobs is not None and dask is not None:
-        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
-    if worker_timeout is None:
-        return {"jobs": jobs, "dask": dask}
-    if dask is None:
-        raise InputError("--worker-timeout", "is for a Dask cluster", "leave it out, or give --dask")
-    if not 0.0 <= worker_timeout < math.inf:
-        raise InputError("--worker-timeout", f"{worker_timeout:g} is not a number of s >= 0", "0 waits for ever")
-    return {"dask": dask, "workerless_s": worker_timeout or None}
 
 
 @contextmanager
@@ -91,12 +68,14 @@ def progress(what: str = "campaign", unit: str = "runs") -> Iterator[Report]:
         yield report
 
 
-def _carry_out(declared: CampaignFolder, only: Sequence[str], workers: Mapping[str, Any]) -> int:
-    """Run a campaign, print its state, and return the exit code."""
+def _carry_out(declared: CampaignFolder, only: Sequence[str], jobs: int | None, dask: str | None) -> int:
+    """Run a campaign, print its state, and return the exit code. Raises InputError."""
     from batwatt.study.campaign import carry_out
 
+    if jobs is not None and dask is not None:
+        raise InputError("--jobs", "is for runs on this machine", "leave it out: the Dask cluster has its own number")
     with progress() as report:
-        states = carry_out(declared, only, report, **workers)
+        states = carry_out(declared, only, report, jobs=jobs, dask=dask)
     _print_states(states)
     folder = declared.store.folder
     below(f"table: {printable(folder / 'table.parquet')}")
@@ -126,7 +105,6 @@ def run_command(
     results: Annotated[Path, typer.Option("--results", help="Folder of the folders of results.")] = Path("results"),
     jobs: Jobs = None,
     dask: Dask = None,
-    worker_timeout: WorkerTimeout = None,
     only: Only = None,
     plugin: Plugins = None,
 ) -> int:
@@ -137,7 +115,7 @@ def run_command(
     from batwatt.study.campaign import campaign_in
 
     folder = campaign_in(declared, results, name)
-    return _carry_out(folder, only or (), _workers(jobs, dask, worker_timeout))
+    return _carry_out(folder, only or (), jobs, dask)
 
 
 @campaign.command("resume")
@@ -146,7 +124,6 @@ def resume_command(
     path: Folder,
     jobs: Jobs = None,
     dask: Dask = None,
-    worker_timeout: WorkerTimeout = None,
     only: Only = None,
     plugin: Plugins = None,
 ) -> int:
@@ -164,7 +141,7 @@ def resume_command(
         text = f"{folder.origin} has changed since; this completes the campaign as it was run"
         text = f"{text} (`batwatt campaign run {folder.origin}` takes the changes)"
         print(f"batwatt: {message(text)}", file=sys.stderr)
-    return _carry_out(folder, only or (), _workers(jobs, dask, worker_timeout))
+    return _carry_out(folder, only or (), jobs, dask)
 
 
 @campaign.command("status")

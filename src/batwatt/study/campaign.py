@@ -21,7 +21,6 @@ from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.run.find_scheduler import SchedulerError, make_scheduler
 from batwatt.run.metadata import version_of
-from batwatt.study import WORKERLESS_S
 from batwatt.study.cells import Cell, code_digest, expand
 from batwatt.study.comparison import ANY
 from batwatt.study.execute import CellOutcome, task_of
@@ -113,7 +112,6 @@ def carry_out(
     *,
     jobs: int | None = None,
     dask: str | None = None,
-    workerless_s: float | None = WORKERLESS_S,
 ) -> StudyStates:
     """Run cells that are missing or have failed, and write the table.
 
@@ -123,7 +121,6 @@ def carry_out(
         report: Callback with the progress.
         jobs: Processes of this machine. None: as many as cores that this process may use.
         dask: Address of a Dask cluster that runs the cells instead.
-        workerless_s: Longest time in s without a worker of that cluster. None: no limit.
 
     Raises:
         CampaignStopped: A reason outside the runs; finished runs are kept.
@@ -150,7 +147,7 @@ def carry_out(
         all_s = left_s = sum(work_s.values())
         try:
             report(ended, failed, len(wanted), 1.0)
-            with closing(_outcomes(declared, left, jobs, dask, workerless_s)) as outcomes:
+            with closing(_outcomes(declared, left, jobs, dask)) as outcomes:
                 for outcome in outcomes:
                     _save(store, wanted[outcome.key], outcome)
                     records.update(store.load([outcome.key])[0])
@@ -189,7 +186,7 @@ def _size(path: Path) -> int:
 
 
 def _outcomes(
-    declared: CampaignFolder, left: Iterable[Cell], jobs: int | None, dask: str | None, workerless_s: float | None
+    declared: CampaignFolder, left: Iterable[Cell], jobs: int | None, dask: str | None
 ) -> Generator[CellOutcome, None, None]:
     # longest first, so that no long run is alone at the end
     ordered = sorted(left, key=lambda cell: (_work_s(cell), _size(cell.workload.files[0].path)), reverse=True)
@@ -197,7 +194,7 @@ def _outcomes(
     tasks = [task_of(cell, cell.key in declared.keeping, scratch) for cell in ordered]
     if tasks and dask is not None:
         with dask_client(dask) as client:
-            yield from run_on_dask(tasks, client, workerless_s, declared.store.resume)
+            yield from run_on_dask(tasks, client, declared.store.resume)
     elif tasks:
         yield from run_here(tasks, min(jobs or cpu_count(), len(tasks)), declared.store.log)
 

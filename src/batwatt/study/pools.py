@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 from batwatt.errors import InputError, extra
@@ -15,10 +14,6 @@ from batwatt.study.processes import run_safely
 from batwatt.study.store import CampaignStopped
 
 CONNECT_S = 20.0
-LOOK_S = 1.0
-"""Period in s of the check for workers while no run ends."""
-ANSWER_S = 5.0
-"""Longest time in s in which a cluster reports its workers."""
 SECURE = ("tls", "wss")
 """Schemes of addresses that need certificates."""
 
@@ -35,13 +30,10 @@ def run_here(tasks: Sequence[CellTask], jobs: int, note: Callable[[str], None]) 
     return run_safely(execute_quietly, tasks, jobs, again, failed)
 
 
-def run_on_dask(
-    tasks: Sequence[CellTask], client: Any, workerless_s: float | None, resume: str
-) -> Iterator[CellOutcome]:
-    """Run cells on the workers of a Dask cluster, which restarts the cells of a dead worker.
+def run_on_dask(tasks: Sequence[CellTask], client: Any, resume: str) -> Iterator[CellOutcome]:
+    """Run cells on the workers of a Dask cluster, which restarts the cells of a dead worker and waits for workers.
 
-    Raises CampaignStopped, with the command to `resume`, if the scheduler of the cluster ends, or if for `workerless_s`
-    it has no worker or does not answer (None: no limit).
+    Raises CampaignStopped, with the command to `resume`, if the scheduler of the cluster ends.
     """
     from distributed import KilledWorker
 
@@ -50,33 +42,14 @@ def run_on_dask(
     try:
         for future in futures:
             future.add_done_callback(ready.put)
-        seen_s = time.monotonic()
         while futures:
-            try:
-                future = ready.get(timeout=LOOK_S if workerless_s is None else min(LOOK_S, workerless_s))
-            except Empty:
-                problem = _without_workers(client)
-                if problem is None:
-                    seen_s = time.monotonic()
-                elif workerless_s is not None and time.monotonic() - seen_s >= workerless_s:
-                    text = f"{problem} for {workerless_s:g} s (--worker-timeout); nothing finished is lost"
-                    raise CampaignStopped(f"{text}; start workers again, then: {resume}") from None
-                continue
+            future = ready.get()
             key = futures.pop(future)
             yield _arrived(future, key, resume, KilledWorker)
             future.release()
     finally:
         if futures:
             client.cancel(list(futures), force=True)
-
-
-def _without_workers(client: Any) -> str | None:
-    """Return why no worker is usable, or None."""
-    try:
-        workers = client.nthreads(callback_timeout=ANSWER_S)
-    except Exception as error:  # of sockets, of time, or any other of a client that closes
-        return f"the Dask scheduler does not answer ({type(error).__name__})"
-    return None if workers else "there has been no Dask worker"
 
 
 def _arrived(future: Any, key: str, resume: str, killed: type[Exception]) -> CellOutcome:
