@@ -96,6 +96,13 @@ def test_files_are_kept_where_they_are_asked_for(small):
     assert small.bytes() == before
 
 
+def test_events_of_a_later_study_are_read_before_the_first_run(small):
+    small.house.write("events.txt", "{")
+    small.declare_all({"one": small.study, "two": small.study | {"events": "events.txt"}})
+    ended = small.run()
+    assert ended.code == 2 and "events.txt: line 1: " in ended.line and not small.cells()
+
+
 def test_studies_one_at_a_time_give_the_same_table(small):
     """Equal runs of two studies are one."""
     other = small.study | {"workloads": ["w/b.json"], "label": "B {order}"}

@@ -222,15 +222,17 @@ def check_inputs(cells: Sequence[Cell]) -> None:
         tried.add(thing)
         return len(tried) > before
 
-    slots: dict[object, int] = {}
+    sizes: dict[object, tuple[int, int]] = {}
     for cell in cells:
         spec, inputs, [jobs], [path] = cell.spec, cell.spec.inputs, cell.workload.files, cell.spec.inputs.workloads
         place = (cell.platform.sha256, inputs.hosts)
-        if place not in slots:
-            hosts = platform_of(inputs.platform, inputs.hosts)
-            if inputs.events:
-                read_events(inputs.events, spec.config.forward_unknown_events, len(hosts))
-            slots[place] = len(machines_of(hosts))
+        if place not in sizes:
+            platform = platform_of(inputs.platform, inputs.hosts)
+            sizes[place] = len(platform), len(machines_of(platform))
+        hosts, slots = sizes[place]
+        unknown = spec.config.forward_unknown_events
+        if inputs.events and new((inputs.events, unknown, hosts)):
+            read_events(inputs.events, unknown, hosts)
         if new((jobs.sha256, inputs.window)):
             if is_trace(path):
                 # generated traces are valid, and long
@@ -241,12 +243,12 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                 cached_workload(jobs.path, simulate=spec.engine != "batsim")
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
-        if cell.capacity is not None and new((cell.capacity.sha256, slots[place])):
+        if cell.capacity is not None and new((cell.capacity.sha256, slots)):
             capacity, end_s = inputs.capacity, inputs.window.end_s if inputs.window else BEYOND_S
             if isinstance(capacity, CapacitySpec):
-                capacity.series(slots[place], end_s)
+                capacity.series(slots, end_s)
             elif isinstance(capacity, Path):
-                read_capacity(capacity, slots[place])
+                read_capacity(capacity, slots)
         reference = cell.workload.reference
         if reference in cell.files and reference.text is None and new(reference.sha256):
             read_reference(reference.path)
