@@ -97,6 +97,17 @@ def test_a_plugin_counts_by_its_content(small):
     assert len(set(keys)) == 3
 
 
+def test_runs_with_a_plugin_are_not_stale(small):
+    plugin = small.house.write("mine.py", "a = 1\n")
+    small.declare()
+    assert small.run("--plugin", plugin).code == 0
+    find_scheduler._plugins.clear()
+    cells_module._code_digest.cache_clear()
+    assert "0 stale runs removed" in small.batwatt("clean", "--plugin", plugin).out
+    find_scheduler._plugins.clear()
+    cells_module._code_digest.cache_clear()
+
+
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
     """A copy of the sources whose digest is taken."""

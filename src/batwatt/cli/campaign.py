@@ -164,7 +164,7 @@ def status_command(path: Folder, plugin: Plugins = None) -> None:
 
 
 @campaign.command("clean")
-def clean_command(path: Folder) -> None:
+def clean_command(path: Folder, plugin: Plugins = None) -> None:
     """Remove the runs that are no longer declared, or are of other inputs or code.
 
     [bold]Example:[/]
