@@ -110,26 +110,15 @@ def test_tables_are_the_files_with_units(house):
     assert next(iter(result.machines)) == "time_s"
 
 
-def test_a_scheduler_is_a_name_a_class_or_an_instance(house):
+def test_a_scheduler_is_a_name_or_a_class(house):
     platform, workload = bw.Platform.read(GRID), bw.Workload.read(GOOGLE)
-    theirs = scheduler_class("easyBackfill")
-    one, two = bw.simulate(platform, workload, theirs), bw.simulate(platform, workload, theirs({}))
-    assert one.metrics == two.metrics and one.metrics["jobs_finished"] == 288 and one.scheduler == "EasyBackfill"
+    theirs = bw.simulate(platform, workload, scheduler_class("easyBackfill"))
+    assert theirs.metrics["jobs_finished"] == 288 and theirs.scheduler == "EasyBackfill"
     options = {"order": "asc", "response": "none"}
-    named = bw.simulate(platform, workload, "powercap", options=options)
-    made = bw.simulate(platform, workload, Powercap, options=options)
-    own = Powercap({"platform": platform, **options})
-    assert named.metrics == made.metrics == bw.simulate(platform, workload, own).metrics
-    with pytest.raises(InputError, match="Powercap: has run already"):
-        bw.simulate(platform, workload, own)
-    cap = bw.Series((0,), (40.0,))
-    for more in ({"options": {"order": "asc"}}, {"envelope": cap}):
-        with pytest.raises(
-            InputError, match=f"has its options, got {'order' if 'options' in more else 'envelope'}, too"
-        ):
-            bw.simulate(platform, workload, Powercap({"platform": platform}), **more)
-    own = Powercap({"platform": platform, "envelope": cap, "response": "none"})
-    assert bw.simulate(platform, workload, own, envelope=cap).metrics["violations"] is not None
+    named, made = (bw.simulate(platform, workload, one, options=options) for one in ("powercap", Powercap))
+    assert named.metrics == made.metrics
+    with pytest.raises(InputError, match="scheduler: Powercap is not a scheduler; give a name, or a class"):
+        bw.simulate(platform, workload, Powercap({"platform": platform}))
 
 
 def test_campaigns_and_progress(tmp_path):

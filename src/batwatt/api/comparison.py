@@ -100,14 +100,14 @@ def _cases_of(name: str, value: Any) -> Mapping[str, Case] | str:
 
 
 def _check_case(label: Any, case: Any) -> None:
-    """Raise InputError for a wrong case; an instance of a scheduler cannot run several times."""
+    """Raise InputError for a wrong case."""
     where = f"case {shown(label)}"
     if not (isinstance(label, str) and label and label.isprintable()):
         raise InputError("cases", f"a label must be a text in one line, got {shown(label)}", "write another name")
     if not isinstance(case, Case):
         raise InputError(where, f"must be a Case, got {type(case).__name__}", 'write Case("varcap", {...})')
     if not isinstance(case.scheduler, str | type):
-        raise wrong(f"{where}: scheduler", "a name or a class", case.scheduler, "an instance runs once only")
+        raise wrong(f"{where}: scheduler", "a name or a class", case.scheduler)
     if case.options is None:
         raise wrong(f"{where}: options", "a dict with names as keys", None, "give for instance {}")
     options_of(f"{where}: options", case.options)

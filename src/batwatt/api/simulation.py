@@ -55,7 +55,7 @@ SeriesLike = Union[PathLike, Series, "SignalIntegral", "pd.Series[Any]"]
 
 
 def _scheduler(name: str, value: Any) -> Any:
-    """Return a name, a class or an instance; a path becomes a name."""
+    """Return a name or a class; a path becomes a name."""
     return str(value) if isinstance(value, str | Path) else value
 
 
@@ -103,8 +103,7 @@ def simulate(
     Args:
         platform: A SimGrid platform file, a `Platform`, or a `MachineSpec`.
         workload: A Batsim workload (.json), a trace of jobs (.csv, .swf, .txt) with times in `unit`, or a `Workload`.
-        scheduler: A name (`batwatt policies`), a .py file, a class derived from pybatsim's `BatsimScheduler`, or an
-            instance of one that has not run.
+        scheduler: A name (`batwatt policies`), a .py file, or a class derived from pybatsim's `BatsimScheduler`.
         options: The scheduler's options.
         envelope: Power cap over time: a CSV file, a text such as `power:solar.csv,peak_w=5e4`, a signal of
             `read_signal`, a `Series`, or a series of pandas by date or s; in its own unit, without one in W.

@@ -110,16 +110,12 @@ def is_ours(scheduler: Any) -> bool:
 
 
 def scheduler_class(name: Any) -> type[Any]:
-    """Return the class of a name (of ours, of pybatsim's, or the path of a .py file), or of an instance.
-
-    Raises InputError.
-    """
+    """Return the class of a name (of ours, of pybatsim's, or the path of a .py file). Raises InputError."""
     if not isinstance(name, str):
-        # a scheduler of the high-level API must be a class
-        kind = _scheduler_of(name) or (type(name) if hasattr(type(name), "onNoMoreEvents") else None)
+        kind = _scheduler_of(name)
         if kind is None:
             problem = f"{(name if isinstance(name, type) else type(name)).__name__} is not a scheduler"
-            raise InputError("scheduler", problem, "give a name, a class derived from BatsimScheduler, or an instance")
+            raise InputError("scheduler", problem, "give a name, or a class derived from BatsimScheduler")
         return kind
     ours = our_names()
     if name in ours:

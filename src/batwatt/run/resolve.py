@@ -118,11 +118,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
             options[name] = signal
     if "long_s" in follows:
         options.setdefault("long_s", spec.inputs.long_s)
-    if isinstance(spec.scheduler, kind):
-        _check_instance(spec, kind)
-        scheduler = spec.scheduler
-    else:
-        scheduler = make_scheduler(spec.scheduler, options, kind, inputs.clock)
+    scheduler = make_scheduler(spec.scheduler, options, kind, inputs.clock)
     with blaming(spec.scheduler_name, scheduler):
         # code of the scheduler states its needs
         config = _config_for(spec, scheduler, platform)
@@ -183,21 +179,6 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
         if name not in follows and name not in spec.options:
             options.pop(name, None)
     return replace(inputs, envelope=envelope, capacity=capacity)
-
-
-def _check_instance(spec: RunSpec, scheduler: type[Any]) -> None:
-    """Raise InputError for an instance that has run, or for options that it cannot take any more."""
-    follows, inputs = _options_of(scheduler), spec.inputs
-    names = [*spec.options, *(name for name in ("envelope", "capacity") if name in follows and getattr(inputs, name))]
-    settings = getattr(spec.scheduler, "settings", None)
-    names = [name for name in names if name in spec.options or getattr(settings, name, None) != getattr(inputs, name)]
-    signals = (("carbon", "signal"), ("price", "price"))
-    names += [
-        name for name, own in signals if own in follows and getattr(inputs, name) and not getattr(settings, own, 0)
-    ]
-    if names or getattr(spec.scheduler, "bs", None) is not None:
-        problem = "has run already" if not names else f"has its options, got {', '.join(names)}, too"
-        raise InputError(f"scheduler {spec.scheduler_name}", problem, "give the class, or a new instance")
 
 
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:

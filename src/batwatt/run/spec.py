@@ -21,8 +21,8 @@ EngineName = Literal["embedded", "wire", "batsim"]
 class RunSpec:
     """Everything that determines a run: its inputs, a scheduler with its options, and an engine.
 
-    The scheduler may be a class, or an instance that has not run yet and has its options. Only an engine in this
-    process takes these, and objects as inputs. `plugins` are files that register parts.
+    The scheduler may be a class. Only an engine in this process takes one, and objects as inputs. `plugins` are files
+    that register parts.
     """
 
     inputs: Inputs
@@ -39,10 +39,7 @@ class RunSpec:
     @property
     def scheduler_name(self) -> str:
         """Name of the scheduler, or of its class."""
-        if isinstance(self.scheduler, str):
-            return self.scheduler
-        named = self.scheduler if hasattr(self.scheduler, "__name__") else type(self.scheduler)
-        return str(named.__name__)
+        return self.scheduler if isinstance(self.scheduler, str) else str(self.scheduler.__name__)
 
     def scheduler_options(self, platform: Platform | None = None) -> dict[str, Any]:
         """Return the scheduler's options with the run's platform, envelope, capacity and end, unless they name others.
