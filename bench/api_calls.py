@@ -58,8 +58,8 @@ def simulate() -> None:
 def simulate_objects() -> None:
     platform = bw.Platform.machines(4, 2, watts=40)
     envelope = bw.Series((0, 600, 1200), (160, 80, 160))
-    options = {"termination": "lww"}
-    result = bw.simulate(platform, JOBS, "varcap", options=options, envelope=envelope, seed=3, long_s=1000)
+    options = {"termination": "lww", "seed": 3}
+    result = bw.simulate(platform, JOBS, "varcap", options=options, envelope=envelope, long_s=1000)
     _show(result, result.jobs, result.rejections, result.metrics)
     jobs = bw.Workload.read("made/rich.csv")
     result = bw.simulate("platforms/marconi100-48.xml", jobs, "jobpower", envelope="constant:20000")

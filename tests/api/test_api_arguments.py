@@ -48,7 +48,6 @@ REFUSED = {
     "workers": lambda: bw.campaign("x.yaml", workers=0),
     "no.xml: cannot be read": lambda: bw.simulate("no.xml", GOOGLE),
     "dict is not a scheduler": lambda: bw.simulate(GRID, GOOGLE, dict),
-    "seed: the scheduler Powercap has no such option": lambda: bw.simulate(GRID, GOOGLE, seed=3),
     "window: is not (begin, end) in s (end_s must be >= begin_s": lambda: bw.simulate(GRID, GOOGLE, window=(5, 1)),
     "'replay' follows no capacity": lambda: bw.simulate(GRID, GOOGLE, "replay", capacity=bw.Series((0,), (2,))),
     "capacity: at 0 s: machines must be a whole number, got 2.5": lambda: bw.simulate(

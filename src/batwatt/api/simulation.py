@@ -16,7 +16,6 @@ from batwatt.api.arguments import (
     options_of,
     path_or,
     positive,
-    seed_of,
     several,
     text,
     window_of,
@@ -38,11 +37,9 @@ from batwatt.model.machines import MachineSpec, machines_platform
 from batwatt.model.series import Series
 from batwatt.model.window import Window
 from batwatt.model.workload import LONG_S
-from batwatt.run.find_scheduler import scheduler_class
 from batwatt.run.resolve import prepare
 from batwatt.run.run import Progress, perform
 from batwatt.run.spec import RunSpec
-from batwatt.scheduling.base import Scheduler
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +65,6 @@ def plugins_of(name: str, value: Any) -> tuple[Path, ...]:
     scheduler=_scheduler,
     options=options_of,
     window=window_of,
-    seed=optional(seed_of),
     events=optional(path_or),
     energy=optional(flag),
     delays_to_flops=optional(flag),
@@ -89,7 +85,6 @@ def simulate(
     price: SeriesLike | None = None,
     window: WindowLike | None = None,
     begin: str | None = None,
-    seed: int | None = None,
     events: PathLike | None = None,
     energy: bool | None = None,
     delays_to_flops: bool | None = None,
@@ -104,7 +99,7 @@ def simulate(
         platform: A SimGrid platform file, a `Platform`, or a `MachineSpec`.
         workload: A Batsim workload (.json), a trace of jobs (.csv, .swf, .txt) with times in `unit`, or a `Workload`.
         scheduler: A name (`batwatt policies`), a .py file, or a class derived from pybatsim's `BatsimScheduler`.
-        options: The scheduler's options.
+        options: The scheduler's options, with the `seed` of one that draws random numbers.
         envelope: Power cap over time: a CSV file, a text such as `power:solar.csv,peak_w=5e4`, a signal of
             `read_signal`, a `Series`, or a series of pandas by date or s; in its own unit, without one in W.
         capacity: Machines alive over time: a file, a text such as `walk:range=0.6`, or a series as for `envelope`.
@@ -115,7 +110,6 @@ def simulate(
         window: Begin and end in s of the measured time, and of the part of a trace.
         begin: Date of 0 s, as 2024-07-01T13:00Z; of a trace without dates also a number of s of its times. Default: the
             first submission of a trace; its date, else that of the first row of the series by date.
-        seed: Seed of the scheduler, if it has an option `seed`.
         events: Batsim's external events.
         energy: Account for energy. Default: if the platform has watts.
         delays_to_flops: Run delays as the work of their time at full speed, for which slower hosts need longer.
@@ -132,12 +126,6 @@ def simulate(
         batwatt.errors.BatwattError: One line with the problem, its place, and a hint; a `DeadlockError` if jobs wait
             that no event will start.
     """
-    settings = dict(options or {})
-    if seed is not None:
-        kind = scheduler_class(scheduler)
-        if issubclass(kind, Scheduler) and "seed" not in kind.Options.model_fields:
-            raise InputError("seed", f"the scheduler {kind.__name__} has no such option", "leave it out")
-        settings.setdefault("seed", seed)
     # types after the checks
     cut, files, event_file = cast(Window | None, window), cast(Any, plugins), cast(Any, events)
     load = workload_arg(workload, cut)
@@ -157,7 +145,7 @@ def simulate(
         long_s=long_s,
         delays_to_flops=delays_to_flops,
     )
-    spec = RunSpec(inputs, scheduler, settings, config=EngineConfig(energy=energy), plugins=files)
+    spec = RunSpec(inputs, scheduler, dict(options or {}), config=EngineConfig(energy=energy), plugins=files)
     outcome = perform(prepare(spec), progress)
     if outcome.deadlock is not None:
         raise outcome.deadlock
