@@ -1,6 +1,1 @@
-"""Hostile inputs: each is read, or refused in one line. See `__main__`."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
+"""Hostile inputs, drawn by hypothesis: each is read, or refused in one line (`test_fuzz.py`)."""

@@ -20,7 +20,7 @@ import batwatt as bw
 import batwatt.files
 
 from .files import PHASES, PLATFORM, SMALL, SWF
-from .mutate import NUMBERS, TEXTS, value
+from .hostile import NUMBERS, TEXTS, value
 
 PERIOD = {
     "period_s": 1800,

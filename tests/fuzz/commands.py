@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 from .files import ROOT, command
-from .mutate import DIGITS, TEXTS, flat
+from .hostile import DIGITS, TEXTS, octets
 
 INPUTS = {
     "p.xml": "platforms/small.xml",
@@ -67,6 +67,6 @@ def attempt(rng: Random, folder: Path) -> None:
             del words[number]
         elif number < len(words):
             odd = rng.choice((DIGITS, TEXTS, PATHS, rng.choice(COMMANDS)))
-            other = flat(rng, words[number].encode("utf-8", "replace")).decode("utf-8", "surrogateescape")
+            other = octets(rng, words[number].encode("utf-8", "replace")).decode("utf-8", "surrogateescape")
             words[number] = rng.choice((rng.choice(odd), other))[:100_000].replace("\0", "")
     command(*words)(place / "unused")

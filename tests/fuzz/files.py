@@ -23,7 +23,7 @@ from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.protocol.batprotocol import to_batsim5
 from batwatt.systems.checkpoint.files import read_instance
 
-from .mutate import flat, tree
+from .hostile import octets, tree
 
 ROOT = Path(__file__).resolve().parents[2]
 SWF = b"; MaxProcs: 4\n" + b"".join(
@@ -43,7 +43,10 @@ EVENTS = (
     b'{"timestamp": 50.5, "type": "machine_available", "resources": "0-1 3"}\n'
     b'{"timestamp": 7, "type": "power_envelope", "power_w": 400}\n'
 )
-EVENTS5 = b'{"timestamp": 5, "type": "generic", "data": "x"}\n{"timestamp": 6, "type": "generic", "data": "{}"}\n'
+EVENTS5 = "\n".join(
+    json.dumps({"timestamp": time, "type": "generic", "data": json.dumps({"type": kind, "resources": "3"})})
+    for time, kind in ((15, "machine_unavailable"), (40, "machine_available"))
+).encode()
 OPTIONS = {"response": "hfld", "order": "fcfs", "backfilling": "easy", "victim": "resubmit", "forecast_steps": 0}
 SMALL, PHASES, PERIOD = (
     json.loads((ROOT / "workloads" / name).read_text())
@@ -96,37 +99,37 @@ S, JOB = (str(ROOT / name) for name in ("power_profiles/carbon/carbon-hourly.csv
 PLAN = ("--deadline", "86400")
 TRACE = (trace, _run("-w {} --machines 2 --cores 2"))
 KINDS = {
-    "platform": ("x.xml", flat, PLATFORM, (read_platform, _run("-p {}"))),
+    "platform": ("x.xml", octets, PLATFORM, (read_platform, _run("-p {}"))),
     "batsim4": ("x.json", tree, json.dumps(SMALL).encode(), (
         read_workload, lambda path: converted_file(path, "batsim5"), _run("-w {}"), _run("-w {} -s adaptive"))),
     "batsim5": ("x.json", tree, json.dumps(to_batsim5(SMALL, "small")).encode(), (
         lambda path: read_workload5(path, "w0"), command("convert", "{}", "--to", "batsim4", "-o", "OUT"))),
-    "swf": ("x.swf", flat, SWF, TRACE),
-    "sacct": ("x.sacct", flat, _bytes_of("tests/data/oddities.sacct"), (
+    "swf": ("x.swf", octets, SWF, TRACE),
+    "sacct": ("x.sacct", octets, _bytes_of("tests/data/oddities.sacct"), (
         trace, _run("-w {} --machines 2 --cores 4 -s replay --width nodes"))),
-    "csv": ("x.csv", flat, CSV, TRACE),
-    "txt": ("x.txt", flat, TXT, TRACE),
-    "azure": ("x.csv", flat, AZURE, (command("convert", "{}", "--format", "azure", "-o", "OUT"),)),
-    "borg": ("x.csv", flat, BORG, (command("convert", "{}", "--format", "borg", "-o", "OUT"),)),
-    "series": ("x.csv", flat, _bytes_of("power_profiles/small.csv"), (read_series, _run("--envelope {}"))),
-    "capacity": ("x.csv", flat, b"time_s,machines\n0,4\n100,2\n2000,3\n", (
+    "csv": ("x.csv", octets, CSV, TRACE),
+    "txt": ("x.txt", octets, TXT, TRACE),
+    "azure": ("x.csv", octets, AZURE, (command("convert", "{}", "--format", "azure", "-o", "OUT"),)),
+    "borg": ("x.csv", octets, BORG, (command("convert", "{}", "--format", "borg", "-o", "OUT"),)),
+    "series": ("x.csv", octets, _bytes_of("power_profiles/small.csv"), (read_series, _run("--envelope {}"))),
+    "capacity": ("x.csv", octets, b"time_s,machines\n0,4\n100,2\n2000,3\n", (
         lambda path: read_capacity(path, None), command("characterise", "{}"),
         _run("--machines 4 --capacity {} -s varcap"))),
-    "events": ("x.txt", flat, EVENTS, (
+    "events": ("x.txt", octets, EVENTS, (
         lambda path: read_events(path, True, 4),
         _run('--events {} --forward-unknown-events -o {"response":"none"}'))),
-    "events5": ("x.txt", flat, EVENTS5, (lambda path: read_events5(path, "ee0"),)),
-    "signal": ("x.csv", flat, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
+    "events5": ("x.txt", octets, EVENTS5, (lambda path: read_events5(path, "ee0"),)),
+    "signal": ("x.csv", octets, b"\n".join(_bytes_of("power_profiles/carbon/carbon-hourly.csv").split(b"\n")[:60]), (
         command("characterise", "carbon:{},budget=0.7"), command("carbon", "plan", JOB, "--carbon", "{}", *PLAN))),
     "phases": ("x.json", tree, json.dumps(PHASES).encode(), (
         read_model, command("carbon", "plan", "{}", "--carbon", S, *PLAN))),
-    "carbon jobs": ("x.csv", flat, _bytes_of("workloads/carbon/jobs.csv"), (
+    "carbon jobs": ("x.csv", octets, _bytes_of("workloads/carbon/jobs.csv"), (
         read_phase_jobs,
         command("carbon", "run", "--policy", "oracle", "-w", "{}", "--carbon", S, "--deadline", "48", "-e", "OUT"))),
     "period": ("x.json", tree, json.dumps(PERIOD).encode(), (read_instance, command("checkpoint", "plan", "{}"))),
-    "reference": ("x.csv", flat, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
-    "toml": ("x.toml", flat, _bytes_of("platforms/small.toml"), (platform_xml_of,)),
-    "campaign": ("x.yaml", flat, _bytes_of("start/first.yaml").replace(b"../", f"{ROOT}/".encode()), (
+    "reference": ("x.csv", octets, b"length_s,area_core_s\n60,600\n3600,7200\n86400,1000\n", (read_reference,)),
+    "toml": ("x.toml", octets, _bytes_of("platforms/small.toml"), (platform_xml_of,)),
+    "campaign": ("x.yaml", octets, _bytes_of("start/first.yaml").replace(b"../", f"{ROOT}/".encode()), (
         command("campaign", "status", "{}"),)),
     "options": ("x.json", tree, json.dumps(OPTIONS).encode(), (_run("-o @{}"),)),
 }  # fmt: skip

@@ -30,25 +30,12 @@ from batwatt.protocol.batprotocol import to_batsim5
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import blaming, make_scheduler
 
-from .mutate import TEXTS, changed, octets
+from .files import EVENTS5, ROOT, SMALL
+from .hostile import TEXTS, changed, octets
 
 MOST = 200
 """Messages of a conversation."""
-JOBS = {
-    "nb_res": 4,
-    "jobs": [
-        {"id": str(n), "subtime": 10 * n, "res": 1 + n % 3, "walltime": 90, "profile": "even" if n % 2 else "nap"}
-        for n in range(6)
-    ],
-    "profiles": {
-        "nap": {"type": "delay", "delay": 30},
-        "even": {"type": "parallel_homogeneous", "cpu": 4e10, "com": 0},
-    },
-}
-EVENTS = [
-    {"type": "generic", "timestamp": 15, "data": '{"type": "machine_unavailable", "resources": "3"}'},
-    {"type": "generic", "timestamp": 40, "data": '{"type": "machine_available", "resources": "3"}'},
-]
+PLATFORM = ROOT / "platforms" / "small.xml"
 CAPS = Series((0.0, 20.0, 60.0, 100.0), (400.0, 150.0, 300.0, 900.0))
 CAPACITY = Series((0.0, 25.0, 70.0), (4.0, 2.0, 4.0))
 SCHEDULERS: list[tuple[str, dict[str, Any]]] = [
@@ -60,13 +47,6 @@ SCHEDULERS: list[tuple[str, dict[str, Any]]] = [
     ("carbon", {"signal": SignalIntegral.regular([1.0, 2.0] * 48), "policy": "oracle"}),
     ("replay", {}),
 ]
-HOSTS = "".join(
-    f'<host id="{name}" speed="1e9f, 5e8f, 1e-3f, 0.5f, 0.2f" core="1"><prop id="sleep_pstates" value="2:3:4"/>'
-    '<prop id="wattage_per_state" value="10:20:100, 8:15:50, 1:1:1, 10:10:10, 20:20:20"/></host>'
-    for name in ("a0", "a1", "b0", "b1")
-)
-ZONE = f'<zone id="z" routing="None"><host id="master_host" speed="1Gf"/>{HOSTS}</zone>'
-PLATFORM = f"<?xml version='1.0'?><platform version=\"4.1\">{ZONE}</platform>"
 
 
 class _Sent:
@@ -130,7 +110,7 @@ class Wire:
         except ValueError:
             return octets(self._rng, frame)
         for _ in range(self._rng.choice((1, 1, 1, 3))):
-            value = changed(self._rng, value) if isinstance(value, dict | list) else value
+            value = changed(self._rng, value)
         return head + json.dumps(value).encode()
 
 
@@ -165,9 +145,8 @@ def attempt4(rng: Random, folder: Path) -> None:
 
         answered(engine, playing(EngineSocket, scheduler))
         return
-    (folder / "p.xml").write_text(PLATFORM)
     config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True, forward_profiles=rng.random() < 0.5)
-    engine = Engine(read_platform(folder / "p.xml"), [parse_workload(JOBS, "w0", "fuzz")], config)
+    engine = Engine(read_platform(PLATFORM), [parse_workload(SMALL, "w0", "fuzz")], config)
 
     def batsim(answer: bytes) -> bytes:
         if engine.ended:
@@ -196,10 +175,9 @@ def attempt5(rng: Random, folder: Path) -> None:
         socket.hello(rng.choice(("", "{}", *TEXTS)))
         answered(recording.engine(), socket)
         return
-    (folder / "p.xml").write_text(PLATFORM)
-    (folder / "w.json").write_text(json.dumps(to_batsim5(JOBS, "fuzz")))
-    (folder / "e.txt").write_text("\n".join(map(json.dumps, EVENTS)))
-    platform, storage = read_platform5(folder / "p.xml", "master_host", {})
+    (folder / "w.json").write_text(json.dumps(to_batsim5(SMALL, "fuzz")))
+    (folder / "e.txt").write_bytes(EVENTS5)
+    platform, storage = read_platform5(PLATFORM, "master_host", {})
     load = read_workload5(folder / "w.json", "w0")
     events = [read_events5(folder / "e.txt", "ee0")] if rng.random() < 0.3 else []
     engines: list[Engine5] = []
