@@ -134,19 +134,14 @@ def test_bad_rows(tmp_path, row, message):
     assert "jobs.csv" in line and message in line
 
 
-NAMED = {"name": "periodic-phases", "args": TWO, "length": 100}
-
-
 def work(**changes):
     return json.dumps({"work": [HIGH, {**LOW, **changes}]})
 
 
-@pytest.mark.parametrize("data", [TWO, {"type": "periodic-phases", "length": 100, **TWO}, NAMED])
+@pytest.mark.parametrize("data", [TWO, {"type": "periodic-phases", "length": 100, **TWO}])
 def test_ways_to_write_a_job(tmp_path, data):
     assert read_model(trace(tmp_path, json.dumps(data), "job.json")) == TWO_MODEL
-    assert model_of({"type": "ml", **ML}, "x") == model_of({"name": "ml", "args": ML}, "x")
     assert model_of({"type": "constant", "length": 60}, "x", 9.0).mean_w == 9
-    assert model_of({"name": "constant", "args": 7, "length": 60}, "x").energy_j == 420
 
 
 @pytest.mark.parametrize(
@@ -157,8 +152,7 @@ def test_ways_to_write_a_job(tmp_path, data):
         (work(duration=0), "work phase 2: duration must be a number of s > 0 and up to 1e+09, got 0"),
         ('{"startup": [{"duration": -1, "power": 5}], "work": [{"duration": 1, "power": 1}]}', "startup phase 1"),
         ('{"startup": [{"duration": 1, "power": 5, "is_checkpoint": true}], "work": []}', "no key 'is_checkpoint'"),
-        ('{"name": "ml", "args": {}, "extra": 1}', "no key 'extra'"),
-        ('{"args": {}}', "name must be a text, got None"),
+        ('{"type": 3}', "type must be a text, got 3"),
         ('{"type": "constant", "power": 5}', "has no length"),
     ],
 )

@@ -119,20 +119,11 @@ def model_of(data: Any, where: object, watts: float = 1.0) -> PhaseModel:
     if not isinstance(data, dict):
         hint = 'write {"startup": [...], "work": [{"duration": 60, "power": 100}]}'
         raise InputError(where, f"must be an object, got {shown(data)}", hint)
-    rest = dict(data)
-    if ARGS in data:
-        for key in data:
-            if key not in (TYPE, ARGS, "length"):
-                raise UnknownNameError(where, "key", key, (TYPE, ARGS, "length"), HINT)
-        kind, args = rest.get(TYPE), rest[ARGS]
-        key = TYPE
-    else:
-        key = "type"
-        kind = rest.pop("type", "phases")
-        args = rest
+    args = dict(data)
+    kind = args.pop("type", "phases")
     if not isinstance(kind, str):
-        raise InputError(where, f"{key} must be a text, got {shown(kind)}", f"use one of {', '.join(TYPES)}")
-    length = rest.pop("length", None) if kind != "phases" or key == TYPE else None
+        raise InputError(where, f"type must be a text, got {shown(kind)}", f"use one of {', '.join(TYPES)}")
+    length = args.pop("length", None) if kind != "phases" else None
     if length is not None:
         length = _checked(_Long, {"length": length}, where).length
     return model_of_type(kind, args, where, length, watts)

@@ -82,8 +82,8 @@ def _literal(text: str, where: str) -> Any:
 
 
 def read_model(path: Path | str, watts: float = 1.0) -> PhaseModel:
-    """Read the model in a JSON file: {"startup": [...], "work": [...]}, or a type with arguments. Raises InputError.
+    """Read the model in a JSON file: {"startup": [...], "work": [...]}, or a type with its arguments.
 
-    A type is {"type": "ml", ...}, or as in a trace, {"name": "ml", "args": {...}}; both may have `length` in s.
+    A type is {"type": "ml", ...}; it may have `length` in s. Raises InputError.
     """
     return model_of(load_strict(read_text(path), path), path, watts)
