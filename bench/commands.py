@@ -338,8 +338,6 @@ def _series() -> Named:
         "entsoe-old.csv": "tz=Europe/Paris",
         "entsoe-new.csv": "zone=BZN|BE",
         "excel.csv": "tz=Europe/Berlin",
-        "entsoe.xml": "days=1",
-        "blocks.xml": "from=2024-07-01T06:00Z",
         "prices.csv": "period=7200",
     }.items():
         yield f"signal {name}", f"characterise 'price:made/{name},{words},budget=0.7' --machines 20"
@@ -378,7 +376,8 @@ def _series() -> Named:
         yield f"generate envelope {text}", f"generate envelope {text} --full-w 4000 --end 86400"
     yield _run("envelope battery", f'{SITE} --envelope "{sun},repeat=yes + battery:capacity_kwh=5" -s powercap')
     yield _run(
-        "signals of a run", f"{SITE} --carbon made/electricitymaps.json,repeat=yes --price made/entsoe.xml,repeat=yes"
+        "signals of a run",
+        f"{SITE} --carbon made/electricitymaps.json,repeat=yes --price made/entsoe-new.csv,repeat=yes",
     )
     yield "events", "events power_profiles/profile1.csv"
     yield "events batsim 5", "events made/events.txt --to batsim5 && events made/falls5.txt --to batsim4"

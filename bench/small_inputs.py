@@ -61,8 +61,6 @@ def _signals() -> Iterator[tuple[str, str]]:
     decimal_commas = [f"{price:.2f}".replace(".", ",") for price in PRICES]
     excel = _rows("Zeit;Day-ahead Price;Currency", _hours("%d.%m.%Y %H:%M"), decimal_commas, ["EUR"] * 48, between=";")
     yield "excel.csv", excel
-    yield "entsoe.xml", _document("A01", list(enumerate(PRICES, 1)))
-    yield "blocks.xml", _document("A03", [(position, PRICES[position - 1]) for position in range(1, 48, 3)])
     watttime = [{"point_time": time, "value": 870 - 4 * h} for h, time in enumerate(_hours("%Y-%m-%dT%H:%M:%S+00:00"))]
     yield "watttime.json", json.dumps({"data": watttime, "meta": {"units": "lbs_co2_per_mwh"}})
     yield "watttime.csv", _rows("oootime,Caiso_North", _hours("%Y-%m-%d %H:%M:%S"), grams)
@@ -88,22 +86,6 @@ def _signals() -> Iterator[tuple[str, str]]:
     gaps = ["" if 20 <= h < 23 else power for h, power in enumerate(sun)]
     yield "gaps.csv", _rows("time,load_percent", _hours("%Y-%m-%d %H:%M"), [gap and gap / 5 for gap in gaps])
     yield "prices.csv", _rows("datetime,price (EUR/MWh)", _hours(), [price - 60 for price in PRICES])
-
-
-def _document(curve: str, points: list[tuple[int, float]]) -> str:
-    """Return an answer of ENTSO-E's API: a series of prices of two days."""
-    rows = "".join(
-        f"<Point><position>{position}</position><price.amount>{price}</price.amount></Point>"
-        for position, price in points
-    )
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n<Publication_MarketDocument xmlns="urn:x:7:0"><type>A44</type>'
-        "<TimeSeries><in_Domain.mRID codingScheme='A01'>10YFR</in_Domain.mRID>"
-        "<currency_Unit.name>EUR</currency_Unit.name><price_Measure_Unit.name>MWH</price_Measure_Unit.name>"
-        f"<curveType>{curve}</curveType><Period><timeInterval><start>2024-07-01T00:00Z</start>"
-        f"<end>2024-07-03T00:00Z</end></timeInterval><resolution>PT60M</resolution>{rows}"
-        "</Period></TimeSeries></Publication_MarketDocument>"
-    )
 
 
 def _traces() -> Iterator[tuple[str, str]]:

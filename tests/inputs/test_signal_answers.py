@@ -1,4 +1,4 @@
-"""Answers of APIs, in JSON and XML."""
+"""Answers of APIs in JSON; units and resolutions that stand beside the values."""
 
 from __future__ import annotations
 
@@ -89,61 +89,30 @@ def test_open_meteo(read):
 def test_json_without_a_series(read, content):
     assert read.refused(json.dumps(content)).startswith("has no list of values with their times; give a list of")
     assert read.refused('{"data": [}').startswith("is not JSON")
+    assert read.refused("<a></a>").startswith("is XML; take the CSV export")
 
 
-def document(*series: str) -> str:
-    root = "Publication_MarketDocument"
-    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<{root} xmlns="urn:x:7:0"><type>A44</type>'
-    return f"{head}{''.join(series)}</{root}>"
+def resolutions(*rows: tuple[str, str, float]) -> str:
+    lines = "".join(f"2023-05-07T{time}Z,{code},{price}\n" for time, code, price in rows)
+    return f"time,ResolutionCode,price (EUR/MWh)\n{lines}"
 
 
-def prices(points: dict[int, float], begin: str = "2023-05-06T22:00Z", end: str = "2023-05-07T02:00Z", **more) -> str:
-    facts = {"curve": "A01", "resolution": "PT60M", "zone": "10YFR", "sequence": ""} | more
-    position = "classificationSequence_AttributeInstanceComponent.position"
-    sequence = f"<{position}>{facts['sequence']}</{position}>" if facts["sequence"] else ""
-    rows = "".join(
-        f"<Point><position>{at}</position><price.amount>{value}</price.amount></Point>" for at, value in points.items()
-    )
-    return (
-        f"<TimeSeries>{sequence}<in_Domain.mRID codingScheme='A01'>{facts['zone']}</in_Domain.mRID>"
-        "<currency_Unit.name>EUR</currency_Unit.name><price_Measure_Unit.name>MWH</price_Measure_Unit.name>"
-        f"<curveType>{facts['curve']}</curveType><Period><timeInterval><start>{begin}</start><end>{end}</end>"
-        f"</timeInterval><resolution>{facts['resolution']}</resolution>{rows}</Period></TimeSeries>"
-    )
-
-
-def test_entsoe_api(read):
-    signal = read(document(prices({1: 106.78, 2: 95, 3: -1, 4: 0})), "price")
-    assert signal.series.values == pytest.approx((0.10678, 0.095, -0.001, 0.0))
-    assert (signal.begin, signal.end_s, signal.series.name) == ("2023-05-06T22:00Z", 14_400.0, "EUR/kWh")
-    # a curve of blocks leaves out what does not change
-    blocks = read(document(prices({1: 10, 3: 30}, curve="A03")), "price")
-    assert blocks.series.values == pytest.approx((0.01, 0.01, 0.03, 0.03)) and read.warnings() == []
-    later = prices({1: 5}, begin="2023-05-07T02:00Z", end="2023-05-07T03:00Z")
-    assert read(document(prices({1: 1, 2: 2, 3: 3, 4: 4}), later), "price").end_s == 5 * 3600.0
-    gap = read(document(prices({1: 10, 3: 30, 4: 40})), "price")
-    assert gap.series.values == pytest.approx((0.01, 0.02, 0.03, 0.04))
-    assert read.warnings()[0].startswith("1 values missing in 1 gap")
-
-
-def test_periods_of_two_resolutions(read):
+def test_a_column_of_resolutions(read):
     """As any series across 1 October 2025: each value holds for the length of its own period."""
-    hours = prices({1: 10, 2: 30}, end="2023-05-07T00:00Z")
-    quarters = prices({1: 4, 2: 5, 3: 6, 4: 7}, begin="2023-05-07T00:00Z", end="2023-05-07T01:00Z", resolution="PT15M")
-    signal = read(document(hours, quarters), "price")
+    hours = (("00:00", "PT60M", 10), ("01:00", "PT60M", 30))
+    quarters = tuple((f"02:{15 * k:02}", "PT15M", 4 + k) for k in range(4))
+    signal = read(resolutions(*hours, *quarters), "price")
     assert signal.series.times_s == (0.0, 3600.0, 7200.0, 8100.0, 9000.0, 9900.0) and signal.end_s == 10_800.0
     assert signal.series.values == pytest.approx((0.01, 0.03, 0.004, 0.005, 0.006, 0.007)) and read.warnings() == []
     # a missing hour is a gap after the hour before, bridged at its own step
-    gap = read(document(prices({1: 10}, end="2023-05-06T23:00Z"), quarters), "price", gaps="hold")
+    gap = read(resolutions(hours[0], *quarters), "price", gaps="hold")
     assert gap.series.times_s[:3] == (0.0, 3600.0, 7200.0) and gap.series.values[1] == 0.01
     assert "1 values missing in 1 gap" in read.warnings()[0]
-    # blocks of quarter hours repeat what does not change
-    blocks = prices({1: 4, 4: 7}, begin="2023-05-07T00:00Z", end="2023-05-07T01:00Z", resolution="PT15M", curve="A03")
-    assert read(document(hours, blocks), "price").series.values[2:] == pytest.approx((0.004, 0.004, 0.004, 0.007))
-    both = document(hours, quarters.replace("2023-05-07T00:00Z", "2023-05-06T23:45Z"))
-    assert read.refused(both, "price").startswith("rows of 3600 s and 900 s overlap at 2023-05-06T23:45Z; choose one")
+    both = resolutions(*hours, ("01:45", "PT15M", 5), *quarters)
+    assert read.refused(both, "price").startswith("rows of 3600 s and 900 s overlap at 2023-05-07T01:45Z; choose one")
     assert read(both, "price", resolution="PT60M").series.values == pytest.approx((0.01, 0.03))
     assert "no resolution 'PT30M'" in read.refused(both, "price", resolution="PT30M")
+    assert read(resolutions(("00:00", "P1D", 10)), "price").end_s == 86_400.0
 
 
 def test_units_stated_once_are_of_columns_of_their_kind(read):
@@ -156,43 +125,3 @@ def test_units_stated_once_are_of_columns_of_their_kind(read):
     assert "states no unit" in read.refused(json.dumps(watttime("furlongs", "moer")), "carbon")
     odd = watttime("mg/kWh", "carbon_intensity")
     assert "unit 'mg/kWh' of column 'carbon_intensity' is not known" in read.refused(json.dumps(odd), "carbon")
-
-
-def test_entsoe_api_zones_and_sequences(read):
-    text = document(prices({1: 1}, zone="A"), prices({1: 2}, zone="B"))
-    assert read.refused(text, "price").startswith("has 2 zones in column 'zone': A, B; choose one with zone=")
-    assert read(text, "price", zone="B", end="2023-05-06T23:00Z").series.values == (0.002,)
-    line = read.refused(document(prices({1: 1}, sequence="1"), prices({1: 2}, sequence="2")), "price")
-    assert line.startswith("has 2 sequences in column 'sequence': 1, 2; choose one with sequence=")
-    generation = (
-        document(prices({1: 12, 2: 13, 3: 0, 4: 0}))
-        .replace("price.amount", "quantity")
-        .replace("<currency_Unit.name>EUR</currency_Unit.name>", "<MktPSRType><psrType>B16</psrType></MktPSRType>")
-        .replace("price_Measure_Unit.name>MWH</price", "quantity_Measure_Unit.name>MAW</quantity")
-    )
-    assert read(generation, "power", zone="B16").series.values == (12e6, 13e6, 0.0, 0.0)
-    assert "is of power, not of price" in read.refused(generation, "price")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("<a><b></a>", "is not well-formed XML"),
-        ("<html></html>", "has no series: a document <html> without <TimeSeries>; ask the API for another document"),
-        ("<A><Reason><text>No matching data</text></Reason></A>", "has no series: No matching data"),
-        (document("<TimeSeries></TimeSeries>"), "has no points in its periods"),
-        ('<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>', "entities and external references are refused"),
-        (document(prices({5: 1})), "position '5' is not in 1..4; correct the file there"),
-        (
-            document(prices({5: 1})).replace("<position>5", "<position>" + "1" * 5001),
-            "is not in 1..4; correct the file",
-        ),
-        (document(prices({1: 1}, resolution="P1M")), "has the resolution 'P1M'; a period needs two dates and a resolu"),
-        (document(prices({1: 1}, begin="now")), "begins 'now'"),
-        (document(prices({1: 1}, end="2023-05-06T22:00Z")), "ends '2023-05-06T22:00Z'"),
-        (document(prices({1: 1}, end="9999-12-31T00:00Z", resolution="PT1S")), "steps, more than 10000000; correct"),
-    ],
-    ids=range(11),
-)
-def test_xml_that_is_refused(read, text, message):
-    assert message in read.refused(text, "price")

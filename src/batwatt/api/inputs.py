@@ -250,7 +250,7 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
     workloads).
 
     Args:
-        path: A file (CSV, JSON, XML; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
+        path: A file (CSV, JSON; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
             an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
         wanted: carbon, price or power, where a file has several kinds of columns. Default: any.
 

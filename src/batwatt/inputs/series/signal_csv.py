@@ -1,4 +1,4 @@
-"""Reader of signals by date (carbon intensity, prices, power) from CSV, JSON and XML files."""
+"""Reader of signals by date (carbon intensity, prices, power) from CSV and JSON files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from batwatt.inputs.series.signal_times import (
     times_of,
     whole_dates,
 )
-from batwatt.inputs.series.signal_xml import duration_s
 from batwatt.model.series import FRACTION, LARGEST, MACHINES, Series
 from batwatt.model.signal import Signal
 from batwatt.model.signal_units import (
@@ -50,6 +49,8 @@ _VALUES = (
 _ZONES = ("zone", "zone id", "zone_name", "area", "host_id")
 _SEQUENCES = ("sequence",)
 _RESOLUTIONS = ("resolution", "resolutioncode", "resolution code")
+_DURATION = re.compile(r"PT(\d{1,4})([MHS])|P(1)(D)")
+_DURATION_S = {"S": 1.0, "M": 60.0, "H": HOUR_S, "D": DAY_S}
 _PLAIN_NAMES = ("value", "price", "power")
 """Names of columns to which the unit of a whole file applies."""
 _EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
@@ -123,7 +124,7 @@ def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:
     if over.any():
         at = int(np.flatnonzero(over)[0])
         problem = f"rows of {lengths[at]:g} s and {lengths[at + 1]:g} s overlap at {rows.text_of(float(times[at + 1]))}"
-        raise InputError(file.path, problem, "choose one series, in XML with resolution=PT15M or PT60M")
+        raise InputError(file.path, problem, "choose one series, as with resolution=PT15M or PT60M")
 
 
 def largest_in(file: SignalFile) -> float:
@@ -154,10 +155,16 @@ def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats 
     """Return the duration of each row in s, by a column of resolutions or by labels that are ranges, or None."""
     name = next((name for name in frame.columns if name.lower() in _RESOLUTIONS), None)
     if name is not None:
-        lengths = [duration_s(text) for text in frame[_named(frame, name, file)]]
+        lengths = [_duration_s(text) for text in frame[_named(frame, name, file)]]
         if all(lengths):
             return np.array(lengths, dtype=np.float64)
     return lengths_of(frame[time_column], file)
+
+
+def _duration_s(text: str) -> float | None:
+    """Return the length in s of a resolution such as PT15M, or None."""
+    match = _DURATION.fullmatch(text)
+    return None if match is None else int(match[1] or match[3]) * _DURATION_S[match[2] or match[4]] or None
 
 
 def _selected_rows(frame: pd.DataFrame, file: SignalFile) -> pd.DataFrame:

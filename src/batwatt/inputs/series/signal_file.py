@@ -27,7 +27,7 @@ _WHERE = "capacity"
 
 @dataclass(frozen=True)
 class SignalFile(Parameters, where=_WHERE):
-    """A column of a file (CSV, JSON, XML), and its requested part.
+    """A column of a file (CSV, JSON), and its requested part.
 
     `column` and `time_column` have usual names if None; `kind` chooses between life-cycle and direct emissions where a
     file has both, `zone` between zones. Dates without an offset are in the time zone `tz`.

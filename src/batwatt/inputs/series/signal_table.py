@@ -1,4 +1,4 @@
-"""Reader of files of signals as tables of texts: CSV in this module, JSON and XML by their readers."""
+"""Reader of files of signals as tables of texts: CSV in this module, JSON by its reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from batwatt.files import read_text
 from batwatt.inputs.series.series_csv import MORE_FIELDS
 from batwatt.inputs.series.signal_json import json_table
 from batwatt.inputs.series.signal_times import looks_like_date
-from batwatt.inputs.series.signal_xml import xml_table
 from batwatt.inputs.traces.trace import csv_rows
 
 MOST_COLUMNS = 1000
@@ -42,7 +41,7 @@ def table_of(path: Path) -> pd.DataFrame:
     text = read_text(path)
     first = text.lstrip()[:1]
     if first == "<":
-        return xml_table(text, path)
+        raise InputError(path, "is XML", "take the CSV export of the same series, or JSON")
     if first in ("{", "["):
         return json_table(text, path)
     pvgis = _PVGIS.search(text.replace("\r\n", "\n"))
