@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from files_of_tests import refusal, written
 
-from batwatt.inputs.traces.convert import convert_file, format_of, read_trace
+from batwatt.inputs.traces.convert import format_of, read_trace
 from batwatt.inputs.traces.job_log import USUAL, LogOptions, duration_s
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,7 +108,8 @@ def test_joined_dumps(tmp_path: Path):
     # the name that a later run would have is taken
     taken = LINE.replace("7|", "7-2|", 1)
     path = dump(tmp_path, "\n".join([HEAD, LINE, HEAD, other, LINE, again, taken, ""]))
-    assert [job.id for job in jobs_in(path)] == ["7", "8", "7-3", "7-2"]
+    for log in (USUAL, LogOptions(fields=HEAD.replace("|", ","))):
+        assert [job.id for job in jobs_in(path, log)] == ["7", "8", "7-3", "7-2"]
 
 
 def test_found_by_its_header(tmp_path: Path):
@@ -117,17 +118,6 @@ def test_found_by_its_header(tmp_path: Path):
     assert format_of(written(tmp_path, "1 0 5 2\n", "b.txt")) == "txt"
     for header in ("arrival_time|length|cpus", "arrival_time,length,cpus,JobID"):
         assert format_of(written(tmp_path, f"{header}\n", "b.csv")) == "csv"
-
-
-def test_without_a_header(tmp_path: Path):
-    path = written(tmp_path, f"{LINE}\n", "dump.txt")
-    log = LogOptions(fields=tuple(HEAD.split("|")))
-    assert read_trace(path, log=log)[0].id == "7"
-    assert convert_file(path, log=log).workload["jobs"][0] == {
-        "id": "7", "subtime": 0, "res": 2, "walltime": 7200, "profile": "delay3600", "start_s": 600,
-    }  # fmt: skip
-    # with it, it is no job
-    assert len(read_trace(dump(tmp_path, f"{HEAD}\n{LINE}\n"), log=log)) == 1
 
 
 @pytest.mark.parametrize(

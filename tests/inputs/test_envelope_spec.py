@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -99,14 +98,9 @@ def test_shares_of_the_whole_machine(folder, text):
 
 
 def test_all_keys(folder):
-    file = SignalFile(Path("a.csv"), "x", "t", zone="Z", tz="Europe/Berlin", begin="2024", days=7.0, gaps="hold",
-                      wanted="power", unit="kW", sequence="1", dates="day-first")  # fmt: skip
-    keys = (
-        "column=x,time_column=t,zone=Z,tz=Europe/Berlin,from=2024,days=7,gaps=hold,unit=kW,sequence=1,dates=day-first"
-    )
-    assert parsed(f"power:a.csv,{keys},peak_w=9,scale=2,base_w=3,repeat=1").terms == (
-        Metered(replace(file, ratios=True), 9.0, 2.0, 3.0, True),
-    )
+    file = SignalFile(Path("a.csv"), begin="2024", days=7.0, wanted="power", unit="kW", ratios=True)
+    keys = "from=2024,days=7,unit=kW,peak_w=9,scale=2,base_w=3,repeat=1"
+    assert parsed(f"power:a.csv,{keys}").terms == (Metered(file, 9.0, 2.0, 3.0, True),)
     battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.01, 0.5, 0.1, 0.95)
     text = (
         "battery:capacity_kwh=40,charge_kw=10,discharge_w=20000,c_rate=.5,charge_efficiency=.9,discharge_efficiency=.8,"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from examples import examples
 from files_of_tests import refusal, written
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import batwatt as bw
@@ -209,40 +209,6 @@ def test_fast_and_slow_reading_are_one(tmp_path_factory, rows, order, end, unit)
     except InputError:
         assert fast is None
         return
+    assert list(TraceTable.of(slow, path)) == slow
     if fast is not None:
         assert list(fast) == slow
-
-
-TIMES = st.floats(0, 1000).map(lambda x: round(x, 6)) | st.integers(0, 20).map(lambda x: x * 50.0)
-ROWS = st.tuples(TIMES, TIMES.filter(lambda x: x > 1e-5), st.integers(1, 9), st.floats(0, 9).map(lambda x: round(x, 6)))
-
-
-@examples(200)
-@given(
-    rows=st.lists(ROWS, min_size=1, max_size=30),
-    depends=st.dictionaries(st.integers(0, 29), st.lists(st.integers(1, 31).map(str), max_size=3), max_size=5),
-    begin_s=st.none() | st.integers(0, 400),
-    unknown=st.integers(0, 29),
-    users=st.lists(st.sampled_from(["", "ann", "bob"]), min_size=30, max_size=30),
-)
-@example([(0.0, 1.0, 1, 0.0)] * 3, {2: ["2"], 1: ["3"]}, None, 0, [""] * 30)
-def test_windows_of_tables_and_of_jobs_are_one(rows, depends, begin_s, unknown, users):
-    submit, run, cpus, memory = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    memory[unknown % len(rows)] = np.nan
-    table = TraceTable(
-        np.array([str(row + 1) for row in range(len(rows))], dtype=object),
-        submit_s=submit,
-        run_s=run,
-        cpus=cpus,
-        needs={"memory": memory, "estimate_s": np.array([round(value * 100 + 1, 6) for value in memory.tolist()])},
-        depends={str(row + 1): names for row, names in depends.items() if row < len(rows)},
-        labels={"user": np.array(users[: len(rows)], dtype=object)},
-    )
-    end_s = None if begin_s is None else begin_s + 200.0
-    answers = []
-    for jobs in (table, list(table)):
-        try:
-            answers.append(window_workload(jobs, begin_s, end_s, 4, source="here"))
-        except InputError as error:
-            answers.append(str(error))
-    assert answers[0] == answers[1]

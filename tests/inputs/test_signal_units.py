@@ -6,7 +6,6 @@ import pytest
 from files_of_tests import refusal, written
 
 from batwatt.inputs.series.capacity_spec import parse_capacity
-from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.model.signal_units import declared_unit, kind_in, unit_in
 from batwatt.study.yaml_model import MAX_VALUES, Declared, parse_declared
 
@@ -225,45 +224,13 @@ def test_commas_that_may_be_either_are_refused(read, cells):
     assert "is not a finite number; write a decimal point, and nothing betw" in read.refused(table(*cells))
 
 
-# units
-
-
-@pytest.mark.parametrize("column", ["power_w", "Solar (MW)", "generation_mw", "ac_power", "pv_kw", "Energy kWh"])
-def test_power_is_no_carbon(tmp_path, column):
-    path = written(tmp_path, table("1", "2", "3", header=f"datetime,{column}"))
-    what = "energy" if column == "Energy kWh" else "power"
-    for text in (f"carbon:{path}", f"price:{path}", f"price:{path},column={column}"):
-        kind = text.partition(":")[0]
-        line = refusal(parse_capacity(f"{text},budget=0.7").series, 10, 3600.0)
-        assert f"is of {what}, not of {kind}; name a column of {kind}, or take another" in line
-    assert parse_capacity(f"stranded:{path},threshold=2").series(10, 3600.0).values[0] == 10
-    # a budget needs no unit
-    path = written(tmp_path, table("1", "2", "3", header="datetime,value"))
-    assert len(parse_capacity(f"carbon:{path},budget=0.7").series(10, 3600.0)) == 3
-
-
-# numbers
-
-
-# milliseconds
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("j.csv", "arrival_time,length,cpus\n1700000000000,60000,1\n"),
-        ("j.swf", "1 1700000000000 0 60000 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n"),
-        ("j.txt", "1 1700000000000 60000 1\n"),
-    ],
-)
-def test_milliseconds_since_1970(tmp_path, name, text):
-    path = written(tmp_path, text, name)
-    for read in (read_trace, convert_file):
-        line = refusal(read, path)
-        assert "a job is submitted at 1700000000000 s, 53871 years on; divide all its times by 1000 if they " in line
-    # seconds since 1970 are no such thing
-    written(tmp_path, text.replace("000 ", " ").replace("000,", ","), name)
-    assert len(read_trace(path)) == convert_file(path).kept == 1
+def test_a_budget_needs_no_unit_but_a_column_of_its_kind(tmp_path):
+    power = written(tmp_path, table("1", "2", "3", header="datetime,ac_power"), "power.csv")
+    plain = written(tmp_path, table("1", "2", "3", header="datetime,value"), "plain.csv")
+    line = refusal(parse_capacity(f"carbon:{power},budget=0.7").series, 10, 3600.0)
+    assert "is of power, not of carbon; name a column of carbon, or take another" in line
+    assert parse_capacity(f"stranded:{power},threshold=2").series(10, 3600.0).values[0] == 10
+    assert len(parse_capacity(f"carbon:{plain},budget=0.7").series(10, 3600.0)) == 3
 
 
 # aliases and keys of YAML
