@@ -366,7 +366,7 @@ def _series() -> Named:
         yield f"generate capacity {text}", f"generate capacity '{text}' --machines 20 --end 172800"
     sun = "power:power_profiles/site/solar.csv,from=2024-07-01,days=2,peak_w=5000"
     for name, battery in {
-        "battery": "battery:capacity_kwh=4,power_kw=1,efficiency=0.9,self_discharge=0.01",
+        "battery": "battery:capacity_kwh=4,power_kw=1,efficiency=0.9",
         "battery greedy": "battery:capacity_kwh=4,c_rate=0.5,demand_w=1500,initial_soc=0.5,min_soc=0.1",
         "battery smoothing": "battery:capacity_kwh=10,charge_kw=2,discharge_kw=3,window_h=12,step=900",
     }.items():

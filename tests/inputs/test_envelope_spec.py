@@ -101,11 +101,11 @@ def test_all_keys(folder):
     file = SignalFile(Path("a.csv"), begin="2024", days=7.0, wanted="power", unit="kW", ratios=True)
     keys = "from=2024,days=7,unit=kW,peak_w=9,scale=2,base_w=3,repeat=1"
     assert parsed(f"power:a.csv,{keys}").terms == (Metered(file, 9.0, 2.0, 3.0, True),)
-    battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.01, 0.5, 0.1, 0.95)
+    battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.5, 0.1, 0.95)
     text = (
         "battery:capacity_kwh=40,charge_kw=10,discharge_w=20000,c_rate=.5,charge_efficiency=.9,discharge_efficiency=.8,"
     )
-    text += "self_discharge=.01,initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
+    text += "initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
     spec = parsed(f"constant:5 + {text}")
     assert spec == EnvelopeSpec((Constant(5.0),), Buffer(battery, None, 43_200.0, 60.0))
     short = parsed("constant:5 + battery:capacity_wh=9,power_kw=1,efficiency=0.81,demand_kw=2").buffer

@@ -1,4 +1,4 @@
-"""Batteries: steps by hand, laws of energy, dispatch, and the same numbers as vessim's SimpleBattery."""
+"""Batteries: steps by hand, laws of energy, dispatch."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.series import Series
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import HOUR_S
 
 
 def test_charging_by_hand():
     battery = Battery(100.0, charge_efficiency=0.8, discharge_efficiency=0.5)
     charged = battery.step(0.0, 50.0, HOUR_S)
-    assert (charged.power_w, charged.energy_j, charged.self_discharge_j) == (50.0, 40 * HOUR_S, 0.0)
+    assert (charged.power_w, charged.energy_j) == (50.0, 40 * HOUR_S)
     assert charged.loss_j == pytest.approx(10 * HOUR_S)
     # 40 Wh are stored, 20 Wh arrive
     empty = battery.step(40 * HOUR_S, -50.0, HOUR_S)
@@ -28,20 +28,12 @@ def test_charging_by_hand():
     full = battery.step(40 * HOUR_S, 500.0, HOUR_S)
     assert (full.power_w, full.energy_j) == (pytest.approx(75.0), 100 * HOUR_S)
     assert battery.step(0.0, -5.0, 60.0).power_w == 0.0 and battery.step(100 * HOUR_S, 5.0, 60.0).power_w == 0.0
-    limited = Battery(100.0, charge_w=30.0, discharge_w=80.0, c_rate=0.5, initial_soc=0.5)
+    limited = Battery(100.0, charge_w=30.0, discharge_w=80.0, c_rate=0.5, min_soc=0.4)
     assert [limited.step(50 * HOUR_S, power_w, 60.0).power_w for power_w in (99.0, -99.0)] == [30.0, -50.0]
-
-
-def test_self_discharge_by_hand():
-    battery = Battery(100.0, self_discharge=0.5, min_soc=0.4)
-    day = battery.step(100 * HOUR_S, 0.0, DAY_S)
-    assert (day.power_w, day.energy_j) == (0.0, pytest.approx(50 * HOUR_S)) and day.loss_j == 0.0
-    # below the least state of charge it goes on, and nothing can be taken out
-    low = battery.step(40 * HOUR_S, -10.0, DAY_S)
-    assert (low.power_w, low.energy_j) == (0.0, pytest.approx(20 * HOUR_S))
-    # what keeps it full is what it loses: rate ln 2 a day
-    full = battery.step(100 * HOUR_S, 1e6, DAY_S)
-    assert full.power_w == pytest.approx(100 * math.log(2.0) / 24.0) and full.energy_j == 100 * HOUR_S
+    # 10 Wh above the least state of charge, and none below it
+    for stored_wh, power_w, left_wh in ((50, -10.0, 40), (30, 0.0, 30)):
+        step = limited.step(stored_wh * HOUR_S, -99.0, HOUR_S)
+        assert (step.power_w, step.energy_j) == (power_w, left_wh * HOUR_S)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +41,6 @@ def test_self_discharge_by_hand():
     [
         ({"capacity_wh": 0.0}, "capacity_wh must be a finite number > 0 Wh, got 0.0"),
         ({"charge_efficiency": 0.0}, "charge_efficiency must be a number in ]0, 1], got 0.0"),
-        ({"self_discharge": 1.0}, "self_discharge must be a number in [0, 1[, got 1.0"),
         ({"charge_w": -1.0}, "charge_w must be a finite number >= 0 W, got -1.0"),
         ({"initial_soc": 0.9, "max_soc": 0.8}, "initial_soc must be <= max_soc, got 0.9 and 0.8"),
         ({"min_soc": 0.9, "max_soc": 0.2}, "min_soc must be <= max_soc, got 0.9 and 0.2"),
@@ -76,7 +67,6 @@ BATTERIES = st.builds(
     c_rate=st.none() | st.floats(0.0, 4.0),
     charge_efficiency=st.floats(0.3, 1.0),
     discharge_efficiency=st.floats(0.3, 1.0),
-    self_discharge=st.sampled_from((0.0, 1e-6, 0.001, 0.02, 0.5, 0.99)),
 )
 STEPS = st.lists(st.tuples(POWERS, st.floats(1e-3, 1e6)), min_size=1, max_size=30)
 
@@ -88,20 +78,17 @@ def test_energy_is_conserved_and_limits_hold(battery, steps):
     least = battery.min_soc * battery.capacity_j
     for request_w, duration_s in steps:
         step = battery.step(stored, request_w, duration_s)
-        flows = (step.power_w * duration_s, step.energy_j - stored, step.loss_j, step.self_discharge_j)
+        flows = (step.power_w * duration_s, step.energy_j - stored, step.loss_j)
         size = max(battery.capacity_j, *map(abs, flows))
         assert abs(flows[0] - sum(flows[1:])) <= 1e-9 * size
-        assert step.loss_j >= -1e-9 * size and step.self_discharge_j >= -1e-9 * size
+        assert step.loss_j >= -1e-9 * size
         # towards what is asked for, and not beyond
         assert 0.0 <= step.power_w <= request_w or request_w <= step.power_w <= 0.0
         rate_w = None if battery.c_rate is None else battery.c_rate * battery.capacity_wh
         for bound in (battery.charge_w if request_w > 0.0 else battery.discharge_w, rate_w):
             assert bound is None or abs(step.power_w) <= bound * (1 + 1e-12)
-        # below the least by self-discharge only
         assert step.energy_j <= most * (1 + 1e-12)
-        if step.power_w < 0.0:
-            assert step.energy_j >= least * (1 - 1e-12)
-        assert step.energy_j >= 0.0
+        assert step.energy_j >= min(least, stored) * (1 - 1e-12)
         stored = step.energy_j
 
 
@@ -116,7 +103,6 @@ def test_a_step_is_the_sum_of_its_parts(battery, power_w, duration_s, share):
     size = max(battery.capacity_j, abs(whole.power_w) * duration_s)
     assert abs(second.energy_j - whole.energy_j) <= 1e-9 * size
     assert abs(first.loss_j + second.loss_j - whole.loss_j) <= 1e-9 * size
-    assert abs(first.self_discharge_j + second.self_discharge_j - whole.self_discharge_j) <= 1e-9 * size
 
 
 # dispatch -------------------------------------------------------------------------------------------------------------
@@ -127,7 +113,7 @@ def balanced(done: Dispatch) -> None:
     lasted = np.diff(done.edges_s)
     supplied, used = float(lasted @ done.supply_w), float(lasted @ done.envelope_w)
     stored = float(done.energy_j[-1] - done.energy_j[0])
-    total = used + stored + float(done.loss_j.sum() + done.self_discharge_j.sum())
+    total = used + stored + float(done.loss_j.sum())
     assert abs(supplied - total) <= 1e-9 * max(supplied, used, done.battery.capacity_j)
 
 

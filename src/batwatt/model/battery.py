@@ -15,7 +15,7 @@ from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError
 from batwatt.model.series import MAX_STEPS, Series
 from batwatt.model.signal import held
-from batwatt.units import DAY_S, HOUR_S
+from batwatt.units import HOUR_S
 
 STATE_OF_CHARGE = "state_of_charge"
 """Name of the column, and of the series, of the share of the capacity that is stored."""
@@ -31,13 +31,12 @@ _Limit = Annotated[float | None, Between(0.0, unit="W")]
 class Step:
     """A step of a battery: power at its terminals (charging > 0), energies in J; `energy_j` is stored after it.
 
-    power x duration = energy after - energy before + loss + self-discharge, to rounding.
+    power x duration = energy after - energy before + loss, to rounding.
     """
 
     power_w: float
     energy_j: float
     loss_j: float
-    self_discharge_j: float
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class Battery(Parameters, where=_WHERE):
     The share `charge_efficiency` of charged energy is stored; the share `discharge_efficiency` of energy taken from the
     store arrives. `c_rate` limits both powers to that many times the capacity an hour, next to `charge_w` and
     `discharge_w` (None: no limit).
-    `self_discharge` is the share of the stored energy lost a day, also below `min_soc`. Raises InputError.
+    Raises InputError.
     """
 
     capacity_wh: Annotated[float, Between(0.0, ends="][", unit="Wh")]
@@ -56,7 +55,6 @@ class Battery(Parameters, where=_WHERE):
     c_rate: Annotated[float | None, Between(0.0)] = None
     charge_efficiency: _Efficiency = 1.0
     discharge_efficiency: _Efficiency = 1.0
-    self_discharge: Annotated[float, Between(0.0, 1.0, "[[")] = 0.0
     initial_soc: _Share = 0.0
     min_soc: _Share = 0.0
     max_soc: _Share = 1.0
@@ -85,36 +83,26 @@ class Battery(Parameters, where=_WHERE):
     def step(self, energy_j: float, request_w: float, duration_s: float) -> Step:
         """Return a step of constant power, as near to `request_w` (charging > 0) as the limits allow.
 
-        With q the power that reaches the store and r the rate of self-discharge, dE/dt = q - r E, so that
-        E' = E exp(-r t) + q (1 - exp(-r t)) / r: exact for a step of any length. The energy changes monotonically from
-        E to E', so that a bound that holds at both ends holds between them.
+        The energy changes linearly, so that a bound that holds at both ends holds between them. Below the least state
+        of charge nothing is discharged.
         """
-        rate = -math.log1p(-self.self_discharge) / DAY_S
-        left = math.exp(-rate * duration_s)
-        effect_s = -math.expm1(-rate * duration_s) / rate if rate > 0.0 else duration_s
         charge_w, discharge_w = self._limits_w
-        bound_j = math.nan
         if request_w >= 0.0:
+            bound_j = max(self.max_soc * self.capacity_j, energy_j)
             power_w = min(request_w, charge_w)
-            stored_w = power_w * self.charge_efficiency
-            most_w = self._reaching(self.max_soc, energy_j, left, effect_s)
-            if not stored_w < most_w:
-                stored_w, bound_j = max(most_w, 0.0), self.max_soc * self.capacity_j if most_w > 0.0 else math.nan
-                power_w = min(power_w, stored_w / self.charge_efficiency)
+            stored_w, most_w = power_w * self.charge_efficiency, (bound_j - energy_j) / duration_s
+            bounded = not stored_w < most_w
+            if bounded:
+                stored_w, power_w = most_w, min(power_w, most_w / self.charge_efficiency)
         else:
+            bound_j = min(self.min_soc * self.capacity_j, energy_j)
             power_w = max(request_w, -discharge_w)
-            stored_w = power_w / self.discharge_efficiency
-            least_w = self._reaching(self.min_soc, energy_j, left, effect_s)
-            if not stored_w > least_w:
-                stored_w, bound_j = min(least_w, 0.0), self.min_soc * self.capacity_j if least_w < 0.0 else math.nan
-                power_w = max(power_w, stored_w * self.discharge_efficiency)
-        after_j = energy_j * left + stored_w * effect_s if math.isnan(bound_j) else bound_j
-        lost_j = energy_j * -math.expm1(-rate * duration_s) + stored_w * (duration_s - effect_s)
-        return Step(power_w, after_j, (power_w - stored_w) * duration_s, lost_j)
-
-    def _reaching(self, soc: float, energy_j: float, left: float, effect_s: float) -> float:
-        """Return the power in W into the store with which a step ends at a state of charge."""
-        return (soc * self.capacity_j - energy_j * left) / effect_s
+            stored_w, least_w = power_w / self.discharge_efficiency, (bound_j - energy_j) / duration_s
+            bounded = not stored_w > least_w
+            if bounded:
+                stored_w, power_w = least_w, max(power_w, least_w * self.discharge_efficiency)
+        after_j = bound_j if bounded else energy_j + stored_w * duration_s
+        return Step(power_w, after_j, (power_w - stored_w) * duration_s)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +120,6 @@ class Dispatch:
     battery_w: _Floats
     energy_j: _Floats
     loss_j: _Floats
-    self_discharge_j: _Floats
 
     def envelope(self, name: str = "power_w", source: str = "<memory>") -> Series:
         """Return the power in W that the data centre may draw over time; equal steps in one row."""
@@ -179,12 +166,10 @@ def _dispatched(battery: Battery, edges: _Floats, supply_w: _Floats, target_w: _
     for request_w, duration_s in zip(requests_w.tolist(), np.diff(edges).tolist(), strict=True):
         steps.append(battery.step(energy[-1], request_w, duration_s))
         energy.append(steps[-1].energy_j)
-    power, loss, lost = (
-        np.array([getattr(step, name) for step in steps]) for name in ("power_w", "loss_j", "self_discharge_j")
-    )
+    power, loss = (np.array([getattr(step, name) for step in steps]) for name in ("power_w", "loss_j"))
     # the envelope of a step that meets its target is the target, without rounding errors
     envelope_w = np.where(power == requests_w, target_w, np.maximum(supply_w - power, 0.0))
-    return Dispatch(battery, edges, supply_w, envelope_w, power, np.array(energy), loss, lost)
+    return Dispatch(battery, edges, supply_w, envelope_w, power, np.array(energy), loss)
 
 
 def _edges(series: Sequence[Series], end_s: float, step_s: float | None) -> _Floats:
