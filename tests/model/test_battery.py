@@ -166,39 +166,3 @@ def test_dispatch_conserves_energy(supply, demand, battery, window_s, end_s):
     # a battery that is large enough meets any demand
     done = greedy(supply, demand, Battery(1e9, initial_soc=0.5), end_s)
     assert done.envelope_w.tolist() == [demand.at(time_s) for time_s in done.edges_s[:-1]]
-
-
-# vessim ---------------------------------------------------------------------------------------------------------------
-
-REQUESTS = (
-    (300, 300), (-700, 300), (2400, 900), (1200, 3600), (-100, 1800), (40, 600), (-2000, 7200), (10, 60), (0, 300),
-)  # fmt: skip
-VESSIM = (
-    (
-        {"capacity": 1000},
-        ((300, 0.025), (-300.0, 0.0), (2400, 0.6), (400.0, 1.0), (-100, 0.95), (40, 0.9566666666666667),
-         (-478.3333333333333, 0.0), (10, 0.00016666666666666666), (0, 0.00016666666666666666)),
-    ),
-    (
-        {"capacity": 100, "initial_soc": 0.8, "min_soc": 0.3, "c_rate": 0.5},
-        ((50.0, 0.8416666666666667), (-50.0, 0.8), (50.0, 0.925), (7.5, 1.0), (-50.0, 0.75), (40, 0.8166666666666668),
-         (-25.833333333333336, 0.3), (10, 0.3016666666666667), (0, 0.3016666666666667)),
-    ),
-    (
-        {"capacity": 50, "initial_soc": 0.1, "min_soc": 0.2, "c_rate": 2},
-        ((100, 0.26666666666666666), (-40.00000000000001, 0.2), (100, 0.7), (15.0, 1.0), (-80.0, 0.2),
-         (40, 0.33333333333333337), (-3.333333333333334, 0.2), (10, 0.2033333333333333), (0, 0.2033333333333333)),
-    ),
-)  # fmt: skip
-"""Powers and states of charge of vessim 0.16.0's SimpleBattery for these requests (W, s) cut to its feasible range."""
-
-
-@pytest.mark.parametrize(("parameters", "expected"), VESSIM)
-def test_what_vessim_recorded(parameters, expected):
-    more = {("capacity_wh" if name == "capacity" else name): float(value) for name, value in parameters.items()}
-    battery = Battery(**more)
-    stored = battery.initial_soc * battery.capacity_j
-    for (request_w, duration_s), theirs in zip(REQUESTS, expected, strict=True):
-        step = battery.step(stored, float(request_w), float(duration_s))
-        stored = step.energy_j
-        assert (step.power_w, stored / battery.capacity_j) == pytest.approx(theirs, rel=1e-12, abs=1e-15)
