@@ -367,8 +367,8 @@ def _series() -> Named:
     sun = "power:power_profiles/site/solar.csv,from=2024-07-01,days=2,peak_w=5000"
     for name, battery in {
         "battery": "battery:capacity_kwh=4,power_kw=1,efficiency=0.9",
-        "battery greedy": "battery:capacity_kwh=4,c_rate=0.5,demand_w=1500,initial_soc=0.5,min_soc=0.1",
-        "battery smoothing": "battery:capacity_kwh=10,charge_kw=2,discharge_kw=3,window_h=12,step=900",
+        "battery greedy": "battery:capacity_kwh=4,power_kw=2,demand_w=1500,initial_soc=0.5,min_soc=0.1",
+        "battery smoothing": "battery:capacity_kwh=10,power_kw=2,window_h=12,step=900",
     }.items():
         words = f"'{sun} + constant:500 + {battery}' --state-of-charge out/soc.csv"
         yield f"generate envelope {name}", f"generate envelope {words}"

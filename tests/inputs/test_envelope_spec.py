@@ -101,15 +101,13 @@ def test_all_keys(folder):
     file = SignalFile(Path("a.csv"), begin="2024", days=7.0, wanted="power", unit="kW", ratios=True)
     keys = "from=2024,days=7,unit=kW,peak_w=9,scale=2,base_w=3,repeat=1"
     assert parsed(f"power:a.csv,{keys}").terms == (Metered(file, 9.0, 2.0, 3.0, True),)
-    battery = Battery(4e4, 1e4, 2e4, 0.5, 0.9, 0.8, 0.5, 0.1, 0.95)
     text = (
-        "battery:capacity_kwh=40,charge_kw=10,discharge_w=20000,c_rate=.5,charge_efficiency=.9,discharge_efficiency=.8,"
+        "battery:capacity_kwh=40,power_kw=10,efficiency=.81,initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
     )
-    text += "initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
     spec = parsed(f"constant:5 + {text}")
+    battery = Battery(4e4, 1e4, 0.81, 0.5, 0.1, 0.95)
     assert spec == EnvelopeSpec((Constant(5.0),), Buffer(battery, None, 43_200.0, 60.0))
-    short = parsed("constant:5 + battery:capacity_wh=9,power_kw=1,efficiency=0.81,demand_kw=2").buffer
-    assert short == Buffer(Battery(9.0, 1e3, 1e3, None, 0.9, 0.9), 2000.0)
+    assert parsed("constant:5 + battery:capacity_kwh=9,demand_w=2").buffer == Buffer(Battery(9e3), 2.0)
     assert str(spec) == f"constant:5 + {text}" and parsed(str(spec)) == spec
     assert pickle.loads(pickle.dumps(spec)) == spec and hash(spec) == hash(parsed(str(spec)))
 
@@ -121,7 +119,7 @@ def test_names_of_files(name, folder):
     assert parse_envelope(name) is None and not is_envelope(name)
 
 
-BATTERY = "constant:5 + battery:capacity_wh=4"
+BATTERY = "constant:5 + battery:capacity_kwh=4"
 
 
 @pytest.mark.parametrize(
@@ -132,14 +130,12 @@ BATTERY = "constant:5 + battery:capacity_wh=4"
         ("power:x.csv + 5000", "'5000' has no kind; begin it with power:, constant:"),
         ("constant:", "no power is given; write for instance constant:20000, in W"),
         ("constant:5,power_w=6", "has two powers; give one"),
-        ("constant:5 + battery:x.csv,capacity_wh=4", "'x.csv' is not key=value"),
+        ("constant:5 + battery:x.csv,capacity_kwh=4", "'x.csv' is not key=value"),
         ("constant:-5", "power_w must be a finite number >= 0 W, got -5.0"),
         ("walk:range=0.6,full=9", "full= is for machines"),
         ("battery:capacity_kwh=4", "has a battery without a source of power"),
         ("constant:5 + battery:power_kw=4", "no capacity is given; give capacity_kwh="),
-        ("constant:5 + battery:capacity_wh=4 + battery:capacity_wh=4", "has several batteries"),
-        (f"{BATTERY},capacity_kwh=4", "has both capacity_wh and capacity_kwh; give one of them"),
-        (f"{BATTERY},efficiency=0.9,charge_efficiency=0.9", "has both efficiency and charge_eff"),
+        ("constant:5 + battery:capacity_kwh=4 + battery:capacity_kwh=4", "has several batteries"),
         (f"{BATTERY},efficiency=1.1", "efficiency must be a number in ]0, 1], got 1.1"),
         (f"{BATTERY},demand_w=1,window_h=3", "has both demand_w and window_h"),
     ],

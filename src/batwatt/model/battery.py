@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -23,8 +22,6 @@ STATE_OF_CHARGE = "state_of_charge"
 _WHERE = "battery"
 _Floats = npt.NDArray[np.float64]
 _Share = Annotated[float, Between(0.0, 1.0)]
-_Efficiency = Annotated[float, Between(0.0, 1.0, "]]")]
-_Limit = Annotated[float | None, Between(0.0, unit="W")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +40,14 @@ class Step:
 class Battery(Parameters, where=_WHERE):
     """A battery of `capacity_wh`, with limits of power at its terminals and of its state of charge.
 
-    The share `charge_efficiency` of charged energy is stored; the share `discharge_efficiency` of energy taken from the
-    store arrives. `c_rate` limits both powers to that many times the capacity an hour, next to `charge_w` and
-    `discharge_w` (None: no limit).
-    Raises InputError.
+    `power_w` limits charging and discharging (None: no limit). `efficiency` is that of a round trip, its square root
+    each way: this share of charged energy is stored, and this share of energy taken from the store arrives. Raises
+    InputError.
     """
 
     capacity_wh: Annotated[float, Between(0.0, ends="][", unit="Wh")]
-    charge_w: _Limit = None
-    discharge_w: _Limit = None
-    c_rate: Annotated[float | None, Between(0.0)] = None
-    charge_efficiency: _Efficiency = 1.0
-    discharge_efficiency: _Efficiency = 1.0
+    power_w: Annotated[float | None, Between(0.0, unit="W")] = None
+    efficiency: Annotated[float, Between(0.0, 1.0, "]]")] = 1.0
     initial_soc: _Share = 0.0
     min_soc: _Share = 0.0
     max_soc: _Share = 1.0
@@ -73,34 +66,27 @@ class Battery(Parameters, where=_WHERE):
         """The capacity in J."""
         return self.capacity_wh * HOUR_S
 
-    @cached_property
-    def _limits_w(self) -> tuple[float, float]:
-        """The largest powers at the terminals in W: charging, discharging."""
-        rate = math.inf if self.c_rate is None else self.c_rate * self.capacity_wh
-        charge, discharge = (math.inf if limit is None else limit for limit in (self.charge_w, self.discharge_w))
-        return min(rate, charge), min(rate, discharge)
-
     def step(self, energy_j: float, request_w: float, duration_s: float) -> Step:
         """Return a step of constant power, as near to `request_w` (charging > 0) as the limits allow.
 
         The energy changes linearly, so that a bound that holds at both ends holds between them. Below the least state
         of charge nothing is discharged.
         """
-        charge_w, discharge_w = self._limits_w
+        limit_w, one_way = math.inf if self.power_w is None else self.power_w, self.efficiency**0.5
         if request_w >= 0.0:
             bound_j = max(self.max_soc * self.capacity_j, energy_j)
-            power_w = min(request_w, charge_w)
-            stored_w, most_w = power_w * self.charge_efficiency, (bound_j - energy_j) / duration_s
+            power_w = min(request_w, limit_w)
+            stored_w, most_w = power_w * one_way, (bound_j - energy_j) / duration_s
             bounded = not stored_w < most_w
             if bounded:
-                stored_w, power_w = most_w, min(power_w, most_w / self.charge_efficiency)
+                stored_w, power_w = most_w, min(power_w, most_w / one_way)
         else:
             bound_j = min(self.min_soc * self.capacity_j, energy_j)
-            power_w = max(request_w, -discharge_w)
-            stored_w, least_w = power_w / self.discharge_efficiency, (bound_j - energy_j) / duration_s
+            power_w = max(request_w, -limit_w)
+            stored_w, least_w = power_w / one_way, (bound_j - energy_j) / duration_s
             bounded = not stored_w > least_w
             if bounded:
-                stored_w, power_w = least_w, max(power_w, least_w * self.discharge_efficiency)
+                stored_w, power_w = least_w, max(power_w, least_w * one_way)
         after_j = bound_j if bounded else energy_j + stored_w * duration_s
         return Step(power_w, after_j, (power_w - stored_w) * duration_s)
 

@@ -31,8 +31,6 @@ from batwatt.units import DAY_S
 _WHERE = "envelope"
 _DOCS = "docs/reference/signals.md"
 _PLUS = re.compile(r"\s\+\s")
-_PER_K = ("capacity", "charge", "discharge", "power", "demand")
-"""Keys of a battery that also exist in thousands: `capacity_kwh` for `capacity_wh`, `power_kw` for `power_w`."""
 _log = logging.getLogger(__name__)
 
 Watts = Annotated[float, Between(0.0, unit="W")]
@@ -270,7 +268,7 @@ def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
 
 _CONSTANT = keys_of(Constant)
 _METERED = keys_of(Metered, "file")
-_BATTERY = keys_of(Battery)
+_BATTERY = keys_of(Battery, "capacity_wh", "power_w") | {"capacity_kwh": "capacity_wh", "power_kw": "power_w"}
 _BUFFER = {"demand_w": "demand_w", "window_h": "window_s", "step": "step_s"}
 
 
@@ -298,43 +296,16 @@ def _share(spec: ParsedSpec) -> Share:
 
 
 def _buffer(spec: ParsedSpec) -> Buffer:
-    """Build a battery; `power_w` limits both ways, `efficiency` is that of a round trip, its square root each way."""
-    _in_units(spec)
-    both = {"power_w": ("charge_w", "discharge_w"), "efficiency": ("charge_efficiency", "discharge_efficiency")}
-    spec.expect(_BATTERY, _BUFFER, dict.fromkeys(both, ""))
+    spec.expect(_BATTERY, _BUFFER)
     if spec.first is not None:
         raise InputError(spec.where, f"{spec.first!r} is not key=value", "write for instance battery:capacity_kwh=40")
-    if "capacity_wh" not in spec.values:
+    if "capacity_kwh" not in spec.values:
         raise InputError(spec.where, "no capacity is given", "give capacity_kwh=")
     if "demand_w" in spec.values and "window_h" in spec.values:
         raise InputError(
             spec.where, "has both demand_w and window_h", "give a demand to meet, or a window to smooth over"
         )
-    symmetric: dict[str, float] = {}
-    for key, names in both.items():
-        if key not in spec.values:
-            continue
-        if any(name in spec.values for name in names):
-            raise InputError(spec.where, f"has both {key} and {' or '.join(names)}", "give one of them")
-        number = spec.number(key, spec.values[key])
-        if key == "efficiency":
-            if not 0.0 < number <= 1.0:
-                raise InputError(spec.where, f"efficiency must be a number in ]0, 1], got {number:g}", "correct it")
-            number = number**0.5
-        symmetric |= dict.fromkeys(names, number)
-    battery = spec.build(Battery, {key: name for key, name in _BATTERY.items() if name not in symmetric}, **symmetric)
-    return spec.build(Buffer, _BUFFER, battery=battery)
-
-
-def _in_units(spec: ParsedSpec) -> None:
-    """Convert values in kW and kWh to W and Wh. Raises InputError."""
-    for name in _PER_K:
-        unit = "wh" if name == "capacity" else "w"
-        thousands, plain = f"{name}_k{unit}", f"{name}_{unit}"
-        if thousands in spec.values:
-            if plain in spec.values:
-                raise InputError(spec.where, f"has both {plain} and {thousands}", "give one of them")
-            spec.values[plain] = repr(1e3 * spec.number(thousands, spec.values.pop(thousands)))
+    return spec.build(Buffer, _BUFFER, battery=spec.build(Battery, _BATTERY))
 
 
 KINDS: dict[str, Callable[[ParsedSpec], Term | Buffer]] = {
