@@ -172,7 +172,7 @@ def signals() -> None:
         "made/excel.csv,tz=Europe/Berlin": "price",
         "made/watttime.json": "carbon",
         "made/pvgis.csv,period=7200": None,
-        "made/gaps.csv,unit=%,gaps=interpolate,max_gap_h=2": None,
+        "made/gaps.csv,unit=%": None,
         "made/open-meteo.json,column=windspeed_10m": None,
         "made/entsoe.xml,days=1,repeat=yes": None,
         "power:made/pvgis.csv,scale=20 + constant:300 + battery:capacity_kwh=2": None,

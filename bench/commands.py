@@ -353,7 +353,7 @@ def _series() -> Named:
         "pvgis.csv": "scale=20",
         "pvgis.json": "unit=W,base_w=100",
         "logger.csv": "dates=month-first",
-        "gaps.csv": "peak_w=5000,gaps=hold",
+        "gaps.csv": "peak_w=5000",
     }.items():
         yield f"signal {name}", f"generate envelope 'power:made/{name},{words}'"
     yield "signal json", f"characterise carbon:{CARBON},budget=0.7 --fixed 0.6 --json"

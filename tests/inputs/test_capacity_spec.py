@@ -59,11 +59,9 @@ def test_all_keys():
     variation = Variation("walk", 0.5, 0.2, 0.1, 60.0, False, 120.0, 3)
     assert parsed(text) == parsed(text.replace("level=0", "level=no"))
     assert parsed(f"{text},end=600,repeat=1,full=9") == CapacitySpec(Varied(variation, 600.0), full=9, repeat=True)
-    file = SignalFile(
-        Path("x, y.csv"), "a (b)", "t", "direct", "DE", "Europe/Berlin", "2024", None, 2.0, 900.0, "hold", 7200.0
-    )
+    file = SignalFile(Path("x, y.csv"), "a (b)", "t", "direct", "DE", "Europe/Berlin", "2024", None, 2.0, 900.0)
     keys = "column=a (b),time_column=t,kind=direct,zone=DE,tz=Europe/Berlin,from=2024,days=2"
-    keys += ",period=900,gaps=hold,max_gap_h=2"
+    keys += ",period=900"
     assert parsed("trace:x, y.csv,unit=kW,sequence=1,dates=day-first").source == Traced(
         SignalFile(Path("x, y.csv"), unit="kW", sequence="1", dates="day-first")
     )

@@ -84,7 +84,8 @@ def test_seconds(read):
     # rows hold until the next, however long; the empty value has no day before, so the value before holds
     assert signal.series.times_s == (0.0, 30.0) and signal.end_s == 770.0
     assert signal.series.values == (1.0, pytest.approx(1 + 2 / 15))
-    assert read(text, max_gap_s=60).series.values == (1.0, 1.0, 3.0)
+    # in a gap of more than 6 h the value before holds
+    assert read("time_s,x\n0,1\n60,\n21601,3\n").series.values == (1.0, 1.0, 3.0)
     # seconds since 1970 are dates
     text = "timestamp,x\n1719792000,1\n1719795600,3\n"
     assert (read(text).series.times_s, read(text).begin) == ((0.0, 3600.0), "2024-07-01T00:00Z")
@@ -114,13 +115,8 @@ def test_gaps_are_interpolated(read):
     [said] = read.warnings()
     where = "2024-01-01T02:00Z to 2024-01-01T04:00Z"
     assert said.startswith(f"3 values missing in 1 gap (longest: {where}), up to 6 h interpolated")
-
-
-def test_gaps_may_be_held_or_refused(read):
-    assert read(GAP, gaps="hold").series.values == (10, 20, 20, 20, 20, 50)
-    assert "choose gaps=interpolate or gaps=hold" in read.refused(GAP, gaps="error")
-    # a part without a gap is not refused, and nothing is said of it
-    assert read(GAP, gaps="error", end="2024-01-01 02:00").series.values == (10, 20) and not read.warnings()
+    # nothing is said of a gap outside of the part
+    assert read(GAP, end="2024-01-01 02:00").series.values == (10, 20) and not read.warnings()
 
 
 def test_long_gaps_are_as_the_day_before(read):

@@ -26,7 +26,7 @@ _Model = TypeVar("_Model", bound=Parameters)
 
 def keys_of(model: type[Any], *without: str) -> dict[str, str]:
     """Return the keys of a text for the fields of a class, but for those in `without`."""
-    renamed = {"begin": "from", "end": "to", "max_gap_s": "max_gap_h"}
+    renamed = {"begin": "from", "end": "to"}
     names = (entry.name for entry in fields(model) if entry.name not in without)
     return {renamed.get(name, name.removesuffix("_s")): name for name in names}
 

@@ -66,7 +66,7 @@ def read_signal(file: SignalFile) -> Signal:
 
     All dates become UTC. Rows are sorted by time; of two rows of one time the later with a value counts. The duration
     of a row is stated by the file (a label that is a range, a resolution), or the step of its neighbourhood. Empty
-    values, and missing rows of regular dates, are filled by `file.gaps`, with one warning. A cache has the last files
+    values, and missing rows of regular dates, are filled, with one warning. A cache has the last files
     until they change. Raises InputError with the row or the column.
     """
     try:
@@ -102,7 +102,7 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
         _refuse_overlaps(Rows(times, values, columns.dated, stated), file)
         rows = replace(rows, stated_s=np.minimum(stated[last_of_time], np.append(np.diff(rows.times_s), np.inf)))
     begin, end = _part(rows, file)
-    bridged, remarks = filled(rows, begin, end, file.gaps, file.max_gap_s, file.path)
+    bridged, remarks = filled(rows, begin, end, file.path)
     notes += remarks
     remark = f"{file.path}: {'; '.join(notes)}" if notes else ""
     if remark:

@@ -9,14 +9,10 @@ from typing import Annotated, Literal
 
 from batwatt.checks import Between, Parameters, time_zone
 from batwatt.errors import InputError
-from batwatt.inputs.series.signal_gaps import Gaps
 from batwatt.model.clock import Clock
-from batwatt.units import HOUR_S
 
 LONGEST_DAYS = 36_525.0
 """Greatest length in days, a century; more are taken for a typing error."""
-MAX_GAP_S = 6 * HOUR_S
-"""Default of the longest gap in s that is interpolated."""
 
 Kind = Literal["lifecycle", "direct"]
 Wanted = Literal["carbon", "price", "power", "any"]
@@ -34,7 +30,7 @@ class SignalFile(Parameters, where=_WHERE):
 
     `begin` (a date; or s in a file of `time_s`) is 0 s of the signal, None: the first row, or 0 in a file of `time_s`,
     whose first value holds before its row, too; `end` is its end, or `days` its length. `period_s` is a period of
-    averages. `gaps` is the treatment of missing values, see docs/reference/signals.md.
+    averages.
 
     `wanted` refuses a column with a name or a unit of another kind, and converts values to W, g/kWh or money per kWh,
     by the unit of the file or by `unit` (kW, g/kWh, EUR/MWh, fraction...); it refuses values without a unit, unless
@@ -53,8 +49,6 @@ class SignalFile(Parameters, where=_WHERE):
     end: str | None = None
     days: Annotated[float | None, Between(0.0, LONGEST_DAYS, "]]")] = None
     period_s: Annotated[float | None, Between(0.0, ends="][", unit="s")] = None
-    gaps: Gaps = "interpolate"
-    max_gap_s: Annotated[float, Between(0.0, unit="s")] = MAX_GAP_S
     wanted: Wanted | None = None
     unit: str | None = None
     sequence: str | None = None

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,8 @@ from batwatt.model.clock import date_text
 from batwatt.model.series import MAX_ROWS
 from batwatt.units import DAY_S, HOUR_S
 
-Gaps = Literal["interpolate", "hold", "error"]
+MAX_GAP_S = 6 * HOUR_S
+"""Longest gap in s that is interpolated."""
 STEADY = 3
 """Number of successive equal distances of rows that are a step of the file, not gaps."""
 SAME_STEP = 0.125
@@ -80,23 +80,20 @@ class Rows:
         return date_text(time_s)
 
 
-def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, path: Path) -> tuple[Rows, list[str]]:
+def filled(rows: Rows, begin: float, end: float, path: Path) -> tuple[Rows, list[str]]:
     """Fill missing values; return the rows, and remarks on values missing in [begin, end[. Raises InputError.
 
-    A gap is the time from the value before to the value after it. A gap up to `max_gap_s` is interpolated linearly; in
+    A gap is the time from the value before to the value after it. A gap up to `MAX_GAP_S` is interpolated linearly; in
     a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than a
-    day), without dates or such a day the value before the gap. `hold` takes the value before in all gaps; `error`
-    refuses gaps. Before the first value, that one holds. With dates, time without a row (`Rows.lengths_s`) is missing;
-    a row of a file of seconds holds until the next one.
+    day), without dates or such a day the value before the gap. Before the first value, that one holds. With dates, time
+    without a row (`Rows.lengths_s`) is missing; a row of a file of seconds holds until the next one.
     """
     remarks = [_steps_remark(rows, begin, end)] if rows.dated and rows.stated_s is None else []
     whole = _with_missing_rows(rows, path) if rows.dated else rows
     missing = np.isnan(whole.values)
     wanted = missing & (np.append(whole.times_s[1:], math.inf) > begin) & (whole.times_s < end)
     if wanted.any():
-        remarks.append(_remark(whole, missing, wanted, max_gap_s, gaps))
-        if gaps == "error":
-            raise InputError(path, remarks[-1], "choose gaps=interpolate or gaps=hold, or another part of the file")
+        remarks.append(_remark(whole, missing, wanted))
     remarks = [remark for remark in remarks if remark]
     if not missing.any():
         return whole, remarks
@@ -104,12 +101,11 @@ def filled(rows: Rows, begin: float, end: float, gaps: Gaps, max_gap_s: float, p
     at = np.arange(len(whole.values))
     before = present[np.maximum(np.searchsorted(present, at, side="right") - 1, 0)]
     values = whole.values[before]
-    if gaps == "interpolate":
-        after = present[np.minimum(np.searchsorted(present, at), len(present) - 1)]
-        short = missing & (whole.times_s[after] - whole.times_s[before] <= max_gap_s)
-        values[short] = np.interp(whole.times_s[short], whole.times_s[present], whole.values[present])
-        if rows.dated:
-            _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
+    after = present[np.minimum(np.searchsorted(present, at), len(present) - 1)]
+    short = missing & (whole.times_s[after] - whole.times_s[before] <= MAX_GAP_S)
+    values[short] = np.interp(whole.times_s[short], whole.times_s[present], whole.values[present])
+    if rows.dated:
+        _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
     return Rows(whole.times_s, values, rows.dated), remarks
 
 
@@ -156,9 +152,7 @@ def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.i
             values[place] = values[source]
 
 
-def _remark(
-    rows: Rows, missing: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_], max_gap_s: float, gaps: Gaps
-) -> str:
+def _remark(rows: Rows, missing: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> str:
     """Return a remark on the number of missing values and of gaps, and on the longest one."""
     edges = np.flatnonzero(np.diff(np.concatenate([(False,), missing, (False,)]).astype(int)))
     runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if wanted[a:b].any()]
@@ -166,8 +160,4 @@ def _remark(
     longest = f"{rows.text_of(rows.times_s[first])} to {rows.text_of(rows.times_s[until - 1])}"
     count = f"{len(runs)} gap{'s' if len(runs) > 1 else ''}"
     text = f"{int(wanted.sum())} values missing in {count} (longest: {longest})"
-    if gaps == "error":
-        return text
-    if gaps == "hold":
-        return f"{text}, the value before holds"
-    return f"{text}, up to {max_gap_s / HOUR_S:g} h interpolated, longer ones as the day before"
+    return f"{text}, up to {MAX_GAP_S / HOUR_S:g} h interpolated, longer ones as the day before"
