@@ -1,4 +1,4 @@
-"""What a build compiles, by mypyc, and collects: the files of `batwatt init`, the README as a page of an index.
+"""What a build compiles, by mypyc, and collects: the files of `batwatt init`.
 
 Without a C compiler, or with `BATWATT_PURE=1`, all is Python, which does the same, slower. What an editable
 installation compiles lies in COMPILED; `batwatt._editable` takes it from there as long as no source has changed.
@@ -7,7 +7,6 @@ installation compiles lies in COMPILED; `batwatt._editable` takes it from there 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -103,19 +102,9 @@ class Package(build_py):
             copy_start(Path(), Path(self.build_lib) / "batwatt" / PACKED)
 
 
-def index_page(text: str) -> str:
-    """The README without what leads nowhere on a package index: relative links become their text, pictures go."""
-    text = re.sub(r"^!\[[^\]]*\]\((?!https?://)[^)]*\)\n+", "", text, flags=re.MULTILINE)
-    return re.sub(r"(?<!!)\[([^\]]*)\]\((?!https?://|#)[^)]*\)", r"\1", text)
-
-
 # for an editable installation, that the same is not compiled twice: python setup.py take_wheel FILE
 if sys.argv[1:2] == ["take_wheel"]:
     take_wheel(sys.argv[2])
     sys.exit()
 
-setup(
-    long_description=index_page(Path("README.md").read_text(encoding="utf-8")),
-    ext_modules=extensions(),
-    cmdclass={"build_ext": Compile, "build_py": Package},
-)
+setup(ext_modules=extensions(), cmdclass={"build_ext": Compile, "build_py": Package})
