@@ -175,7 +175,7 @@ def test_a_stated_begin(written, name, caplog):
     assert "1 of 2 jobs are left out, submitted before 2024-07-01T00:00:20Z" in caplog.text
     assert "no job is submitted at 2024-07-02 or later" in refusal(read_trace, path, log=LogOptions(begin="2024-07-02"))
     if name != "header.swf":
-        assert "begin '0' is not a date" in refusal(read_trace, path, log=LogOptions(begin="0"))
+        assert "begin: '0' is not a date" in refusal(read_trace, path, log=LogOptions(begin="0"))
 
 
 @pytest.mark.parametrize("name", PLAIN)

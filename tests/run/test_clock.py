@@ -201,7 +201,7 @@ def test_a_date_for_jobs_that_have_none(caplog):
     log = {"begin": "2024-09-03T14:00", "tz": "Europe/Berlin"}
     inputs = inputs_of("plain.json", log, carbon="carbon.csv")
     assert (inputs.carbon.at(0), inputs.clock.date) == (12, "2024-09-03T12:00Z")
-    with pytest.raises(InputError, match="begin '5' is not a date"):
+    with pytest.raises(InputError, match="begin: '5' is not a date"):
         inputs_of("plain.json", {"begin": "5"})
 
 

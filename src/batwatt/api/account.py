@@ -20,8 +20,8 @@ from batwatt.errors import InputError
 from batwatt.files import whole_file, write_text
 from batwatt.inputs.series.signal_spec import covering
 from batwatt.inputs.traces.convert import read_trace
-from batwatt.inputs.traces.job_log import AccountingOptions, date_s
-from batwatt.model.clock import Clock, date_text
+from batwatt.inputs.traces.job_log import AccountingOptions
+from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import collected_remarks, remark
 from batwatt.results.figures import figures_of
@@ -29,7 +29,6 @@ from batwatt.results.groups import UNKNOWN
 from batwatt.results.summary import columns_of, table_text
 from batwatt.results.tables import TableColumn
 from batwatt.results.usage import BY, DECIMALS, IDLE, JOBS, by_month, idle_nodes, usage, used_nodes
-from batwatt.units import LATEST_S
 
 _log = logging.getLogger(__name__)
 _LABELS = {"user": "user", "account": "group", "partition": "queue"}
@@ -123,8 +122,8 @@ def account(
         if options.width == "cpus" and cores is None:
             remark(_log, "%s: a node is a CPU: give --cores, the CPUs of a node, or --width nodes", path)
         jobs["nodes"] /= 1.0 if options.width == "nodes" else cores or 1.0
-        begin_s = float(jobs["begin_s"].min()) if since is None else _date("since", since, months) - date
-        end_s = float(jobs["end_s"].max()) if until is None else _date("until", until, months) - date
+        begin_s = float(jobs["begin_s"].min()) if since is None else date_s_of(since, "since", months) - date
+        end_s = float(jobs["end_s"].max()) if until is None else date_s_of(until, "until", months) - date
         # signals begin at 0 s
         earlier_s = min(begin_s, 0.0)
         jobs[["begin_s", "end_s"]] -= earlier_s
@@ -167,13 +166,6 @@ def _remark(path: Path, of: pd.Series[bool], text: str) -> None:
     if of.any():
         # the log prints equal messages once
         remark(_log, f"%s: %d of %d jobs {text}", path, of.sum(), len(of))
-
-
-def _date(name: str, value: str, zone: Any) -> float:
-    """Return a date in s since 1970. Raises InputError."""
-    if abs(date := date_s(value, zone)) < LATEST_S:
-        return date
-    raise InputError(name, f"{value!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
 
 
 def _recorded(path: Path, options: AccountingOptions) -> tuple[pd.DataFrame, float]:

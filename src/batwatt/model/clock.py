@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Literal
 
 import numpy as np
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
+from batwatt.units import LATEST_S
 
 
 def date_text(date_s: float) -> str:
@@ -22,13 +23,29 @@ def date_text(date_s: float) -> str:
     return f"{np.array(whole_us, dtype='datetime64[us]').astype(f'datetime64[{unit}]')}Z"
 
 
-def date_s_of(text: str) -> float:
-    """Parse a date and return it in s since 1970; a date without an offset is in UTC. Raises InputError."""
+def date_s(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
+    """Parse a date (ISO 8601, or a number since 1970 in `unit_s`) to s since 1970; NaN for others, such as `Unknown`.
+
+    A date without an offset is in the time zone `zone`: in autumn in the first of two equal hours, in spring an hour
+    later if clocks skip it.
+    """
+    if text.isascii() and text.isdigit() and len(text) > 8:
+        return float(text) * unit_s
     try:
-        date = datetime.fromisoformat(text)
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        raise InputError("begin", f"{shown(text)} is not a date", "write 2024-07-01T13:00Z") from None
+        moment = datetime.fromisoformat(text)
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
+        # in UTC the date may be before the year 1
+        return moment.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        return math.nan
+
+
+def date_s_of(text: str, where: object = "begin", zone: tzinfo = UTC) -> float:
+    """Parse a date as `date_s` does. Raises InputError, which names `where`, for other texts."""
+    value = date_s(text, zone) if isinstance(text, str) else math.nan
+    if not abs(value) <= LATEST_S:
+        raise InputError(where, f"{shown(text)} is not a date", "write 2024-07-01 or 2024-07-01T13:00Z")
+    return value
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,7 @@ from batwatt.checks import number_named
 from batwatt.errors import InputError
 from batwatt.inputs.series.series_csv import TIME
 from batwatt.inputs.series.signal_file import Dates, SignalFile
+from batwatt.model.clock import date_s_of
 from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 
 _NAMES = (
@@ -252,14 +252,6 @@ def _refuse(wrong: pd.Series[bool], texts: pd.Series[str], file: SignalFile) -> 
 
 def moment(text: str, dated: bool, file: SignalFile) -> float:
     """Parse a date to s since 1970, or a number of s of a file without dates. Raises InputError."""
-    if dated and text.isdigit() and SINCE_1970_S <= float(text) < LATEST_S:
-        return float(text)
-    if not dated:
-        return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")
-    try:
-        # pandas would take `now` as well
-        stamp = pd.Timestamp(datetime.fromisoformat(text))
-        local = stamp.tz_localize(file.tz, ambiguous=True) if stamp.tzinfo is None else stamp
-        return float(local.timestamp())
-    except (ValueError, TypeError, OverflowError):
-        raise InputError(file.path, f"{text!r} is not a date", "write 2024-07-01 or 2024-07-01T13:00Z") from None
+    if dated:
+        return date_s_of(text, file.path, file.clock)
+    return number_named(file.path, "from and to, in s as the times of the file", text, "correct it")

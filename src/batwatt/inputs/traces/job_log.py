@@ -18,6 +18,7 @@ import numpy.typing as npt
 from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
+from batwatt.model.clock import date_s, date_s_of
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import remark
 from batwatt.units import DAY_S, HOUR_S, LATEST_S
@@ -80,10 +81,7 @@ class LogOptions(Parameters, where="job log"):
         """Return the date `begin` in s since 1970, or None. Raises InputError if `begin` is not a date."""
         if self.begin is None:
             return None
-        date = date_s(self.begin, self.zone)
-        if math.isnan(date):
-            raise InputError(where, f"begin {self.begin!r} is not a date", "write 2024-07-01T13:00 or ...T13:00Z")
-        return date
+        return date_s_of(self.begin, f"{where}: begin", self.zone)
 
 
 USUAL = LogOptions()
@@ -233,23 +231,6 @@ def each(texts: Sequence[str], read: Callable[[str], float]) -> Column:
     """Return `read` of each text, with one call for equal texts."""
     values = {text: read(text) for text in set(texts)}
     return np.fromiter(map(values.__getitem__, texts), dtype=np.float64, count=len(texts))
-
-
-def date_s(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
-    """Parse a date (ISO 8601, or a number since 1970 in `unit_s`) to s since 1970; NaN for others, such as `Unknown`.
-
-    A date without an offset is in the time zone `zone`: in autumn in the first of two equal hours, in spring an hour
-    later if clocks skip it.
-    """
-    if text.isascii() and text.isdigit() and len(text) > 8:
-        return float(text) * unit_s
-    try:
-        moment = datetime.fromisoformat(text)
-        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)
-        # in UTC the date may be before the year 1
-        return moment.astimezone(UTC).timestamp()
-    except (ValueError, OverflowError):
-        return math.nan
 
 
 def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from batwatt.errors import InputError
-from batwatt.inputs.traces.job_log import LogOptions, date_s
+from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace_table import Column, TraceTable
-from batwatt.model.clock import date_text
+from batwatt.model.clock import date_s, date_text
 from batwatt.model.workload import START_S
 from batwatt.remarks import remark
 from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, number_text
