@@ -15,56 +15,32 @@ from batwatt import _editable
 from batwatt.engine import core
 
 SCRIPT = """
-import hashlib
 import sys
 
-import numpy as np
+import batwatt as bw
 from builders import envelope, job, machine, workload_of
-from machine_talk import ByHand, machine_job
 
 from batwatt.systems.powercap.optimum.bound import Relaxation
 from batwatt.systems.powercap.optimum.problem import make_problem
 from batwatt.systems.powercap.optimum.search import Search
-from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
-
-def targets(rng):
-    machines, cores = rng.integers(1, 9), int(rng.integers(1, 7))
-    settings = TargetSettings(
-        always=int(rng.integers(0, machines + 1)),
-        distance=int(rng.integers(0, machines)),
-        limit=rng.choice([0.0, 1.0, 1.7]),
-        pack=int(rng.integers(1, 3)),
-        drop=bool(rng.integers(2)),
-        paper=bool(rng.integers(2)),
-    )
-    planner = Targets(int(machines), cores, settings, ByHand({float(n): n % 9 / 8 for n in range(0, 100, 3)}))
-    now_s, count = 0.0, 0
-    yield planner.advance(0.0, int(machines), [])
-    for _ in range(40):
-        now_s += rng.exponential(20.0)
-        lengths = rng.integers(1, 100, rng.integers(0, 5)).astype(float).tolist()
-        jobs = [machine_job(count + i, now_s, s, s, int(rng.integers(1, cores + 1))) for i, s in enumerate(lengths)]
-        count += len(jobs)
-        yield planner.advance(now_s, int(rng.integers(0, machines + 1)) if rng.random() < 0.3 else None, jobs)
-    yield [planner.planned_s(number) for number in range(count)], planner.usable, planner.worst_stretch
-
-
-def optimum(rng):
-    rows = [job(i, float(rng.integers(0, 900)), 1 + i % 3, float(rng.integers(9, 700)), flops=True) for i in range(6)]
+CASES = {"riskaware": {"strategy": "target-asap"}, "varcap": {"mapping": "longshort"}, "powercap": {"response": "hfld"}}
+hosts = bw.Platform.machines(6, 4)
+for seed in range(3):
+    day = {"jobs_per_hour": 30, "hours": 3, "mean_runtime_s": 900.0, "sigma": 1.0, "max_servers": 4}
+    jobs = bw.Workload.synthetic(**day, seed=seed)
+    for name, options in CASES.items():
+        limit = {"capacity" if name != "powercap" else "envelope": f"walk:range=0.6,period=600,seed={seed}"}
+        print(bw.simulate(hosts, jobs, name, options=options, **limit).jobs.to_csv())
+    rows = [job(i, 90.0 * i, 1 + i % 3, 200.0 + 97 * (i + seed) % 500, flops=True) for i in range(6)]
     problem = make_problem(machine(3, 1), workload_of(*rows), envelope(420.0, 250.0, 420.0, step=300.0))
     relaxation = Relaxation(problem, 2, 5)
     relaxation.improve(3.0, 10)
     search = Search(problem, 1)
     search.set_prices(relaxation.rates)
-    yield search.construct(range(6))
+    search.construct(range(6))
     search.improve(20)
-    yield relaxation.value, search.value, search.best, relaxation.open_steps(3.0)
-
-
-for case in (targets, optimum):
-    for seed in range(6):
-        print(case.__name__, seed, *(repr(part) for part in case(np.random.default_rng(seed))))
+    print(repr([relaxation.value, search.value, search.best, relaxation.open_steps(3.0)]))
 print(sys.modules["batwatt.arrays"].__file__.endswith(".py"), file=sys.stderr)
 """
 

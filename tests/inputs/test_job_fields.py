@@ -78,18 +78,6 @@ def test_fields_of_a_csv(tmp_path: Path):
     assert (first["subtime"], first["start_s"], first["colour"]) == (0, 1800, "red") and "start_s" not in second
 
 
-def test_of_a_frame_and_back():
-    columns = {"submission_time_s": [0, 5], "length_s": [10, 20], "hosts": [1, 2]}
-    fields = {"user": ["ann", None], "group": [7, None], "power_w": [90.5, None], "start_s": [None, 6]}
-    workload = bw.Workload.from_frame(pd.DataFrame({**columns, **fields}))
-    extra = [{name: job.raw[name] for name in fields if name in job.raw} for job in workload.jobs]
-    assert extra == [{"user": "ann", "group": "7", "power_w": 90.5}, {"start_s": 6}]
-    frame = workload.frame()
-    assert list(frame.columns)[5:] == ["length_s", "power_w", "user", "group", "start_s"]
-    assert frame["user"].tolist() == ["ann", ""] and frame["start_s"].tolist()[1] == 6
-    assert list(bw.Workload.from_frame(pd.DataFrame(columns)).frame().columns)[5:] == ["length_s"]
-
-
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
