@@ -392,7 +392,7 @@ def _traces() -> Named:
     yield "convert flops", "convert workloads/risk-small.txt --reference-flops 1e9 --nb-res 40"
     yield "convert csv", "convert cloud/jobs.csv --length-unit h --cores-per-server 4 --walltime-factor 0"
     tables = ("pm100.parquet", "pm100.csv", "fdata.csv")
-    for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "jobs.pbs", "week.events", *tables):
+    for name in ("jobs.swf", "jobs.swf.gz", "rich.csv", "chain.csv", "jobs.pbs", *tables):
         yield f"convert {name}", f"convert made/{name}"
     yield "convert fdata nodes", "convert made/fdata.csv --width nodes --to batsim5"
     yield "convert sacct", "convert tests/data/oddities.sacct --tz Europe/Berlin --begin 2024-03-01"
@@ -400,7 +400,7 @@ def _traces() -> Named:
     yield "convert azure", "convert made/azure.csv --format azure"
     yield "convert borg", "convert made/borg.csv --format borg --collections made/collections.csv"
     yield "convert batsim 5", "convert workloads/small.json --to batsim5 && convert made/small5.json --to batsim4"
-    widths = {"fdata.csv": "", "pm100.parquet": "--width nodes", "jobs.pbs": "--width nodes", "week.events": ""}
+    widths = {"fdata.csv": "", "pm100.parquet": "--width nodes", "jobs.pbs": "--width nodes"}
     for name, more in {"jobs.swf": "--begin 2024-07-01", **widths}.items():
         yield _run(f"trace {name}", f"-w made/{name} {more} --machines 8 --cores 96", response="none")
     power = "-p platforms/marconi100-48.xml -w made/rich.csv --envelope constant:20000 -s jobpower"

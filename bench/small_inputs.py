@@ -119,14 +119,6 @@ def _traces() -> Iterator[tuple[str, str]]:
         ),
     )
     yield (
-        "week.events",
-        "".join(
-            f"-dt {10.5 * n} -e submit_batch_job | -sim-walltime {600 + n} --uid=u{n % 3} -J j{n} -N 1 -n {1 + n % 8} "
-            f"-t 1:00:00 -q q{n % 2} -p p --mem=5G pseudo.job\n"
-            for n in range(1, 40)
-        ),
-    )
-    yield (
         "azure.csv",
         "".join(f"v{n},s,d,{300 * n},{300 * n + 900},90,10,50.5,U,{2 ** (n % 3)},>64\n" for n in range(40)),
     )

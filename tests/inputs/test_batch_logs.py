@@ -1,4 +1,4 @@
-"""Dumps of sacct, records of PBS and events of the Slurm simulator as jobs."""
+"""Dumps of sacct and records of PBS as jobs."""
 
 from __future__ import annotations
 
@@ -222,13 +222,6 @@ Resource_List.nodect=1 end=1506830463 resources_used.walltime=00:00:00
 not a record
 10/01/2017 01:01:02;E;3.m1;user=bob queue=long {TIMES} exec_host=n1/0 end=1506830460 resources_used.walltime=00:00:00
 """
-EVENTS = """\
--dt 10.5 -e submit_batch_job | -sim-walltime 3600.25 --uid=ann -J job_1 -N 2 -n 36 -t 1-02:00:00 -q high -p long a.job
-
--dt 20 -e submit_batch_job | -sim-walltime 60 --uid=bob -J job_1 --nodes=3 --ntasks-per-node=4 -c 2 -t 90 -A sun a.job
--dt 30 -e submit_batch_job | -sim-walltime 0 --uid=bob -J job_3 -n 1 -t 90 pseudo.job
--dt 40 -e cancel_job | -jid 3
-"""
 
 
 @pytest.mark.parametrize("name", ["mason.pbs", "accounting.txt"])
@@ -248,23 +241,6 @@ def test_pbs(tmp_path: Path, name: str, caplog):
     assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
 
 
-def test_events(tmp_path: Path, caplog):
-    path = written(tmp_path, EVENTS, "week.events")
-    table = read_trace(path)
-    first, second = table
-    assert (first.id, first.submit_s, first.run_s, first.cpus, first.requested_s) == ("job_1", 0, 3600.25, 36, 93_600)
-    assert dict(first.extra) == {"user": "ann", "queue": "long", "qos": "high"}
-    assert (second.id, second.submit_s, second.run_s, second.requested_s) == ("job_1-2", 9.5, 60, 5400)
-    # 3 nodes of 4 tasks of 2 CPUs
-    assert (second.cpus, dict(second.extra)) == (24, {"user": "bob", "group": "sun"})
-    assert table.origin_s is None
-    assert f"{path}: 2 jobs; 2 of 4 lines of jobs are left out: 1 not submitted" in caplog.text
-    assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 3]
-
-
-def test_bad_events_and_records(tmp_path: Path):
-    for line in ("-dt x -e submit_batch_job | -n 1", "sbatch -n 1 a.job"):
-        path = written(tmp_path, f"{EVENTS}{line}\n", "week.events")
-        assert f"{path} line 6: is not an event at a time >= 0 s, got {line!r}; write -dt" in refusal(read_trace, path)
+def test_records_without_a_job(tmp_path: Path):
     path = written(tmp_path, PBS.splitlines()[0], "day.pbs")
     assert f"{path}: holds no job; give the whole file" in refusal(read_trace, path)

@@ -119,12 +119,12 @@ class Workload(Described, workloads.Workload):
         hosts: int | None = None,
         **log: Any,
     ) -> Self:
-        """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet, .pbs, .events), by its name.
+        """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet, .pbs), by its name.
 
         Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
         (default: as many as its widest job needs). `begin` is the date of 0 s, in the time zone `tz` if it has no
         offset; of a trace without dates also a number of s of its times; by default the first submission of a trace. Of
-        sacct, tables, PBS and events also width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`. Raises
+        sacct, tables and PBS also width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`. Raises
         InputError.
         """
         file, options = Path(path), LogOptions(**log)

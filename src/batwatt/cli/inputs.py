@@ -83,7 +83,7 @@ def convert(
         Path,
         typer.Argument(
             help="SWF (.swf), sacct -P (.sacct), CSV with arrival_time,length,cpus, tables (.parquet, .csv), "
-            "PBS (.pbs), .events, or lines `id release length cores` (.txt); also .gz; "
+            "PBS (.pbs), or lines `id release length cores` (.txt); also .gz; "
             "with --format, vmtable.csv of Azure or instance_events of Borg; with --to, a Batsim workload (.json)."
         ),
     ],
@@ -91,9 +91,7 @@ def convert(
     to: ToBatsim = "batsim4",
     format: Annotated[
         str | None,
-        typer.Option(
-            "--format", help="swf, csv, txt, sacct, table, pbs, events, azure or borg.", show_default="by suffix"
-        ),
+        typer.Option("--format", help="swf, csv, txt, sacct, table, pbs, azure or borg.", show_default="by suffix"),
     ] = None,
     workload: ConvertOptions,
     log: LogChoice,

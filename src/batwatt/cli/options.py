@@ -124,7 +124,7 @@ class LogChoice:
         str | None,
         _log("--fields", help="Fields of sacct without a header: JobID,User,..., or @FILE.", show_default="line 1"),
     ] = None
-    width: Annotated[str, _log("--width", help="Hosts of jobs of sacct, tables, PBS, events: cpus or nodes.")] = "cpus"
+    width: Annotated[str, _log("--width", help="Hosts of jobs of sacct, tables, PBS: cpus or nodes.")] = "cpus"
     tz: Annotated[str, _log("--tz", help="Time zone of dates without an offset.")] = "UTC"
     begin: Annotated[
         str | None,

@@ -20,7 +20,6 @@ from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, r
 from batwatt.inputs.traces.pbs import is_pbs, read_pbs
 from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
 from batwatt.inputs.traces.sacct import is_sacct, read_sacct
-from batwatt.inputs.traces.slurm_events import read_slurm_events
 from batwatt.inputs.traces.swf import read_swf, swf_origin_s, swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, open_text
 from batwatt.inputs.traces.trace_table import TraceTable
@@ -31,16 +30,21 @@ from batwatt.units import microseconds
 
 __all__ = ["Conversion", "TraceJob", "convert_file", "format_of", "read_trace", "to_batsim"]
 
-Format = Literal["swf", "csv", "txt", "sacct", "table", "pbs", "events"]
+Format = Literal["swf", "csv", "txt", "sacct", "table", "pbs"]
 
-SUFFIXES: dict[str, Format] = {".swf": "swf", ".csv": "csv", ".txt": "txt", ".sacct": "sacct", ".parquet": "table"}
-SUFFIXES |= {".pbs": "pbs", ".events": "events"}
+SUFFIXES: dict[str, Format] = {
+    ".swf": "swf",
+    ".csv": "csv",
+    ".txt": "txt",
+    ".sacct": "sacct",
+    ".parquet": "table",
+    ".pbs": "pbs",
+}
 """Suffix -> format; by its first line a `.csv` or `.txt` may be of sacct, a `.csv` a job table, a `.txt` of PBS."""
 LOGS: dict[Format, Callable[[Path | str, LogOptions], TraceTable]] = {
     "sacct": read_sacct,
     "table": read_job_table,
     "pbs": read_pbs,
-    "events": read_slurm_events,
 }
 """Formats of batch systems' logs, to which LogOptions apply, and their readers."""
 
@@ -250,7 +254,7 @@ def read_trace(path: Path | str, unit: TimeUnit = "s", log: LogOptions = USUAL, 
 
 def _origin_of(path: Path | str, format: Format) -> float | None:
     """Return the date of 0 s of a file's own times in s since 1970, None if its format does not state it."""
-    return 0.0 if format in LOGS and format != "events" else swf_origin_s(path) if format == "swf" else None
+    return 0.0 if format in LOGS else swf_origin_s(path) if format == "swf" else None
 
 
 def _format(path: Path | str, log: LogOptions) -> Format:
@@ -269,7 +273,7 @@ def _jobs_of(
     if format in LOGS:
         return LOGS[format](path, log)
     if log.of_log:
-        raise InputError(path, "width and fields are for sacct, tables, PBS and events", "leave them out")
+        raise InputError(path, "width and fields are for sacct, tables and PBS", "leave them out")
     if format == "txt":
         return read_riskaware(path) if fields else read_table(path)
     if format == "swf":

@@ -70,8 +70,6 @@ class Layout:
     """Unit in s of run times and of numeric dates."""
     limit_s: float = 1.0
     """Unit in s of numeric limits."""
-    dated: bool = True
-    """True if submissions are dates, not numbers of s."""
     repeats: bool = False
     """True if lines with equal id are several jobs, such as those of an array."""
 
@@ -239,7 +237,7 @@ def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path
     limit_s = _lengths(part, layout.limit, layout.limit_s)
     return LogColumns(
         _texts(part, layout.id),
-        dates(layout.submit) if layout.dated else _numbers(part, layout.submit),
+        dates(layout.submit),
         start_s,
         run_s,
         nodes if options.width == "nodes" else cpus,
