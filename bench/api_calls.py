@@ -203,11 +203,11 @@ def env() -> None:
 @_call
 def env_limits() -> None:
     columns = [name for name, column in gym.OBSERVATIONS.items() if column.limit in ("", "envelope")]
-    limited = gym.BatwattEnv(PLATFORM, WORKLOAD, observation=columns, envelope="constant:250", queue=2)
+    limited = gym.BatwattEnv(PLATFORM, WORKLOAD, observation=columns, envelope="constant:450", queue=2)
     _episode(limited, lambda mask: int(len(mask) - 1 - mask[::-1].argmax()))
     columns = [name for name, column in gym.OBSERVATIONS.items() if column.limit in ("", "capacity")]
     falling = bw.Series((0, 50, 90), (4, 2, 4), "machines")
-    limited = gym.BatwattEnv(PLATFORM, JOBS, observation=columns, capacity=falling, victim="lose")
+    limited = gym.BatwattEnv(PLATFORM, JOBS, observation=columns, capacity=falling)
     _episode(limited, lambda mask: int(mask.argmax()))
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from builders import envelope, job, machine, workload_of
 from cases import UNLIKE
 from examples import examples
-from gym_cases import away
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,27 +41,12 @@ jobs_of = st.lists(
     ),
     min_size=1,
     max_size=14,
-)
-PLAIN_VICTIMS = ["resubmit", "lose"]
-VICTIMS = [
-    *PLAIN_VICTIMS,
-    {"name": "checkpoint", "checkpoint_s": 7.0, "recovery_s": 11.0},
-    {"name": "checkpoint", "checkpoint_s": 0.0, "recovery_s": 60.0},
-    "migrate",
-    {"name": "migrate", "cost_s": 9.0},
-]
-outages_of = st.dictionaries(
-    st.integers(0, HOSTS - 1), st.tuples(st.integers(1, 300), st.none() | st.integers(1, 300)), max_size=3
-).map(lambda rows: [(at, lasts and at + lasts, str(host)) for host, (at, lasts) in rows.items()])
-"""(begin in s, end in s or None for none, host) of each outage."""
-plain_kills = st.tuples(st.sampled_from(PLAIN_VICTIMS), st.just([]))
+).filter(lambda rows: any(hosts <= HOSTS for _, hosts, *_ in rows))
 cases = st.fixed_dictionaries({
     "rows": jobs_of,
     "caps": st.just([]) | st.lists(st.floats(LOWEST_W, 420).map(lambda x: round(x, 1)), min_size=1, max_size=6),
     "capacities": st.lists(st.integers(0, HOSTS), max_size=6),
-    "kills": plain_kills | st.tuples(st.sampled_from(VICTIMS), outages_of),
 })  # fmt: skip
-"""`kills`: what becomes of killed jobs, and outages."""
 
 
 def load_of(rows):
@@ -84,14 +65,10 @@ def limits_of(caps, capacities):
     return limits
 
 
-@contextmanager
 def environment(case, **settings):
-    """An environment of a case; a file has its outages."""
-    victim, outages = case["kills"]
-    with TemporaryDirectory() as folder:
-        limits = limits_of(case["caps"], case["capacities"])
-        arguments = {"victim": victim, "events": away(Path(folder), *outages)} | limits | settings
-        yield BatwattEnv(UNLIKE, load_of(case["rows"]), **arguments)
+    """An environment of a case, whose limits at their end are those of all hosts."""
+    limits = limits_of([*case["caps"], 420.0], [*case["capacities"], HOSTS])
+    return BatwattEnv(UNLIKE, load_of(case["rows"]), **limits, **settings)
 
 
 def first_possible(mask, rng):
@@ -132,94 +109,26 @@ def test_the_first_possible_job_is_first_fit(rows, places):
 @examples(90)
 @given(case=cases, policy=st.sampled_from([first_possible, any_possible]))
 def test_the_return_is_the_figure_of_the_run(name, case, policy):
-    """With what rejected and lost jobs cost on top, where no work is saved and no host is away."""
-    with environment(case, reward=name, queue=4) as env:
-        returned = math.fsum(play(env, policy))
-    reward, figures = REWARDS[name], []
-    if {row[7] for row in last_rows(env)} == {"COMPLETED_SUCCESSFULLY"}:
-        figures.append(env.outcome().figures.metrics[reward.figure.name])
-    if case["kills"][0] in PLAIN_VICTIMS and not case["kills"][1]:
-        figures.append(figure_with_horizon(env, case["rows"], name))
-    for figure in figures:
-        # energies are printed to 1e-6 J, and these are hundreds
-        close = pytest.approx(reward.sign * figure, rel=1e-9, abs=1e-6 if name == "energy_j" else 1e-12)
-        assert returned == close
+    env = environment(case, reward=name, queue=4)
+    returned, sign = math.fsum(play(env, policy)), REWARDS[name].sign
+    metrics, means = env.outcome().figures.metrics, means_of(env, case["rows"])
+    # energies are printed to 1e-6 J, and these are hundreds
+    close = {"rel": 1e-9, "abs": 1e-6 if name == "energy_j" else 1e-12}
+    assert returned == pytest.approx(sign * means.get(name, metrics[name]), **close)
+    if metrics["killed_walltime"] == 0:
+        assert returned == pytest.approx(sign * metrics[name], **close)
 
 
-def figure_with_horizon(env, rows, name):
-    """By its definition, from the rows of `_jobs.csv`: who was not served waits until the horizon."""
-    limits = env._simulation.limits
-    last_s = max([row[0] for row in rows] + limits.changes)
-    # all hosts of UNLIKE have one speed
-    horizon_s = last_s + math.fsum(row[2] for row in rows)
-    figures, ends, unserved, useful = [], [0.0], 0, 0.0
-    for state, row in [(row[7], row) for row in last_rows(env)]:
-        at, hosts, run_s, factor, _ = rows[int(row[0].partition("#")[0])]
-        shortest_s = min(run_s, math.inf if factor is None else round(run_s * factor, 3))
-        served = state in ("COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED")
-        unserved += not served
-        wait_s, ran_s = (round(row[8], 6) - at, round(row[9], 6)) if served else (horizon_s - at, shortest_s)
-        took_s = wait_s + (ran_s if served else run_s)
-        figures.append((wait_s, (wait_s + ran_s) / ran_s, max(1.0, took_s / max(10.0, run_s))))
-        ends.append(round(row[10], 6) if served else 0.0)
-        useful += (row[10] - row[8]) * hosts if state == "COMPLETED_SUCCESSFULLY" else 0.0
-    metrics = env.outcome().figures.metrics
-    mean = dict(zip(("mean_wait_s", "mean_slowdown", "mean_bounded_slowdown"), np.mean(figures, axis=0), strict=True))
-    if name in mean:
-        return mean[name]
-    if name == "makespan_s":
-        return max(ends) + unserved * horizon_s
-    if name == "energy_j":
-        return (metrics["energy_j"] or 0.0) + unserved * horizon_s * (100 + 100 + 60 + 60 + 80)
-    if name == "goodput":
-        metric = metrics["goodput"]
-        alive = useful / metric if metric else 0.0
-        return useful / (alive + unserved * horizon_s * HOSTS) if useful else 0.0
-    return metrics[REWARDS[name].figure.name] or 0.0
-
-
-def last_rows(env):
-    """The row of the last attempt of each job."""
-    last = {}
-    for row in env.record.jobs:
-        name, _, number = row[0].partition("#")
-        last[name] = max(last.get(name, (-1, ())), (int(number or 0), row), key=lambda pair: pair[0])
-    return [row for _, row in last.values()]
-
-
-# a policy that waits gains nothing ------------------------------------------------------------------------------------
-
-
-def returns_of(env, starts=math.inf):
-    """What each reward adds up to if the first waiting job starts when it can, `starts` times; then all is waiting."""
-    env.reset(seed=0)
-    simulation, done = env._simulation, 0
-    while not simulation.over:
-        action = simulation.act(0 if done < starts else env._places)
-        done += action == 0
-    served = {
-        row[0].partition("#")[0]
-        for row in simulation.record.jobs
-        if row[7] in ("COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED")
-    }
-    known = [reward for reward in REWARDS.values() if not reward.watts or env.platform.has_power]
-    return {reward.name: reward.potential(simulation) for reward in known}, served
-
-
-@examples(300)
-@given(case=cases, starts=st.integers(0, 8))
-def test_no_policy_that_stops_starting_beats_first_come_first_served(case, starts):
-    with environment(case, queue=1, reward="work") as env:
-        usual, all_served = returns_of(env)
-        lazy, served = returns_of(env, starts)
-    # where nothing is to come, waiting is starting: a job may then be spared from being killed
-    if served < all_served:
-        worse = {
-            name: (lazy[name], usual[name])
-            for name in usual
-            if lazy[name] > usual[name] * (1 + 1e-9 * np.sign(usual[name])) + 1e-9
-        }
-        assert worse == {}
+def means_of(env, rows):
+    """Means over the last runs of all jobs that were not rejected, from the rows of `_jobs.csv`."""
+    last = {row[0].partition("#")[0]: row for row in sorted(env.record.jobs, key=lambda row: len(row[0]))}
+    figures = []
+    for name, row in last.items():
+        at, _, length_s, *_ = rows[int(name)]
+        if row[7] != "REJECTED":
+            wait_s, ran_s = round(row[8], 6) - at, round(row[9], 6)
+            figures.append((wait_s, (wait_s + ran_s) / ran_s, max(1.0, (wait_s + ran_s) / max(10.0, length_s))))
+    return dict(zip(("mean_wait_s", "mean_slowdown", "mean_bounded_slowdown"), np.mean(figures, axis=0), strict=True))
 
 
 # Gymnasium ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from builders import job, workload_of
-from gym_cases import FALLS, ONES, THREE, platform, play
+from gym_cases import THREE, platform, play
 
 pytest.importorskip("gymnasium")
 
@@ -19,11 +19,11 @@ from batwatt.model.series import Series
 
 def test_values_of_all_columns_by_hand():
     limits = {
-        "envelope": Series((0.0, 1000.0), (400.0, 250.0), "power_w"),
+        "envelope": Series((0.0, 1000.0), (400.0, 330.0), "power_w"),
         "capacity": Series((0.0, 310.0), (4.0, 3.0), "machines"),
     }
     columns = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *limits)]
-    env = BatwattEnv(platform(), THREE, queue=2, observation=columns, forecast_steps=2, **limits)
+    env = BatwattEnv(platform(), THREE, queue=2, observation=columns, **limits)
     env.reset()
     env.step(0)
     # 10 s: a runs on 3 hosts until 200 s at the latest, b has waited for 10 s, c has come
@@ -32,7 +32,7 @@ def test_values_of_all_columns_by_hand():
         "time_of_day_s": 10.0, "free_hosts": 1.0, "room_hosts": 1.0, "running_jobs": 1.0,
         "queue_length": 2.0, "queue_hosts": 3.0, "oldest_wait_s": 10.0,
         "next_end_s": 190.0, "head_shadow_s": 190.0, "power_w": 330.0,
-        "cap_w": 400.0, "next_cap_w": 400.0, "cap_w_forecast": [250.0, 250.0],
+        "cap_w": 400.0, "next_cap_w": 400.0,
         "capacity": 4.0, "next_capacity": 3.0, "next_change_s": 300.0,
         "job_hosts": [2.0, 1.0], "job_walltime_s": [60.0, 40.0], "job_wait_s": [10.0, 0.0],
         "job_slowdown": [70 / 60, 1.0], "job_fits": [0.0, 1.0],
@@ -79,18 +79,14 @@ def test_a_step_returns_new_data():
 # rewards --------------------------------------------------------------------------------------------------------------
 
 
-LATE = workload_of(job("a", 0, 1, 100), job("late", 0, 2, 300), job("d", 80, 1, 10))
-"""Under `FALLS` `late` is rejected at 60 s and waits until 80 s (d comes) + 100 + 300 + 10 s; d starts at 100 s."""
 SHUT = Series((0.0, 150.0, 170.0), (1.0, 0.0, 1.0), "machines")
 TINY = workload_of(job("a", 0, 4, 10), job("z", 0, 4, 0, flops=True))
 GAINS = {
     "slowdown": (THREE, {"reward": "mean_slowdown"}, (0, 1, 0), [0.0, -2 / 3, -3 / 3]),
     # delays draw nothing more than idle hosts: 4 x 30 W
     "energy": (THREE, {"reward": "energy_j"}, (0, 1, 0), [-1200.0, -10800.0, -6000.0]),
-    # 3 x 100, 2 x 50 and 1 x 20 host seconds at one speed
-    "work": (THREE, {"reward": "work"}, (0, 1, 0), [0.0, 320 / 420, 100 / 420]),
     "goodput": (THREE, {"reward": "goodput"}, (0, 1, 0), [0.0, 320 / 400, 420 / 600 - 320 / 400]),
-    "two": (THREE, {"reward": {"makespan_s": 0.5, "work": 420.0}}, (0, 1, 0), [-5.0, -45.0 + 320, -25.0 + 100]),
+    "two": (THREE, {"reward": {"makespan_s": 0.5, "goodput": 600.0}}, (0, 1, 0), [-5.0, -45.0 + 480, -25.0 - 60]),
     # b of 2 s waits for 8 s: (8 + 2) / 10 s, not 5; c of 2 s for 10 s more than that: 2, not 10
     "bounded slowdown of a short job": (
         workload_of(job("a", 0, 4, 8), job("b", 0, 4, 2), job("c", 0, 4, 10)),
@@ -104,20 +100,6 @@ GAINS = {
     "a victim waits since its first submission": (
         workload_of(job("a", 0, 1, 100), job("b", 0, 1, 100)), {"capacity": SHUT, "reward": "mean_wait_s"}, (0, 0, 0),
         [-100 / 2, -70 / 2, 0.0]),
-    "a rejected job": (
-        LATE, {"queue": 2, "envelope": FALLS, "reward": "mean_wait_s"}, (0, 0), [-(490 + 20) / 3, 0.0]),
-    # until 80 s + 100 + 300 + 10 s = 490 s; a waits 0 s, d 20 s of 10
-    **{f"{name} of a rejected job": (LATE, {"queue": 2, "envelope": FALLS, "reward": name}, (0, 0), total)
-       for name, total in (
-           ("mean_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
-           ("mean_bounded_slowdown", -(1 + 3 + (490 + 300) / 300) / 3),
-           ("makespan_s", -(110 + 490)),
-           # 4 hosts without a job draw 120 W, with one 400 W
-           ("energy_j", -(120 * 110 + 400 * 490)),
-           ("goodput", 110 / (4 * 110 + 4 * 490)))},
-    # c is killed at 60 s and lost: 0 + 100 s for b and a, and until 60 + 300 s for c
-    "a lost job": (
-        ONES, {"envelope": FALLS, "victim": "lose", "reward": "mean_wait_s"}, (1, 1, 0), -(100 + 360) / 3),
 }  # fmt: skip
 """Jobs, settings, actions, and the reward of each step or of all."""
 

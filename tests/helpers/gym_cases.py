@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders import job, workload_of
@@ -49,15 +47,3 @@ def play(env: BatwattEnv, *actions: int) -> list[tuple[float, list[int], float]]
         assert (over, truncated) == (index == len(actions) - 1, False)
         steps.append((info["time_s"], info["action_mask"].tolist(), reward))
     return steps
-
-
-def away(folder: Path, *outages: tuple[float, float | None, str]) -> Path:
-    """A file of events: hosts go away at a time in s, and come back at another, or not."""
-    events = []
-    for begin_s, end_s, hosts in outages:
-        events.append({"timestamp": begin_s, "type": "machine_unavailable", "resources": hosts})
-        if end_s is not None:
-            events.append({"timestamp": end_s, "type": "machine_available", "resources": hosts})
-    path = folder / "events.txt"
-    path.write_text("\n".join(map(json.dumps, events)))
-    return path

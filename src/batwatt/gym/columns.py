@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +28,8 @@ Flags = NDArray[np.bool_]
 class Observation:
     """A column: a value v in `unit` is v / scale (at most 1) if it is `bounded`, else v / (v + scale).
 
-    `of_jobs`: it has an entry for each visible place; `per`: for each of the `kinds` of hosts, or of the `steps` of a
-    forecast. `limit`: the argument that it needs, if any.
+    `of_jobs`: it has an entry for each visible place; `of_kinds`: for each kind of hosts. `limit`: the argument that it
+    needs, if any.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Observation:
     value: Callable[[Simulation], float | Floats | Flags]
     of_jobs: bool = False
     limit: str = ""
-    per: str = ""
+    of_kinds: bool = False
 
     @property
     def normalised(self) -> str:
@@ -53,8 +53,8 @@ class Observation:
 class Reward:
     """A potential, whose change is the reward: a figure of the run so far, negative unless higher is better.
 
-    At the end of an episode in which all jobs complete `value` is the figure of the run. A job that is rejected or lost
-    costs what `batwatt.gym.horizon` says. `change` says when `value` changes.
+    At the end of an episode in which all jobs complete `value` is the figure of the run. `change` says when `value`
+    changes.
     """
 
     name: str
@@ -109,34 +109,17 @@ def _slowdowns(simulation: Simulation) -> Floats:
 _IDLE = "longest time that a host of each kind has been on without a job"
 _HOST_COLUMNS = (
     Observation("idle_hosts", "hosts", "hosts of each kind on without a job", "hosts", True,
-                lambda s: s.scheduler.control.counts(s.scheduler.cluster.free), limit="switch", per="kinds"),
+                lambda s: s.scheduler.control.counts(s.scheduler.cluster.free), limit="switch", of_kinds=True),
     Observation("asleep_hosts", "hosts", "hosts of each kind that sleep or switch off", "hosts", True,
                 lambda s: s.scheduler.control.counts(s.scheduler.cluster.asleep | s.scheduler.cluster.switching_off),
-                limit="switch", per="kinds"),
+                limit="switch", of_kinds=True),
     Observation("booting_hosts", "hosts", "hosts of each kind that switch on", "hosts", True,
-                lambda s: s.scheduler.control.counts(s.scheduler.cluster.switching_on), limit="switch", per="kinds"),
+                lambda s: s.scheduler.control.counts(s.scheduler.cluster.switching_on), limit="switch", of_kinds=True),
     Observation("idle_s", "s", _IDLE, HOUR_S, False, lambda s: s.scheduler.control.longest_idle_s(),
-                limit="switch", per="kinds"),
-    Observation("speed", "", "speed of each kind / that of its initial p-state", 1.0, True,
-                lambda s: s.scheduler.control.speeds(), limit="dvfs", per="kinds"),
+                limit="switch", of_kinds=True),
 )  # fmt: skip
 
 
-def _signal_columns(name: str, column: str, unit: str, scale: float | str, words: str) -> Iterator[Observation]:
-    """Declare the present value of a signal, unless it is the envelope, and its forecast; below 0 they are 0."""
-    bounded = isinstance(scale, str)
-    if name != "envelope":
-        yield Observation(column, unit, f"{words} now", scale, bounded, lambda s: float(s.forecast(name, 0.0)),
-                          limit=name)  # fmt: skip
-    yield Observation(f"{column}_forecast", unit, f"{words} at each step ahead", scale, bounded,
-                      lambda s: s.forecast(name, s.ahead_s), limit=name, per="steps")  # fmt: skip
-
-
-_SIGNAL_COLUMNS = (
-    *_signal_columns("envelope", "cap_w", "W", "watts", "the envelope"),
-    *_signal_columns("carbon", "carbon", "g/kWh", 300.0, "carbon intensity"),
-    *_signal_columns("price", "price", "per kWh", 0.1, "energy price, 0 if below,"),
-)
 _COLUMNS = (
     Observation("time_of_day_s", "s", "time since midnight in UTC; without dates, 0 s is midnight", DAY_S, True,
                 lambda s: ((s.episode.inputs.clock.date_s if s.episode.inputs.clock else 0.0) + s.now_s) % DAY_S),
@@ -171,7 +154,6 @@ _COLUMNS = (
                 True),
     Observation("job_fits", "", "1 if it can start now", 1.0, True, lambda s: s.scheduler.fits, True),
     *_HOST_COLUMNS,
-    *_SIGNAL_COLUMNS,
 )  # fmt: skip
 OBSERVATIONS = {column.name: column for column in _COLUMNS}
 """Every column of an observation by its name."""
@@ -187,33 +169,16 @@ DEFAULT = (
 
 def _mean_wait_s(simulation: Simulation) -> float:
     tally = simulation.tally
-    if simulation.over:
-        return tally.ended_wait_s / tally.total
     waiting_s = tally.waiting * simulation.now_s - tally.waiting_since_s
     return (tally.waited_s + waiting_s) / tally.total
 
 
-def _makespan_s(simulation: Simulation) -> float:
-    end_s = simulation.tally.last_end_s if simulation.over else simulation.now_s
-    return end_s + simulation.tally.unserved * simulation.episode.horizon.end_s
-
-
-def _energy_j(simulation: Simulation) -> float:
-    return simulation.energy_j() + simulation.tally.unserved * simulation.episode.horizon.energy_j
-
-
 def _goodput(simulation: Simulation) -> float:
-    inputs, tally = simulation.episode.inputs, simulation.tally
+    inputs = simulation.episode.inputs
     if not (simulation.now_s > 0.0 and inputs.capacity is not None):
         return 0.0
     alive = capacity_core_s(inputs.capacity, inputs.cores, Window(0.0, simulation.now_s))
-    alive += tally.unserved * simulation.episode.horizon.core_s
-    return tally.useful_core_s / alive if alive > 0.0 else 0.0
-
-
-def _work(simulation: Simulation) -> float:
-    tally = simulation.tally
-    return tally.done_flops / tally.all_flops if tally.all_flops > 0.0 else 0.0
+    return simulation.tally.useful_core_s / alive if alive > 0.0 else 0.0
 
 
 _REWARDS = (
@@ -221,12 +186,10 @@ _REWARDS = (
     Reward("mean_bounded_slowdown", FIGURES["mean_bounded_slowdown"], "as jobs end",
            lambda s: s.tally.bounded_slowdowns / s.tally.total),
     Reward("mean_wait_s", FIGURES["mean_wait_s"], "as time passes", _mean_wait_s),
-    Reward("makespan_s", FIGURES["makespan_s"], "as time passes", _makespan_s),
-    Reward("energy_j", FIGURES["energy_j"], "as it is drawn", _energy_j, True),
-    Reward("work", FIGURES["finished_work_fraction"], "as jobs complete", _work),
+    Reward("makespan_s", FIGURES["makespan_s"], "as time passes",
+           lambda s: s.tally.last_end_s if s.over else s.now_s),
+    Reward("energy_j", FIGURES["energy_j"], "as it is drawn", lambda s: s.energy_j(), True),
     Reward("goodput", FIGURES["goodput"], "as time passes", _goodput),
 )  # fmt: skip
 REWARDS = {reward.name: reward for reward in _REWARDS}
 """Every reward by its name."""
-TIMELY = ("mean_slowdown", "mean_bounded_slowdown", "mean_wait_s", "makespan_s", "goodput")
-"""Rewards that are less the longer jobs wait."""

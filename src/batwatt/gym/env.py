@@ -22,23 +22,21 @@ from batwatt.api.arguments import (
     path_or,
     plain,
     positive,
-    real,
     seed_of,
     several,
-    text,
     whole,
     wrong,
 )
 from batwatt.api.result import Result
-from batwatt.api.series import capacity_or, envelope_or, signal_or
+from batwatt.api.series import capacity_or, envelope_or
 from batwatt.api.simulation import PlatformLike, SeriesLike, WorkloadLike, workload_arg
 from batwatt.checks import number, shown
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, TIMELY, Observation, Reward
+from batwatt.gym.columns import DEFAULT, OBSERVATIONS, REWARDS, Observation, Reward
 from batwatt.gym.episode import Episode
 from batwatt.gym.hosts import host_actions
 from batwatt.gym.limits import Limits
-from batwatt.gym.simulation import STEPS, Simulation
+from batwatt.gym.simulation import Simulation
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.platforms.host_choice import all_hosts
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
@@ -51,8 +49,6 @@ from batwatt.results.figures import rounded
 from batwatt.run.resolve import ResolvedRun
 from batwatt.run.run import RunOutcome
 from batwatt.run.spec import RunSpec
-from batwatt.scheduling.registry import make
-from batwatt.units import HOUR_S
 
 Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
 Info = dict[str, Any]
@@ -97,13 +93,6 @@ def _rewards_of(name: str, value: Any) -> str | dict[str, float]:
     return weights
 
 
-def _part(name: str, value: Any) -> str | dict[str, Any]:
-    """Return a name of a part of the kind `name`, or a dict of its name and parameters."""
-    choice = options_of(name, value) if isinstance(value, Mapping) else text(name, value)
-    make(name, choice)
-    return choice
-
-
 def _check_watts(platform: Platform, what: str) -> None:
     """Raise InputError unless the watts of all hosts are known."""
     if not platform.has_power:
@@ -116,13 +105,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     `observation` names columns of `OBSERVATIONS`, `reward` one of `REWARDS` (or a weight for each of several); `queue`
     is the number of visible jobs. `envelope` (W over time) and `capacity` (hosts over time) are files or series, the
-    capacity also a text such as `walk:range=0.6,seed=1`. `events` is a file of Batsim's external events, which take
-    hosts out of service; `victim` a rule by name, or a dict of its name and parameters; `node_selection` likewise.
-
-    `switch` adds actions that switch hosts off and on, `dvfs` such that slow them down; a moment begins every `every_s`
-    s, too. `carbon` (g/kWh) and `price` (per kWh) are files or signals; forecasts have `forecast_steps` steps of
-    `forecast_step_s` s and a relative error of standard deviation `forecast_error` an hour ahead. Gymnasium warns of a
-    `render_mode`: there is none (draw a saved run: `batwatt gantt`). Raises InputError.
+    capacity also a text such as `walk:range=0.6,seed=1`. `switch` adds actions that switch hosts off and on; a moment
+    begins every `every_s` s, too. Gymnasium warns of a `render_mode`: there is none (draw a saved run: `batwatt
+    gantt`). Raises InputError.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012  (as Gymnasium has it)
@@ -131,15 +116,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         observation=_columns_of,
         reward=_rewards_of,
         queue=partial(whole, low=1, high=MOST_PLACES),
-        events=optional(path_or),
-        victim=_part,
-        node_selection=_part,
         switch=flag,
-        dvfs=flag,
         every_s=optional(positive),
-        forecast_steps=partial(whole, low=1, high=1000),
-        forecast_step_s=positive,
-        forecast_error=real,
     )
     def __init__(
         self,
@@ -151,18 +129,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         queue: int = 16,
         envelope: SeriesLike | None = None,
         capacity: SeriesLike | CapacitySpec | None = None,
-        events: str | Path | None = None,
-        victim: str | Mapping[str, Any] = "resubmit",
         render_mode: str | None = None,
-        node_selection: str | Mapping[str, Any] = "first",
         switch: bool = False,
-        dvfs: bool = False,
         every_s: float | None = None,
-        carbon: SeriesLike | None = None,
-        price: SeriesLike | None = None,
-        forecast_steps: int = STEPS,
-        forecast_step_s: float = HOUR_S,
-        forecast_error: float = 0.0,
     ) -> None:
         self.render_mode = None
         self._inputs = Inputs(
@@ -170,9 +139,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             (),
             envelope=envelope_or(envelope),
             capacity=capacity if isinstance(capacity, CapacitySpec) else capacity_or(capacity),
-            events=None if events is None else Path(events),
-            carbon=signal_or("carbon", carbon),
-            price=signal_or("price", price),
         )
         self.platform = all_hosts(self._inputs.platform, MASTER_HOST)
         if isinstance(self._inputs.envelope, Path):
@@ -180,30 +146,22 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             read_series(self._inputs.envelope)
         if envelope is not None:
             _check_watts(self.platform, "an envelope")
-        for wanted, what in ((switch, "switch"), (dvfs, "dvfs")):
-            if wanted:
-                _check_watts(self.platform, f"the argument {what!r}")
-        self.host_actions = host_actions(self.platform, switch, dvfs)
+        if switch:
+            _check_watts(self.platform, "the argument 'switch'")
+        self.host_actions = host_actions(self.platform) if switch else []
         """The actions on hosts as (verb, kind of hosts), in their order behind action `queue`."""
         self._workloads = workload
         self._places = queue
-        self._entries = {"kinds": max(self.platform.kinds) + 1, "steps": forecast_steps}
-        self._columns = self._observations(observation, {"switch": switch, "dvfs": dvfs})
+        self._columns = self._observations(observation, switch)
         self._rewards = self._chosen_rewards(reward)
         self._episodes: dict[int, Episode] = {}
         self._settings = {
             "observation": [column.name for column in self._columns],
             "reward": {each.name: weight for each, weight in self._rewards},
             "queue": queue,
-            "victim": victim,
         }
-        # leave out defaults: files of runs keep their bytes
-        more = {
-            "node_selection": (node_selection, "first"), "switch": (switch, False), "dvfs": (dvfs, False),
-            "every_s": (every_s, None), "forecast_steps": (forecast_steps, STEPS),
-            "forecast_step_s": (forecast_step_s, HOUR_S), "forecast_error": (forecast_error, 0.0),
-        }  # fmt: skip
-        self._settings |= {name: value for name, (value, usual) in more.items() if value != usual}
+        self._settings |= {"switch": True} if switch else {}
+        self._settings |= {} if every_s is None else {"every_s": every_s}
         self._lay_out()
         self.action_space = gymnasium.spaces.Discrete(queue + 1 + len(self.host_actions))
         self._simulation: Simulation | None = None
@@ -220,10 +178,11 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     # choices --------------------------------------------------------------------------------------------------------
 
-    def _observations(self, names: Iterable[str], flags: Mapping[str, bool]) -> list[Observation]:
+    def _observations(self, names: Iterable[str], switch: bool) -> list[Observation]:
         columns = [OBSERVATIONS[name] for name in names]
         for column in columns:
-            if column.limit and not flags.get(column.limit, getattr(self._inputs, column.limit, None) is not None):
+            present = switch if column.limit == "switch" else getattr(self._inputs, column.limit or "platform")
+            if present is None or present is False:
                 raise InputError(f"observation {column.name!r}", f"needs the argument {column.limit!r}", "give it")
             if column.unit == "W":
                 _check_watts(self.platform, f"observation {column.name!r}")
@@ -234,10 +193,10 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         for name in weights:
             if REWARDS[name].watts:
                 _check_watts(self.platform, f"reward {name!r}")
-        timely = any(weights.get(name, 0.0) > 0.0 for name in TIMELY)
+        timely = any(weight > 0.0 for name, weight in weights.items() if name != "energy_j")
         if self.host_actions and weights.get("energy_j", 0.0) > 0.0 and not timely:
             problem = "energy is least while all hosts sleep and jobs wait"
-            raise InputError("reward 'energy_j'", problem, f"give one of {', '.join(TIMELY)} a weight > 0, too")
+            raise InputError("reward 'energy_j'", problem, "give another one a weight > 0, too")
         return [(REWARDS[name], weight) for name, weight in weights.items()]
 
     def _lay_out(self) -> None:
@@ -248,7 +207,8 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Column -> its entries of an observation."""
         begin = 0
         for column in self._columns:
-            count = self._places if column.of_jobs else self._entries.get(column.per, 1)
+            kinds = max(self.platform.kinds) + 1 if column.of_kinds else 1
+            count = self._places if column.of_jobs else kinds
             self.layout[column.name] = slice(begin, begin + count)
             begin = self.layout[column.name].stop
         self._values = np.zeros(begin)
@@ -260,7 +220,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             scale = scales[column.scale] if isinstance(column.scale, str) else column.scale
             self._scale[entries] = scale or 1.0
             self._open[entries] = 0.0 if column.bounded else 1.0
-            self._fill.append((entries if column.of_jobs or column.per else entries.start, column.value))
+            self._fill.append((entries if column.of_jobs or column.of_kinds else entries.start, column.value))
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (begin,), np.float32)
 
     # Gymnasium ------------------------------------------------------------------------------------------------------
@@ -273,9 +233,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         super().reset(seed=seed)
         self._began_s = time.perf_counter()
         episode = self._chosen((options or {}).get("workload"))
-        # without errors the generator draws what it did without forecasts
-        draw = int(self.np_random.integers(2**31)) if self._settings.get("forecast_error") else 0
-        self._simulation = Simulation(episode, draw)
+        self._simulation = Simulation(episode)
         self._potential = 0.0
         self._reported = False
         self._outcome = None

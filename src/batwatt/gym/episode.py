@@ -2,56 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from batwatt.errors import InputError
-from batwatt.gym.horizon import Horizon
 from batwatt.gym.limits import Limits
+from batwatt.gym.tally import JobTimes
 from batwatt.inputs.load import Needs, RunInputs, load, machines_of
 from batwatt.model.series import Series
-from batwatt.model.signal_integral import SignalIntegral
-from batwatt.protocol.events import refuse_batsim5_events
+from batwatt.model.work import run_times_s
+from batwatt.model.workload import LENGTH, RELEASE
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.lifecycle import JobLifecycle
-from batwatt.systems.carbon.forecast import SignalForecast
 
 
 @dataclass(frozen=True)
 class Episode:
-    """The determinants of an episode but for the actions: a run without a scheduler, and facts computed of it once."""
+    """The determinants of an episode but for the actions: a run without a scheduler, and facts computed of it once.
+
+    `jobs` are the times of the jobs that can run, by id.
+    """
 
     spec: RunSpec
     inputs: RunInputs
     limits: Limits
-    horizon: Horizon
-
-    def forecasts(self, error: float, seed: int) -> dict[str, SignalForecast]:
-        """Return the forecasts of envelope, carbon and price that there are, with errors that a seed determines."""
-        envelope = self.inputs.envelope
-        signals = {"carbon": self.inputs.carbon, "price": self.inputs.price}
-        if envelope is not None:
-            edges = np.array((*envelope.times_s, envelope.times_s[-1] + envelope.last_step_s))
-            signals["envelope"] = SignalIntegral(edges, np.array(envelope.values))
-        present = [(name, signal) for name, signal in signals.items() if signal is not None]
-        return {name: SignalForecast(signal, error, seed + number) for number, (name, signal) in enumerate(present)}
+    jobs: Mapping[str, JobTimes]
 
     @classmethod
     def of(cls, spec: RunSpec) -> Episode:
         """Read the inputs of an episode; without a capacity all hosts are there. Raises InputError."""
-        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None, speeds="dvfs" in spec.options))
+        inputs = load(spec.inputs, Needs(power=spec.inputs.envelope is not None))
         platform, [workload], hosts = inputs.platform, inputs.workloads, len(inputs.platform)
-        if not workload.jobs:
-            raise InputError(workload.source, "has no job: there is nothing to decide", "give another workload")
         for job in workload.jobs:
             JobLifecycle.check_id(job)
-        refuse_batsim5_events(inputs.events, spec.inputs.events)
+        widest = max((job.hosts for job in workload.jobs if job.hosts <= hosts), default=0)
         limits = Limits(platform, inputs.envelope, inputs.capacity)
+        if limits.most < widest:
+            envelope, capacity = _lifted(inputs.envelope, limits.most_w), _lifted(inputs.capacity, float(hosts))
+            inputs = replace(inputs, envelope=envelope, capacity=capacity)
+            limits = Limits(platform, envelope, capacity)
         if spec.inputs.capacity is None:
             inputs = replace(inputs, capacity=Series((0.0,), (float(hosts),), "machines"), cores=1)
         elif len(machines_of(platform)) < hosts:
             problem = "a capacity counts machines, and here a machine has several hosts"
             raise InputError(platform.source, problem, "give a platform whose hosts are machines")
-        last_event_s = inputs.events[-1].time_s if inputs.events else 0.0
-        return cls(spec, inputs, limits, Horizon.of(inputs, limits, last_event_s, spec.options))
+        full_s = run_times_s(inputs.measured, platform.fastest_flops).tolist()
+        jobs = {
+            job.id: JobTimes(job.raw.get(RELEASE, job.submit_time_s), job.raw.get(LENGTH, run_s))
+            for job, run_s in zip(inputs.measured.jobs, full_s, strict=True)
+            if job.hosts <= limits.most
+        }
+        if not jobs:
+            problem = f"has no job that can run: the limits leave room for {limits.most} of {hosts} hosts at most"
+            raise InputError(workload.source, problem, "give another workload, or other limits")
+        return cls(spec, inputs, limits, jobs)
+
+
+def _lifted(series: Series | None, enough: float) -> Series | None:
+    """Return a limit that is `enough` once its last value has held for its step; a single value holds always."""
+    if series is None or len(series.values) == 1:
+        return series
+    end_s = series.times_s[-1] + series.last_step_s
+    return replace(series, times_s=(*series.times_s, end_s), values=(*series.values, enough))

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Platform
 from batwatt.model.series import Series
 
@@ -14,9 +13,8 @@ from batwatt.model.series import Series
 class Limits:
     """The limits of a run, followed in time: `cap_w` and `capacity` hold now, infinite without such a limit.
 
-    `changes` are the times in s > 0 of changes, `next_s` is the next one (infinite: none), `most` how many of the hosts
-    in service can have jobs at a time now or later, `most_of_all` how many of all hosts. `idle_w` is the power of all
-    hosts without a job, `most_w` with one each.
+    `changes` are the times in s > 0 of changes, `next_s` is the next one (infinite: none), `most` how many hosts can
+    have jobs at a time after the last change. `idle_w` is the power of all hosts without a job, `most_w` with one each.
     """
 
     def __init__(self, platform: Platform, envelope: Series | None, capacity: Series | None) -> None:
@@ -25,38 +23,24 @@ class Limits:
         extra_w = [max(0.0, state.full_w - state.idle_w) for state in states]
         self.most_w = self.idle_w + sum(extra_w)
         self.active = envelope is not None or capacity is not None
-        self._extra_w = np.array(extra_w)
         times = {time for series in (envelope, capacity) if series for time in series.times_s if time > 0.0}
         rows = [(time, _value(envelope, time), _value(capacity, time)) for time in (0.0, *sorted(times))]
         # where nothing changes there is no step
         rows = [row for index, row in enumerate(rows) if not index or row[1:] != rows[index - 1][1:]]
         self.changes = [time for time, _, _ in rows[1:]]
         self._caps_w, self._capacities = [cap for _, cap, _ in rows], [hosts for _, _, hosts in rows]
-        self._mosts_of_all = self._mosts_on(hostset.span(0, len(platform) - 1))
+        slack_w = self._caps_w[-1] - self.idle_w + NOISE_W
+        fed = int(np.searchsorted(np.cumsum(extra_w), slack_w, side="right"))
+        self.most = int(min(fed, self._capacities[-1]))
         self.begin()
 
-    def _mosts_on(self, hosts: int) -> list[int]:
-        """Return, from each change on, the number of hosts of a mask that can have jobs at a time."""
-        extra_w = self._extra_w[hostset.ids(hosts)]
-        slack_w = np.array(self._caps_w) - self.idle_w + NOISE_W
-        alone = np.minimum(np.searchsorted(np.cumsum(extra_w), slack_w, side="right"), self._capacities)
-        most: list[int] = np.maximum.accumulate(np.minimum(alone, len(extra_w))[::-1])[::-1].astype(int).tolist()
-        return most
-
     def begin(self) -> None:
-        """Go back to 0 s, with all hosts in service."""
-        self._mosts = self._mosts_of_all
+        """Go back to 0 s."""
         self._take(0)
-
-    def serve(self, hosts: int) -> None:
-        """Let only the hosts of a mask be in service from now on."""
-        self._mosts = self._mosts_on(hosts)
-        self._take(self._index)
 
     def _take(self, index: int) -> None:
         self._index = index
         self.cap_w, self.capacity = self._caps_w[index], self._capacities[index]
-        self.most, self.most_of_all = self._mosts[index], self._mosts_of_all[index]
         last = index == len(self.changes)
         self.next_s = math.inf if last else self.changes[index]
         self.next_cap_w = self.cap_w if last else self._caps_w[index + 1]

@@ -48,16 +48,6 @@ class Visible:
         self._show(last)
         return job
 
-    def take_wider(self, most: int) -> list[ManagedJob]:
-        """Take out all jobs of more than `most` hosts."""
-        wider = [job for job in self.rows if job.hosts > most]
-        if wider:
-            visible = min(len(self.rows), self.places)
-            self.rows = [job for job in self.rows if job.hosts <= most]
-            for place in range(visible):
-                self._show(place)
-        return wider
-
     def _show(self, place: int) -> None:
         """Write the figures of a place."""
         if place >= len(self.rows):

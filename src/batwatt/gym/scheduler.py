@@ -4,43 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from batwatt.gym.hosts import HostControl, host_actions
 from batwatt.gym.limits import Limits
 from batwatt.gym.queue import NEVER_S, Visible
 from batwatt.gym.tally import Tally
 from batwatt.model import hostset
-from batwatt.model.platform import NOISE_W
+from batwatt.model.platform import NOISE_W, Platform
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Progress
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.scheduling.node_selection import First, NodeSelection
-from batwatt.scheduling.options import NODES, VICTIM, PartChoice, SchedulerOptions
+from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.orders import Fcfs
 from batwatt.scheduling.queue import Queue
-from batwatt.scheduling.registry import make
-from batwatt.scheduling.transitions import outage
-from batwatt.scheduling.victims import Lose, VictimRule, Victims
+from batwatt.scheduling.victims import Resubmit, Victims
 from batwatt.units import REPORTED_S
 
 _GOOD: Final[Any] = Job.State.COMPLETED_SUCCESSFULLY
 
 
-class AgentOptions(SchedulerOptions):
-    """Options of the scheduler of an agent."""
-
-    victim: PartChoice = Field("resubmit", description=VICTIM)
-    node_selection: PartChoice = Field("first", description=NODES)
-
-
-class AgentScheduler(Scheduler[AgentOptions]):
-    """A scheduler by the decisions of an agent, under limits.
+class AgentScheduler(Scheduler[SchedulerOptions]):
+    """A scheduler by the decisions of an agent, under limits; killed jobs wait again, from zero.
 
     The agent decides between a message and its answer if `undecided`, by calls of `start`, `switch` and `wait`. Sets
     of hosts are masks. `room` is how many hosts can be given to jobs; `fits` which visible jobs can start; `finished`
@@ -48,23 +37,19 @@ class AgentScheduler(Scheduler[AgentOptions]):
     power. A moment begins every `every_s` s, too.
     """
 
-    Options: ClassVar[type[AgentOptions]] = AgentOptions
     tally: Tally
     """Sums for rewards; set before the simulation begins."""
 
     cluster: Cluster
     control: HostControl
 
-    def __init__(self, options: Mapping[str, Any], limits: Limits, settings: Mapping[str, Any]) -> None:
-        super().__init__(options)
-        selection: NodeSelection = make("node_selection", self.settings.node_selection)
-        self._selection = None if type(selection) is First else selection
-        assert self.platform is not None
-        self._actions = host_actions(self.platform, "switch" in settings, "dvfs" in settings)
+    def __init__(self, platform: Platform, jobs: int, limits: Limits, settings: Mapping[str, Any]) -> None:
+        super().__init__({"platform": platform})
+        self._jobs = self._unseen = jobs
+        self._actions = host_actions(platform) if "switch" in settings else []
         self._every_s: float = settings.get("every_s", math.inf)
         self._next_tick_s = self._every_s
         places: int = settings["queue"]
-        self.rule: VictimRule = make("victim", self.settings.victim)
         self.limits = limits
         self.queue = Visible(places)
         self.undecided = self.finished = False
@@ -76,7 +61,7 @@ class AgentScheduler(Scheduler[AgentOptions]):
     @property
     def needs_dynamic_jobs(self) -> bool:
         """True if killed jobs are submitted again."""
-        return self.limits.active and not isinstance(self.rule, Lose)
+        return self.limits.active
 
     # observations and actions ---------------------------------------------------------------------------------------
 
@@ -106,13 +91,13 @@ class AgentScheduler(Scheduler[AgentOptions]):
         return busy.bit_count() > self.limits.capacity or self.control.power_w(busy) > self.limits.cap_w + NOISE_W
 
     def start(self, place: int) -> None:
-        """Start a visible job on the hosts of the node selection; `undecided` if there is more to decide now."""
+        """Start a visible job on the free hosts of lowest ids; `undecided` if there is more to decide now."""
         job = self.queue.take(place)
         self.cluster.now_s = self.bs.time()
         self.waiting_hosts -= job.hosts
         self.lifecycle.states[job.job.id] = job
         job.estimate_s, job.plan = job.walltime_s, Progress()
-        self.cluster.start(job, self.cluster.select(job, self.cluster.free))
+        self.cluster.start(job, hostset.lowest(self.cluster.free, job.hosts))
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
         if self._every_s < math.inf:
@@ -140,30 +125,25 @@ class AgentScheduler(Scheduler[AgentOptions]):
         self.room = self._room()
         if self.room and self.queue.rows:
             np.less_equal(self.queue.needs, float(self.room), out=self.fits)
-            if self._selection is not None:
-                for place in np.flatnonzero(self.fits).tolist():
-                    mask = self.cluster.select(self.queue.rows[place], self.cluster.free)
-                    self.fits[place] = mask and not self._exceeded(self.cluster.busy | mask)
             # faster than `any`
             self._any_fits = b"\1" in self.fits.tobytes()
         elif self._any_fits:
             self.fits[:] = self._any_fits = False
         self.undecided = self._any_fits
         if self._actions:
-            to_come = self.to_come or bool(self.transitions.away and not self.bs.no_more_external_events)
             must_act = not (self._any_fits or self.can_wait)
             slack_w = self.limits.cap_w - self.control.power_w(self.cluster.busy)
-            flags = self.control.possible(slack_w, to_come, must_act)
+            flags = self.control.possible(slack_w, self.to_come, must_act)
             self._mask[self.queue.places + 1 :] = flags
             self.undecided = self.undecided or any(flags)
 
     def _room(self) -> int:
-        """Return the number of free hosts that can be given to jobs now; the lowest ids first without a selection."""
+        """Return the number of free hosts that can be given to jobs now, the lowest ids first."""
         limits, free, busy = self.limits, self.cluster.free, self.cluster.busy
         if not limits.active:
             return free.bit_count()
         room = int(max(0, min(free.bit_count(), limits.capacity - busy.bit_count())))
-        if self._selection is not None or limits.cap_w == math.inf:
+        if limits.cap_w == math.inf:
             return room
         return min(room, self.control.fitting(free, limits.cap_w - self.control.power_w(busy) + NOISE_W))
 
@@ -174,22 +154,29 @@ class AgentScheduler(Scheduler[AgentOptions]):
         super().onSimulationBegins()
         platform = self.platform
         assert platform is not None
-        self._unseen = self.tally.total
         self.room = self.bs.nb_compute_resources
-        self._lengths = JobLengths(self.bs, platform.fastest_flops)
-        self._victims = Victims(self.rule, self.lifecycle, self._lengths)
-        self.cluster = Cluster(self.room, Queue(Fcfs()), platform, self._selection, self.transitions)
+        lengths = JobLengths(self.bs, platform.fastest_flops)
+        self._victims = Victims(Resubmit(), self.lifecycle, lengths)
+        self.cluster = Cluster(self.room, Queue(Fcfs()), platform, transitions=self.transitions)
         self.control = HostControl(self.cluster, self._actions, self.bs)
         self.limits.begin()
         self.lifecycle.wake_at(self.limits.next_s, self.bs.time())
         self.lifecycle.wake_at(self._next_tick_s, self.bs.time())
 
     def onJobSubmission(self, job: Job) -> None:
-        """Let a job of the workload wait, unless it can never run."""
-        if not self.lifecycle.acknowledged(job):
-            self._unseen -= 1
+        """Let a job of the workload wait; reject it if the limits are too low for it in the end."""
+        if self.lifecycle.acknowledged(job):
+            return
+        self._unseen -= 1
+        self._changed = True
+        hosts = self.bs.nb_compute_resources
+        if job.requested_resources <= self.limits.most:
             self.lifecycle.live += 1
-            self._wait(ManagedJob(self.tally.total - self._unseen, job))
+            self._wait(ManagedJob(self._jobs - self._unseen, job))
+        else:
+            wide = f"wider than the platform of {hosts} hosts"
+            why = wide if job.requested_resources > hosts else "too wide for the limits"
+            self.lifecycle.refuse([job], why)
 
     def onJobCompletion(self, job: Job) -> None:
         """End an attempt: the job is over, or waits again."""
@@ -201,37 +188,21 @@ class AgentScheduler(Scheduler[AgentOptions]):
             self.lifecycle.live -= 1
             self.tally.ended(managed, job.finish_time, job.job_state is _GOOD)
             return
-        self.tally.killed(managed, job.finish_time)
+        self.tally.killed(managed)
         following = self._victims.next_of(job)
-        if following is None:
-            self._never_served(managed)
-            return
+        assert following is not None
         managed.job = self._victims.again(job, following)
         managed.renew()
         self._wait(managed)
 
-    def onNoMoreExternalEvents(self) -> None:
-        """Note that hosts that are away stay away: jobs that need them can never run."""
-        super().onNoMoreExternalEvents()
-        if self.transitions.away:
-            self.limits.serve(self.cluster.everyone & ~self.transitions.out)
-            self._reject_wider()
-            self._changed = True
-
     def onSimulationEnds(self) -> None:
         """Report nothing: the figures of the episode tell how many jobs were rejected."""
-
-    def hosts_changed(self) -> None:
-        """Expect ends of jobs to free only the hosts in service."""
-        self._changed = True
-        self.cluster.hosts_changed()
 
     def onMachinePStateChanged(self, nodeid: tuple[int, int], pstate: str) -> None:
         """Note hosts that arrived in a p-state: those that came on are free."""
         self.lifecycle.news = self._changed = True
         arrived = self.control.arrived(hostset.span(*nodeid), int(pstate))
-        if self.transitions.arrived(arrived):
-            self.hosts_changed()
+        self.transitions.arrived(arrived)
 
     def _tick(self, now_s: float) -> bool:
         """Request the next moment of `every_s` while something is to come; return whether one begins now."""
@@ -260,14 +231,13 @@ class AgentScheduler(Scheduler[AgentOptions]):
         elif changed and not self.lifecycle.pending:
             self._look()
 
-    # jobs that cannot run on ----------------------------------------------------------------------------------------
+    # jobs above a new limit ------------------------------------------------------------------------------------------
 
     def _follow(self, now_s: float) -> None:
-        """Obey the new limit: reject jobs that can never run any more, kill jobs that run above it."""
+        """Obey the new limit: kill the jobs that started last, until the others are not above it."""
         limits = self.limits
         while limits.next_s <= now_s + REPORTED_S:
             limits.step()
-        self._reject_wider()
         busy = self.cluster.busy
         excess: list[ManagedJob] = []
         for job in reversed(self.lifecycle.states.values()):
@@ -277,45 +247,13 @@ class AgentScheduler(Scheduler[AgentOptions]):
             excess.insert(0, job)
         for job in excess:
             if not job.dying:
-                took_s = now_s - job.start_s
-                self._victims.killed(job.job, self._ran_s(job, took_s), took_s)
+                self._victims.killed(job.job, now_s - job.start_s, now_s - job.start_s)
         self.lifecycle.kill(excess)
         self.lifecycle.wake_at(limits.next_s, now_s)
 
-    def _ran_s(self, job: ManagedJob, took_s: float) -> float:
-        """Return the work that a running job has done in `took_s` s, in s at the fastest speed."""
-        if not self._lengths.scales(job.job) or self.platform is None:
-            return took_s
-        return float(job.plan.done_by(self.bs.time()) / self.platform.fastest_flops)
-
     def _wait(self, job: ManagedJob) -> None:
-        """Put a job at the end of the queue, or reject it if it can never run."""
+        """Put a job at the end of the queue."""
         self._changed = True
-        if job.hosts > self.limits.most:
-            self._reject(job)
-            return
         self.queue.add(job)
         self.waiting_hosts += job.hosts
         self.tally.queued(job)
-
-    def _reject_wider(self) -> None:
-        """Reject the waiting jobs that can never run any more."""
-        for job in self.queue.take_wider(self.limits.most):
-            self.waiting_hosts -= job.hosts
-            self.tally.left_queue(job)
-            self._reject(job)
-
-    def _reject(self, job: ManagedJob) -> None:
-        hosts = self.bs.nb_compute_resources
-        if job.hosts > hosts:
-            why = f"wider than the platform of {hosts} hosts"
-        elif job.hosts <= self.limits.most_of_all:
-            why = outage(self.transitions.away)
-        else:
-            why = "too wide for the limits to come"
-        self.lifecycle.refuse([job.job], why)
-        self._never_served(job)
-
-    def _never_served(self, job: ManagedJob) -> None:
-        self.lifecycle.live -= 1
-        self.tally.unserved_job(job)

@@ -5,10 +5,7 @@ Nothing here knows gymnasium.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
-from numpy.typing import NDArray
 
 from batwatt.engine.bs import Bs
 from batwatt.engine.config import EngineConfig
@@ -17,12 +14,7 @@ from batwatt.gym.episode import Episode
 from batwatt.gym.scheduler import AgentScheduler
 from batwatt.gym.tally import Tally
 from batwatt.model.record import Record
-from batwatt.model.work import flops_of
-from batwatt.units import HOUR_S, microseconds
-
-Floats = NDArray[np.float64]
-STEPS: Final = 4
-"""Default number of steps ahead of the forecasts."""
+from batwatt.units import microseconds
 
 
 class Simulation:
@@ -34,23 +26,15 @@ class Simulation:
     record: Record
     """The record of the episode; set when it is `over`."""
 
-    def __init__(self, episode: Episode, seed: int = 0) -> None:
+    def __init__(self, episode: Episode) -> None:
         self.episode = episode
         self.limits = episode.limits
-        settings, inputs = episode.spec.options, episode.inputs
-        options = {name: settings[name] for name in ("victim", "node_selection") if name in settings}
-        self.scheduler = AgentScheduler(options | {"platform": inputs.platform}, self.limits, settings)
-        self.forecasts = episode.forecasts(settings.get("forecast_error", 0.0), seed)
-        self.ahead_s = settings.get("forecast_step_s", HOUR_S) * np.arange(1, settings.get("forecast_steps", STEPS) + 1)
+        inputs = episode.inputs
+        self.scheduler = AgentScheduler(inputs.platform, len(inputs.measured.jobs), self.limits, episode.spec.options)
         again = self.scheduler.needs_dynamic_jobs
         self.config = EngineConfig(energy=inputs.platform.has_power, dynamic_jobs=again, profile_reuse=again)
-        self.engine = Engine(inputs.platform, inputs.run, self.config, inputs.events)
-        flops: dict[str, float] = {}
-        if "work" in settings["reward"]:
-            each = flops_of(inputs.measured, inputs.platform.fastest_flops).tolist()
-            flops = dict(zip(episode.horizon.jobs, each, strict=True))
-        self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.horizon, flops)
-        self.tally.dvfs = "dvfs" in settings
+        self.engine = Engine(inputs.platform, inputs.run, self.config)
+        self.tally = self.scheduler.tally = Tally(self.engine.recorder.record.jobs, episode.jobs)
         self.over = False
         self.now_s = 0.0
         self._bs = Bs(self.scheduler, self.engine)
@@ -95,7 +79,3 @@ class Simulation:
         rows = self.record.consumed_energy
         pairs = zip(reversed(rows.energies), reversed(rows.kinds), strict=True)
         return next((energy_j for energy_j, kind in pairs if kind == "e"), 0.0)
-
-    def forecast(self, signal: str, ahead_s: Floats | float) -> Floats:
-        """Return the forecast of `envelope`, `carbon` or `price` at times ahead in s, 0 for now, in its unit; or 0."""
-        return np.maximum(self.forecasts[signal].at(self.now_s).at(self.now_s + ahead_s), 0.0)
