@@ -1,9 +1,6 @@
 """Parts of the bridge to Slurm that need none."""
 
-import http.server
 import json
-import math
-import threading
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -239,7 +236,7 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("time_s,power_w\n0,500\n100,700\n")
     feed = Feed("power_envelope", str(path), 1.7e9)
-    feed.check(0.0)
+    feed.check()
     assert [feed.value(time_s) for time_s in (0.0, 99.0, 100.0)] == [500.0, 500.0, 700.0]
     path.write_text("time_s,power_w\n0,500\n100,40\n")
     assert feed.value(101.0) == 40.0
@@ -254,49 +251,21 @@ def test_an_envelope_by_date_is_on_the_clock_of_the_session(tmp_path):
     assert [feed.value(time_s) for time_s in (0.0, 1799.0, 1800.0, 5400.0)] == [100.0, 100.0, 200.0, 300.0]
 
 
-class Site(http.server.BaseHTTPRequestHandler):
-    """An address that answers with `text`."""
-
-    text = ""
-
-    def do_GET(self):
-        """Answer."""
-        self.send_response(200 if self.text else 503)
-        self.end_headers()
-        self.wfile.write(self.text.encode())
-
-    def log_message(self, *words):
-        """Print nothing."""
+def test_a_last_value_expires_into_a_fallback(tmp_path, caplog):
+    path = tmp_path / "w.csv"
+    path.write_text("time_s,power_w\n0,500\n100,700\n")
+    feed = Feed("power_envelope", str(path), 1.7e9, expiry_s=50.0, fallback=40.0)
+    feed.check()
+    # the value of 100 s is that of 100 s, as long as the one before
+    assert [feed.value(time_s) for time_s in (199.0, 249.0, 251.0)] == [700.0, 700.0, 40.0]
+    assert "no value after 200 s: 40 holds" in caplog.text
+    path.write_text("time_s,power_w\n0,500\n200,600\n")
+    assert feed.value(251.0) == 600.0
 
 
-@pytest.fixture
-def site():
-    """Return the address of a `Site`."""
-    server = http.server.HTTPServer(("127.0.0.1", 0), Site)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
-def test_an_address_expires_into_a_fallback(site, caplog):
-    Site.text = '{"value": 800}'
-    feed = Feed("power_envelope", site, 1.7e9, expiry_s=100.0, fallback=50.0, period_s=10.0)
-    feed.check(0.0)
-    assert feed.value(0.0) == 800.0
-    Site.text = ""
-    assert [feed.value(time_s) for time_s in (20.0, 99.0, 101.0, 500.0)] == [800.0, 800.0, 50.0, 50.0]
-    Site.text = "700"
-    assert feed.value(520.0) == 700.0
-    assert "no value after 0 s: 50 holds" in caplog.text
-
-
-def test_an_address_without_a_fallback_must_answer(site):
-    Site.text = ""
-    with pytest.raises(InputError, match="give an address a --fallback"):
-        Feed("power_envelope", site, 1.7e9).check(0.0)
-    feed = Feed("power_envelope", site, 1.7e9, fallback=50.0)
-    feed.check(0.0)
-    assert feed.value(0.0) == 50.0
+def test_a_file_that_cannot_be_read_ends_a_session_before_it_begins(tmp_path):
+    with pytest.raises(InputError, match="nosuch"):
+        Feed("power_envelope", str(tmp_path / "nosuch.csv"), 1.7e9).check()
 
 
 def test_measured_watts(tmp_path, caplog):
@@ -312,4 +281,3 @@ def test_kill_rules():
     ]  # fmt: skip
     with pytest.raises(InputError, match="is no rule"):
         KillRule.of("shoot", 5.0)
-    assert math.isnan(Feed("power_envelope", "x", 0.0).fallback)

@@ -74,7 +74,7 @@ class Signals:
 
     envelope: Annotated[
         str | None,
-        _signals("--envelope", help="Power cap in W: a file, read again when it changes, or an HTTP address."),
+        _signals("--envelope", help="Power cap in W: a file, read again when it changes."),
     ] = None
     carbon: Annotated[str | None, _signals("--carbon", help="Carbon intensity in g/kWh, as --envelope.")] = None
     price: Annotated[str | None, _signals("--price", help="Price of a kWh, as --envelope.")] = None

@@ -219,11 +219,11 @@ class Bridge:
         began = time.monotonic()
         snapshot = self.machine.read(self.book.present)
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
-        values: dict[str, float | None] = {feed.kind: feed.value(now_s) for feed in self.feeds}
+        values = {feed.kind: feed.value(now_s) for feed in self.feeds}
         for kind, value in values.items():
             last_value, last_s = self.book.values.get(kind, (math.nan, -math.inf))
             # schedulers under an envelope decide at its steps only
-            if self.tells and value is not None and (value != last_value or now_s - last_s >= STEP_S):
+            if self.tells and (value != last_value or now_s - last_s >= STEP_S):
                 data = {"type": kind, "timestamp": now_s, KINDS[kind][1]: value, "value": value}
                 events.append(ev.Notified(now_s, kind, data))
         self._snapshot = snapshot
@@ -236,7 +236,7 @@ class Bridge:
     def _act(self, snapshot: Snapshot) -> None:
         self.actions.act(snapshot, self.book.everyone & ~self._watched.out)
 
-    def _measure(self, now_s: float, snapshot: Snapshot, values: dict[str, float | None]) -> None:
+    def _measure(self, now_s: float, snapshot: Snapshot, values: dict[str, float]) -> None:
         platform, account = self.book.platform, self.account
         real = self.machine.real
         watts = watts_of(platform, snapshot, self.book.pstate)

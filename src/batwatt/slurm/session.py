@@ -181,7 +181,7 @@ class Session:
         for feed in feeds:
             if spec.fallback_w is not None and feed.kind == EVENT_TYPE:
                 feed.fallback = spec.fallback_w
-            feed.check(clock.now_s())
+            feed.check()
         return feeds
 
     def _about(self, resumed: bool) -> str:
