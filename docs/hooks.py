@@ -6,7 +6,6 @@ next line is for readers of the repository; the site has the generated part in i
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -89,7 +88,7 @@ def page_at(path: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add pages from other folders of the repository, and pages converted from notebooks."""
+    """Add pages from other folders of the repository."""
     for path, uri in OUTSIDE.items():
         if (ROOT / path).exists() and files.get_file_from_path(uri) is None:
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
@@ -97,12 +96,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if path.suffix in SHIPPED:
             uri = page_at(path.relative_to(ROOT).as_posix())
             files.append(File.generated(config, uri, abs_src_path=str(path)))
-    for notebook in sorted((ROOT / "docs").rglob("*.ipynb")):
-        text, pictures = notebook_page(notebook)
-        uri = PurePosixPath(notebook.relative_to(ROOT / "docs").with_suffix(".md").as_posix())
-        files.append(File.generated(config, str(uri), content=text))
-        for name, content in pictures.items():
-            files.append(File.generated(config, str(uri.with_name(name)), content=content))
     return files
 
 
@@ -127,7 +120,6 @@ def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
         page = page_at(os.path.normpath(path.parent / name))
         if not page:
             return words
-        page = re.sub(r"\.ipynb$", ".md", page)
         relative = os.path.relpath(page, uri.parent)
         return f"{image}[{words}]({relative}{'#' if anchor else ''}{anchor})"
 
@@ -145,27 +137,6 @@ def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
 def filled(text: str) -> str:
     """Return the text with its generated parts."""
     return MARK.sub(lambda mark: GENERATED[mark[1]](*mark[2].split()), text)
-
-
-def notebook_page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Return a notebook as Markdown with the output of its cells, and their pictures by file name."""
-    parts, pictures = [], {}
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            parts.append(source)
-            continue
-        parts.append(f"```python\n{source}\n```")
-        for output in cell["outputs"]:
-            data = output.get("data", {})
-            text = "".join(output.get("text", data.get("text/plain", ""))).rstrip()
-            if "image/png" in data:
-                name = f"{path.stem}-{len(pictures) + 1}.png"
-                pictures[name] = base64.b64decode("".join(data["image/png"]))
-                parts.append(f"![What the cell draws]({name})")
-            elif text:
-                parts.append(f"```text\n{text}\n```")
-    return "\n\n".join(parts) + "\n", pictures
 
 
 # generated parts

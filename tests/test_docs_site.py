@@ -111,20 +111,6 @@ def test_links_between_files_become_links_between_pages(hooks):
     assert back == "[x](parts.md)"
 
 
-def test_a_notebook_becomes_a_page(hooks, tmp_path):
-    cells = [
-        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
-        {"cell_type": "code", "source": ["1 + 1"], "outputs": [{"data": {"text/plain": ["2"]}}, {"data": {}}]},
-        {"cell_type": "code", "source": ["print()"], "outputs": [{"text": ["\n"]}]},
-        {"cell_type": "code", "source": ["draw"], "outputs": [{"data": {"image/png": "YWI=\n", "text/plain": ["x"]}}]},
-    ]
-    path = tmp_path / "x.ipynb"
-    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    expected = "# Title\ntext\n\n```python\n1 + 1\n```\n\n```text\n2\n```\n\n```python\nprint()\n```\n"
-    expected += "\n```python\ndraw\n```\n\n![What the cell draws](x-1.png)\n"
-    assert hooks.notebook_page(path) == (expected, {"x-1.png": b"ab"})
-
-
 def test_every_page_is_in_the_navigation(hooks):
     """MkDocs warns of pages outside of it; here without a build."""
 
