@@ -108,20 +108,6 @@ def test_who_suffers():
     )
 
 
-def test_the_best_by_each_measure():
-    rows = [
-        FREE_ROW,
-        row("a", mean_bounded_slowdown=3.0, energy_j=7.2e6, carbon_g=2000.0, cost=1.0),
-        row("b", mean_bounded_slowdown=4.0, finished_work_fraction=0.55, carbon_g=1500.0, cost=1.0),
-    ]
-    assert one(findings(compared(rows)), "Of the cases") == (
-        "Of the cases that keep to the envelope, the best by bounded slowdown: “a” (3.00); finished work: “b” "
-        "(55.0 %); energy: “b” (1.00 kWh); carbon: “b” (1.50 kg)."
-    )
-    alike = findings(compared([FREE_ROW, row("a"), row("b")]))
-    assert one(alike, "Of the cases") == "Of the cases that keep to the envelope, all are alike by every measure."
-
-
 def test_caveats():
     rows = [
         FREE_ROW,

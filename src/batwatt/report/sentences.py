@@ -25,11 +25,6 @@ from batwatt.report.texts import (
 from batwatt.results.figures import FIGURES, Figure
 from batwatt.results.groups import CLASSES, UNKNOWN
 
-BEST_BY = (
-    "jobs_finished", "finished_work_fraction", "fed_host_use", "mean_full_speed_slowdown", "mean_bounded_slowdown",
-    "mean_wait_s", "p95_wait_s", "energy_j", "carbon_g", "cost", "kills", "aborted_volume", "max_full_speed_slowdown",
-)  # fmt: skip
-"""Measures whose best case is named, besides the measure that rates the cases."""
 MOST_WORDS = 20
 """Most words of a headline that names the reference."""
 LEAST_JOBS = 5
@@ -70,8 +65,8 @@ def sentences(data: ComparedCases) -> list[str]:
 
 
 def findings(data: ComparedCases) -> list[str]:
-    """Return sentences on the runs, the best case by each measure, dominated cases, chance, and limits of numbers."""
-    texts = (_scope(data), _alike(data), _best(data), _front(data), _bound(data), _differences(data), _above(data),
+    """Return sentences on the runs, dominated cases, chance, and limits of numbers."""
+    texts = (_scope(data), _alike(data), _front(data), _bound(data), _differences(data), _above(data),
              *_survivors(data), _left_out(data))  # fmt: skip
     return [text for text in texts if text]
 
@@ -218,20 +213,6 @@ def _near(data: ComparedCases) -> str:
     near = [other for other in data.rated
             if label is not None and other != label and _chance(data, data.first, other, label) is False]  # fmt: skip
     return f"Not distinguishable from {quoted(str(label))} by {data.first.title}: {cases(near)}." if near else ""
-
-
-def _best(data: ComparedCases) -> str:
-    """Return the best of the rated cases by each measure that distinguishes them."""
-    if len(data.rated) < 2:
-        return ""
-    texts = []
-    for measure in data.measures:
-        best = data.best(measure) if measure.name in (*BEST_BY, data.first.name) else []
-        if 0 < len(best) < len(data.rated):
-            texts.append(f"{measure.title}: {cases(best)} ({amount(measure, data.value(measure, best[0]))})")
-    if not texts:
-        return f"{_rated(data)}, all are alike by every measure."
-    return f"{_rated(data)}, the best by {'; '.join(texts)}."
 
 
 def _front(data: ComparedCases) -> str:
