@@ -50,9 +50,9 @@ from batwatt.systems.powercap.job_power.power_checks import Load
 from batwatt.systems.powercap.job_power.predictors import Submitted
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
-    "order": ("powercap", "varcap", "jobpower", "checkpoint", "carbon"),
+    "order": ("powercap", "varcap", "jobpower"),
     "backfilling": ("powercap", "varcap", "jobpower"),
-    "node_selection": ("powercap", "varcap", "jobpower", "checkpoint", "carbon"),
+    "node_selection": ("powercap", "varcap", "jobpower", "carbon"),
     "response": ("powercap",),
     "victim": ("powercap", "riskaware", "varcap", "jobpower"),
     "termination": ("varcap",),
