@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -114,16 +113,6 @@ def test_a_row_worked_out_by_hand(risky):
     assert " only: first-fit-aware, 2x2 jobs fewer embedded" in risky.log()
 
 
-def test_other_inputs_by_hand(risky):
-    """Without a window the second job runs again from 100 to 200 s: 400 of 2 x 2 x 50 + 2 x 150 core seconds."""
-    [row] = rows_of(risky, workloads=[{"trace": "jobs.txt"}])
-    assert row["goodput"] == pytest.approx(400 / 500, abs=1e-6)
-    # the four hosts of a platform file are four machines of one core
-    risky.house.write("one.txt", "1 0 100 1\n2 0 100 1\n")
-    [row] = rows_of(risky, platforms=["p.xml"], workloads=[{"trace": "one.txt", "window": [0, 100]}])
-    assert row["goodput"] == pytest.approx(100 / 150, abs=1e-6)
-
-
 def test_a_capacity_by_carbon_by_hand(risky):
     """0.5 x 150 / 200 and 0.5 x 150 / 100 of 8 machines are 3 and 6; in h the jobs take 1 and 2 h of 2 cores each."""
     spec = "carbon:DE.csv,budget=0.5,headroom=0.9"
@@ -143,14 +132,6 @@ def test_the_master_and_the_first_hosts_of_a_file(risky):
     assert len({cell.key for cell in cells}) == 3
     assert (cells[1].spec.inputs.hosts.master, cells[1].spec.inputs.hosts.mmax) == ("boss", 2)
     assert execute(task_of(cells[1], False, None)).status == "done"
-
-
-def test_a_run_is_the_same_on_the_wire(risky):
-    embedded, same = rows_of(risky, GENERATED, engines=["embedded", "wire"])
-    assert embedded.pop("key") != same.pop("key") and embedded.pop("engine") != same.pop("engine")
-    assert embedded == same and embedded["goodput"] > 0
-    # the table has what was declared
-    assert json.loads(embedded["options"]) == {"strategy": "target-asap"}
 
 
 # grids, names, rules -------------------------------------------------------------------------------------------------
@@ -201,7 +182,7 @@ def test_names_of_capacities(risky):
     quarter, explicit = ({"spec": f"walk:range=0.2{more}", "seeds": [1]} for more in ("", ",step=0.05"))
     assert capacity_names(risky, quarter, explicit) == ["walk-0.2-0.05-3600-s1"]
     assert key(risky, VARIED, capacities=[quarter]) == key(risky, VARIED, capacities=[explicit])
-    # what is not in the usual name is told
+    # a name has the keys that are not usual
     fixed = {"spec": "walk:mean=0.5,window=60,seed=3"}
     assert capacity_names(risky, fixed) == ["walk-0.6-0.15-3600-mean0.5-window60"]
     walk = {"spec": "walk:range=0.4,step=0.3,period=900,mean=0.6", "seeds": [7]}
@@ -297,7 +278,6 @@ def test_what_does_not(risky):
 
 MISTAKES = [
     (RISK, {"platforms": [{"machines": 2}]}, "platforms[0]: must be a path, or `machines` and `cores`"),
-    (RISK, {"platforms": [{"files": "boss.xml"}]}, "no host is called 'master_host'"),
     (RISK, {"platforms": [{"machines": 2, "cores": 1, "mmax": 1}]}, "`master_host` and `mmax` go with `files` only"),
     (RISK, {"platforms": [{"machines": 2, "cores": 2}] * 2}, "platforms: a file appears twice"),
     (RISK, {"workloads": ["jobs.txt"]}, "workloads[0]: the file 'jobs.txt' is a trace of jobs by its name"),
@@ -310,7 +290,6 @@ MISTAKES = [
     (RISK, {"capacities": [{"walk": {}}]}, "must be a path, or `walk` (parameters, {} for the usual ones) with"),
     (RISK, {"capacities": [{"files": "fewer.csv", "platforms": ["2x3"]}]}, "no platform '2x3'; did you mean '2x2'?"),
     (RISK, {"capacities": None}, "option 'capacity': the scheduler needs one"),
-    (RISK, {"options": {"strategy": "first-fit-aware", "capacity": "x.csv"}}, "declare it under 'capacities'"),
     (RISK, PHASED, "'x': the optimum takes neither capacities nor machines"),
     (BEST, {"options": {"effort": 0}}, "only: 'x': optimum: effort must be a whole number >= 1, got 0"),
     (BEST, {"options": {"response": "hfld"}}, "option 'response': is not one of the optimum"),
@@ -351,9 +330,6 @@ def test_an_input_that_is_not_there_is_needed_by_its_studies_only(risky):
     risky.house.write("borg/x.txt", FILES["jobs.txt"])
     assert risky.run().code == 0
     assert [row["study"] for row in risky.rows()] == ["one", "two", "three"] and risky.done_in_log() == 2
-
-
-# traces that a process keeps -----------------------------------------------------------------------------------------
 
 
 def test_runs_of_a_kept_trace_do_not_change_it(risky):

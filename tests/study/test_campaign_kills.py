@@ -92,20 +92,3 @@ def test_a_run_that_kills_its_process_each_time(small):
     assert ended.code == 1 and "1 runs failed" in ended.err
     assert [row["status"] for row in small.rows()] == ["done", "failed", "done"]
     assert small.rows()[1]["error"].startswith("the process that ran it died 3 times")
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_signals_while_workers_start(small, number):
-    """Workers that have no run yet end with the campaign; told by a terminal, too, they say nothing."""
-    small.declare(scheduler=small.held(0))
-    process = start(small)
-    wait_for(lambda: len(descendants(process.pid)) == 2)
-    workers = descendants(process.pid)
-    if number == signal.SIGINT:
-        os.killpg(process.pid, number)
-        ended = small.house.end(process)
-        assert ended.code == 130 and ended.line == "batwatt: ended by SIGINT"
-    else:
-        process.kill()
-        process.communicate()
-    wait_for(lambda: not any(alive(pid) for pid in workers), 20.0)
