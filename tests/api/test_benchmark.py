@@ -104,13 +104,6 @@ def test_inputs_are_those_of_the_declaration(quiet, monkeypatch):
     assert cells_of(["site", "google/sun-50"]) == ["google/sun-50", "site/walk-50", "site/carbon-65"]
 
 
-def test_another_seed_is_refused(tiny):
-    tiny["logs"]["b"] = {**tiny["logs"]["b"], "seed": 3}
-    with pytest.raises(InputError) as refused:
-        run([Entry("x", "varcap")], ["a/sun-60", "b/sun-60"])
-    assert str(refused.value).startswith("cell b/sun-60: has other jobs, hosts or power than v0 declares")
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
