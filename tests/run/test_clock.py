@@ -48,6 +48,7 @@ def folder(tmp_path: Path, monkeypatch, caplog):
         "short.csv": hours("2024-09-03", 24, "power_w"),
         "june.csv": hours("2024-06-03", 48, "power_w"),
         "june-carbon.csv": hours("2024-06-03", 48, "carbon intensity (g/kWh)"),
+        "autumn.csv": hours("2024-10-03", 24, "power_w"),
         "odd.csv": hours("2024-06-03", 36, "power_w"),
         "carbon.csv": hours("2024-09-03", 72, "carbon intensity (g/kWh)"),
         "price.csv": hours("2024-09-03T06:00", 72, "price (EUR/kWh)"),
@@ -121,61 +122,52 @@ def test_no_overlap():
         inputs_of("one.sacct", envelope="power:later.csv")
 
 
-@pytest.mark.parametrize(
-    "file,rows,held,values",
-    [
-        ("late.csv", "2024-09-03T22:00Z to 2024-09-06T22:00Z", "the first", [22, 22, 23]),
-        ("short.csv", "2024-09-03T00:00Z to 2024-09-04T00:00Z", "the last", [21, 22, 23]),
-    ],
-)
-def test_partial_overlap(caplog, file, rows, held, values):
-    inputs = inputs_of("night.sacct", envelope=f"power:{file}")
-    assert at(inputs.envelope, 0, 1440, 5040) == values
-    line = f"{file}: its rows go from {rows}, jobs are submitted from 2024-09-03T21:36Z to 2024-09-04T01:00Z: "
-    assert caplog.messages[1] == f"{line}{held} holds where there is none"
-
-
-def test_what_repeats_keeps_the_hour_of_the_day(caplog):
-    inputs = inputs_of("night.sacct", envelope="power:june.csv,repeat=yes", carbon="june-carbon.csv,repeat=yes")
-    week_s = 7 * 86400
-    assert at(inputs.envelope, 0, 1440, 5040, 5040 + 3600, week_s, week_s + 1440) == [21, 22, 23, 0, 21, 22]
-    assert inputs.carbon.at([0, 1440, week_s]).tolist() == [21, 22, 21]
+WEEK_S = 7 * 86400
+STANDS = f"stands for {BEGIN}, which is 0 s"
+JOBS_FROM = "jobs are submitted from 2024-09-03T21:36Z to 2024-09-04T01:00Z"
+ENVELOPES = [
+    (
+        "late.csv",
+        {0: 22, 1440: 22, 5040: 23},
+        f"Z to 2024-09-06T22:00Z, {JOBS_FROM}: the first holds where there is none",
+    ),
+    (
+        "short.csv",
+        {0: 21, 1440: 22, 5040: 23},
+        f"Z to 2024-09-04T00:00Z, {JOBS_FROM}: the last holds where there is none",
+    ),
     # 92 days later, 46 times two days
-    assert "june.csv: its 2024-06-03T21:36Z stands for 2024-09-03T21:36Z, which is 0 s; it repeats every 2 days" in (
-        caplog.text
-    )
+    (
+        "june.csv,repeat=yes",
+        {0: 21, 1440: 22, 5040: 23, 8640: 0, WEEK_S: 21, WEEK_S + 1440: 22},
+        f"june.csv: its 2024-06-03T21:36Z {STANDS}; it repeats every 2 days",
+    ),
     # also before its first row
-    Path("autumn.csv").write_text(hours("2024-10-03", 24, "power_w"))
-    inputs = inputs_of("night.sacct", envelope="power:autumn.csv,repeat=yes")
-    assert at(inputs.envelope, 0, 1440, 5040 + 3600) == [21, 22, 0]
-
-
-def test_a_part_that_repeats(caplog):
-    inputs = inputs_of("night.sacct", envelope="power:june.csv,days=1,repeat=yes", carbon="carbon.csv,days=1")
-    assert at(inputs.envelope, 0, 1440, 86400) == [21, 22, 21]
-    # one that does not repeat is from 0 s on
-    assert (inputs.carbon.at(0), inputs.carbon.end_s) == (21, 86400)
+    ("autumn.csv,repeat=yes", {0: 21, 1440: 22, 8640: 0}, STANDS),
+    ("june.csv,days=1,repeat=yes", {0: 21, 1440: 22, 86400: 21}, STANDS),
     # 1.5 days, 61 times and 17.6 h before: 09:36 of the second day would be 33.6 h
-    inputs = inputs_of("night.sacct", envelope="power:odd.csv,repeat=yes")
-    assert at(inputs.envelope, 0, 1440) == [9, 10]
-    assert "it repeats every 1.5 days, which moves its time of day: give to= or days=" in caplog.text
+    ("odd.csv,repeat=yes", {0: 9, 1440: 10}, "every 1.5 days, which moves its time of day: give to= or days="),
+    ("june.csv,from=2024-06-03T10:00", {0: 10, 3600: 11}, f"june.csv: its 2024-06-03T10:00Z {STANDS}"),
+    ("plain.csv + constant:20", {0: 27, 3600: 28}, "of night.sacct; without dates, from 0 s on: plain.csv"),
+]
 
 
-def test_from_overrides_the_clock(caplog):
-    inputs = inputs_of("night.sacct", envelope="power:june.csv,from=2024-06-03T10:00", carbon="carbon.csv")
-    assert at(inputs.envelope, 0, 3600) == [10, 11]
-    assert inputs.carbon.at(0) == 21
-    assert caplog.messages[1:] == [f"june.csv: its 2024-06-03T10:00Z stands for {BEGIN}, which is 0 s"]
+@pytest.mark.parametrize(("text", "values", "said"), ENVELOPES, ids=[row[0] for row in ENVELOPES])
+def test_envelopes_of_other_dates(caplog, text, values, said):
+    inputs = inputs_of("night.sacct", envelope=f"power:{text}")
+    assert at(inputs.envelope, *values) == list(values.values())
+    assert said in caplog.messages[-1]
+
+
+def test_signals_of_other_dates(caplog):
+    """One that repeats keeps the hour of the day; one that does not is from 0 s on."""
+    repeated = inputs_of("night.sacct", carbon="june-carbon.csv,repeat=yes").carbon
+    assert repeated.at([0, 1440, WEEK_S]).tolist() == [21, 22, 21]
+    part = inputs_of("night.sacct", carbon="carbon.csv,days=1").carbon
+    assert (part.at(0), part.end_s) == (21, 86400)
     caplog.clear()
     inputs_of("night.sacct", envelope="power:sun.csv,from=2024-09-03T21:36")
     assert not caplog.messages
-
-
-def test_what_has_no_date_is_said(caplog):
-    walk = "walk:range=0.4,mean=0.7,seed=1"
-    inputs = inputs_of("night.sacct", envelope="power:plain.csv + constant:20", capacity=walk, carbon="carbon.csv")
-    assert at(inputs.envelope, 0, 3600) == [27, 28]
-    assert caplog.messages[-1] == f"0 s is {BEGIN}, that of night.sacct; without dates, from 0 s on: plain.csv, {walk}"
 
 
 # jobs without dates -------------------------------------------------------------------------------------------------
@@ -252,29 +244,6 @@ def test_metadata_have_the_date(folder):
 
 
 # texts and objects --------------------------------------------------------------------------------------------------
-
-
-def measured(caplog, workload="night.sacct", **series):
-    caplog.clear()
-    _windowed.cache_clear()
-    result = bw.simulate(bw.Platform.machines(2), workload, "powercap", **series)
-    return result.metrics, [line for line in caplog.messages if "stands for" in line]
-
-
-@pytest.mark.parametrize(
-    ("keys", "first"),
-    [(",from=2024-06-03T10:00", 10), (",from=2024-06-03T10:00,days=.5,repeat=yes", 10), (",days=1,repeat=yes", 21)],
-)
-def test_a_signal_means_what_its_text_means(caplog, keys, first):
-    """Its `from` is 0 s of the run, and the line that says so is one."""
-    text = f"june-carbon.csv{keys}"
-    expected, lines = measured(caplog, carbon=text)
-    for signal in (bw.read_signal(text), bw.read_signal(text).series):
-        assert simulated("night.sacct", carbon=signal).carbon.at(0) == first
-        metrics, own_lines = measured(caplog, carbon=signal)
-        assert metrics["carbon_g"] == expected["carbon_g"] > 0.0
-        assert own_lines == lines and len(lines) == 1
-    assert f"stands for {BEGIN}, which is 0 s" in lines[0]
 
 
 @pytest.mark.parametrize("keys", [",from=2024-06-03T10:00,days=0.125,repeat=yes", ",repeat=yes"])
