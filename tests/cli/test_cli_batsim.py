@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -83,7 +82,7 @@ def test_hosts_as_the_workloads_say(house):
     where = platform(house)
     both = ("run", "-p", where, "-w", first, "-w", second, "-e", house.out / "x", *NONE)
     assert house.batwatt(*both, "-m", "boss", "--mmax-workload", "--sched-cfg-file", where).code == 0
-    [totals] = csv.DictReader(house.file("x_schedule.csv").decode().splitlines())
+    [totals] = house.rows("x_schedule.csv")
     assert (totals["nb_computing_machines"], totals["nb_jobs_success"]) == ("3", "3")
     assert json.loads(house.file("x_metadata.json"))["engine_config"]["sched_config"] == where.read_text()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import json
 
@@ -39,11 +38,11 @@ def test_from_raw_files_to_the_answer(site):
     names = ("jobs_finished", "jobs_rejected", "jobs_failed", "jobs_unfinished", "killed_walltime", "killed_power")
     assert all(sum(row[name] for name in names) >= 25 for row in rows.values())
     assert rows["no limit"]["violations"] > 0 and rows["LWW"]["violations"] == 0
-    table = list(csv.DictReader((site.out / "cmp_comparison.csv").open()))
+    table = site.rows("cmp_comparison.csv")
     assert [row["case"] for row in table] == list(rows)
     page = (site.out / "cmp.html").read_text()
     assert "Comparison of 2 cases on 25 jobs" in page and "batwatt compare -w " in page
-    jobs = list(csv.DictReader((site.out / "cmp_jobs.csv").open()))
+    jobs = site.rows("cmp_jobs.csv")
     assert len(jobs) == 25 * len(rows) and {row["user"] for row in jobs} == {"a", "b"}
 
 
@@ -73,7 +72,7 @@ def test_groups(site):
     groups = json.loads(compare(site, *cases, "--by", "size", "--by", "user", "--json").out)["groups"]
     assert [row["group"] for row in groups] == ["1 host", "2 to 4 hosts"] * 2 + ["a", "b"] * 2
     assert [row["jobs"] for row in groups] == [9, 16] * 2 + [13, 12] * 2
-    rows = list(csv.DictReader((site.out / "cmp_groups.csv").open()))
+    rows = site.rows("cmp_groups.csv")
     assert [(row["case"], row["group"]) for row in rows] == [(row["case"], row["group"]) for row in groups]
     # no file of an earlier run's groups stays
     compare(site, *cases[:2], "-j", 1)
@@ -99,7 +98,7 @@ def test_settings_are_cases(site):
     assert done.code == 0, done.err
     first, second, third = json.loads(done.out)["cases"]
     assert {**first, "case": "b"} == second and third["mean_wait_s"] != first["mean_wait_s"]
-    assert {row["window"] for row in csv.DictReader((site.out / "cmp_comparison.csv").open())} == {"1", "2"}
+    assert {row["window"] for row in site.rows("cmp_comparison.csv")} == {"1", "2"}
     assert "2 windows, paired" in html.unescape((site.out / "cmp.html").read_text())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import stat
@@ -24,9 +23,8 @@ NONE = ("-o", '{"response": "none"}')
 DONE = "COMPLETED_SUCCESSFULLY"
 
 
-def states(house, run="x"):
-    with (house.out / f"{run}_jobs.csv").open() as rows:
-        return {row["job_id"]: row["final_state"] for row in csv.DictReader(rows)}
+def states(house):
+    return {row["job_id"]: row["final_state"] for row in house.rows()}
 
 
 def respond(house, response, envelope=None, **inputs):

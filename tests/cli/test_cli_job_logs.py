@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -21,8 +20,7 @@ LEFT_OUT = (
 
 
 def starts(house, to: str) -> dict[str, float]:
-    rows = csv.DictReader((house.out / f"{to}_jobs.csv").open())
-    return {row["job_id"]: float(row["starting_time"]) for row in rows}
+    return {row["job_id"]: float(row["starting_time"]) for row in house.rows(f"{to}_jobs.csv")}
 
 
 def replayed(house, to: str, workload: Path, *args: object):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -30,7 +29,7 @@ def risk(house: House, *words: object, jobs=JOBS, walk=WALK, machines=4, cores=2
 
 
 def rows(house: House) -> dict[str, dict[str, str]]:
-    return {row["job_id"]: row for row in csv.DictReader((house.out / "x_jobs.csv").open())}
+    return {row["job_id"]: row for row in house.rows()}
 
 
 # windows -------------------------------------------------------------------------------------------------------------

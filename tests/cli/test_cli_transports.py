@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
@@ -100,7 +99,7 @@ def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(
         assert served.err.splitlines()[-1].startswith(f"batwatt: {problem} has connected")
         return
     assert (served.code, played.code) == (0, 0), served.err + played.err
-    four, rows5 = (list(csv.DictReader((house.out / name).open())) for name in ("a_jobs.csv", "five-jobs.csv"))
+    four, rows5 = house.rows("a_jobs.csv"), house.rows("five-jobs.csv")
     for column in ("job_id", "final_state", "starting_time", "finish_time", "allocated_resources"):
         assert [row[column] for row in four] == [row[column] for row in rows5], column
 

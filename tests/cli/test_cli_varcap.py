@@ -32,18 +32,14 @@ def varcap(house: House, *words: object, **more) -> Done:
     return varying(house, "-s", "varcap", *words, **more)
 
 
-def read(house: House, name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader((house.out / name).open()))
-
-
 def test_the_contract(house):
     done = varying(house)
     metrics = house.metrics()
-    states = [row["final_state"] for row in read(house, "x_jobs.csv")]
+    states = [row["final_state"] for row in house.rows()]
     assert metrics["terminations"] == states.count("COMPLETED_KILLED") > 0
     assert metrics["jobs_finished"] == states.count("COMPLETED_SUCCESSFULLY") == 60
     assert metrics["goodput_short"] + metrics["goodput_long"] == pytest.approx(metrics["goodput"], abs=2e-6)
-    classes = read(house, "x_classes.csv")
+    classes = house.rows("x_classes.csv")
     assert [int(row["jobs"]) for row in classes] == [12, 0, 24, 24, 0, 0, 0]  # 0.2 h; 1.5 and 2.8; 4.1 and 5.4
     [row] = csv.DictReader(done.out.splitlines(), delimiter="\t")
     assert all(float(row[name]) == metrics[name] for name in CONTRACT)
@@ -123,5 +119,5 @@ def test_acknowledged_and_rejected_at_once(house):
     jobs = "arrival_time,length,cpus\n0,1000,6\n0,100,2\n"
     done = varcap(house, *words, jobs=jobs, unit="s", capacity=capacity, mapping="base")
     assert "1 job can never run, not enough machines or memory" in done.err
-    states = {row["job_id"]: row["final_state"] for row in read(house, "x_jobs.csv")}
+    states = {row["job_id"]: row["final_state"] for row in house.rows()}
     assert states == {"1": "COMPLETED_KILLED", "1#1": "REJECTED", "2": "COMPLETED_SUCCESSFULLY"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -106,6 +107,11 @@ class House:
 
     def file(self, name: str) -> bytes:
         return (self.out / name).read_bytes()
+
+    def rows(self, name: str = "x_jobs.csv") -> list[dict[str, str]]:
+        """The rows of a CSV file among the results."""
+        with (self.out / name).open(newline="") as file:
+            return list(csv.DictReader(file))
 
     def metrics(self, run: str = "x") -> dict[str, object]:
         return json.loads(self.file(f"{run}_metrics.json"))
