@@ -199,10 +199,13 @@ def test_a_file_whose_process_was_killed(tmp_path):
     assert content(tmp_path) == {"x": "one"}
 
 
-def test_a_pipe_is_written_to(tmp_path):
+def test_a_pipe_is_written_to(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "x")
     reader = os.open(tmp_path / "x", os.O_RDONLY | os.O_NONBLOCK)
     with whole_file(tmp_path / "x") as out:
         out.write("new")
     assert os.read(reader, 10) == b"new" and (tmp_path / "x").is_fifo()
     os.close(reader)
+    monkeypatch.setattr(files, "PEER_S", 0.1)
+    with pytest.raises(InputError, match=r"x: cannot be written \(a pipe that nothing reads for 0.1 s\)"):
+        files.write_text(tmp_path / "x", "x")

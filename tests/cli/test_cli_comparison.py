@@ -74,9 +74,6 @@ def test_groups(site):
     assert [row["jobs"] for row in groups] == [9, 16] * 2 + [13, 12] * 2
     rows = site.rows("cmp_groups.csv")
     assert [(row["case"], row["group"]) for row in rows] == [(row["case"], row["group"]) for row in groups]
-    # no file of an earlier run's groups stays
-    compare(site, *cases[:2], "-j", 1)
-    assert not (site.out / "cmp_groups.csv").exists()
 
 
 def test_charts_as_files(house):

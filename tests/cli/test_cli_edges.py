@@ -5,22 +5,14 @@ from __future__ import annotations
 import json
 import os
 import stat
-import threading
 from pathlib import Path
 
 import pytest
 from cli_house import JOBS, SMALL, scheduler
 
-import batwatt.files
-import batwatt.schedulers.powercap  # registers its responses
-from batwatt.errors import InputError
 from batwatt.files import refuse_device
-from batwatt.scheduling.registry import names
 
-RESPONSES = names("response")
-NAP = {"profile": "nap", "res": 1, "subtime": 0}
 NONE = ("-o", '{"response": "none"}')
-DONE = "COMPLETED_SUCCESSFULLY"
 
 
 def states(house):
@@ -29,21 +21,6 @@ def states(house):
 
 def respond(house, response, envelope=None, **inputs):
     return house.run("--envelope", envelope or house.envelope, "-o", json.dumps({"response": response}), **inputs)
-
-
-@pytest.mark.parametrize("response", RESPONSES)
-def test_an_envelope_too_low_for_anything_rejects_all_jobs(house, response):
-    envelope = house.write("low.csv", "time_s,power_w\n0,1\n300,1\n")
-    done = respond(house, response, envelope)
-    assert done.code == 0 and len(states(house)) == 8
-    if response == "none":
-        assert set(states(house).values()) == {DONE} and house.metrics()["violations"] > 0
-    else:
-        assert set(states(house).values()) == {"REJECTED"} and house.metrics()["jobs_finished"] == 0
-        assert "8 jobs can never run" in done.err
-    # servers that cannot sleep draw their power all the same
-    assert respond(house, response, envelope, platform=house.platform("a", "b", "c", "d")).code == 0
-    assert set(states(house).values()) == {DONE}
 
 
 def test_one_host_and_jobs_wider_than_it(house):
@@ -112,21 +89,6 @@ def test_pipes_are_refused_and_the_null_device_is_read(house):
     os.mkfifo(pipe)
     # a pipe without a writer
     assert f"{pipe}: is a pipe, not a file" in house.batwatt("run", "-p", SMALL, "-w", pipe).line
-
-
-def test_an_output_that_is_a_pipe_is_written_to(house, monkeypatch):
-    pipe = house.folder / "pipe"
-    os.mkfifo(pipe)
-    read: list[str] = []
-    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
-    reader.start()
-    done = house.batwatt("events", house.envelope, "-o", pipe)
-    reader.join(10.0)
-    assert done.code == 0 and stat.S_ISFIFO(pipe.stat().st_mode)
-    assert read[0].count("power_envelope") == 4
-    monkeypatch.setattr(batwatt.files, "PEER_S", 0.1)
-    with pytest.raises(InputError, match=r"pipe: cannot be written \(a pipe that nothing reads for 0.1 s\)"):
-        batwatt.files.write_text(pipe, "x")
 
 
 def test_an_output_that_is_a_device_stays_one(house):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from batwatt.inputs.series.series_csv import read_series
 
 SUN = "datetime,power_kw\n2024-06-01 00:00,0\n2024-06-01 01:00,2\n2024-06-01 02:00,8\n2024-06-01 03:00,4\n"
-VMS = "a,s,d,300,900,90,10,50,Interactive,4,32\nb,s,d,600,600,90,10,20,Unknown,>24,>64\n"
 EVENTS = """\
 time,type,collection_id,instance_index,resource_request.cpus,resource_request.memory
 600000000,SCHEDULE,1,0,0.05,0.02
@@ -57,9 +56,6 @@ def test_generated_envelopes(house):
 
 
 def test_converted_traces(house):
-    done = house.batwatt("convert", house.write("vmtable.csv", VMS), "--format", "azure")
-    assert done.out == "arrival_time,length,cpus,memory,use\n300,600,4,32.0,0.5\n600,300,32,128.0,0.2\n"
-    assert done.err == "2 jobs; 1 ran less than 5 min, and count as 5 min\n"
     events = house.write("events.csv", EVENTS)
     collections = house.write("c.csv", "collection_id,parent_collection_id,start_after_collection_ids\n2,,1\n")
     path = house.out / "jobs.csv"

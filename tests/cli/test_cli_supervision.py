@@ -136,28 +136,6 @@ def bound(kind, endpoint):
         yield socket
 
 
-REJECT = '{"now": 0, "events": [{"timestamp": 0, "type": "REJECT_JOB", "data": {"job_id": "w0!9"}}]}'
-
-
-@pytest.mark.parametrize(("answer", "text"), [(REJECT, "REJECT_JOB w0!9"), (None, "closed the connection")])
-def test_an_engine_whose_scheduler_talks_nonsense_or_dies(house, endpoint, answer, text):
-    """All other nonsense is in engine/test_wire.py."""
-
-    def decide() -> None:
-        with bound(zmq.REP, endpoint) as socket:
-            socket.recv()
-            if answer:
-                socket.send_string(answer)
-
-    words = ("-p", SMALL, "-w", JOBS, "-s", endpoint, "-e", house.out / "x", "--timeout", 60)
-    with ThreadPoolExecutor() as pool:
-        pool.submit(decide)
-        done = house.batwatt("engine", *words)
-    waiting, line = done.err.strip().split("\n")
-    assert done.code in (1, 2) and house.left == []
-    assert waiting.startswith(f"asking the scheduler at {endpoint}; ") and line.startswith("batwatt: ") and text in line
-
-
 @pytest.mark.parametrize(
     ("words", "waiting", "line"),
     [
@@ -207,21 +185,6 @@ def test_a_scheduler_whose_batsim_dies(house, endpoint):
 def test_the_real_batsim_refuses_its_arguments(house):
     done = house.run("--engine", "batsim", "--batsim-arg", "--no-such-option", *NONE)
     assert (done.code, house.left) == (1, []) and "Batsim ended with exit code" in done.line
-
-
-# files of killed runs -------------------------------------------------------------------------------------------------
-
-
-@linux
-def test_a_killed_run_leaves_nothing_after_the_next(house):
-    slow = house.write("slow.py", SLOW)
-    process = house.start("run", "-p", SMALL, "-w", JOBS, "-s", slow, "-e", house.out / "x")
-    wait_for(lambda: house.left)
-    process.kill()
-    process.communicate()
-    assert house.left == [".set", ".x.1.part"]
-    assert house.run(*NONE).code == 0
-    assert len(house.left) == 8 and all(name.startswith("x_") for name in house.left)
 
 
 # signals at any moment ------------------------------------------------------------------------------------------------

@@ -36,13 +36,6 @@ def test_errors_about_jobs_hosts_and_profiles(house, name):
     assert [done.code for done in ended] == [2] * 7 and all(done.err and clean(done.err) for done in ended)
 
 
-def test_warnings(house):
-    """A job that is too wide is told of by its name."""
-    load = house.workload({"id": NASTY, "subtime": 0, "res": 99, "walltime": 9, "profile": "nap"}, nb_res=99)
-    done = house.run(*NONE, workload=load)
-    assert "x\\x1b[31m\\u202e\\x9b" in done.err and clean(done.err)
-
-
 @pytest.mark.parametrize("verbose", [(), ("-v",)])
 def test_errors_of_others(house, verbose):
     """What a scheduler raises, with and without its traceback."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 
-import pandas as pd
 import pytest
 from cli_house import House
-
-import batwatt as bw
 
 # 40 Gf at 200 W and 20 Gf at 100 W, 60 W idle
 STATES = '<prop id="wattage_per_state" value="60:200, 60:100, 5:5, 60:60, 100:100"/>'
@@ -108,20 +105,6 @@ def test_jobs_of_a_trace_draw_what_busy_hosts_do_by_any_scheduler(four, who):
     figures = four.metrics()
     assert figures["jobs_finished"] == 4 and "delays" not in done.err
     assert figures["energy_j"] >= 4 * 36_000 * 200 and figures["finished_work_fraction"] == 1.0
-
-
-def test_jobs_of_a_frame_are_work(four):
-    jobs = pd.DataFrame({"submission_time_s": [0.0] * 4, "length_s": [36_000.0] * 4, "hosts": [1] * 4})
-    inputs = (four.xml, bw.Workload.from_frame(jobs, hosts=4))
-    spec = {"options": {"response": "idsb"}, "envelope": four.half}
-    assert bw.simulate(*inputs, **spec).metrics["makespan_s"] == END_S
-    assert bw.simulate(*inputs, **spec, delays_to_flops=False).metrics["makespan_s"] == 36_000
-
-
-def test_a_carbon_scheduler_measures_busy_hosts(four):
-    four.write("g.csv", "time_s,g_per_kwh\n0,100\n500000,100\n")
-    run(four, "j.csv", "--carbon", four.folder / "g.csv", "-s", "carbon", "-o", '{"policy": "immediate"}')
-    assert four.metrics()["energy_j"] == pytest.approx(4 * 36_000 * 200, rel=2e-3)
 
 
 @pytest.mark.parametrize(
