@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -52,6 +53,7 @@ from laws import (
 )
 from links import Race, ThroughText
 
+from batwatt.model.machines import STANDSTILL
 from batwatt.model.record import JobRow
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import envelope_events
@@ -104,6 +106,28 @@ def jobs_are_stopped_for_others_now_and_then_only(run: Observed) -> None:
     for own in run.attempts.values():
         stopped = [one for one in own if one.state == KILLED and all(abs(at - one.end_s) > LAG_S for at in changes)]
         assert len(stopped) <= run.case.options["preemption"]["most"], own
+
+
+def jobs_share_the_cores_that_there_are(run: Observed) -> None:
+    """Cores in use by speed are those of the machines at most, but at a standstill; no job is too fast, or ahead."""
+    host, capacity = run.case.platform.hosts[0], run.case.options["capacity"]
+    speeds = [pstate.speed_flops / host.pstates[host.initial_pstate].speed_flops for pstate in host.pstates]
+    edges = {time_s for line in run.states for time_s, _ in line} | {*capacity.times_s}
+    edges |= {time_s for attempt in run.ran for time_s in (attempt.begin_s, attempt.end_s)}
+    done_s = dict.fromkeys(run.jobs, 0.0)
+    for low_s, high_s in itertools.pairwise(sorted(edges)):
+        used = 0.0
+        for attempt in run.ran:
+            if attempt.begin_s <= low_s and high_s <= attempt.end_s:
+                lines = (run.states[host] for host in attempt.hosts)
+                [state] = {line[bisect_right(line, (low_s, math.inf)) - 1][1] for line in lines}
+                use = run.jobs[attempt.job]["use"]
+                assert speeds[state] <= max(1.0, 1.0 / use) + 1e-9, attempt
+                done_s[attempt.job] += speeds[state] * (high_s - low_s)
+                assert done_s[attempt.job] <= high_s - attempt.begin_s + LAG_S, attempt
+                used += len(attempt.hosts) * use * (speeds[state] - STANDSTILL)
+        allowed = capacity.at(low_s) * CORES / run.case.options["oversubscription"]
+        assert high_s - low_s < 2 * LAG_S or used <= allowed + 1e-6, (low_s, used, allowed)
 
 
 def the_first_machines_are_alive(run: Observed) -> None:
@@ -176,7 +200,7 @@ OF_VARCAP = (
 OF_CHECKPOINT = tuple(law for law in LAWS if law.__name__ != "work_is_conserved")
 WHOLE = {
     "checkpoint": System(checkpoint(), laws=(*OF_CHECKPOINT, saved_work_adds_up)),
-    "oversubscribed": System(oversubscribed()),
+    "oversubscribed": System(oversubscribed(), laws=(*LAWS, jobs_share_the_cores_that_there_are)),
     "carbon": System(carbon(), 100, laws=(*LAWS, runs_are_suspended_and_not_killed)),
     "jobpower": System(jobpower()),
     "planned": System(planned(), kills=False),

@@ -1,17 +1,13 @@
-"""Oversubscription: who is slowed down and who catches up, by hand and as laws on random jobs and capacities."""
+"""Oversubscription: who is slowed down and who catches up, by hand."""
 
 from __future__ import annotations
 
 import bisect
 import math
 
-import numpy as np
 import pytest
 from builders import workload_of
 from by_hand import capacity_of, job_row, series_of
-from examples import examples
-from hypothesis import HealthCheck, example, given
-from hypothesis import strategies as st
 
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
@@ -23,8 +19,6 @@ from batwatt.model.machines import SPEEDS, STANDSTILL, MachineSpec, SpeedMachine
 from batwatt.schedulers.oversubscribed import Oversubscribed
 
 ID, STATE, START, END, HOSTS, META = 0, 7, 8, 10, 14, 16
-LAG_S = 1e-3
-ALL_SPEEDS = np.array(sorted((*SPEEDS, 1.0)))
 
 
 def play(jobs, capacity, machines, cores, between=None, spec=SpeedMachineSpec, flops=True, **options):
@@ -130,86 +124,18 @@ def test_speeds_by_hand(jobs, capacity, options, expected):
         ("a 0 100 4, b 60 100 4 use=0.5", "1 50:0 150:1", {}, "a 0-200, b 60-200"),
         # 8 and 1 of 5 cores: both run at 5 / 9, rounded down to 0.55
         ("a 0 110 8, b 0 55 2 use=0.5", "1", {"oversubscription": 2}, "a 0-200, b 0-100"),
+        # 6 of 2 cores: 0.33 up to 50 s, then 6 of 6, and nothing is left to catch up
+        ("a 0 100 4 use=0.5, b 0 100 4 use=0.5, c 0 100 4 use=0.5", "1 50:3",
+         {"machines": 3, "cores": 4, "oversubscription": 2}, "a 0-133.5, b 0-133.5, c 0-133.5"),
         # jobs without use have that of the options
         ("a 0 100 8, b 0 100 2 use=0.5", "1", {"use": 0.5, "oversubscription": 2}, "a 0-100, b 0-100"),
     ],
-    ids=["cores", "memory", "several machines", "no core", "8 and 1 of 5 cores", "the use of the options"],
+    ids=["cores", "memory", "several machines", "no core", "8 and 1 of 5 cores", "no surplus",
+         "the use of the options"],
 )  # fmt: skip
 def test_runs_by_hand(jobs, capacity, options, expected):
     ends = runs(*jobs.split(", "), capacity=capacity, **options)
     assert ", ".join(f"{name} {times}" for name, times in ends.items()) == expected
-
-
-# laws ---------------------------------------------------------------------------------------------------------------
-
-MACHINES, CORES = 3, 4
-uses = st.sampled_from([1.0, 0.9, 0.8, 0.5, 0.25, 0.1, 0.05]) | st.floats(0.01, 1.0).map(lambda x: round(x, 4))
-jobs_of = st.lists(
-    st.tuples(
-        st.integers(0, 60).map(lambda tens: 10.0 * tens) | st.floats(0, 600).map(lambda x: round(x, 3)),
-        st.integers(1, 60).map(lambda tens: 10.0 * tens) | st.floats(1, 900).map(lambda x: round(x, 2)),
-        st.integers(1, CORES) | st.integers(1, MACHINES * CORES + 1),  # now and then too many
-        uses,
-    ),
-    max_size=16,
-)
-counts = st.lists(st.integers(0, MACHINES), min_size=1, max_size=12)
-options_of = st.fixed_dictionaries(
-    {"oversubscription": st.sampled_from([1.0, 1.25, 2.0])}, optional={"interval_s": st.sampled_from([30.0, 77.7])}
-)
-slow_checks = examples(150, suppress_health_check=[HealthCheck.too_slow])
-
-
-def lines_of(rows):
-    return [f"{i} {at!r} {length!r} {cpus} use={use!r}" for i, (at, length, cpus, use) in enumerate(rows)]
-
-
-def capacity_text(values, step_s):
-    # jobs must be able to end
-    values = [*values, values[-1] or 1]
-    return " ".join([str(values[0]), *(f"{step_s * i}:{value}" for i, value in enumerate(values) if i)])
-
-
-@slow_checks
-@given(rows=jobs_of, values=counts, step_s=st.sampled_from([50.0, 37.5, 300.0]), options=options_of)
-@example(rows=[(0.0, 100.0, 4, 0.5)] * 3, values=[1, 3], step_s=50.0, options={"oversubscription": 2.0})
-def test_speeds(rows, values, step_s, options):
-    text = capacity_text(values, step_s)
-    record = play(lines_of(rows), text, MACHINES, CORES, **options)
-    speeds = speeds_in(record, MACHINES * CORES)
-    times = {time for line in speeds.values() for time, _ in line} | {at for at, _ in capacity_of(text)}
-    ran = [row for row in record.jobs if row[START] is not None]
-    assert all(row[STATE] == "COMPLETED_SUCCESSFULLY" for row in ran)
-    for row in record.jobs:
-        _, length_s, _, use = rows[int(row[ID])]
-        if row[START] is None:
-            continue
-        line = speeds[row[ID]]
-        # nobody runs faster than its cores let it
-        assert max(speed for _, speed in line) <= max(1.0, 1.0 / use) + 1e-9
-        # what it has done at its end is its length, and at no time more than the time that has passed
-        ends = [time for time, _ in line[1:]] + [row[END]]
-        done = 0.0
-        for (begin, speed), end in zip(line, ends, strict=True):
-            done += speed * (end - begin)
-            assert done <= end - row[START] + LAG_S
-        assert done == pytest.approx(length_s, abs=LAG_S)
-        times |= {row[START], row[END]}
-    # never more than there is, but for those that stand still
-    steps = capacity_of(text)
-    for begin, end in zip(sorted(times), sorted(times)[1:], strict=False):
-        if end - begin < 2 * LAG_S:
-            continue
-        time = (begin + end) / 2
-        alive = [count for at, count in steps if at <= time][-1]
-        used = standing = 0.0
-        for row in ran:
-            if row[START] <= time < row[END]:
-                _, _, cpus, use = rows[int(row[ID])]
-                speed = [speed for at, speed in speeds[row[ID]] if at <= time][-1]
-                used += cpus * use * speed
-                standing += cpus * use * STANDSTILL
-        assert used <= alive * CORES / options["oversubscription"] + standing + 1e-6, time
 
 
 # what is refused ----------------------------------------------------------------------------------------------------
