@@ -162,8 +162,8 @@ def _machines() -> Named:
         "wfp": {"order": "wfp", "seed": 2},
         "fcfs": {"order": "fcfs", "backfilling": "easy"},
         "none": {"backfilling": "none"},
-        "first-fit": {"backfilling": "first-fit", "nodes": "shared", "requeue": "submission"},
-        "dedicated": {"nodes": "dedicated", "backfilling": "easy", "requeue": "end"},
+        "first-fit": {"backfilling": "first-fit", "nodes": "shared"},
+        "dedicated": {"nodes": "dedicated", "backfilling": "easy"},
         "foresight": {
             "mapping": "longshort",
             "foresight_h": 3,

@@ -45,9 +45,6 @@ class VarcapOptions(VaryingOptions):
         None, description="rule for running jobs to stop so that a waiting one starts; by default none"
     )
     age_limit_s: float | None = Field(None, gt=0.0, description=AGE)
-    requeue: Literal["submission", "end"] = Field(
-        "submission", description="queue place of a terminated job: by its first submission, or behind all others"
-    )
     knowledge: Knowledge | None = Field(
         None, description="knowledge of run times in mapping and foresight; by default that of the mapping"
     )
@@ -151,10 +148,6 @@ class Varcap(VaryingScheduler[VarcapOptions]):
     def to_itself(self, cpus: int) -> int:
         """See `VaryingScheduler`."""
         return -(-cpus // self.fleet.cores) if self.settings.nodes == "dedicated" else super().to_itself(cpus)
-
-    def rank(self, submit_s: float, now_s: float, again: bool) -> float:
-        """See `VaryingScheduler`."""
-        return now_s if again and self.settings.requeue == "end" else submit_s
 
 
 def _clash(name: str, value: object, why: str) -> InputError:

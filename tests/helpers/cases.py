@@ -258,7 +258,6 @@ def varcap(draw, mapping: str) -> Case:
     optional = {
         "seed": st.integers(0, 3),
         "nodes": st.sampled_from(["shared", "dedicated"]),
-        "requeue": st.sampled_from(["submission", "end"]),
         "knowledge": st.sampled_from(KNOWS.get(mapping, ("exact",))),
         "foresight_h": st.sampled_from([0.0, 0.02, 1.0]),
         "foresight_noise": st.sampled_from([0.1, 1.0]),

@@ -32,24 +32,24 @@ FEW = 8 * BOX
 """Greatest number of jobs that are sorted without boxes."""
 SEVERAL = 48
 """Jobs that are sorted at first: seldom are more requested."""
-_SUBMIT, _WALLTIME, _HOSTS, _NEED, _RANK, _SERIAL = range(6)
+_SUBMIT, _WALLTIME, _HOSTS, _NEED, _SERIAL = range(5)
 _MARGIN = 1e-9
 """Bounds are lower than the keys of corners by this share: powers are not rounded correctly."""
 
 
 class Boxes:
-    """Waiting jobs by the key of an order; ties go to the smaller rank, then to the smaller serial number."""
+    """Waiting jobs by the key of an order; ties go to the earlier submission, then to the smaller serial number."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
-        self._columns = np.empty((6, LOOSE))
+        self._columns = np.empty((5, LOOSE))
         self._items: list[Any] = []
         self._slots: dict[int, int] = {}
         self._boxed = 0
         """Slots from this one on are loose."""
         self._left = np.empty(0, dtype=np.int64)
         """Jobs left in each box."""
-        self._low = np.empty((6, 0))
+        self._low = np.empty((5, 0))
         """Least value of each column in each box."""
         self._corners: Columns
         """Of each box the jobs with the least or the greatest submission, walltime and hosts."""
@@ -59,7 +59,7 @@ class Boxes:
         return len(self._slots)
 
     def add(self, item: Any, row: tuple[float, ...]) -> None:
-        """Add a job; `row`: submission and walltime in s, hosts, need, rank, serial number."""
+        """Add a job; `row`: submission and walltime in s, hosts, need, serial number."""
         slot = len(self._items)
         if slot == self._columns.shape[1]:
             self._columns = np.concatenate([self._columns, np.empty_like(self._columns)], axis=1)
@@ -84,7 +84,7 @@ class Boxes:
         loose = len(self._items) - self._boxed
         if loose > max(LOOSE, len(self) // 16) or len(self._items) > 2 * len(self) + BOX:
             self._build(now_s)
-        _, walltimes, _, needs, ranks, serials = self._columns[:, : len(self._items)]
+        submits, walltimes, _, needs, serials = self._columns[:, : len(self._items)]
         boxes: Slots = np.arange(0)
         bounds: Floats = np.empty(0)
         # without limits nearly all fit
@@ -114,7 +114,7 @@ class Boxes:
             slots, keys = np.concatenate([slots, opened]), np.concatenate([keys, self._keys(opened, now_s)])
             opened = opened[:0]
             while len(slots) and (at >= len(boxes) or keys.min() < bounds[at]):
-                first = _smallest((keys, ranks[slots], serials[slots]), several)
+                first = _smallest((keys, submits[slots], serials[slots]), several)
                 if at < len(boxes):
                     first = first[: np.searchsorted(keys[first], bounds[at])]
                 nearest = slots[first]
@@ -158,7 +158,7 @@ class Boxes:
         self._columns[:, : len(boxed_first)] = moved
         self._items = [self._items[slot] for slot in boxed_first.tolist()]
         self._slots = {int(serial): slot for slot, serial in enumerate(moved[_SERIAL].tolist())}
-        boxed = moved[:, : self._boxed].reshape(6, count, BOX)
+        boxed = moved[:, : self._boxed].reshape(5, count, BOX)
         self._low, high = boxed.min(axis=2), boxed.max(axis=2)
         sides = [(self._low[column], high[column]) for column in (_SUBMIT, _WALLTIME, _HOSTS)]
         submits, walltimes, hosts = (np.concatenate(some) for some in zip(*product(*sides), strict=True))

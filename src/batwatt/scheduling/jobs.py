@@ -31,16 +31,15 @@ class ManagedJob:
     `assumed_s` is the length that mappings take, `long` its class.
 
     State: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
-    is under way, `moving` between two places, `refused` when it will never run; `rank` is its place in a queue,
-    `missing` the number of jobs that it waits for, `preempted` how often it was stopped for another job. `sort_key`
-    belongs to its queue.
+    is under way, `moving` between two places, `refused` when it will never run; `missing` is the number of jobs that it
+    waits for, `preempted` how often it was stopped for another job. `sort_key` belongs to its queue.
 
     `plan` is the state of a job in one system alone: an object of a class of that system.
     """
 
     __slots__ = (
         "assumed_s", "bits", "bound_s", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines",
-        "mask", "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted", "rank",
+        "mask", "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted",
         "refused", "release_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
     )  # fmt: skip
 
@@ -73,7 +72,6 @@ class ManagedJob:
         self.memory = memory
         self.plan: Any = plan
         self.sort_key: tuple[float, float, int] = (0.0, 0.0, number)
-        self.rank = 0.0
         self.missing = 0
         self.start_s = 0.0
         self.mask = 0

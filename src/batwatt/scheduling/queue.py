@@ -109,7 +109,7 @@ class Queue:
             row.sort_key = (key, row.submit_s, row.number)
         else:
             row.sort_key = (0.0, 0.0, row.number)
-            self._boxes.add(row, (row.submit_s, row.estimate_s, row.hosts, row.hosts, row.submit_s, row.number))
+            self._boxes.add(row, (row.submit_s, row.estimate_s, row.hosts, row.hosts, row.number))
         keys, place = self._keys, row.sort_key
         if not keys or place > keys[-1]:
             keys.append(place)

@@ -77,10 +77,10 @@ a killed job starts again at once where there is room
   machines=2, cores=2, capacity=2 50:1, termination=order
   x 0 10 1, a 0 1000 1, b 1 1000 1
   -> x 0-10@0, a 0-1000@0, b 1-50@1x 50-1050@0
-a killed job waits {by its submission|at the end}
-  machines=2, capacity=2 50:1, termination=order, requeue={submission|end}
+a killed job waits by its submission
+  machines=2, capacity=2 50:1, termination=order
   a 0 100 1, b 1 100 1, c 10 100 1
-  -> a 0-100@0, b 1-50@1x {1|2}00-{2|3}00@0, c {2|1}00-{3|2}00@0
+  -> a 0-100@0, b 1-50@1x 100-200@0, c 200-300@0
 first-fit, the default of fcfs: w is passed over until all three machines are free
   machines=3
   a 0 100 1, w 1 50 3, b 2 98 1, c 3 98 1
@@ -118,8 +118,8 @@ wfp goes by machines
   a 0 100 2, b 10 90 1, c 15 100 2
   -> a 0-100@0,1, b 200-290@0, c 100-200@0,1
 wfp counts from the first submission
-  # b is killed at 50 s; at 100 s b (90/90)^3 = 1 though it went to the end, c (75/80)^3 = 0.82
-  machines=2, capacity=2 50:1, order=wfp, termination=order, requeue=end
+  # b is killed at 50 s; at 100 s b (90/90)^3 = 1, c (75/80)^3 = 0.82
+  machines=2, capacity=2 50:1, order=wfp, termination=order
   a 0 100 1, b 10 90 1, c 25 80 1
   -> a 0-100@0, b 10-50@1x 100-190@0, c 190-270@0
 longest first

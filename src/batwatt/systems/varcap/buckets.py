@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from typing import Any, Final, final
 
 Entry = Any
-"""(key, rank, number, task): a tuple that mypyc does not take apart."""
+"""(key, submission in s, number, task): a tuple that mypyc does not take apart."""
 _BLOCK: Final = 512
 """Entries of a block at first; one of twice as many is split."""
 

@@ -99,7 +99,6 @@ class JobFlow:
         machines = scheduler.to_itself(job.requested_resources)
         task = ManagedJob(self._count, job, length_s, run_s, estimate_s, assumed_s, long, machines, memory)
         task.release_s, task.bound_s = release_s, bound_s
-        task.rank = scheduler.rank(task.submit_s, task.submit_s, again=False)
         task.scales = self.lengths.scales(job)
         return task
 
@@ -144,7 +143,6 @@ class JobFlow:
         if task.moving:
             return
         task.left_s = following.run_s if following.saved_s > 0.0 else task.length_s
-        task.rank = self._scheduler.rank(task.submit_s, self._bs.time(), again=True)
         if self.can_ever_run(task, self._scheduler.most_machines()):
             self.wait(task)
         else:

@@ -18,7 +18,7 @@ from mypy_extensions import mypyc_attr
 from batwatt.scheduling.boxes import Boxes
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.jobs import ManagedJob, Places
-from batwatt.scheduling.orders import Fcfs, Order
+from batwatt.scheduling.orders import Order
 from batwatt.scheduling.passes import Room, backfill
 from batwatt.scheduling.queue import Ages
 from batwatt.systems.varcap.buckets import Bucket, Entry
@@ -196,7 +196,7 @@ class _Cursor:
 class BucketQueue(WaitingQueue):
     """A fixed order, in which tasks that do not fit are passed over; sorted by their needs, so that this is cheap.
 
-    The order is by `key`, if there is one, then by rank and arrival.
+    The order is by `key`, if there is one, then by submission and arrival.
     """
 
     def __init__(self, key: Key | None = None) -> None:
@@ -292,7 +292,7 @@ class BucketQueue(WaitingQueue):
 
     def _entry(self, task: ManagedJob) -> Entry:
         key = self._key
-        return (0.0 if key is None else self._sign * key(task), task.rank, task.number, task)
+        return (0.0 if key is None else self._sign * key(task), task.submit_s, task.number, task)
 
 
 def _number(task: ManagedJob) -> int:
@@ -303,14 +303,12 @@ def _number(task: ManagedJob) -> int:
 class SortedQueue(WaitingQueue):
     """An order that may change with time; a task that does not fit is passed over, blocks, or reserves.
 
-    Orders see the user's estimate for the walltime and machines for hosts; ties go to the lower rank, then number. For
-    `fcfs` the rank is the submission.
+    Orders see the user's estimate for the walltime and machines for hosts; ties go to the earlier submission.
     """
 
     def __init__(self, order: Order, rule: str, age_limit_s: float | None = None) -> None:
         self.ages = Ages(age_limit_s)
         self._boxes: Any = Boxes(order)
-        self._by_rank = isinstance(order, Fcfs)
         self.rule = rule
         self._waiting: dict[int, ManagedJob] = {}
 
@@ -318,8 +316,7 @@ class SortedQueue(WaitingQueue):
         """See `WaitingQueue`."""
         self._waiting[task.number] = task
         self.ages.add(task)
-        submit_s = task.rank if self._by_rank else task.submit_s
-        self._boxes.add(task, (submit_s, task.estimate_s, task.width, need_of(task), task.rank, task.number))
+        self._boxes.add(task, (task.submit_s, task.estimate_s, task.width, need_of(task), task.number))
 
     def tasks(self) -> Iterator[ManagedJob]:
         """See `WaitingQueue`."""

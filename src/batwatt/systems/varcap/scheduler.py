@@ -56,10 +56,6 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """Return the number of machines that a job has to itself; 0: it shares one."""
         return -(-cpus // self.fleet.cores) if cpus > self.fleet.cores else 0
 
-    def rank(self, submit_s: float, now_s: float, again: bool) -> float:
-        """Return the rank of a job in a queue of first come, first served."""
-        return submit_s
-
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:
