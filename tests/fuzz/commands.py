@@ -59,7 +59,7 @@ def attempt(rng: Random, folder: Path) -> None:
     os.chdir(place)
     os.mkfifo("pipe")
     words = list(rng.choice(COMMANDS))
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+    for _ in range(rng.choice((0, 1, 1, 1, 2, 3))):
         number, kind = rng.randrange(1, len(words) + 1), rng.randrange(8)
         if kind == 0:
             words.insert(number, rng.choice(rng.choice(COMMANDS)))

@@ -140,7 +140,7 @@ def attempt(rng: Random, folder: Path) -> None:
     """Read a changed file with one of its readers."""
     name, change, data, readers = KINDS[rng.choice(list(KINDS))]
     path = folder / name
-    path.write_bytes(change(rng, data) if rng.random() < 0.98 else data)
+    path.write_bytes(change(rng, data) if rng.random() < 0.8 else data)
     # commands take longer than readers
     reader = readers[0] if rng.random() < 0.7 else rng.choice(readers)
     reader(path)

@@ -1,4 +1,4 @@
-"""Odd values, and small changes of bytes and JSON, drawn from a `random.Random` of hypothesis."""
+"""Odd values, and small changes of bytes and JSON, drawn from a `random.Random`."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_hostile_inputs_are_read_or_refused_in_one_line(target, bounded, tmp_pat
     outcomes = Counter()
 
     @settings(examples(200), deadline=LONGEST_MS, suppress_health_check=list(HealthCheck))
-    @given(st.randoms(use_true_random=False))
+    @given(st.randoms(use_true_random=True))
     def attempt(rng):
         # a place such as ../x is in the folder of the test, too
         with tempfile.TemporaryDirectory(dir=tmp_path, ignore_cleanup_errors=True) as folder:

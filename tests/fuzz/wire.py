@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -80,38 +81,28 @@ def playing(kind: type[EngineSocket], say: Callable[[bytes], bytes]) -> Any:
     return socket
 
 
-class Wire:
-    """A wire that changes one of its frames, and ends an endless conversation."""
+def wire_of(rng: Random) -> Callable[[bytes], bytes]:
+    """Return a wire that changes one of its first frames, and ends an endless conversation."""
+    numbers, number = count(1), rng.choice((1, 2, 2, 3, 3, 4, 5, 1 + rng.randrange(20)))
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._left = MOST
-        self._number = MOST - rng.choice((1, 2, 2, 3, 3, 4, 5, 1 + rng.randrange(20)))
-        self._before = b""
-
-    def __call__(self, frame: bytes) -> bytes:
-        self._left -= 1
-        if self._left < 0:
+    def send(frame: bytes) -> bytes:
+        at = next(numbers)
+        if at > MOST:
             raise PeerError("the conversation has no end")
-        if self._left == self._number:
-            frame = self._changed(frame)
-        self._before = frame
-        return frame
+        return odd_frame(rng, frame) if at == number else frame
 
-    def _changed(self, frame: bytes) -> bytes:
-        how = self._rng.random()
-        if how < 0.05:
-            return self._before
-        if how < 0.3:
-            return octets(self._rng, frame)
-        head = frame[:4] if frame[4:5] == b"{" and frame[:1] != b"{" else b""
-        try:
-            value = json.loads(frame[len(head) :].rstrip(b"\0"))
-        except ValueError:
-            return octets(self._rng, frame)
-        for _ in range(self._rng.choice((1, 1, 1, 3))):
-            value = changed(self._rng, value)
-        return head + json.dumps(value).encode()
+    return send
+
+
+def odd_frame(rng: Random, frame: bytes) -> bytes:
+    """Change values of the JSON in a frame, which Batsim 5 begins with its flags, or a few bytes."""
+    head, brace, text = frame.partition(b"{")
+    if rng.random() < 0.3 or len(head) not in (0, 4) or not brace:
+        return octets(rng, frame)
+    value = json.loads((brace + text).rstrip(b"\0"))
+    for _ in range(rng.choice((1, 1, 1, 3))):
+        value = changed(rng, value)
+    return head + json.dumps(value).encode()
 
 
 def answered(engine: Any, socket: Any) -> None:
@@ -134,7 +125,7 @@ def serve(rng: Random, platform: Any, link: Served, greet: Callable[[Any, Served
 
 def attempt4(rng: Random, folder: Path) -> None:
     """Change a frame between a Batsim 4 and a scheduler."""
-    wire = Wire(rng)
+    wire = wire_of(rng)
     if rng.random() < 0.5:
         place = rng.choice(scenarios("golden", "own", "rules"))
         script = Script(dialogue(place))
@@ -160,7 +151,7 @@ def attempt4(rng: Random, folder: Path) -> None:
 
 def attempt5(rng: Random, folder: Path) -> None:
     """Change a frame between a Batsim 5 and a scheduler."""
-    wire = Wire(rng)
+    wire = wire_of(rng)
     if rng.random() < 0.5:
         recording = Recording(rng.choice(names()))
         answers = iter([b"\2\0\0\0" + recording.hello, *recording.answers])
