@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import inspect
-import itertools
 import json
-import os
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import batwatt as bw
 import batwatt.files
 
 from .files import PHASES, PLATFORM, SMALL, SWF
-from .hostile import NUMBERS, TEXTS, value
+from .hostile import TEXTS, value
 
 PERIOD = {
     "period_s": 1800,
@@ -51,70 +46,6 @@ TABLE = {"submission_time_s": [0, 10, 20], "length_s": [100, 50, 20.5], "hosts":
 MORE = ("id", "estimate_s", "memory", "use", "depends_on", "user", "power_w", "start_s", "profile", "walltime_s")
 LOG = ("begin", "tz", "width", "fields")
 batwatt.files.PEER_S = 0.2
-
-
-def path(rng: Random) -> Any:
-    """Draw a place that may be read or written by mistake, in a folder of FILES or outside of it."""
-    odd = ("no.csv", "folder/x", "jobs.json/x", "x" * 300, "pipe.csv", "pipe", "folder", "a\0b", "\ud800.csv", "")
-    outside = ("/dev/zero", "/dev/null", "/dev/full", "/", "/proc/self/mem", ".")
-    place = rng.choice((*FILES, *odd, *outside))
-    return rng.choice((place, place, Path(place), b"jobs.csv"))
-
-
-def odd(rng: Random) -> Any:
-    """Draw any object."""
-    kind = rng.randrange(8)
-    if kind < 3:
-        return value(rng)
-    if kind == 3:
-        return path(rng)
-    if kind == 4:
-        return rng.choice((np.float64, np.int64, np.float32, np.bool_, np.str_, np.array))(rng.choice((1, 0)))
-    made = [
-        object(), {1: 2}, {"a": {"b": object()}}, b"x", bytearray(3), print, {1, 2}, iter([1, 2]), range(3), 1 + 2j,
-        decimal.Decimal("NaN"), decimal.Decimal("1e999999"), Ellipsis, bw, datetime.datetime(2024, 7, 1),
-        datetime.timedelta(1), itertools.repeat(1, 10), type("Text", (str,), {})("x"), NotEqual(), Unprintable(),
-        pd.Timestamp("2024"), pd.NaT, pd.NA, pd.DataFrame(), pd.Series([1.0, 2.0]), pd.DataFrame({"a": [1]}),
-        np.array([[1.0, np.nan]]), np.zeros((0,)), np.array(object()), bw.Series((0,), (1,)), bw.Case("powercap"),
-        bw.Series((0, 5), (300, 100)), bw.Workload.read("jobs.json"), bw.read_signal("nl.csv"), bw.Platform.machines(2),
-    ]  # fmt: skip
-    return rng.choice(made)
-
-
-class NotEqual:
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("not to be compared")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class Unprintable:
-    def __repr__(self) -> str:
-        raise RuntimeError("not to be shown")
-
-
-def other(rng: Random, usual: Any) -> Any:
-    """Draw an odd value in the place of a usual one, mostly of its type, or in it."""
-    if isinstance(usual, dict) and rng.random() < 0.7:
-        return {**usual, rng.choice([*usual, *TEXTS]): odd(rng)}
-    if isinstance(usual, tuple) and usual and rng.random() < 0.5:
-        return (*usual[:-1], odd(rng))
-    for kind, values in (((int, float), NUMBERS), (str, TEXTS)):
-        if isinstance(usual, kind) and rng.random() < 0.6:
-            return rng.choice(values)
-    return odd(rng)
-
-
-def frame(rng: Random) -> Any:
-    """Draw a table of jobs with a few odd cells or columns."""
-    table: dict[Any, list[Any]] = {name: list(cells) for name, cells in TABLE.items()}
-    table |= {name: [rng.choice((1, "1", None, 2.5))] * 3 for name in rng.sample(MORE, rng.randrange(4))}
-    for _ in range(rng.randrange(3)):
-        name = rng.choice([*table, "\0", "x", 3])
-        table.setdefault(name, [1] * 3)[rng.randrange(3)] = odd(rng)
-    if rng.random() < 0.2:
-        table.pop(rng.choice(list(table)))
-    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in table.items()}).infer_objects()
 
 
 def episode(action: Any = 0, options: Any = None, **arguments: Any) -> Any:
@@ -184,29 +115,16 @@ def write_files(folder: Path) -> None:
 
 
 def attempt(rng: Random, folder: Path) -> None:
-    """Call something with one or two arguments changed, and use its result."""
+    """Call something with one or two arguments changed, and print its result."""
     write_files(folder)
-    (folder / "folder").mkdir()
-    os.mkfifo(folder / "pipe")
-    os.mkfifo(folder / "pipe.csv")
     table = calls()
     name = rng.choice(sorted(table))
     function, arguments = table[name]
     for argument in rng.sample(sorted(arguments), min(len(arguments), rng.choice((0, 1, 1, 1, 2)))):
-        arguments[argument] = frame(rng) if argument == "frame" else other(rng, arguments[argument])
+        usual, odd = arguments[argument], value(rng)
+        inner = isinstance(usual, dict) and rng.random() < 0.7
+        arguments[argument] = {**usual, rng.choice([*usual, *TEXTS]): odd} if inner else odd
     if name == "optimum" and not (isinstance(arguments["effort"], int) and arguments["effort"] < 2):
         # it may search as long as it is told to
         arguments["effort"] = 1
-    use(rng, function(**arguments))
-
-
-def use(rng: Random, result: Any) -> None:
-    """Print a result, and call its methods with odd arguments."""
-    repr(result)
-    if isinstance(result, bw.Workload):
-        result.frame()
-    elif isinstance(result, bw.Result):
-        result._repr_html_()
-        result.save(rng.choice((odd(rng), path(rng))))
-    elif type(result).__name__ == "Comparison":
-        result.groups(odd(rng)) if rng.random() < 0.5 else result.save(odd(rng), by=odd(rng), command=odd(rng))
+    repr(function(**arguments))

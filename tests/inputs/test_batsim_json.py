@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from files_of_tests import refusal, written
-from golden import scenarios
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,24 +43,6 @@ def workload(*jobs: object, profiles: object = None, **fields: object) -> dict[s
 
 def parse(*jobs: object, simulate: bool = True, **fields: object):
     return parse_workload(workload(*jobs, **fields), "w0", "w.json", simulate=simulate)
-
-
-def test_golden_workloads_are_sent_as_batsim_sends_them():
-    for folder in scenarios("golden", "own"):
-        ours = read_workload(folder / "workload.json")
-        jobs = {item.id: item.raw for item in ours.jobs}
-        seen: list[str] = []
-        for line in (folder / "messages.txt").read_text(encoding="utf-8").splitlines():
-            if not line.startswith("B> "):
-                continue
-            for event in json.loads(line[3:])["events"]:
-                data = event["data"]
-                if event["type"] == "SIMULATION_BEGINS":
-                    assert data["profiles"]["w0"] == ours.raw_profiles, folder.name
-                if event["type"] == "JOB_SUBMITTED" and data["job_id"] in jobs:
-                    assert list(jobs[data["job_id"]].items()) == list(data["job"].items()), folder.name
-                    seen.append(data["job_id"])
-        assert seen == [item.id for item in ours.jobs][: len(seen)], folder.name
 
 
 def test_profiles():
