@@ -19,7 +19,7 @@ from batwatt.inputs.workloads.pmbs_synthetic import KINDS, Synthetic, synthetic
 def load(folder: Path, text: str) -> list[TraceJob]:
     path = folder / "jobs.txt"
     path.write_bytes(text.encode())
-    return read_riskaware(path)
+    return list(read_riskaware(path))
 
 
 def test_lines_in_their_order(tmp_path):
@@ -35,7 +35,7 @@ def test_written_and_read_back(tmp_path):
     # microseconds, and gzip
     path = tmp_path / "jobs.txt.gz"
     path.write_bytes(gzip.compress(b"1 0.12345678 10.00000049 1\n"))
-    assert read_riskaware(path) == [TraceJob("1", 0.123457, 10.0, 1)]
+    assert list(read_riskaware(path)) == [TraceJob("1", 0.123457, 10.0, 1)]
 
 
 @pytest.mark.parametrize(

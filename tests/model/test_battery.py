@@ -87,19 +87,6 @@ def test_energy_is_conserved_and_limits_hold(battery, steps):
         stored = step.energy_j
 
 
-@examples(200)
-@given(battery=BATTERIES, power_w=st.floats(-1e3, 1e3), duration_s=st.floats(1.0, 1e6), share=st.floats(0.01, 0.99))
-def test_a_step_is_the_sum_of_its_parts(battery, power_w, duration_s, share):
-    """A step whose power no limit of energy cuts is the same in two parts."""
-    stored = battery.initial_soc * battery.capacity_j
-    whole = battery.step(stored, power_w, duration_s)
-    first = battery.step(stored, whole.power_w, duration_s * share)
-    second = battery.step(first.energy_j, whole.power_w, duration_s - duration_s * share)
-    size = max(battery.capacity_j, abs(whole.power_w) * duration_s)
-    assert abs(second.energy_j - whole.energy_j) <= 1e-9 * size
-    assert abs(first.loss_j + second.loss_j - whole.loss_j) <= 1e-9 * size
-
-
 # dispatch -------------------------------------------------------------------------------------------------------------
 
 

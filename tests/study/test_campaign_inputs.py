@@ -150,7 +150,7 @@ def test_generated_inputs(risky):
     assert all(0 < row["goodput"] < 1 for row in rows)
     inputs = {path.name: path for path in (risky.out / "inputs").iterdir()}
     assert sorted(inputs) == [*(f"{name}.txt" for name in [*traces, "uniform-40-9"]), *(f"{n}.csv" for n in capacities)]
-    assert read_riskaware(inputs["uniform-40-9.txt"]) == synthetic(Synthetic(**DAY), 9)
+    assert list(read_riskaware(inputs["uniform-40-9.txt"])) == synthetic(Synthetic(**DAY), 9)
     assert inputs["walk-3-2-1200-7.csv"].read_text() == to_csv(random_walk(Walk(**WALK), 7))
     own = random_walk(Walk(**WALK, period_s=5000, stay=False), 1)
     assert read_capacity(inputs["walk-3-2-5000-1.csv"], 6).values == own.values

@@ -18,7 +18,7 @@ from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.pbs import is_pbs, read_pbs
-from batwatt.inputs.traces.riskaware_text import read_riskaware, read_table
+from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.sacct import is_sacct, read_sacct
 from batwatt.inputs.traces.swf import read_swf, swf_origin_s, swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob, open_text
@@ -275,7 +275,7 @@ def _jobs_of(
     if log.of_log:
         raise InputError(path, "width and fields are for sacct, tables and PBS", "leave them out")
     if format == "txt":
-        return read_riskaware(path) if fields else read_table(path)
+        return read_riskaware(path)
     if format == "swf":
         return swf_trace_jobs(path) if fields else read_swf(path)
     return iter_jobs_csv(path, unit)

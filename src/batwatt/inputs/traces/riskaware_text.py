@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -17,43 +17,36 @@ _FIELDS = ("id", "release", "length", "cores")
 _HINT = f"write '{' '.join(_FIELDS)}' with blanks between, times in seconds"
 
 
-def read_riskaware(path: Path | str) -> list[TraceJob]:
+def read_riskaware(path: Path | str) -> TraceTable:
     """Read the jobs of a text file (or `.gz`), in its order, which may differ from that of their release.
 
     A line is `id release length cores [anything]`, with release and length in s, rounded to the microsecond, the
     resolution of Batsim's times. Empty lines are skipped. Raises InputError with the line number.
     """
-    jobs: list[TraceJob] = []
-    lines: dict[str, int] = {}
     with open_text(path) as stream:
-        for number, line in enumerate(stream, start=1):
-            words = line.split()
-            if not words:
-                continue
-            job = _job(words, f"{path}: line {number}")
-            first = lines.setdefault(job.id, number)
-            if first != number:
-                problem = f"a second job {job.id!r} (the first is on line {first})"
-                raise InputError(f"{path}: line {number}", problem, "give each job an id of its own")
-            jobs.append(job)
-    if not jobs:
+        lines = {number: words for number, line in enumerate(stream, start=1) if (words := line.split())}
+    if not lines:
         raise InputError(path, "holds no job", _HINT)
-    return jobs
-
-
-def read_table(path: Path | str) -> TraceTable:
-    """Read the jobs of a text file as a table. Raises InputError."""
-    with open_text(path) as stream:
-        lines = list(filter(None, map(str.split, stream)))
-    if lines and min(map(len, lines)) >= len(_FIELDS):
-        ids, *numbers = list(zip(*lines, strict=False))[: len(_FIELDS)]
+    if min(map(len, lines.values())) >= len(_FIELDS):
+        ids, *numbers = list(zip(*lines.values(), strict=False))[: len(_FIELDS)]
         text = "".join(map("".join, numbers))
         # most files have whole numbers, which need no check if they fit a float
         if text.isascii() and text.isdigit() and max(max(map(len, column)) for column in numbers) <= 15:
             release_s, length_s, cores = (np.array(list(map(float, column))) for column in numbers)
             if length_s.all() and cores.all() and len(set(ids)) == len(ids):
                 return TraceTable(np.array(ids, dtype=object), release_s, length_s, cores)
-    return TraceTable.of(read_riskaware(path), path)
+    return TraceTable.of(_jobs(lines, path), path)
+
+
+def _jobs(lines: Mapping[int, list[str]], path: Path | str) -> Iterator[TraceJob]:
+    """Yield the jobs of lines by number. Raises InputError."""
+    first: dict[str, int] = {}
+    for number, words in lines.items():
+        job = _job(words, f"{path}: line {number}")
+        if first.setdefault(job.id, number) != number:
+            problem = f"a second job {job.id!r} (the first is on line {first[job.id]})"
+            raise InputError(f"{path}: line {number}", problem, "give each job an id of its own")
+        yield job
 
 
 def to_riskaware(jobs: Iterable[TraceJob]) -> str:
