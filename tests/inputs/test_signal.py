@@ -199,9 +199,6 @@ def test_refusals(read, text, options, message):
         read(text, **options)
 
 
-# the shared files -----------------------------------------------------------------------------------------------------
-
-
 def test_named_columns(read):
     text = "when,a,b\n2024-01-01,1,2\n2024-01-02,3,4\n"
     # the only column with dates is that of the times

@@ -86,9 +86,11 @@ def test_open_meteo(read):
 @pytest.mark.parametrize(
     "content", [{}, [], [1, 2], {"data": []}, {"data": [{"a": 1}]}, {"time": 3, "a": [[1]]}, [[{}]]]
 )
-def test_json_without_a_series(read, content):
+def test_json_without_a_series_or_with_two(read, content):
     assert read.refused(json.dumps(content)).startswith("has no list of values with their times; give a list of")
     assert read.refused('{"data": [}').startswith("is not JSON")
+    two = {name: [{"time": "2023-01-01", "a": 1}] for name in ("hourly", "daily")}
+    assert read.refused(json.dumps(two)) == "has 2 tables with times: hourly, daily; leave one of them in the file"
     assert read.refused("<a></a>").startswith("is XML; take the CSV export")
 
 
