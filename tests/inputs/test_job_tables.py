@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +13,7 @@ from files_of_tests import refusal
 from batwatt.errors import MissingExtraError
 from batwatt.inputs.traces.convert import format_of, read_trace
 from batwatt.inputs.traces.job_log import LogOptions
+from batwatt.inputs.traces.job_tables import _parts
 
 PM100 = pd.DataFrame(
     {
@@ -183,6 +185,14 @@ def test_rows_longer_than_the_header(tmp_path: Path, commas: int):
     path.write_text("\n".join([head, rows[0], rows[1] + "," * commas]))
     line = refusal(read_trace, path)
     assert "jobs.csv: is not CSV" in line and "line 3" in line
+
+
+def test_a_reading_that_is_given_up_leaves_the_filters_of_warnings(tmp_path: Path):
+    """Restored by it at any later time, they let longer rows of another table pass."""
+    filters = list(warnings.filters)
+    parts = _parts(written(FDATA, tmp_path, "jobs.csv"))
+    next(parts)
+    assert list(warnings.filters) == filters
 
 
 def test_without_pyarrow(tmp_path: Path, monkeypatch):

@@ -205,11 +205,13 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
             # without index_col the first cells of rows that are too long become an index
             options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "chunksize": ROWS}
             # pandas decompresses .gz by its name
-            with (
-                warnings.catch_warnings(action="error", category=pd.errors.ParserWarning),
-                pd.read_csv(path, encoding_errors="replace", **options) as parts,
-            ):
-                for part in parts:
+            with pd.read_csv(path, encoding_errors="replace", **options) as parts:
+                while True:
+                    # not around a yield: a generator that is given up ends at any time, and restores old filters
+                    with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
+                        part = next(parts, None)
+                    if part is None:
+                        break
                     layout = _checked_layout([str(name) for name in part.columns], path)
                     yield part[[name for name in part.columns if name in layout.columns]], layout
         except pd.errors.ParserWarning:
