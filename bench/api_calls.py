@@ -215,8 +215,8 @@ def env_limits() -> None:
 def env_rewards() -> None:
     for reward in gym.REWARDS:
         _episode(gym.BatwattEnv(PLATFORM, WORKLOAD, reward=reward, queue=2), lambda mask: int(mask.argmax()))
-    several = gym.BatwattEnv(PLATFORM, [WORKLOAD, JOBS], reward={"makespan_s": 1, "energy_j": 0.001})
-    _episode(several, lambda mask: int(mask.argmax()))
+    drawn = gym.BatwattEnv(PLATFORM, lambda rng: JOBS, reward={"makespan_s": 1, "energy_j": 0.001})
+    _episode(drawn, lambda mask: int(mask.argmax()))
 
 
 @_call

@@ -90,7 +90,7 @@ def calls() -> dict[str, tuple[Any, dict[str, Any]]]:
         "campaign": (bw.campaign, {"declared": "study.yaml", "results": "results", "workers": 1}),
         "plan_checkpoints": (bw.plan_checkpoints, {"instance": PERIOD}),
         "plan_carbon": (bw.plan_carbon, {"job": PHASES, "signal": "nl.csv", "deadline_s": 43200.0}),
-        "BatwattEnv": (episode, {"platform": hosts, "workload": ["jobs.json", "jobs.swf"], **gym}),
+        "BatwattEnv": (episode, {"platform": hosts, "workload": "jobs.json", **gym}),
         "optimum": (bw.optimum, {**run, "envelope": cap, "effort": 1}),
     }
     return {name: (function, defaults_of(function) | arguments) for name, (function, arguments) in usual.items()}

@@ -144,10 +144,9 @@ SEEN = [name for name, column in OBSERVATIONS.items() if column.limit in ("", *L
         {},
         {"queue": 1},
         {"observation": SEEN, "reward": "energy_j", **LIMITED},
-        {"workload": [SOME, load_of([(0.0, 1, 5.0, None, False)] * 3)]},
         {"workload": lambda rng: load_of([(float(rng.integers(9)), 1, 5.0, None, False)] * 3)},
     ],
-    ids=["usual", "one place", "all columns, limits", "two workloads", "a generator"],
+    ids=["usual", "one place", "all columns, limits", "a generator"],
 )
 def test_check_env_has_nothing_to_say(arguments):
     arguments = {"platform": UNLIKE, "workload": SOME} | arguments

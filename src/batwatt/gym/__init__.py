@@ -30,9 +30,8 @@
 9. *End.* An episode ends when all jobs have ended, which waiting cannot put off: limits change for the last time, and
    then waiting with nothing to come is starting a job (4). Then `info["metrics"]` has the figures of the run,
    `result()` is its `batwatt.Result`, and `save(prefix)` writes its files.
-10. *Equal runs.* The same workload and the same actions give the same trajectory. Of several workloads, or of a
-    function of a random generator, the seed of `reset` decides which comes; `reset(options={"workload": index})` names
-    one.
+10. *Equal runs.* The same workload and the same actions give the same trajectory. A workload may be a function of a
+    random generator, which the seed of `reset` determines; it draws one for each episode.
 11. *Hosts.* With `switch` actions behind action `queue` switch hosts off and on: docs/reference/gym.md has the rules.
 """
 

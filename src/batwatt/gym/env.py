@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import index
@@ -50,7 +50,7 @@ from batwatt.run.resolve import ResolvedRun
 from batwatt.run.run import RunOutcome
 from batwatt.run.spec import RunSpec
 
-Workloads = WorkloadLike | Sequence[WorkloadLike] | Callable[[np.random.Generator], WorkloadLike]
+Workloads = WorkloadLike | Callable[[np.random.Generator], WorkloadLike]
 Info = dict[str, Any]
 MOST_PLACES = 100_000
 """More visible jobs than this are taken for a typing error."""
@@ -150,11 +150,12 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
             _check_watts(self.platform, "the argument 'switch'")
         self.host_actions = host_actions(self.platform) if switch else []
         """The actions on hosts as (verb, kind of hosts), in their order behind action `queue`."""
-        self._workloads = workload
+        self._workload = workload
+        self._episode: Episode | None = None
+        """The episode of the one workload, once it was read."""
         self._places = queue
         self._columns = self._observations(observation, switch)
         self._rewards = self._chosen_rewards(reward)
-        self._episodes: dict[int, Episode] = {}
         self._settings = {
             "observation": [column.name for column in self._columns],
             "reward": {each.name: weight for each, weight in self._rewards},
@@ -229,10 +230,13 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], Info]:
-        """Begin an episode; `options={"workload": index}` chooses among several workloads. Raises InputError."""
+        """Begin an episode; there are no `options`. Raises InputError."""
         super().reset(seed=seed)
         self._began_s = time.perf_counter()
-        episode = self._chosen((options or {}).get("workload"))
+        if callable(self._workload):
+            episode = self._episode_of(self._workload(self.np_random))
+        else:
+            episode = self._episode = self._episode or self._episode_of(self._workload)
         self._simulation = Simulation(episode)
         self._potential = 0.0
         self._reported = False
@@ -283,25 +287,6 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         simulation = self.simulation
         values = {column.name: column.value(simulation) for column in self._columns}
         return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-    # workloads ------------------------------------------------------------------------------------------------------
-
-    def _chosen(self, number: object) -> Episode:
-        workloads = self._workloads
-        if callable(workloads):
-            return self._episode_of(workloads(self.np_random))
-        several = [workloads] if not isinstance(workloads, Sequence) or isinstance(workloads, str) else workloads
-        if not several:
-            raise InputError("workload", "is an empty list", "give one or more")
-        if number is None:
-            number = int(self.np_random.integers(len(several))) if len(several) > 1 else 0
-        if not isinstance(number, int | np.integer) or not 0 <= number < len(several):
-            bound = f"must be from 0 to {len(several) - 1}, got {shown(number)}"
-            raise InputError("options['workload']", bound, "name one of the workloads")
-        position = int(number)
-        if position not in self._episodes:
-            self._episodes[position] = self._episode_of(several[position])
-        return self._episodes[position]
 
     def _episode_of(self, workload: WorkloadLike) -> Episode:
         inputs = replace(self._inputs, workloads=(workload_arg(workload),))
