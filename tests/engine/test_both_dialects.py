@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 from builders import envelope, job, machine, workload_of
-from drawing import drawing, jobs_of, plain
 from examples import examples
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -33,7 +32,6 @@ from batwatt.protocol.events import batsim5_events, parse_events
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
-from batwatt.schedulers.jobpower import Jobpower
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
@@ -154,19 +152,6 @@ def test_powercap(tmp_path, response, drawn, powers):
     platform = with_sleep_property(machine(2, 2))
     options = {"platform": platform, "envelope": envelope(*powers, step=120.0), "response": response}
     check(lambda: Powercap(options), platform, load(drawn, 4), tmp_path)
-
-
-@few
-@given(rows, st.lists(st.integers(450, 1300).map(float), min_size=1, max_size=4))
-def test_jobs_that_draw_different_power(tmp_path, drawn, powers):
-    """What is known of a job besides Batsim's own fields is in `extra_data` there."""
-    platform, caps = plain(4), envelope(*powers, 1300.0, step=120.0)
-    jobs = [
-        drawing(i, at, width, run, user=f"u{i % 2}", power_w=float(width * (120 + 30 * (i % 5))))
-        for i, (at, width, run, *_) in enumerate(drawn)
-    ]
-    options = {"platform": platform, "envelope": caps, "predictor": "user", "excess": "kill-latest"}
-    check(lambda: Jobpower(options), platform, jobs_of(*jobs, nb_res=4), tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "options"), MACHINES, ids=lambda value: getattr(value, "__name__", str(value)))

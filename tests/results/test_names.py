@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from tables_of_systems import jobs_of
 
 import batwatt as bw
 from batwatt.api.comparison import Case, compare
@@ -109,26 +110,11 @@ def test_every_number_of_a_campaign_is_a_figure():
     assert {name for name in SCHEMA.names if name in FIGURES} == numbers
 
 
-NAN = math.nan
-
-
-def jobs_of(cases):
-    """Rows of `case`, and of jobs a to d: hosts, length in s, user; and each case's waits in s, None: not finished."""
-    facts = {"a": (1, 100.0, "x"), "b": (2, 900.0, "x"), "c": (4, 901.0, "y"), "d": (5, 90000.0, None)}
-    rows, reference = [], next(iter(cases.values()))
-    for case, waits in cases.items():
-        for (name, (hosts, length_s, user)), wait, first in zip(facts.items(), waits, reference, strict=True):
-            wait_s, first_s = (NAN if value is None else float(value) for value in (wait, first))
-            rows.append({
-                "case": case, "job_id": name, "hosts": hosts, "length_s": length_s, "user": user,
-                "state": "killed" if wait is None else "finished", "wait_s": wait_s,
-                "full_speed_slowdown": 1.0 + wait_s / length_s, "wait_more_s": wait_s - first_s,
-                "full_speed_slowdown_more": (wait_s - first_s) / length_s,
-            })  # fmt: skip
-    return pd.DataFrame(rows)
-
-
-TWO = jobs_of({"free": (0, 0, 100, None), "capped": (50, 1800, None, 10)})
+TWO = jobs_of(
+    {"free": (0, 0, 100, None), "capped": (50, 1800, None, 10)},
+    hosts=[1, 2, 4, 5], length_s=[100.0, 900.0, 901.0, 90000.0], user=["x", "x", "y", None],
+)  # fmt: skip
+"""Four jobs, with their waits in s in two cases; None: not finished."""
 
 
 def row(frame, case, group):
@@ -141,12 +127,12 @@ def test_by_size():
     groups = groups_of(TWO, "size")
     assert groups["group"].tolist() == ["1 host", "2 to 4 hosts", "5 to 16 hosts"] * 2
     assert groups["case"].tolist() == ["free"] * 3 + ["capped"] * 3
-    # b waits 1800 s where it waited for none; c, of as many hosts, is killed
+    # the second waits 1800 s where it waited for none; the third, of as many hosts, is killed
     middle = row(groups, "capped", "2 to 4 hosts")
     assert (middle["jobs"], middle["finished_share"], middle["mean_wait_s"]) == (2, 0.5, 1800.0)
     assert (middle["mean_full_speed_slowdown"], middle["paired_jobs"]) == (3.0, 1)
     assert (middle["wait_more_s"], middle["full_speed_slowdown_more"]) == (1800.0, 2.0)
-    # d finishes here only: nothing to compare with
+    # the fourth finishes here only: nothing to compare with
     wide = row(groups, "capped", "5 to 16 hosts")
     assert (wide["finished_share"], wide["mean_wait_s"], wide["paired_jobs"]) == (1.0, 10.0, 0)
     assert math.isnan(wide["wait_more_s"])
@@ -159,7 +145,7 @@ def test_by_length():
     assert groups["group"].unique().tolist() == ["up to 15 min", "15 min to 1 h", "over 24 h"]
     assert row(groups, "capped", "up to 15 min")["wait_more_s"] == (50 + 1800) / 2
     assert row(groups, "capped", "15 min to 1 h")["finished_share"] == 0.0
-    unknown = TWO.assign(length_s=TWO["length_s"].where(TWO["job_id"] != "d"))
+    unknown = TWO.assign(length_s=TWO["length_s"].where(TWO["job_id"] != "3"))
     assert groups_of(unknown, "length")["group"].tolist()[-1] == "unknown"
 
 
