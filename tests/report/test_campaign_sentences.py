@@ -9,7 +9,7 @@ from tables_of_tests import row, save
 
 from batwatt.report.campaign import UNRECORDED, read_campaign
 from batwatt.report.glossary import Glossary
-from batwatt.report.means import QUANTILES, Difference
+from batwatt.report.means import Difference
 from batwatt.report.sentences import findings, headline, sentences
 
 
@@ -111,11 +111,14 @@ def test_why_jobs_were_rejected(tmp_path):
     )
 
 
-@pytest.mark.parametrize("instances", [2, 3, 20, 1000])
-def test_a_difference_counts_only_outside_the_interval(instances):
-    limit = QUANTILES[instances - 2] if instances < 30 else 2.0
-    assert Difference(limit * 1.001, 1.0, instances).counts and Difference(-limit * 1.001, 1.0, instances).counts
-    assert not Difference(limit * 0.999, 1.0, instances).counts
+# two-sided at 95 %, from a table of Student's t: 1, 2, 4, 9, 19, 29 degrees of freedom
+@pytest.mark.parametrize(
+    ("instances", "limit"),
+    [(2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262), (20, 2.093), (30, 2.045), (1000, 2.0)],
+)
+def test_a_difference_counts_only_outside_the_interval(instances, limit):
+    assert Difference(limit * 1.005, 1.0, instances).counts and Difference(-limit * 1.005, 1.0, instances).counts
+    assert not Difference(limit * 0.995, 1.0, instances).counts
     assert not Difference(5.0, float("nan"), 1).counts and not Difference(0.0, 0.0, instances).counts
 
 
