@@ -235,7 +235,7 @@ def test_one_at_a_time():
 def test_a_file_is_read_again_when_it_changes(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("time_s,power_w\n0,500\n100,700\n")
-    feed = Feed("power_envelope", str(path), 1.7e9)
+    feed = Feed(str(path), 1.7e9)
     feed.check()
     assert [feed.value(time_s) for time_s in (0.0, 99.0, 100.0)] == [500.0, 500.0, 700.0]
     path.write_text("time_s,power_w\n0,500\n100,40\n")
@@ -247,14 +247,14 @@ def test_a_file_is_read_again_when_it_changes(tmp_path):
 def test_an_envelope_by_date_is_on_the_clock_of_the_session(tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("time,power_w\n2026-01-01T00:00Z,100\n2026-01-01T01:00Z,200\n2026-01-01T02:00Z,300\n")
-    feed = Feed("power_envelope", str(path), 1767225600.0 + 1800.0)
+    feed = Feed(str(path), 1767225600.0 + 1800.0)
     assert [feed.value(time_s) for time_s in (0.0, 1799.0, 1800.0, 5400.0)] == [100.0, 100.0, 200.0, 300.0]
 
 
 def test_a_last_value_expires_into_a_fallback(tmp_path, caplog):
     path = tmp_path / "w.csv"
     path.write_text("time_s,power_w\n0,500\n100,700\n")
-    feed = Feed("power_envelope", str(path), 1.7e9, expiry_s=50.0, fallback=40.0)
+    feed = Feed(str(path), 1.7e9, expiry_s=50.0, fallback=40.0)
     feed.check()
     # the value of 100 s is that of 100 s, as long as the one before
     assert [feed.value(time_s) for time_s in (199.0, 249.0, 251.0)] == [700.0, 700.0, 40.0]
@@ -265,7 +265,7 @@ def test_a_last_value_expires_into_a_fallback(tmp_path, caplog):
 
 def test_a_file_that_cannot_be_read_ends_a_session_before_it_begins(tmp_path):
     with pytest.raises(InputError, match="nosuch"):
-        Feed("power_envelope", str(tmp_path / "nosuch.csv"), 1.7e9).check()
+        Feed(str(tmp_path / "nosuch.csv"), 1.7e9).check()
 
 
 def test_measured_watts(tmp_path, caplog):

@@ -40,8 +40,6 @@ _FIGURES = (
     ("kWh", "energy_j", J_PER_KWH, ".3f"),
     ("kWh above cap", "energy_above_cap_j", J_PER_KWH, ".4f"),
     ("most above cap, W", "most_above_cap_w", 1.0, ".0f"),
-    ("carbon, kg", "carbon_g", 1000.0, ".3f"),
-    ("cost", "cost", 1.0, ".2f"),
 )
 """Heading, key in the records, divisor and format of each column of the table."""
 
@@ -70,14 +68,12 @@ class HandoverOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Sources of the signals of a session."""
+    """Sources of the envelope and of the watts of a session."""
 
     envelope: Annotated[
         str | None,
         _signals("--envelope", help="Power cap in W: a file, read again when it changes."),
     ] = None
-    carbon: Annotated[str | None, _signals("--carbon", help="Carbon intensity in g/kWh, as --envelope.")] = None
-    price: Annotated[str | None, _signals("--price", help="Price of a kWh, as --envelope.")] = None
     expiry_s: Annotated[float, _signals("--expiry", min=0.0, help="Time for which a last value holds, in s.")] = 900.0
     fallback_w: Annotated[
         float | None,
@@ -90,17 +86,9 @@ class Signals:
     tell_signals: Annotated[
         bool,
         _signals(
-            "--tell-signals", help="Send signals as NOTIFY also to a foreign scheduler.", show_default="ours only"
+            "--tell-signals", help="Send the envelope as NOTIFY also to a foreign scheduler.", show_default="ours only"
         ),
     ] = False
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """Sources of the signals by the type of their events."""
-        from batwatt.slurm.feeds import KINDS
-
-        pairs = zip(KINDS, (self.envelope, self.carbon, self.price), strict=True)
-        return {kind: source for kind, source in pairs if source is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +167,7 @@ def run_command(
         patience_s=patience_of(timeout),
         kill=KillRule.of(operating.kill, operating.grace_s),
         pstate_command=operating.pstate_command,
-        signals=signals.sources,
+        envelope=signals.envelope,
         expiry_s=signals.expiry_s,
         fallback_w=signals.fallback_w,
         meter=PowerMeter(signals.watts_command),

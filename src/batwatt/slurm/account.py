@@ -13,7 +13,6 @@ import numpy as np
 
 from batwatt.model.platform import Host, Platform
 from batwatt.slurm.facts import SlurmNode, Snapshot
-from batwatt.units import J_PER_KWH
 
 POWER = ("time_s", "cap_w", "watts", "slurm_watts")
 
@@ -25,22 +24,15 @@ class Energy:
     joules: float = 0.0
     above_j: float = 0.0
     worst_w: float = 0.0
-    carbon_g: float = 0.0
-    cost: float = 0.0
     watts: float = math.nan
 
-    def sample(
-        self, lasted_s: float, cap_w: float | None, carbon: float | None, price: float | None, watts: float
-    ) -> None:
+    def sample(self, lasted_s: float, cap_w: float | None, watts: float) -> None:
         """Count the last sample for the time that it lasted, and take the next."""
         if not math.isnan(self.watts):
-            joules = self.watts * lasted_s
             above_w = 0.0 if cap_w is None else max(0.0, self.watts - cap_w)
-            self.joules += joules
+            self.joules += self.watts * lasted_s
             self.above_j += above_w * lasted_s
             self.worst_w = max(self.worst_w, above_w)
-            self.carbon_g += joules / J_PER_KWH * (carbon or 0.0)
-            self.cost += joules / J_PER_KWH * (price or 0.0)
         self.watts = watts
 
 
@@ -93,7 +85,6 @@ class Account:
     last_s: float = math.nan
     cap_w: float | None = None
     capped: bool = False
-    _signals: tuple[float | None, float | None] = (None, None)
     _rows: dict[str, _Row] = field(default_factory=dict)
     _over: set[str] = field(default_factory=set)
     waits: dict[str, list[float]] = field(default_factory=lambda: {"": [], "slurm": []})
@@ -116,20 +107,12 @@ class Account:
         )
         self._files[stem].flush()
 
-    def power(
-        self,
-        now_s: float,
-        watts: float,
-        slurm_watts: float,
-        cap_w: float | None,
-        carbon: float | None,
-        price: float | None,
-    ) -> None:
+    def power(self, now_s: float, watts: float, slurm_watts: float, cap_w: float | None) -> None:
         """Take a sample of the power in W."""
         lasted_s = 0.0 if math.isnan(self.last_s) else max(0.0, now_s - self.last_s)
-        self.energy.sample(lasted_s, self.cap_w, *self._signals, watts)
-        self.slurm.sample(lasted_s, self.cap_w, *self._signals, slurm_watts)
-        self.last_s, self.cap_w, self._signals = now_s, cap_w, (carbon, price)
+        self.energy.sample(lasted_s, self.cap_w, watts)
+        self.slurm.sample(lasted_s, self.cap_w, slurm_watts)
+        self.last_s, self.cap_w = now_s, cap_w
         self.capped |= cap_w is not None
         power = (cap_w if cap_w is not None else math.nan, watts, slurm_watts if self.shadow else math.nan)
         if repr(power) != repr(self._power):
@@ -214,8 +197,6 @@ class Account:
                 "energy_j": energy.joules,
                 "energy_above_cap_j": energy.above_j if self.capped else None,
                 "most_above_cap_w": energy.worst_w if self.capped else None,
-                "carbon_g": energy.carbon_g or None,
-                "cost": energy.cost or None,
             }
             for name, energy, waits in sides
         ]

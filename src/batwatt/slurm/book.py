@@ -6,6 +6,7 @@ Events and decisions are applied when they are written to the journal, and again
 from __future__ import annotations
 
 import heapq
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from batwatt.engine import events as ev
 from batwatt.errors import IllegalDecisionError
 from batwatt.model import hostset
 from batwatt.model.platform import Platform
+from batwatt.protocol.events import EVENT_VALUE
 
 WORKLOAD = "slurm"
 Status = Literal["waiting", "void", "starting", "killing", "aside", "over"]
@@ -70,8 +72,8 @@ class Book:
         """Hosts and p-state of each request that was not acknowledged."""
         self.away = 0
         """The hosts that the scheduler knows to be out of service."""
-        self.values: dict[str, tuple[float, float]] = {}
-        """Last value sent of each signal, and its time in s."""
+        self.sent: tuple[float, float] = (math.nan, -math.inf)
+        """Last value in W of the envelope that was sent, and its time in s."""
         self.queries = 0
         self.killed: set[str] = set()
         """Numbers of killed jobs that the scheduler may submit again."""
@@ -115,7 +117,7 @@ class Book:
         elif event.kind == "event_machine_available":
             self.away &= ~hostset.from_text(event.data["resources"])
         else:
-            self.values[event.kind] = (float(event.data["value"]), event.time)
+            self.sent = (float(event.data[EVENT_VALUE]), event.time)
 
     def _add(self, task: Task) -> None:
         self.tasks[task.id] = self.present[task.number] = task

@@ -21,7 +21,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,12 +30,13 @@ from batwatt.engine.config import EngineConfig
 from batwatt.engine.machines import Machines
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.model import hostset
+from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 from batwatt.slurm.account import Account, watts_of
 from batwatt.slurm.actions import Actions
 from batwatt.slurm.book import WORKLOAD, Book, Task
 from batwatt.slurm.commands import SlurmCommands
 from batwatt.slurm.facts import ENDED, HELD_BY_USER, SlurmError, SlurmJob, Snapshot
-from batwatt.slurm.feeds import KINDS, Feed, PowerMeter
+from batwatt.slurm.feeds import Feed, PowerMeter
 from batwatt.slurm.journal import Journal, same_decisions
 
 _log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ TRIES = 3
 PORTION = 50
 """Most jobs that are announced at a poll: each takes two commands, and the power is watched between polls."""
 STEP_S = 300.0
-"""Period of unchanged signals, in s of the session."""
+"""Period of an unchanged envelope, in s of the session."""
 LOOKS = 2
 """Consecutive polls that must agree before a host leaves service or returns."""
 SILENT_S = 60.0
@@ -103,7 +104,7 @@ class Watched:
 class Bridge:
     """A `Link` for the scheduler. `once`: the session ends when no job is left; else never.
 
-    `tells`: send signals to the scheduler; `past`: exchanges of the session that goes on; `poll_s` in real
+    `tells`: send the envelope to the scheduler; `past`: exchanges of the session that goes on; `poll_s` in real
     seconds.
     """
 
@@ -112,7 +113,7 @@ class Bridge:
     actions: Actions
     journal: Journal
     account: Account
-    feeds: Sequence[Feed]
+    feed: Feed | None
     meter: PowerMeter
     clock: SessionClock
     poll_s: float
@@ -219,16 +220,15 @@ class Bridge:
         began = time.monotonic()
         snapshot = self.machine.read(self.book.present)
         events = [*self._hosts_changed(now_s, snapshot), *self._jobs(now_s, snapshot)]
-        values = {feed.kind: feed.value(now_s) for feed in self.feeds}
-        for kind, value in values.items():
-            last_value, last_s = self.book.values.get(kind, (math.nan, -math.inf))
-            # schedulers under an envelope decide at its steps only
-            if self.tells and (value != last_value or now_s - last_s >= STEP_S):
-                data = {"type": kind, "timestamp": now_s, KINDS[kind][1]: value, "value": value}
-                events.append(ev.Notified(now_s, kind, data))
+        cap_w = None if self.feed is None else self.feed.value(now_s)
+        last_w, last_s = self.book.sent
+        # schedulers under an envelope decide at its steps only
+        if self.tells and cap_w is not None and (cap_w != last_w or now_s - last_s >= STEP_S):
+            data = {"type": EVENT_TYPE, "timestamp": now_s, EVENT_VALUE: cap_w}
+            events.append(ev.Notified(now_s, EVENT_TYPE, data))
         self._snapshot = snapshot
         self._act(snapshot)
-        self._measure(now_s, snapshot, values)
+        self._measure(now_s, snapshot, cap_w)
         self.polls += 1
         self.polling_s += time.monotonic() - began
         return events
@@ -236,7 +236,7 @@ class Bridge:
     def _act(self, snapshot: Snapshot) -> None:
         self.actions.act(snapshot, self.book.everyone & ~self._watched.out)
 
-    def _measure(self, now_s: float, snapshot: Snapshot, values: dict[str, float]) -> None:
+    def _measure(self, now_s: float, snapshot: Snapshot, cap_w: float | None) -> None:
         platform, account = self.book.platform, self.account
         real = self.machine.real
         watts = watts_of(platform, snapshot, self.book.pstate)
@@ -245,8 +245,7 @@ class Bridge:
         slurm_w = watts if real is None else watts_of(platform, real, standard)
         if measured_w is not None:
             watts, slurm_w = (measured_w if real is None else watts), measured_w
-        envelope, carbon, price = (values.get(kind) for kind in KINDS)
-        account.power(now_s, watts, slurm_w, envelope, carbon, price)
+        account.power(now_s, watts, slurm_w, cap_w)
         account.jobs(snapshot, self.book.present, real, self.clock.of_date)
         if time.monotonic() - self._totals_s >= TOTALS_S:
             self._totals_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""Signals while they happen: an envelope in W, a carbon intensity, a price, from files."""
+"""The envelope of a session while it runs, from a file, and measured watts, from a command."""
 
 from __future__ import annotations
 
@@ -11,33 +11,25 @@ from pathlib import Path
 
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.series.on_clock import read_on_clock
-from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.clock import Clock
 from batwatt.model.signal import Signal
-from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
 
 _log = logging.getLogger(__name__)
 ANSWER_S = 5.0
 """Longest time in s of an answer of a command."""
 PROBLEMS = (OSError, ValueError, RecursionError, BatwattError)
 """Errors of a source that has no value."""
-KINDS: dict[str, tuple[Wanted, str]] = {
-    EVENT_TYPE: ("power", EVENT_VALUE),
-    "carbon_intensity": ("carbon", "carbon_g_per_kwh"),
-    "electricity_price": ("price", "price_per_kwh"),
-}
-"""Type of the NOTIFY for the scheduler -> the signal that is read, and the field with the value."""
 
 
 @dataclass
 class Feed:
-    """One signal from the file `source`, by date or by s since the beginning, which is read again when it changes.
+    """An envelope in W from the file `source`, by date or by s since the beginning, read again when it changes.
 
     `expiry_s` after the last value ends the `fallback` holds (NaN: none, and the last value goes on). Times are those
     of the session, in s.
     """
 
-    kind: str
     source: str
     begin_s: float
     expiry_s: float = math.inf
@@ -77,8 +69,7 @@ class Feed:
         stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if stamp != self._stamp:
             self._stamp = stamp
-            wanted = KINDS[self.kind][0]
-            self._signal = read_on_clock(SignalFile(path, wanted=wanted).on(Clock(self.begin_s)))
+            self._signal = read_on_clock(SignalFile(path, wanted="power").on(Clock(self.begin_s)))
             self._warned.clear()
 
 

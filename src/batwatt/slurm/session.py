@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,6 @@ from batwatt.engine import events as ev
 from batwatt.engine.bs import Bs
 from batwatt.errors import BatwattError, InputError
 from batwatt.inputs.platforms.host_choice import HostChoice, platform_of
-from batwatt.protocol.events import EVENT_TYPE
 from batwatt.run.find_scheduler import blaming, make_scheduler, scheduler_class
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.options import EVENTS, PowerOptions
@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 class SessionSpec:
     """Inputs of a session. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
 
-    `signals`: type of the signal -> file or address, of which ours are told, others with `tell_signals` only;
-    `fallback_w`: the envelope in W once it has expired. `poll_s` is in real seconds.
+    `envelope`: its file, if any, of which schedulers of ours are told, others with `tell_signals` only; `fallback_w`:
+    the envelope in W once it has expired. `poll_s` is in real seconds.
     """
 
     platform: Path
@@ -51,7 +51,7 @@ class SessionSpec:
     patience_s: float | None
     kill: KillRule
     pstate_command: str
-    signals: Mapping[str, str]
+    envelope: str | None
     expiry_s: float
     fallback_w: float | None
     meter: PowerMeter
@@ -124,7 +124,7 @@ class Session:
         """
         with only_one(self.cluster) if self.spec.operate else nullcontext():
             clock, past, totals = self._resumed()
-            feeds = self._feeds(clock)
+            feed = self._feed(clock)
             self.journal.open()
             self.account.open(resumed=bool(past))
             if totals is not None:
@@ -139,7 +139,7 @@ class Session:
                     self.actions,
                     self.journal,
                     self.account,
-                    feeds,
+                    feed,
                     self.spec.meter,
                     clock,
                     self.spec.poll_s,
@@ -172,17 +172,14 @@ class Session:
         passed_s = max(exchanges[-1][0].now, (now_s - began_s) * spec.speed)
         return SessionClock(began_s, spec.speed, passed_s), exchanges, begin.get("totals")
 
-    def _feeds(self, clock: SessionClock) -> list[Feed]:
+    def _feed(self, clock: SessionClock) -> Feed | None:
         spec = self.spec
-        feeds = [
-            Feed(kind, source, clock.begin_s, expiry_s=spec.expiry_s)
-            for kind, source in spec.signals.items()
-        ]  # fmt: skip
-        for feed in feeds:
-            if spec.fallback_w is not None and feed.kind == EVENT_TYPE:
-                feed.fallback = spec.fallback_w
-            feed.check()
-        return feeds
+        if spec.envelope is None:
+            return None
+        fallback_w = math.nan if spec.fallback_w is None else spec.fallback_w
+        feed = Feed(spec.envelope, clock.begin_s, spec.expiry_s, fallback_w)
+        feed.check()
+        return feed
 
     def _about(self, resumed: bool) -> str:
         spec = self.spec
@@ -194,7 +191,7 @@ class Session:
         spec = self.spec
         if spec.scheduler is not None:
             kind, options = scheduler_class(spec.scheduler), {"platform": self.platform, **spec.options}
-            if EVENT_TYPE in spec.signals and issubclass(getattr(kind, "Options", object), PowerOptions):
+            if spec.envelope is not None and issubclass(getattr(kind, "Options", object), PowerOptions):
                 options.setdefault("envelope", EVENTS)
             scheduler = make_scheduler(spec.scheduler, options, kind)
             # others may raise at what they do not know
