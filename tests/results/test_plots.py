@@ -27,18 +27,18 @@ EMPTY = PowerTrace(np.empty(0), np.empty(0), 0.0)
 MAGIC = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-def picture(runs, envelope, path):
-    """The file of a picture of runs."""
-    return draw(path, lambda: power_figure(runs, envelope))
+def picture(path, trace=TRACE):
+    """The file of a picture of a run."""
+    return draw(path, lambda: power_figure("FF [$x_1$] <HFLD> & co", trace, ENVELOPE))
 
 
 @pytest.mark.parametrize("kind", MAGIC)
 def test_same_runs_same_bytes(tmp_path, kind):
-    runs = [("FF [$x_1$] <HFLD> & co", TRACE), ("nothing ran", EMPTY)]
-    first = picture(runs, ENVELOPE, tmp_path / f"new/a.{kind}").read_bytes()
-    second = picture(runs, ENVELOPE, tmp_path / f"b.{kind.upper()}").read_bytes()
-    assert first.startswith(MAGIC[kind])
-    assert first == second
+    first = picture(tmp_path / f"new/a.{kind}").read_bytes()
+    second = picture(tmp_path / f"b.{kind.upper()}").read_bytes()
+    assert first.startswith(MAGIC[kind]) and first == second
+    # a run without a job has a picture, too
+    assert picture(tmp_path / f"c.{kind}", EMPTY).read_bytes() != first
 
 
 def areas(trace, envelope, edges_s):
@@ -63,7 +63,7 @@ def test_areas_of_the_power_are_energies(edges_s):
 
 
 def test_a_picture_of_no_known_kind_is_refused(tmp_path):
-    assert "end its name with one of png, svg, pdf" in refusal(picture, [("run", TRACE)], ENVELOPE, tmp_path / "f.bmp")
+    assert "end its name with one of png, svg, pdf" in refusal(picture, tmp_path / "f.bmp")
     assert not (tmp_path / "f.bmp").exists()
 
 

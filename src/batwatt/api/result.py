@@ -121,7 +121,7 @@ class Result(Described):
         if trace is None:
             raise InputError("plot_power", "the power is not known", "give the platform's hosts watts")
         with style.drawing():
-            return _displayed(power_figure([(title or self.scheduler, trace)], self._inputs.envelope))
+            return _displayed(power_figure(title or self.scheduler, trace, self._inputs.envelope))
 
     @checked(title=optional(text))
     def gantt(self, title: str | None = None) -> Figure:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
@@ -15,30 +12,20 @@ from batwatt.results.power import CappedTrace, Floats, PowerTrace, compare
 from batwatt.results.power_bins import bin_edges, envelope_bins, power_bins
 from batwatt.results.style import KW, Picture
 
-PANEL_IN = 1.45
-MARGIN_IN = 0.95
-"""Height of the legend, the axis label and the title of the first panel together."""
+HEIGHT_IN = 2.4
 
 
-def power_figure(runs: Sequence[tuple[str, PowerTrace]], envelope: Series | None) -> Picture:
-    """Return one panel per run (label, power), one below the other, up to the end of the longest."""
-    height = PANEL_IN * len(runs) + MARGIN_IN
-    figure, grid = style.panels_of(style.WIDTH_IN, height, len(runs), 1, margins_in=(0.55, 0.45), left=0.075,
-                                   right=0.985, hspace=0.34 * len(runs) / (height - 1.0), sharex=True,
-                                   sharey=True)  # fmt: skip
-    edges_s = bin_edges([trace for _, trace in runs], envelope)
-    panels: list[Axes] = list(grid[:, 0])
-    handles: dict[str, Artist] = {}
-    for axes, (label, trace) in zip(panels, runs, strict=True):
-        draw_power(axes, trace, envelope, edges_s)
-        style.panel_title(axes, label)
-        handles |= {str(handle.get_label()): handle for handle in axes.get_legend_handles_labels()[0]}
-    panels[0].xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
-    panels[-1].set_xlabel("time (h)")
-    # one label for all panels, in the middle of them
+def power_figure(label: str, trace: PowerTrace, envelope: Series | None) -> Picture:
+    """Return the power of a run, until its end."""
+    figure, grid = style.panels_of(style.WIDTH_IN, HEIGHT_IN, 1, 1, margins_in=(0.55, 0.45), left=0.075, right=0.985)
+    axes: Axes = grid[0, 0]
+    draw_power(axes, trace, envelope, bin_edges([trace], envelope))
+    style.panel_title(axes, label)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=9, steps=[1, 2, 3, 6, 10]))
+    axes.set_xlabel("time (h)")
     middle = (figure.subplotpars.top + figure.subplotpars.bottom) / 2.0
     figure.text(0.012, middle, "power (kW)", rotation=90, va="center", ha="left", color=style.INK)
-    style.legend(figure, list(handles.values()), 0.99)
+    style.legend(figure, axes.get_legend_handles_labels()[0], 0.99)
     return figure
 
 
