@@ -32,6 +32,7 @@ def picture(path, trace=TRACE):
     return draw(path, lambda: power_figure("FF [$x_1$] <HFLD> & co", trace, ENVELOPE))
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", MAGIC)
 def test_same_runs_same_bytes(tmp_path, kind):
     first = picture(tmp_path / f"new/a.{kind}").read_bytes()

@@ -38,7 +38,8 @@ def draw_power(
     its mean, with a pale band from the least to the largest. A red mark at the top is a step of the envelope in
     violation.
     """
-    axes.set_xlim(0.0, edges_s[-1] / unit_s)
+    # matplotlib warns of an axis without length, where no job ran
+    axes.set_xlim(0.0, edges_s[-1] / unit_s or 1.0)
     axes.margins(y=0.12)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
     style.plain(axes)
