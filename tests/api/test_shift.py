@@ -17,6 +17,14 @@ MACHINES = bw.Platform.machines(6, 1, watts=100)
 ONE = bw.Platform.machines(1, 1, watts=100)
 
 
+def test_jobs_held_until_the_same_time_start_in_their_order():
+    """Four hours to wait: both are to start in the fifth, the second waits."""
+    both = bw.Workload.from_frame(pd.DataFrame({"submission_time_s": [0.0] * 2, "length_s": [3600.0] * 2, "hosts": 1}))
+    options = {"shift": {"name": "oracle", "wait_h": [4]}}
+    held = bw.simulate(ONE, both, "easyBackfill", carbon=SIGNAL, options=options)
+    assert held.jobs.sort_values("job_id")["starting_time_s"].tolist() == [14_400.0, 18_000.0]
+
+
 @pytest.mark.parametrize(
     ("run_times", "sure_h", "start_h"),
     # hours 27 and 28 together are the least, 28 alone is less; by the day before 26 and 27 are, or 26 alone
