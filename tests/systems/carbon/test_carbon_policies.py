@@ -44,7 +44,6 @@ USUAL = {"expected_length_s": 2 * HOUR}
         ("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 900.0], 2.0, {}, [(2.0, 3.0)]),
         # 2 h from 0, 1 and 2 h: 550, 260, 910
         ("waiting", ONE_HOUR, LATE, 2.0, USUAL, [(1.0, 2.0)]),
-        ("cst_average", ONE_HOUR, LATE, 2.0, USUAL, [(1.0, 2.0)]),
         # from 600 s: all 300 at once; 1200 s of 300 and 1500 s of 100 half an hour later; all 100 an hour later
         ("wait-awhile", THREE_QUARTERS, [300.0, 100.0, 100.0], 1.0, {"arrival_s": 600.0}, [(4200 / HOUR, 6900 / HOUR)]),
         ("wait-awhile", THREE_QUARTERS, [300.0, 100.0, 100.0], 3599 / HOUR, {"arrival_s": 600.0},

@@ -148,7 +148,6 @@ def test_what_is_rejected():
         ({"_profile": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}, "walltime": 100}, {}, "is no delay"),
         ({"depends_on": ["b"]}, {}, "depends on others"),
         ({"checkpoint_s": -1}, {}, "checkpoint_s must be a number >= 0"),
-        ({"recovery_s": "long"}, {}, "recovery_s must be a number >= 0"),
         ({}, {"k": 3}, "option 'k': must be from 0 to 2, all machines, got 3"),
         ({}, {"min_yield": 0.5, "method": "subset-sum"}, "option 'min_yield': is for the method dp"),
     ],
