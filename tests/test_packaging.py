@@ -197,7 +197,7 @@ def test_what_is_said_to_install_can_be_installed():
     folders = [ROOT / name for name in ("src", "schedulers", "docs", "papers", "start", "tests", "docker")]
     paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
     paths += [path for folder in folders for path in folder.rglob("*.*")]
-    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".yaml", ".ipynb")]
+    texts = [path.read_text(encoding="utf-8") for path in paths if path.suffix in (".py", ".md", ".yaml")]
     commands = [command for text in texts for command in re.findall(r"pip install ([^`\n]*)", text)]
     assert [command for command in commands if re.match("['\"]?batwatt", command)] == []
     named = {name for command in commands for name in re.findall(r"\.\[(\w+)\]", command)}
