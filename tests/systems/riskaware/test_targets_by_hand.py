@@ -124,6 +124,14 @@ a machine with a job that waits counts as full
   adapting 4 x 4, usable=1
   0: a 300 1, b 10 4; b 0 300; usable 1
   0: c 50 1; usable 2
+a start goes before an end of the same time
+  # x stays on machine 2. At 10 s b starts, 36 of 40 cores; then a and c end, 35. After a, with b waiting, it were 39
+  3 x 20, 200: 0.7, 10: 0, 300: 0, 9: 0.6, 50: 0.6, always=2, low=0.8, high=0.95
+  0: x 200 20 -> x@2; usable 2
+  0: a 10 1, y 300 19 -> a@0 y@0
+  1: c 9 18 -> c@1
+  2: b 50 16; b 1 10; usable 2
+  10 -> b@1; usable 2
 all that has not started is mapped anew by release
   # b begins again; a runs on; d was planned at 100 and is now behind b and c, released before it: (240 - 2) / 20
   2 x 1, 100: 0, 20: 0
