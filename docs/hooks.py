@@ -54,7 +54,12 @@ SHIPPED = (".csv", ".png", ".svg")
 """Suffixes of the files of a paper that its page can show or link."""
 BOOSTS = {"explanation": 1e-3, "about": 1e-3, RESULTS: 1e-6}
 """Folder of the site -> weight of its pages in the search, else 1. Words in headings weigh 1,000 times as much."""
-PLURALS = {"policy": "carbon policies", "strategy": "riskaware strategies", "victim": "victim rules"}
+PLURALS = {
+    "policy": "carbon policies",
+    "run_times": "run times",
+    "strategy": "riskaware strategies",
+    "victim": "victim rules",
+}
 FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 MARK = re.compile(r"^<!-- generated: (\w+)(.*?) -->(?:\n_In a clone: .*_)?$", re.MULTILINE)
@@ -107,6 +112,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if boost := BOOSTS.get(uri.partition("/")[0]):
         page.meta["search"] = {"boost": boost}
     return relinked(text, PurePosixPath(back.get(uri, f"docs/{uri}")), PurePosixPath(uri))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Mark names, which assets/site.css keeps in one line in tables: a browser breaks `--name` after its hyphens."""
+    return re.sub(r"<code>([^\s<]{1,40})</code>", r'<code class="name">\1</code>', html)
 
 
 def relinked(text: str, path: PurePosixPath, uri: PurePosixPath) -> str:
@@ -257,10 +267,11 @@ def parts() -> str:
 
 
 def kinds() -> str:
-    """Return the table of kinds of parts that are options of each scheduler."""
+    """Return the schedulers that have each kind of part as an option."""
     options = {name: scheduler.Options.model_fields for name, scheduler in our_schedulers()}
-    rows = [(f"`{kind}`", *("yes" if kind in fields else "–" for fields in options.values())) for kind in KINDS]
-    return table(("kind", *(f"`{name}`" for name in options)), rows)
+    owners = {kind: [f"`{name}`" for name, fields in options.items() if kind in fields] for kind in KINDS}
+    rows = [(f"`{kind}`", "all" if len(names) == len(options) else ", ".join(names)) for kind, names in owners.items()]
+    return table(("option", "schedulers"), rows)
 
 
 def _plural(kind: str) -> str:
