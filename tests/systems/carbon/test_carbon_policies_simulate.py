@@ -48,6 +48,7 @@ LATER = [SignalIntegral(CARBON.edges_s, CARBON.values, f"2024-07-0{day}T00:00Z")
         ("oracle", {"wait_h": (1.0, 2.0, 3.0)}, "one or two values, got 3"),
         ("oracle", {"wait_h": (-1.0,)}, "wait_h must be a finite number >= 0, got -1.0"),
         ("oracle", {"deadline_h": 2.0, "constraint": "semi-weekly"}, "both deadline_h and constraint"),
+        ("oracle", {"constraint": "daily"}, "no constraint 'daily'"),
         ("oracle", {"wait_h": (1.0,), "price": LATER[1]}, "let both begin at the same date"),
         ("oracle", {"slot_s": 0.0}, "slot_s must be a finite number > 0"),
         ("phase-aware", {"wait_h": (0.5,), "slot_s": 7000.0}, "job a: .* slots of 7000 s"),

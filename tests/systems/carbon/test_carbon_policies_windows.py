@@ -63,7 +63,6 @@ def test_waits(constraint, clock, integral, waits_h):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("daily", DATED, "UTC"), "no constraint 'daily'"),
         (("semi-weekly", SIGNAL, "UTC"), "needs a date, and the signal has none"),
         (("semi-weekly", DATED, "Mars/Olympus"), "'Mars/Olympus' is not a time zone"),
     ],

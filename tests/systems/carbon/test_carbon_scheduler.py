@@ -30,6 +30,7 @@ from batwatt.run.spec import RunSpec
 from batwatt.schedulers.carbon import Carbon
 from batwatt.systems.carbon.account import account
 from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.systems.carbon.scheduler import ShiftingScheduler
 
 HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
 COURSE = SignalIntegral.regular(HOURLY)
@@ -137,6 +138,11 @@ def signal_file(folder):
 def test_what_is_refused(tmp_path, options, message):
     with pytest.raises(InputError, match=message.replace("(", "[(]")):
         play([ShiftJob("a", 0.0, constant(60.0, 5.0))], 1, tmp_path / "x", **options)
+
+
+def test_limits_of_waits_are_checked_before_the_first_job():
+    with pytest.raises(InputError, match="both deadline_h and constraint"):
+        ShiftingScheduler({"deadline_h": 2.0, "constraint": "semi-weekly"})
 
 
 def test_a_batsim_does_what_was_planned(tmp_path, batsim):

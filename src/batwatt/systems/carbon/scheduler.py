@@ -35,7 +35,7 @@ from batwatt.systems.carbon.options import CarbonOptions
 from batwatt.systems.carbon.policies import Facts, policy_named
 from batwatt.systems.carbon.reservation_calendar import ReservationCalendar
 from batwatt.systems.carbon.shared import Placement, SharedCluster
-from batwatt.systems.carbon.windows import StartWindow, is_short, start_window
+from batwatt.systems.carbon.windows import StartWindow, check_limits, is_short, start_window
 from batwatt.units import HOUR_S, LAG_S
 
 UNFIT = "not enough machines or watts"
@@ -96,6 +96,7 @@ class ShiftingScheduler(Scheduler[CarbonOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
+        check_limits(self.settings.deadline_h, self.settings.constraint)
         self.executions: dict[str, Execution] = {}
         """Planned executions by the job's id."""
         self._selection: NodeSelection = make("node_selection", self.settings.node_selection)

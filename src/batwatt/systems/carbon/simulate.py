@@ -15,7 +15,7 @@ from batwatt.systems.carbon.forecast import weighed
 from batwatt.systems.carbon.optimum import NoPlanError
 from batwatt.systems.carbon.outcome import Outcome, rows_of
 from batwatt.systems.carbon.policies import Facts, policy_named
-from batwatt.systems.carbon.windows import expected_lengths, is_short, start_window
+from batwatt.systems.carbon.windows import check_limits, expected_lengths, is_short, start_window
 
 _WHERE = "options of the simulation"
 
@@ -43,6 +43,7 @@ class ShiftOptions(Parameters, where=_WHERE):
             raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
         for hours in self.wait_h:
             Between(0.0).check(_WHERE, "wait_h", hours)
+        check_limits(self.deadline_h, self.constraint)
         super().__post_init__()
 
 

@@ -59,6 +59,18 @@ def expected_lengths(jobs: Sequence[ShiftJob]) -> dict[bool, float]:
     return {short: math.fsum(lengths) / len(lengths) for short, lengths in classes.items()}
 
 
+def check_limits(deadline_h: float | None, constraint: str | None) -> None:
+    """Raise InputError if a constraint is unknown, or there is a deadline too."""
+    if constraint is not None and _kind(constraint) not in CONSTRAINTS:
+        raise UnknownNameError("option constraint", "constraint", constraint, CONSTRAINTS, "Take one of these.")
+    if deadline_h is not None and constraint is not None:
+        raise InputError("options", "have both deadline_h and constraint", "give one of them")
+
+
+def _kind(constraint: str) -> str:
+    return constraint.lower().replace("_", "-")
+
+
 def start_window(
     job: ShiftJob,
     integral: SignalIntegral,
@@ -68,8 +80,6 @@ def start_window(
     clock: str = "UTC",
 ) -> StartWindow:
     """Return the window by the deadline or the constraint, if there is one, else by class. Raises InputError."""
-    if deadline_h is not None and constraint is not None:
-        raise InputError("options", "have both deadline_h and constraint", "give one of them")
     if deadline_h is not None:
         return by_deadline(job, deadline_h)
     return by_class(job, wait_h) if constraint is None else by_constraint(job, constraint, integral, clock)
@@ -95,9 +105,7 @@ def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, cloc
     W = target - (arrival + length), where the target follows from when the job would finish if it started at once.
     The signal must tell its date. Raises InputError.
     """
-    kind = constraint.lower().replace("_", "-")
-    if kind not in CONSTRAINTS:
-        raise UnknownNameError("option constraint", "constraint", constraint, CONSTRAINTS, "Take one of these.")
+    kind = _kind(constraint)
     if not integral.begin:
         problem = f"{kind} needs a date, and the signal has none"
         raise InputError(integral.source, problem, "take a signal with dates, or say how many hours jobs may wait")
