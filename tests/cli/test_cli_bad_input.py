@@ -125,7 +125,7 @@ REFUSED = {
     "checkpoint prepare PERIODS/change.json --objective wurst": "--objective: no objective 'wurst'; did you mean",
     "checkpoint prepare PERIODS/change.json --cover all": "--cover: no cover 'all'",
     "checkpoint follow PERIODS/figure1.json --prepare none": "--prepare: no way to prepare 'none'",
-    "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "min_yield: 1.5 is not from 0 to 1",
+    "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "Invalid value for '--min-yield'",
     "checkpoint follow PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "is for the dynamic",
     # job logs and accounts
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",

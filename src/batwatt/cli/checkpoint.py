@@ -108,7 +108,8 @@ def follow_command(
     prepare: Prepare = None,
     cover: Covers = "k",
     min_yield: Annotated[
-        float, typer.Option("--min-yield", help="Work first for jobs whose yield would fall under it, 0 to 1.")
+        float,
+        typer.Option("--min-yield", min=0.0, max=1.0, help="Work first for jobs whose yield would fall under it."),
     ] = 0.0,
     output: Output = None,
 ) -> None:

@@ -20,11 +20,9 @@ def plan_instance(source: InstanceData, where: object, method: Method) -> Period
 
 
 def check_method(method: str, min_yield: float = 0.0) -> None:
-    """Raise InputError if a method is unknown, or does not know the least yield that is set."""
+    """Raise InputError if a method is unknown, or knows no least yield and one is set (0 to 1)."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
-    if not 0.0 <= min_yield <= 1.0:
-        raise InputError("min_yield", f"{min_yield:g} is not from 0 to 1", "0 is pure goodput")
     if min_yield > 0.0 and method == "subset-sum":
         raise InputError("min_yield", "is for the dynamic programme", "use the method dp")
 
