@@ -103,6 +103,9 @@ def account(
         zone: Time zone of months, `since` and `until`; by default `tz`, that of the log.
         **log: As for `Workload.read`: tz, begin, width, fields.
 
+    Returns:
+        A `JobAccount`: `table` has the figures, `save` writes them as CSV or a page.
+
     Raises:
         batwatt.errors.InputError: Bad input; a signal that lacks hours of the account.
     """

@@ -72,7 +72,19 @@ class Platform(Described, platforms.Platform):
     @classmethod
     @checked(path=path_or, master=text, mmax=count_or_0)
     def read(cls, path: PathLike, *, master: str = MASTER_HOST, mmax: int = 0) -> Self:
-        """Read a SimGrid platform file (XML); `mmax` > 0: the first hosts only. Raises InputError."""
+        """Read a SimGrid platform file (XML).
+
+        Args:
+            path: The file.
+            master: Name of the host that runs no jobs.
+            mmax: Number of hosts to take, the first ones; 0: all.
+
+        Returns:
+            The platform.
+
+        Raises:
+            batwatt.errors.InputError: A file that is no platform; it names the line or the host.
+        """
         platform: Self = _of(cls, platform_of(Path(path), HostChoice(master, mmax)))
         return platform
 
@@ -83,8 +95,19 @@ class Platform(Described, platforms.Platform):
     ) -> Self:
         """Build `count` like machines of `cores` cores, each core a host, which draw `watts` W each while they are on.
 
-        Off they draw 0 W; switching takes 1 µs (docs: `MachineSpec`). Default of `watts`: 10 W a core. `speed` of a
-        core: flop/s, or as SimGrid writes it. Raises InputError.
+        Off they draw 0 W; switching takes 1 µs (docs: `MachineSpec`).
+
+        Args:
+            count: Number of machines.
+            cores: Cores of a machine.
+            watts: Power of a machine that is on, W. Default: 10 W a core.
+            speed: Speed of a core, flop/s, or as SimGrid writes it.
+
+        Returns:
+            The platform, of `count` x `cores` hosts.
+
+        Raises:
+            batwatt.errors.InputError: A number that is not positive, or a speed of no unit of SimGrid.
         """
         own = {} if watts is None else {"core_w": watts / cores}
         spec = MachineSpec(count, cores, core_flops=speed, **own)
@@ -121,11 +144,20 @@ class Workload(Described, workloads.Workload):
     ) -> Self:
         """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet, .pbs), by its name.
 
-        Of a trace: the `unit` of its times, the part of it submitted in `window` (s), and how many `hosts` there are
-        (default: as many as its widest job needs). `begin` is the date of 0 s, in the time zone `tz` if it has no
-        offset; of a trace without dates also a number of s of its times; by default the first submission of a trace. Of
-        sacct, tables and PBS also width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`. Raises
-        InputError.
+        Args:
+            path: The file; what follows is for traces.
+            unit: Unit of the times of the trace.
+            window: Part of the trace to take, by times of submission in s.
+            hosts: Number of hosts. Default: as many as the widest job needs.
+            **log: `begin`, the date of 0 s (of a trace without dates also a number of s of its times; default: the
+                first submission), in the time zone `tz` if it has no offset; of sacct, tables and PBS also
+                width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`.
+
+        Returns:
+            The workload.
+
+        Raises:
+            batwatt.errors.InputError: Bad input; it names the line or the job.
         """
         file, options = Path(path), LogOptions(**log)
         if is_trace(file):
@@ -168,8 +200,16 @@ class Workload(Described, workloads.Workload):
     def synthetic(cls, *, seed: int = 0, **parameters: Any) -> Self:
         """Generate a Google-like workload as of the powercap paper: 12 jobs an hour, a day, on up to 8 of 20 servers.
 
-        `parameters` as in `batwatt.inputs.workloads.google_like.GoogleLike`: jobs_per_hour, hours, mean_runtime_s,
-        sigma, max_servers, nb_res. Same seed, same jobs. Raises InputError.
+        Args:
+            seed: Seed of the generator; the same seed gives the same jobs.
+            **parameters: As in `batwatt.inputs.workloads.google_like.GoogleLike`: jobs_per_hour, hours,
+                mean_runtime_s, sigma, max_servers, nb_res.
+
+        Returns:
+            The workload.
+
+        Raises:
+            batwatt.errors.InputError: A parameter out of its range.
         """
         from batwatt.inputs.workloads.google_like import GoogleLike, google_like
 
@@ -236,7 +276,17 @@ class Series(Described, model_series.Series):
 
 @checked(path=path_or)
 def read_series(path: PathLike) -> Series:
-    """Read an envelope or a capacity: CSV with `time_s` and one more column. Raises InputError with the line."""
+    """Read an envelope or a capacity.
+
+    Args:
+        path: A CSV file with the column `time_s` and one more.
+
+    Returns:
+        The series, of times in s.
+
+    Raises:
+        batwatt.errors.InputError: Bad input; it names the line.
+    """
     series: Series = _of(Series, read_series_csv(path))
     return series
 
@@ -253,6 +303,9 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
         path: A file (CSV, JSON; docs: signals), with keys after it as in `nl.csv,from=2024-07-01,days=30`; or
             an envelope as in `power:solar.csv,peak_w=5e4 + constant:2000`, as long as its longest file.
         wanted: carbon, price or power, where a file has several kinds of columns. Default: any.
+
+    Returns:
+        The signal, of times in s, with its integral over them.
 
     Raises:
         batwatt.errors.InputError: Bad input.

@@ -44,6 +44,9 @@ def plan_checkpoints(instance: PathLike | Mapping[str, Any], *, method: Method =
 
     Returns:
         Output of `batwatt checkpoint plan`: goodput, and the assignments of each job with times in s.
+
+    Raises:
+        batwatt.errors.InputError: Bad input; jobs that no plan can save in time.
     """
     from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
     from batwatt.systems.checkpoint.plans import plan_instance
@@ -92,6 +95,9 @@ def plan_carbon(
 
     Returns:
         Output of `batwatt carbon plan`: emissions, energy, cost, and segments with times in s.
+
+    Raises:
+        batwatt.errors.InputError: Bad input; no plan ends by the deadline.
     """
     from batwatt.inputs.series.on_clock import on_clock
     from batwatt.inputs.workloads.phase_jobs import read_model
@@ -136,6 +142,9 @@ def optimum(
     Returns:
         A `Result` of the plan, replayed on the embedded engine, whose metrics have `lower_bound`, `gap` and
         `proven_optimal`, too.
+
+    Raises:
+        batwatt.errors.InputError: Bad input; a job that can never run under the envelope.
     """
     from batwatt.offline import plan_and_replay
 

@@ -103,9 +103,16 @@ class Result(Described):
 
     @checked(prefix=path_or)
     def save(self, prefix: str | Path) -> Path:
-        """Write the files of `batwatt run` under a prefix (`out/x` gives `out/x_jobs.csv`, ...): all, or none.
+        """Write the files of `batwatt run` under a prefix: all, or none.
 
-        Return the prefix. Raises InputError.
+        Args:
+            prefix: Begin of their paths: `out/x` gives `out/x_jobs.csv`, ...
+
+        Returns:
+            The prefix.
+
+        Raises:
+            batwatt.errors.InputError: A folder that cannot be written.
         """
         with staging(Path(prefix)) as inner:
             self._outcome.write(inner)

@@ -181,6 +181,9 @@ def campaign(
         dask: Address of a Dask cluster to run on instead.
         progress: Function of the numbers of ended, failed and all runs, and of the share of the work that remains.
 
+    Returns:
+        The table of the runs, a row a run.
+
     Raises:
         batwatt.errors.BatwattError: Bad input; the column `error` of the table has the errors of runs.
     """
