@@ -173,8 +173,7 @@ def signals() -> None:
         "made/watttime.json": "carbon",
         "made/pvgis.csv,period=7200": None,
         "made/gaps.csv,unit=%": None,
-        "made/open-meteo.json,column=windspeed_10m": None,
-        "made/entsoe.xml,days=1,repeat=yes": None,
+        "made/entsoe-new.csv,days=1,repeat=yes": None,
         "power:made/pvgis.csv,scale=20 + constant:300 + battery:capacity_kwh=2": None,
     }.items():
         signal = bw.read_signal(text, wanted)

@@ -74,8 +74,6 @@ def _signals() -> Iterator[tuple[str, str]]:
     columns = "Carbon intensity gCO₂eq/kWh (direct),Carbon intensity gCO₂eq/kWh (Life cycle)"
     both = (_hours("%Y-%m-%d %H:%M:%S"), ["Germany"] * 48, [gram - 90 for gram in grams], grams)
     yield "electricitymaps.csv", _rows(f"Datetime (UTC),Zone id,{columns}", *both)
-    weather = {"time": _hours("%Y-%m-%dT%H:%M"), "windspeed_10m": grams}
-    yield "open-meteo.json", json.dumps({"hourly_units": {"windspeed_10m": "km/h"}, "hourly": weather})
     sun = [max(0.0, 400.25 - 9 * (h % 24 - 12) ** 2) for h in HOURS]
     head = "Latitude (decimal degrees):\t45.000\r\n\r\nNominal power (kWp):\t1.0\r\n\r\ntime,P,G(i)"
     table = _rows(head, _hours("%Y%m%d:%H10"), sun, [9.5] * 48, end="\r\n")

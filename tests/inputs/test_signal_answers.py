@@ -69,17 +69,8 @@ def test_the_currency_of_entsoe(read, text):
     assert "states no unit" in read.refused("time,price,currency\n2024-01-01,160.98,PLN\n", "price")
 
 
-def test_open_meteo(read):
-    hours = {"time": ["2023-03-26T01:00", "2023-03-26T02:00", "2023-03-26T03:00"], "temperature_2m": [1.5, None, 2]}
-    hours |= {"windspeed_10m": [17.7, 13.7, 13.6], "radiation": [0, 0, 1]}
-    units = {"time": "iso8601", "temperature_2m": "°C", "windspeed_10m": "km/h", "radiation": "W/m²"}
-    text = json.dumps({"utc_offset_seconds": 3600, "hourly_units": units, "hourly": hours})
-    columns = "temperature_2m (temperature), windspeed_10m (speed), radiation (irr"
-    assert read.refused(text, "power").startswith(f"no column of power among: {columns}")
-    # its times have the offset of winter all year
-    signal = read(text, column="windspeed_10m", tz="Europe/Berlin")
-    assert (signal.begin, signal.series.times_s) == ("2023-03-26T00:00Z", (0.0, 3600.0, 7200.0))
-    two = {"hourly": {"time": ["2023-01-01"], "a": [1]}, "daily": {"time": ["2023-01-01"], "a": [1]}}
+def test_json_with_two_tables(read):
+    two = {"hourly": [{"time": "2023-01-01", "a": 1}], "daily": [{"time": "2023-01-01", "a": 1}]}
     assert read.refused(json.dumps(two)) == "has 2 tables with times: hourly, daily; leave one of them in the file"
 
 

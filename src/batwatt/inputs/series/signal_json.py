@@ -1,8 +1,7 @@
-"""Reader of answers of APIs in JSON (Electricity Maps, WattTime, the British carbon API, Open-Meteo) as tables."""
+"""Reader of answers of APIs in JSON (Electricity Maps, WattTime, the British carbon API, PVGIS) as tables."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,13 @@ from batwatt.errors import InputError
 from batwatt.inputs.series.signal_times import time_column_of
 
 _DEEPEST = 6
-_LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?$")
 
 
 def json_table(text: str, path: Path) -> pd.DataFrame:
-    """Return the only table with times in a JSON text: a list of objects, or an object of lists of equal length.
+    """Return the only table with times in a JSON text: a list of objects.
 
-    Names within objects are joined by dots (`intensity.actual`). In the objects around the table, `unit`, `units` (also
-    of `meta`) and `NAME_units` are its units, `utc_offset_seconds` the offset of local times. Raises InputError.
+    Names within objects are joined by dots (`intensity.actual`). In the objects around the table, `unit` and `units`
+    (also of `meta`) are its units. Raises InputError.
     """
     content = load_json(text, path)
     tables = [(place, frame) for place, frame in _tables(content, "", {}) if time_column_of(frame.columns) is not None]
@@ -44,15 +42,8 @@ def _tables(value: Any, place: str, siblings: Mapping[str, Any], depth: int = 0)
             yield from _tables(inner, place, {**siblings, **row}, depth)
     elif isinstance(value, dict):
         siblings = {**siblings, **value}
-        columns = {key: cells for key, cells in value.items() if _is_column(cells)}
-        if len(columns) > 1 and len({len(cells) for cells in columns.values()}) == 1:
-            yield place or "the object", _frame(columns, place, siblings)
         for key, inner in value.items():
             yield from _tables(inner, f"{place}.{key}" if place else key, siblings, depth + 1)
-
-
-def _is_column(cells: Any) -> bool:
-    return isinstance(cells, list) and bool(cells) and not any(isinstance(cell, list | dict) for cell in cells)
 
 
 def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -63,34 +54,26 @@ def _flat(row: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[
             yield before + key, value
 
 
-def _frame(rows: Any, place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of rows or of columns, with its units, and the offset of its times."""
+def _frame(rows: list[dict[str, Any]], place: str, siblings: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of rows, with its units."""
     frame = pd.DataFrame(rows, dtype=object)
     for name in frame.columns:
         frame[name] = [_text(cell) for cell in frame[name]]
-    own = siblings.get(f"{place.rpartition('.')[2]}_units")
     meta = siblings.get("meta")
     stated = [owner.get(key) for owner in (siblings, meta) if isinstance(owner, dict) for key in ("unit", "units")]
     frame.attrs["unit"] = next((unit for unit in stated if isinstance(unit, str)), "")
-    frame.attrs["units"] = _units_in(own)
-    if not frame.attrs["units"]:
-        # PVGIS has meta.outputs.hourly.variables for its table outputs.hourly
-        for key in (*place.split("."), "variables"):
-            meta = meta.get(key) if isinstance(meta, dict) else None
-        frame.attrs["units"] = _units_in(meta)
-    offset, times = siblings.get("utc_offset_seconds"), time_column_of(frame.columns)
-    if isinstance(offset, int) and not isinstance(offset, bool) and abs(offset) < 86_400 and times is not None:
-        sign, minutes = "-" if offset < 0 else "+", abs(offset) // 60
-        suffix = f"{sign}{minutes // 60:02}:{minutes % 60:02}"
-        frame[times] = [text + suffix if _LOCAL.match(text) else text for text in frame[times]]
+    # PVGIS has meta.outputs.hourly.variables for its table outputs.hourly
+    for key in (*place.split("."), "variables"):
+        meta = meta.get(key) if isinstance(meta, dict) else None
+    frame.attrs["units"] = _units_in(meta)
     return frame
 
 
 def _units_in(described: Any) -> dict[str, str]:
-    """Return the units by column, of objects such as `{"P": "W"}` or `{"P": {"units": "W"}}`."""
+    """Return the units by column, of an object such as `{"P": {"units": "W"}}`."""
     if not isinstance(described, dict):
         return {}
-    units = {name: one.get("units") if isinstance(one, dict) else one for name, one in described.items()}
+    units = {name: one.get("units") for name, one in described.items() if isinstance(one, dict)}
     return {name: unit for name, unit in units.items() if isinstance(unit, str)}
 
 
