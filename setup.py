@@ -1,4 +1,4 @@
-"""What a build compiles, by mypyc, and collects: the files of `batwatt init`.
+"""Compile modules by mypyc in a build, and collect the files of `batwatt init`.
 
 Without a C compiler, or with `BATWATT_PURE=1`, all is Python, which does the same, slower. What an editable
 installation compiles lies in COMPILED; `batwatt._editable` takes it from there as long as no source has changed.

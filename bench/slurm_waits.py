@@ -21,6 +21,8 @@ import numpy as np
 import pandas as pd
 
 import batwatt as bw
+from batwatt.model.workload import Workload
+from batwatt.protocol.workload4 import parse_workload
 
 DAY_S = 86_400.0
 QUEUE = {"response": "none", "order": "fcfs"}
@@ -31,22 +33,22 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def with_limits(log: bw.Workload, per_host: int) -> bw.Workload:
+def with_limits(log: bw.Workload, per_host: int) -> Workload:
     """Return the jobs of a log with the requested times as walltimes, each `per_host` processors on one host.
 
     The walltime of a run that was recorded as longer than requested is the recorded time.
     """
-    rows = []
+    jobs, profiles = [], {}
     for job in log.jobs:
         run_s = float(log.profiles[job.profile].duration_s)
         limit_s = float(job.raw.get("estimate_s", math.nan))
-        rows.append({
-            "id": job.name, "submission_time_s": job.submit_time_s, "hosts": -(-job.hosts // per_host),
-            "walltime_s": max(limit_s, run_s + 1.0) if limit_s > 0.0 else math.nan, "profile": f"{run_s!r} s",
-            "definition": json.dumps({"type": "delay", "delay": run_s}),
-            **{name: job.raw.get(name) for name in ("start_s", "user", "group", "queue")},
+        profiles[f"{run_s!r} s"] = {"type": "delay", "delay": run_s}
+        jobs.append({
+            "id": job.name, "subtime": job.submit_time_s, "res": -(-job.hosts // per_host), "profile": f"{run_s!r} s",
+            **({"walltime": max(limit_s, run_s + 1.0)} if limit_s > 0.0 else {}),
+            **{name: job.raw[name] for name in ("start_s", "user", "group", "queue") if job.raw.get(name) is not None},
         })  # fmt: skip
-    return bw.Workload.from_frame(pd.DataFrame(rows).astype({"id": str}), source=str(log.source))
+    return parse_workload({"nb_res": log.nb_res, "jobs": jobs, "profiles": profiles}, "w0", str(log.source))
 
 
 def recorded_waits(workload: bw.Workload, warm_up_s: float) -> pd.Series:

@@ -117,7 +117,7 @@ def test_a_scheduler_is_a_name_or_a_class(house):
     options = {"order": "asc", "response": "none"}
     named, made = (bw.simulate(platform, workload, one, options=options) for one in ("powercap", Powercap))
     assert named.metrics == made.metrics
-    with pytest.raises(InputError, match="scheduler: Powercap is not a scheduler; give a name, or a class"):
+    with pytest.raises(InputError, match="scheduler: is an instance of Powercap, which can run once; give the class"):
         bw.simulate(platform, workload, Powercap({"platform": platform}))
 
 

@@ -126,7 +126,7 @@ REFUSED = {
     "checkpoint prepare PERIODS/change.json --cover all": "--cover: no cover 'all'",
     "checkpoint follow PERIODS/figure1.json --prepare none": "--prepare: no way to prepare 'none'",
     "checkpoint follow PERIODS/figure1.json --min-yield 1.5": "Invalid value for '--min-yield'",
-    "checkpoint follow PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "is for the dynamic",
+    "checkpoint follow PERIODS/figure1.json --min-yield 0.5 --method subset-sum": "--min-yield: is for the method dp",
     # job logs and accounts
     "metrics out/x --job-power -p SMALL -w JOBS": "--job-power: needs the envelope of that run; give --envelope",
     # conversions and what is made

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from carbon_talk import CARBON, JOBS, SIGNALS, content, good, hourly
+from carbon_talk import CARBON, JOBS, content, good, hourly
 
 TWO_HOURS = {"work": [{"duration": 7200, "power": 1000}]}
 
@@ -104,10 +104,3 @@ def test_several_policies_order_as_the_laws_have_it(house):
     assert grams["phase-aware"] < grams["oracle"] < grams["immediate"]
     assert table.loc["oracle", "saved_share"] == pytest.approx(1 - grams["oracle"] / grams["immediate"])
     assert (table["jobs"] == 8).all()
-
-
-def test_the_shipped_signals_are_what_their_script_makes(monkeypatch):
-    monkeypatch.syspath_prepend(str(SIGNALS))
-    from make_signal import texts
-
-    assert {name: (SIGNALS / name).read_text() for name in texts()} == texts()

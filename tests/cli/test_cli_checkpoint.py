@@ -169,11 +169,3 @@ def test_checkpoints_that_do_not_end_within_the_period(house):
     done = house.batwatt("checkpoint", "plan", path, "--method", "subset-sum")
     assert done.code == 2 and "take 200 s, the period has 100 s; --method dp may have one" in done.line
     assert content(house.batwatt("checkpoint", "plan", path))["plan"][0]["decision"] == "run"
-
-
-@pytest.mark.parametrize("recovery_s", ["1e-6", "0"])
-def test_tiny_recoveries(house, recovery_s):
-    options = f'{{"checkpoint_s": 60, "recovery_s": {recovery_s}, "until_s": 100000}}'
-    jobs = house.write("j.csv", "arrival_time,length,cpus\n0,600,3\n0,3000,5\n100,9000,4\n200,4000,6\n")
-    words = ["-w", jobs, "--machines", 8, "--capacity", "walk:range=0.6,mean=0.7,step=0.3,period=900"]
-    assert house.batwatt("run", *words, "-s", "checkpoint", "-o", options, "-e", house.out / "x").code == 0

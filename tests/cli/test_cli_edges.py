@@ -12,8 +12,6 @@ from cli_house import JOBS, SMALL, scheduler
 
 from batwatt.files import refuse_device
 
-NONE = ("-o", '{"response": "none"}')
-
 
 def states(house):
     return {row["job_id"]: row["final_state"] for row in house.rows()}

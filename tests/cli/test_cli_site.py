@@ -10,7 +10,10 @@ import pytest
 from cli_house import ROOT
 
 
-@pytest.mark.parametrize("script", ["workloads/site/make_dump.py", "power_profiles/site/make_solar.py"])
+@pytest.mark.parametrize(
+    "script",
+    ["workloads/site/make_dump.py", "power_profiles/site/make_solar.py", "power_profiles/carbon/make_signal.py"],
+)
 def test_the_shipped_files_are_what_their_scripts_make(script):
     done = subprocess.run([sys.executable, ROOT / script, "--check"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket as sockets
 import sys
@@ -179,12 +178,6 @@ def test_a_scheduler_whose_batsim_dies(house, endpoint):
         done = house.batwatt("serve", "--socket", endpoint, *NONE)
     assert answer.result() == []
     assert done.code == 1 and "Batsim closed the connection" in done.err.strip().split("\n")[-1]
-
-
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
-def test_the_real_batsim_refuses_its_arguments(house):
-    done = house.run("--engine", "batsim", "--batsim-arg", "--no-such-option", *NONE)
-    assert (done.code, house.left) == (1, []) and "Batsim ended with exit code" in done.line
 
 
 # signals at any moment ------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from cli_house import CSV, ROOT, SMALL
 OPTIONS = {
     "paper": {"order": "slowdown", "backfilling": "easy", "response": "hfld"},
     "resubmit": {"order": "asc", "backfilling": "first-fit", "response": "idfs", "victim": "resubmit"},
-    "balanced": {"order": "fcfs", "backfilling": "easy", "response": "iasb", "work_estimate": "exact"},
 }
 PAPER = json.dumps(OPTIONS["paper"])
 
@@ -32,7 +31,7 @@ def dark(house) -> Path:
     return house.write("dark.csv", "time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n")
 
 
-@pytest.mark.parametrize(("name", "engine"), [("paper", "embedded"), ("resubmit", "wire"), ("balanced", "embedded")])
+@pytest.mark.parametrize(("name", "engine"), [("paper", "embedded"), ("resubmit", "wire")])
 def test_an_envelope_as_events_is_the_same(house, load, name, engine, dark):
     events = house.folder / "events.txt"
     assert house.batwatt("events", dark, "-o", events).code == 0

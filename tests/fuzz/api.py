@@ -42,7 +42,6 @@ FILES = {
     "hosts.xml": PLATFORM.decode(),
 }
 TABLE = {"submission_time_s": [0, 10, 20], "length_s": [100, 50, 20.5], "hosts": [1, 2, 1]}
-MORE = ("id", "estimate_s", "memory", "use", "depends_on", "user", "power_w", "start_s", "profile", "walltime_s")
 LOG = ("begin", "tz", "width", "fields")
 batwatt.files.PEER_S = 0.2
 

@@ -21,7 +21,7 @@ TARGETS = {"api": api.attempt, "commands": commands.attempt, "files": files.atte
 TARGETS |= {"wire4": wire.attempt4, "wire5": wire.attempt5}
 """Target -> function of a `random.Random` and an empty folder, which gives an input to batwatt."""
 LONGEST_MS = 120_000
-"""Limit of an input; the first call of a kernel compiles it."""
+"""Limit of an input."""
 MEMORY = 6 << 30
 """Bytes of address space of the process, with threads and libraries."""
 
@@ -42,7 +42,11 @@ def bounded():
 def test_hostile_inputs_are_read_or_refused_in_one_line(target, bounded, tmp_path, monkeypatch):
     outcomes = Counter()
 
-    @settings(examples(200), deadline=LONGEST_MS, suppress_health_check=list(HealthCheck))
+    @settings(
+        examples(1000 if target.startswith("wire") else 200),
+        deadline=LONGEST_MS,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.randoms(use_true_random=True))
     def attempt(rng):
         # a place such as ../x is in the folder of the test, too

@@ -34,6 +34,7 @@ from batwatt.run.find_scheduler import blaming, make_scheduler
 from .files import EVENTS5, ROOT, SMALL
 from .hostile import TEXTS, changed, octets
 
+JOBS = SMALL | {"jobs": [job | {"walltime": 90, "profile": "nap"} for job in SMALL["jobs"]]}
 MOST = 200
 """Messages of a conversation."""
 PLATFORM = ROOT / "platforms" / "small.xml"
@@ -137,7 +138,7 @@ def attempt4(rng: Random, folder: Path) -> None:
         answered(engine, playing(EngineSocket, scheduler))
         return
     config = EngineConfig(energy=True, dynamic_jobs=True, profile_reuse=True, forward_profiles=rng.random() < 0.5)
-    engine = Engine(read_platform(PLATFORM), [parse_workload(SMALL, "w0", "fuzz")], config)
+    engine = Engine(read_platform(PLATFORM), [parse_workload(JOBS, "w0", "fuzz")], config)
 
     def batsim(answer: bytes) -> bytes:
         if engine.ended:
@@ -166,7 +167,7 @@ def attempt5(rng: Random, folder: Path) -> None:
         socket.hello(rng.choice(("", "{}", *TEXTS)))
         answered(recording.engine(), socket)
         return
-    (folder / "w.json").write_text(json.dumps(to_batsim5(SMALL, "fuzz")))
+    (folder / "w.json").write_text(json.dumps(to_batsim5(JOBS, "fuzz")))
     (folder / "e.txt").write_bytes(EVENTS5)
     platform, storage = read_platform5(PLATFORM, "master_host", {})
     load = read_workload5(folder / "w.json", "w0")

@@ -39,7 +39,7 @@ WEAK = Platform(tuple(Host(i, f"h{i}", (PState(1.0),)) for i in range(2)), "weak
         ({"reward": {"goodput": 10**400}}, "its weight is an integer of more than 60 digits"),
         ({"switch": "no"}, "switch: must be True or False, got 'no'"),
         # when an episode begins
-        ({"workload": workload_of()}, "has no job that can run: the limits leave room for 4 of 4 hosts at most"),
+        ({"workload": workload_of()}, "has no job for 4 hosts or fewer"),
         ({"envelope": Series((0.0,), (150.0,))}, "leave room for 0 of 4 hosts"),
         ({"workload": workload_of(job("a#1", 0, 1, 1))}, "let no id end in #"),
         ({"capacity": Series((0.0,), (9.0,))}, "must be in [0, 4], got 9"),
@@ -62,6 +62,7 @@ def test_arguments_that_are_wrong(arguments, message):
     [
         (lambda env: env.reset(seed=-1), "seed: must be a whole number in 0.."),
         (lambda env: env.reset(options=3), "options: must be a dict"),
+        (lambda env: env.reset(options={"workload": 1}), "options: no option 'workload'; leave them out"),
         (lambda env: (env.reset(), env.step("x")), "action: must be a whole number from 0 to 16, got 'x'"),
         (lambda env: env.step(0), "call reset first"),
         (lambda env: env.action_masks(), "call reset first"),

@@ -5,24 +5,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from builders import job, machine, workload_of
 from examples import examples
-from gym_cases import STATE, THREE, play
+from gym_cases import STATE, play
 from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("gymnasium")
 
-from gymnasium.utils.env_checker import check_env
 
-from batwatt.gym import OBSERVATIONS, BatwattEnv
+from batwatt.gym import BatwattEnv
 from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.series import Series
-from papers import pages
-from papers.gym import tables
-from papers.gym.agent import Network, run_day
 from papers.gym.timeout import NEEDED, TimeoutPolicy
 
 # 30 W idle and 100 W with a job; asleep 2 W, off 40 W for 10 s, on 60 W for 20 s
@@ -123,16 +118,3 @@ def test_an_agent_that_switches_everything_off_loses(gap_s, weight):
             _, gain, over, _, _ = env.step(action)
             returns[name] += gain
     assert returns["idle"] < min(returns["on"], returns["timeout"])
-
-
-def test_check_env():
-    columns = [name for name, column in OBSERVATIONS.items() if column.limit in ("", "switch")]
-    check_env(hosts_env(THREE, observation=columns), skip_render_check=True)
-
-
-def test_the_page_of_the_study_and_a_day_of_a_stored_agent():
-    assert pages.fill(tables.PAGE, tables.tables(), check=True) == []
-    runs = pd.read_csv(tables.RUNS, dtype={"name": str}).set_index(["kind", "name", "day"])
-    seed = str(tables.SEEDS[0])
-    row = run_day(9_000, Network.read(tables.DATA / f"agent-{seed}.npz"))
-    assert runs.loc[tables.AGENT, seed, 9_000].to_dict() == pytest.approx(row, rel=1e-9)

@@ -83,6 +83,10 @@ def test_a_limit_that_is_too_low_in_the_end_is_lifted():
     assert play(env, 1, 0) == [(120.0, [1, 0, 0, 0], -120 / 2), (220.0, [0, 0, 0, 1], 0.0)]
     metrics = env.outcome().figures.metrics
     assert (metrics["jobs_finished"], metrics["jobs_rejected"], metrics["violations"]) == (2, 1, 0)
+    # the other limit stays
+    both = BatwattEnv(platform(), load, envelope=FALLS, capacity=Series((0.0, 60.0), (4.0, 3.0)))
+    both.reset()
+    assert both.simulation.episode.inputs.capacity.values == (4.0, 3.0)
 
 
 def test_jobs_that_are_too_wide_for_a_constant_limit_are_rejected():

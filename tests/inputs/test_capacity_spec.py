@@ -26,10 +26,7 @@ from batwatt.model.series import checked_capacity
 PRICES = "Time,price\n2024-01-01 00:00,100\n2024-01-01 01:00,250\n2024-01-01 02:00,400\n"
 
 
-def parsed(text: str, base: Path | None = None) -> CapacitySpec:
-    spec = parse_capacity(text, base)
-    assert spec is not None
-    return spec
+parsed = parse_capacity
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import shutil
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from scripted import Scripted
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
-from batwatt.engine.launch import batsim_command, drive
 from batwatt.inputs.platforms.platform_text import machines_xml
 from batwatt.inputs.platforms.platform_xml import read_platform
 from batwatt.inputs.workloads import phase_workload as module
@@ -27,7 +25,7 @@ from batwatt.inputs.workloads.phase_jobs import read_model, read_phase_jobs
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.hostset import HostSet
 from batwatt.model.machines import machines_platform
-from batwatt.model.phases import Phase, PhaseModel, ShiftJob, constant
+from batwatt.model.phases import Phase, PhaseModel, ShiftJob
 from batwatt.protocol.numbers import wire_floats
 from batwatt.protocol.phases import (
     MOST_PHASES,
@@ -38,8 +36,6 @@ from batwatt.protocol.phases import (
     reported_model,
 )
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.results.read import jobs as read_jobs
-from batwatt.results.writers import write_record
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = "arrival_time|length|cpus|name|args\n"
@@ -302,52 +298,3 @@ def test_other_machines_are_refused(machines):
 def test_workloads_that_are_refused(workload, machines, message, monkeypatch):
     monkeypatch.setattr(module, "MAX_CELLS", 191)
     assert message in refusal(phase_workload, workload, machines)
-
-
-MIXED = [
-    ShiftJob("0", 0.0, model([(7.0, 0.0)], (23.45, 60.0), (8.17, 221.93), (4.0, 0.0), (2.72, 105.1)), 2),
-    ShiftJob("1", 1.0, constant(50.0, 100.0), 1),
-    ShiftJob("2", 3.25, model([(5.0, 60.0)], (2.0, 0.0), (1.5, 61.0), (2.0, 0.0)), 3),
-    ShiftJob("3", 100.0, model([], (10.0, 0.0)), 1),
-]
-
-
-def phase_files(folder: Path) -> tuple[Path, Path]:
-    owner, data = phase_workload(MIXED, 4)
-    (folder / "p.xml").write_text(machines_xml(owner))
-    (folder / "w.json").write_text(json.dumps(data))
-    return folder / "p.xml", folder / "w.json"
-
-
-def check(prefix):
-    rows = read_jobs(prefix).set_index("job_id")
-    assert set(rows.index) == {job.id for job in MIXED}
-    for job in MIXED:
-        assert rows["consumed_energy"][job.id] == pytest.approx(job.cpus * job.model.energy_j, rel=1e-9, abs=1e-6)
-        assert rows["execution_time"][job.id] == pytest.approx(job.length_s, rel=1e-9, abs=1e-6)
-
-
-@pytest.mark.skipif(shutil.which("batsim") is None, reason="no real `batsim` on PATH")
-def test_real_batsim_draws_the_same(tmp_path):
-    platform, workload = phase_files(tmp_path)
-    # job 2 does not fit beside the others, and hosts of several machines serve one job
-    hosts = machines_platform(phase_workload(MIXED, 4)[0]).hosts
-    cores = len(hosts) // 4
-    one = HostSet(sum(1 << i for i in range(1, 2 * cores + 1)))
-    alloc = {"0": one, "1": HostSet(sum(1 << i for i in (0, *range(2 * cores + 1, 3 * cores)))), "3": one}
-    alloc["3"] = HostSet(sum(1 << i for i in range(cores)))
-    plan = {60.0: [lambda bs: start(bs, "2", HostSet((1 << 3 * cores) - 1))]}
-    command = batsim_command("batsim", platform, [workload], tmp_path / "b", None, ["-E", "--disable-schedule-tracing"])
-    drive(Scripted(alloc, plan), command, "Batsim", 60.0)
-    check(tmp_path / "b")
-    engine = Engine(read_platform(platform), [parse_workload(json.loads(workload.read_text()), "w0", "t")])
-    write_record(simulate(engine, Scripted(alloc, plan)), tmp_path / "a")
-    ours, theirs = ((read_jobs(tmp_path / name).set_index("job_id").sort_index()) for name in "ab")
-    for column in ("starting_time", "finish_time", "consumed_energy"):
-        assert ours[column].tolist() == pytest.approx(theirs[column].tolist(), abs=2e-6)
-
-
-def start(bs, name, hosts):
-    job = bs.jobs[f"w0!{name}"]
-    job.allocation = hosts
-    bs.execute_jobs([job])

@@ -32,10 +32,7 @@ SUN = "datetime,power_kw\n2024-06-01 00:00,-0.01\n2024-06-01 01:00,2\n2024-06-01
 WIND = "time_s,wind_mw\n0,0.001\n5400,0.003\n"
 
 
-def parsed(text: str, base: Path | None = None) -> EnvelopeSpec:
-    spec = parse_envelope(text, base)
-    assert spec is not None
-    return spec
+parsed = parse_envelope
 
 
 @pytest.fixture
@@ -105,9 +102,9 @@ def test_all_keys(folder):
         "battery:capacity_kwh=40,power_kw=10,efficiency=.81,initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
     )
     spec = parsed(f"constant:5 + {text}")
-    battery = Battery(4e4, 1e4, 0.81, 0.5, 0.1, 0.95)
+    battery = Battery(40.0, 10.0, 0.81, 0.5, 0.1, 0.95)
     assert spec == EnvelopeSpec((Constant(5.0),), Buffer(battery, None, 43_200.0, 60.0))
-    assert parsed("constant:5 + battery:capacity_kwh=9,demand_w=2").buffer == Buffer(Battery(9e3), 2.0)
+    assert parsed("constant:5 + battery:capacity_kwh=9,demand_w=2").buffer == Buffer(Battery(9.0), 2.0)
     assert str(spec) == f"constant:5 + {text}" and parsed(str(spec)) == spec
     assert pickle.loads(pickle.dumps(spec)) == spec and hash(spec) == hash(parsed(str(spec)))
 

@@ -69,11 +69,6 @@ def test_the_currency_of_entsoe(read, text):
     assert "states no unit" in read.refused("time,price,currency\n2024-01-01,160.98,PLN\n", "price")
 
 
-def test_json_with_two_tables(read):
-    two = {"hourly": [{"time": "2023-01-01", "a": 1}], "daily": [{"time": "2023-01-01", "a": 1}]}
-    assert read.refused(json.dumps(two)) == "has 2 tables with times: hourly, daily; leave one of them in the file"
-
-
 @pytest.mark.parametrize(
     "content", [{}, [], [1, 2], {"data": []}, {"data": [{"a": 1}]}, {"time": 3, "a": [[1]]}, [[{}]]]
 )

@@ -182,9 +182,6 @@ def test_without_limits_all_is_spent_and_capacity_never_lost(values, budget):
     assert billed.amount <= billed.amount_fixed * (1 + 1e-9)
 
 
-DAYS_S = 86400.0
-
-
 def test_by_hand_of_characterise():
     character = characterise(signal(0.5, 0.7, 0.7, 0.4, 0.6, step_s=1800.0))
     assert (character.low, character.high, character.samples, character.period_s) == (0.4, 0.7, 5, 1800.0)

@@ -17,7 +17,7 @@ from batwatt.units import HOUR_S
 
 
 def test_charging_by_hand():
-    battery = Battery(100.0, efficiency=0.64)
+    battery = Battery(0.1, efficiency=0.64)
     charged = battery.step(0.0, 50.0, HOUR_S)
     assert (charged.power_w, charged.energy_j) == (50.0, 40 * HOUR_S)
     assert charged.loss_j == pytest.approx(10 * HOUR_S)
@@ -28,7 +28,7 @@ def test_charging_by_hand():
     full = battery.step(40 * HOUR_S, 500.0, HOUR_S)
     assert (full.power_w, full.energy_j) == (pytest.approx(75.0), 100 * HOUR_S)
     assert battery.step(0.0, -5.0, 60.0).power_w == 0.0 and battery.step(100 * HOUR_S, 5.0, 60.0).power_w == 0.0
-    limited = Battery(100.0, power_w=30.0, min_soc=0.4)
+    limited = Battery(0.1, power_kw=0.03, min_soc=0.4)
     assert [limited.step(50 * HOUR_S, power_w, 60.0).power_w for power_w in (99.0, -99.0)] == [30.0, -30.0]
     # 10 Wh above the least state of charge, and none below it
     for stored_wh, power_w, left_wh in ((50, -10.0, 40), (30, 0.0, 30)):
@@ -39,15 +39,15 @@ def test_charging_by_hand():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"capacity_wh": 0.0}, "capacity_wh must be a finite number > 0 Wh, got 0.0"),
+        ({"capacity_kwh": 0.0}, "capacity_kwh must be a finite number > 0 kWh, got 0.0"),
         ({"efficiency": 0.0}, "efficiency must be a number in ]0, 1], got 0.0"),
-        ({"power_w": -1.0}, "power_w must be a finite number >= 0 W, got -1.0"),
+        ({"power_kw": -1.0}, "power_kw must be a finite number >= 0 kW, got -1.0"),
         ({"initial_soc": 0.9, "max_soc": 0.8}, "initial_soc must be <= max_soc, got 0.9 and 0.8"),
         ({"min_soc": 0.9, "max_soc": 0.2}, "min_soc must be <= max_soc, got 0.9 and 0.2"),
     ],
 )
 def test_refused_batteries(fields, message):
-    assert f"battery: {message}" in refusal(Battery, **{"capacity_wh": 10.0} | fields)
+    assert f"battery: {message}" in refusal(Battery, **{"capacity_kwh": 0.01} | fields)
 
 
 # laws -----------------------------------------------------------------------------------------------------------------
@@ -61,8 +61,8 @@ BATTERIES = st.builds(
     SHARES,
     SHARES,
     SHARES,
-    capacity_wh=st.floats(1.0, 1e6),
-    power_w=st.none() | st.floats(0.0, 1e6),
+    capacity_kwh=st.floats(1e-3, 1e3),
+    power_kw=st.none() | st.floats(0.0, 1e3),
     efficiency=st.floats(0.1, 1.0),
 )
 STEPS = st.lists(st.tuples(POWERS, st.floats(1e-3, 1e6)), min_size=1, max_size=30)
@@ -81,7 +81,7 @@ def test_energy_is_conserved_and_limits_hold(battery, steps):
         assert step.loss_j >= -1e-9 * size
         # towards what is asked for, and not beyond
         assert 0.0 <= step.power_w <= request_w or request_w <= step.power_w <= 0.0
-        assert battery.power_w is None or abs(step.power_w) <= battery.power_w
+        assert battery.power_kw is None or abs(step.power_w) <= 1e3 * battery.power_kw
         assert step.energy_j <= most * (1 + 1e-12)
         assert step.energy_j >= min(least, stored) * (1 - 1e-12)
         stored = step.energy_j
@@ -101,29 +101,29 @@ def balanced(done: Dispatch) -> None:
 
 def test_greedy_by_hand():
     supply = Series((0.0, HOUR_S, 2 * HOUR_S), (100.0, 0.0, 60.0), name="power_w")
-    done = greedy(supply, Series((0.0,), (60.0,)), Battery(50.0), 4 * HOUR_S, step_s=1800.0)
+    done = greedy(supply, Series((0.0,), (60.0,)), Battery(0.05), 4 * HOUR_S, step_s=1800.0)
     # 40 Wh are charged, of which 60 W take half an hour and 20 Wh are left for the next
     assert done.envelope().values == (60.0, 20.0, 60.0) and done.envelope().times_s == (0.0, 5400.0, 7200.0)
     charge = done.state_of_charge()
     assert charge.values[:5] == pytest.approx((0.0, 0.4, 0.8, 0.2, 0.0)) and charge.times_s[-1] == 4 * HOUR_S
     balanced(done)
     # what does not fit stays in the envelope
-    full = greedy(supply, Series((0.0,), (60.0,)), Battery(50.0, initial_soc=1.0), HOUR_S)
+    full = greedy(supply, Series((0.0,), (60.0,)), Battery(0.05, initial_soc=1.0), HOUR_S)
     assert full.envelope().values == (100.0,)
 
 
 def test_smoothing_by_hand():
     supply = Series((0.0, HOUR_S, 2 * HOUR_S, 3 * HOUR_S), (100.0, 0.0, 100.0, 0.0), name="power_w")
-    done = smoothing(supply, 2 * HOUR_S, Battery(1000.0, initial_soc=0.5), 4 * HOUR_S)
+    done = smoothing(supply, 2 * HOUR_S, Battery(1.0, initial_soc=0.5), 4 * HOUR_S)
     assert done.envelope_w.tolist() == [100.0, 50.0, 50.0, 50.0]
     assert (done.energy_j / HOUR_S).tolist() == [500.0, 500.0, 450.0, 500.0, 450.0]
     # as far as the battery allows
-    small = smoothing(supply, 2 * HOUR_S, Battery(30.0), 4 * HOUR_S)
+    small = smoothing(supply, 2 * HOUR_S, Battery(0.03), 4 * HOUR_S)
     assert small.envelope_w.tolist() == [100.0, 0.0, 70.0, 30.0]
     for window_s in (0.0, math.nan):
-        line = refusal(smoothing, supply, window_s, Battery(30.0), HOUR_S)
+        line = refusal(smoothing, supply, window_s, Battery(0.03), HOUR_S)
         assert "window_s must be a finite number > 0 s" in line
-    assert "end_s / step_s must be <= 2000000" in refusal(smoothing, supply, 60.0, Battery(30.0), HOUR_S, step_s=1e-9)
+    assert "end_s / step_s must be <= 2000000" in refusal(smoothing, supply, 60.0, Battery(0.03), HOUR_S, step_s=1e-9)
 
 
 SUPPLIES = st.lists(st.tuples(st.floats(1.0, 5e4), st.floats(0.0, 1e6)), min_size=1, max_size=20).map(
@@ -146,5 +146,5 @@ def test_dispatch_conserves_energy(supply, demand, battery, window_s, end_s):
         assert min(shares) >= 0.0 and max(shares) <= battery.max_soc * (1 + 1e-12)
         assert done.supply_w.tolist() == [supply.at(time_s) for time_s in done.edges_s[:-1]]
     # a battery that is large enough meets any demand
-    done = greedy(supply, demand, Battery(1e9, initial_soc=0.5), end_s)
+    done = greedy(supply, demand, Battery(1e6, initial_soc=0.5), end_s)
     assert done.envelope_w.tolist() == [demand.at(time_s) for time_s in done.edges_s[:-1]]

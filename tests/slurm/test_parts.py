@@ -268,7 +268,7 @@ def test_a_file_that_cannot_be_read_ends_a_session_before_it_begins(tmp_path):
         Feed(str(tmp_path / "nosuch.csv"), 1.7e9).check()
 
 
-def test_measured_watts(tmp_path, caplog):
+def test_measured_watts(caplog):
     assert PowerMeter("echo 431.5 W").watts() == 431.5
     assert PowerMeter().watts() is None
     assert PowerMeter("false").watts() is None and "measured watts" in caplog.text

@@ -103,7 +103,8 @@ def capacity_names(risky, *entries: dict[str, Any]) -> list[str]:
 
 def test_a_row_worked_out_by_hand(risky):
     """The second job is killed after 50 s: 200 core seconds are useful and 100 lost, of 2 x 2 x 50 + 2 x 50."""
-    [row] = rows_of(risky)
+    row, wire = rows_of(risky, engines=["embedded", "wire"])
+    assert (wire["engine"], wire["goodput"]) == ("wire", row["goodput"])
     assert (row["platform"], row["workload"], row["envelope"], row["capacity"]) == ("2x2", "jobs", None, "fewer")
     assert row["label"] == row["strategy"] == "first-fit-aware" and row["backfilling"] is None
     assert row["goodput"] == pytest.approx(200 / 300, abs=1e-6)

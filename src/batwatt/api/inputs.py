@@ -36,7 +36,7 @@ from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model import platform as platforms
 from batwatt.model import series as model_series
 from batwatt.model import workload as workloads
-from batwatt.model.clock import date_text
+from batwatt.model.clock import date_s_of, date_text
 from batwatt.model.machines import MachineSpec
 from batwatt.model.series import MAX_ROWS
 from batwatt.protocol.workload4 import parse_workload
@@ -248,6 +248,8 @@ class Series(Described, model_series.Series):
     def __post_init__(self) -> None:
         for name in ("name", "source", "unit", "begin"):
             text(name, getattr(self, name))
+        if self.begin:
+            object.__setattr__(self, "begin", date_text(date_s_of(self.begin)))
         one_of(get_args(model_series.Told))("told", self.told)
         repeat_s = real("repeat_s", self.repeat_s)
         try:

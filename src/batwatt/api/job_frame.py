@@ -13,7 +13,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import NEEDS
 from batwatt.inputs.traces.window import window_workload
-from batwatt.model.clock import date_s_of
+from batwatt.model.clock import date_s_of, date_text
 from batwatt.model.window import Window
 from batwatt.model.workload import (
     DEPENDS,
@@ -43,7 +43,7 @@ UNNAMED = "a table"
 
 
 def frame_of(workload: Workload) -> pd.DataFrame:
-    """Return the jobs as a table; `workload_of` makes the same workload of that of a trace."""
+    """Return the jobs as a table; `workload_of` rebuilds a trace from its table."""
     import pandas as pd
 
     nan = float("nan")
@@ -84,6 +84,8 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     if not frame.columns.is_unique:
         raise InputError(source, "has two columns of one name", "rename one")
     missing = [name for name in JOB_COLUMNS if name not in frame.columns]
+    if missing and "profile" in frame.columns:
+        raise InputError(source, "is the table of a Batsim workload, without lengths", "give the Workload itself")
     if missing:
         raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(JOB_COLUMNS)}")
     if not len(frame):
@@ -95,7 +97,7 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     nb_res = hosts or max(_whole_or(frame.attrs.get("nb_res"), 1), widest)
     begin = frame.attrs.get("begin") or ""
     if begin:
-        date_s_of(begin)
+        begin = date_text(date_s_of(begin))
     return replace(_of_lengths(rows, window, nb_res, source), begin=begin)
 
 

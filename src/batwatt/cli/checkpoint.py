@@ -9,6 +9,7 @@ import typer
 
 from batwatt.cli.inputs import Output, write_output
 from batwatt.cli.shared import json_text, one_of
+from batwatt.errors import InputError
 
 checkpoint = typer.Typer(
     name="checkpoint",
@@ -119,12 +120,13 @@ def follow_command(
     batwatt checkpoint follow workloads/periods/figure1.json --min-yield 0.2
     """
     from batwatt.systems.checkpoint.files import followed_json, read_sequence
-    from batwatt.systems.checkpoint.plans import blaming, check_method
+    from batwatt.systems.checkpoint.plans import blaming
     from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES
     from batwatt.systems.checkpoint.sequence import METHODS, follow
 
     algorithm = one_of("--method", "method", method, METHODS)
-    check_method(algorithm, min_yield)
+    if min_yield > 0.0 and algorithm == "subset-sum":
+        raise InputError("--min-yield", "is for the method dp", "leave it out, or take that method")
     objective = None if prepare is None else one_of("--prepare", "way to prepare", prepare, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
     periods, names = read_sequence(sequence)

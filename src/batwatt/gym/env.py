@@ -152,7 +152,7 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """The actions on hosts as (verb, kind of hosts), in their order behind action `queue`."""
         self._workload = workload
         self._episode: Episode | None = None
-        """The episode of the one workload, once it was read."""
+        """Episode of a fixed workload; None before the first reset."""
         self._places = queue
         self._columns = self._observations(observation, switch)
         self._rewards = self._chosen_rewards(reward)
@@ -231,6 +231,9 @@ class BatwattEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], Info]:
         """Begin an episode; there are no `options`. Raises InputError."""
+        if options:
+            problem = f"no option {next(iter(options))!r}"
+            raise InputError("options", problem, "leave them out; a function as `workload` draws one")
         super().reset(seed=seed)
         self._began_s = time.perf_counter()
         if callable(self._workload):

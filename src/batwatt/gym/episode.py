@@ -36,11 +36,12 @@ class Episode:
         for job in workload.jobs:
             JobLifecycle.check_id(job)
         widest = max((job.hosts for job in workload.jobs if job.hosts <= hosts), default=0)
+        power = Limits(platform, inputs.envelope, None)
+        if power.most < widest:
+            inputs = replace(inputs, envelope=_lifted(inputs.envelope, power.most_w))
+        if inputs.capacity is not None and inputs.capacity.values[-1] < widest:
+            inputs = replace(inputs, capacity=_lifted(inputs.capacity, float(hosts)))
         limits = Limits(platform, inputs.envelope, inputs.capacity)
-        if limits.most < widest:
-            envelope, capacity = _lifted(inputs.envelope, limits.most_w), _lifted(inputs.capacity, float(hosts))
-            inputs = replace(inputs, envelope=envelope, capacity=capacity)
-            limits = Limits(platform, envelope, capacity)
         if spec.inputs.capacity is None:
             inputs = replace(inputs, capacity=Series((0.0,), (float(hosts),), "machines"), cores=1)
         elif len(machines_of(platform)) < hosts:
@@ -52,6 +53,8 @@ class Episode:
             for job, run_s in zip(inputs.measured.jobs, full_s, strict=True)
             if job.hosts <= limits.most
         }
+        if not widest:
+            raise InputError(workload.source, f"has no job for {hosts} hosts or fewer", "give another workload")
         if not jobs:
             problem = f"has no job that can run: the limits leave room for {limits.most} of {hosts} hosts at most"
             raise InputError(workload.source, problem, "give another workload, or other limits")
@@ -59,7 +62,7 @@ class Episode:
 
 
 def _lifted(series: Series | None, enough: float) -> Series | None:
-    """Return a limit that is `enough` once its last value has held for its step; a single value holds always."""
+    """Return a limit that is `enough` once its last value has held for its step; a single row holds always."""
     if series is None or len(series.values) == 1:
         return series
     end_s = series.times_s[-1] + series.last_step_s

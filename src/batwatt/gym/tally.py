@@ -38,7 +38,7 @@ class Tally:
         self.waiting_since_s = 0.0
         """Sum of the submissions in s of the jobs that wait."""
         self.waited_s = 0.0
-        """Sum in s over the jobs that run or have ended of their waits."""
+        """Sum of the waits, in s, of jobs that run or have ended."""
         self.slowdowns = self.bounded_slowdowns = 0.0
         """Sums over the jobs that have ended."""
         self.last_end_s = self.useful_core_s = 0.0

@@ -38,15 +38,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Battery(Parameters, where=_WHERE):
-    """A battery of `capacity_wh`, with limits of power at its terminals and of its state of charge.
+    """A battery of `capacity_kwh`, with limits of power at its terminals and of its state of charge.
 
-    `power_w` limits charging and discharging (None: no limit). `efficiency` is that of a round trip, its square root
+    `power_kw` limits charging and discharging (None: no limit). `efficiency` is that of a round trip, its square root
     each way: this share of charged energy is stored, and this share of energy taken from the store arrives. Raises
     InputError.
     """
 
-    capacity_wh: Annotated[float, Between(0.0, ends="][", unit="Wh")]
-    power_w: Annotated[float | None, Between(0.0, unit="W")] = None
+    capacity_kwh: Annotated[float, Between(0.0, ends="][", unit="kWh")]
+    power_kw: Annotated[float | None, Between(0.0, unit="kW")] = None
     efficiency: Annotated[float, Between(0.0, 1.0, "]]")] = 1.0
     initial_soc: _Share = 0.0
     min_soc: _Share = 0.0
@@ -64,7 +64,7 @@ class Battery(Parameters, where=_WHERE):
     @property
     def capacity_j(self) -> float:
         """The capacity in J."""
-        return self.capacity_wh * HOUR_S
+        return self.capacity_kwh * 1e3 * HOUR_S
 
     def step(self, energy_j: float, request_w: float, duration_s: float) -> Step:
         """Return a step of constant power, as near to `request_w` (charging > 0) as the limits allow.
@@ -72,7 +72,7 @@ class Battery(Parameters, where=_WHERE):
         The energy changes linearly, so that a bound that holds at both ends holds between them. Below the least state
         of charge nothing is discharged.
         """
-        limit_w, one_way = math.inf if self.power_w is None else self.power_w, self.efficiency**0.5
+        limit_w, one_way = math.inf if self.power_kw is None else 1e3 * self.power_kw, self.efficiency**0.5
         if request_w >= 0.0:
             bound_j = max(self.max_soc * self.capacity_j, energy_j)
             power_w = min(request_w, limit_w)

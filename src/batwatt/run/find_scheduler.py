@@ -113,6 +113,9 @@ def scheduler_class(name: Any) -> type[Any]:
     """Return the class of a name (of ours, of pybatsim's, or the path of a .py file). Raises InputError."""
     if not isinstance(name, str):
         kind = _scheduler_of(name)
+        if kind is None and _scheduler_of(type(name)) is not None:
+            problem = f"is an instance of {type(name).__name__}, which can run once"
+            raise InputError("scheduler", problem, "give the class, and its options in `options`")
         if kind is None:
             problem = f"{(name if isinstance(name, type) else type(name)).__name__} is not a scheduler"
             raise InputError("scheduler", problem, "give a name, or a class derived from BatsimScheduler")

@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 class SessionSpec:
     """Inputs of a session. `scheduler` None: one that listens on `endpoint`; `operate` False: a shadow.
 
-    `envelope`: its file, if any, of which schedulers of ours are told, others with `tell_signals` only; `fallback_w`:
-    the envelope in W once it has expired. `poll_s` is in real seconds.
+    `envelope`: file of the power envelope, or None; schedulers of batwatt receive it, others with `tell_signals` only.
+    `fallback_w`: the envelope in W once it has expired. `poll_s` is in real seconds.
     """
 
     platform: Path

@@ -196,7 +196,9 @@ def _work(function: Callable[[Any], Any], items: Sequence[Any], parent: int, pip
 
 
 def _end_with(parent: int) -> None:
-    """Let the kernel end this process as soon as the thread of `parent` ends that started it."""
+    """Let the kernel (Linux) end this process as soon as the thread of `parent` ends that started it."""
+    if sys.platform != "linux":
+        return
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         # the parent has ended already

@@ -29,6 +29,14 @@ def test_a_job_that_is_suspended():
     assert Outcome("ours", rows_of([execution], SIGNAL, None, [HOUR])).metrics()["cost"] is None
 
 
+def test_work_after_the_last_checkpoint_is_done_again():
+    model = PhaseModel(
+        (), (Phase("work", 60.0, 1.0), Phase("save", 5.0, 1.0, is_checkpoint=True), Phase("work", 60.0, 1.0))
+    )
+    execution = carry_out(ShiftJob("a", 0.0, model), ((0.0, 75.0), (100.0, 160.0)), checkpoints=True)
+    assert [(each.from_s, each.to_s) for each in execution.segments] == [(0.0, 75.0), (65.0, 125.0)]
+
+
 def test_figures_of_several_jobs():
     """b waits from 10 to 20 and from 30 to 35, and ends 0.1 s after its deadline."""
     rows = [

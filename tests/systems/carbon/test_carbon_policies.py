@@ -40,6 +40,8 @@ USUAL = {"expected_length_s": 2 * HOUR}
         ("latest", ONE_HOUR, [9.0, 1.0, 1.0], 1.5, {}, [(1.5, 2.5)]),
         # from 0.5 h on it may wait 1 h: the signal is 100 from 1 h on; what comes after the start does not matter
         ("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 9.0], 1.0, {"arrival_s": 1800.0}, [(1.0, 2.0)]),
+        # a job without checkpoints is not suspended
+        ("phase-aware-checkpoints", ONE_HOUR, [300.0, 100.0, 50.0, 900.0], 2.0, {}, [(2.0, 3.0)]),
         # it may start at the very end of the wait
         ("lowest", ONE_HOUR, [300.0, 100.0, 50.0, 900.0], 2.0, {}, [(2.0, 3.0)]),
         # 2 h from 0, 1 and 2 h: 550, 260, 910

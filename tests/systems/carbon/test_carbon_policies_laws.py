@@ -21,7 +21,6 @@ from batwatt.units import HOUR_S
 
 PHASES = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 5)), min_size=1, max_size=4)
 STEPS = st.lists(st.tuples(st.integers(1, 12), st.integers(0, 9)), min_size=1, max_size=12)
-SIMPLE = [name for name in POLICIES if not POLICIES[name].exact]
 WHOLE = [name for name in POLICIES if not POLICIES[name].interrupting]
 
 

@@ -36,7 +36,11 @@ HOURLY = [400.0, 300.0, 100.0, 250.0, 80.0, 500.0, 90.0, 320.0] * 6
 COURSE = SignalIntegral.regular(HOURLY)
 TRAINING = PhaseModel(
     (Phase("start", 600.0, 60.0),),
-    tuple(Phase(*row) for row in [("train", 1800.0, 220.0), ("eval", 300.0, 66.0), ("save", 120.0, 105.0, True)] * 3),
+    tuple(
+        Phase(*row)
+        for row in [("train", 1800.0, 220.0), ("eval", 300.0, 66.0), ("idle", 60.0, 0.0), ("save", 120.0, 105.0, True)]
+        * 3
+    ),
 )
 
 
@@ -63,13 +67,6 @@ def same(scheduler, workload, prefix):
         assert row["begin_s"] == pytest.approx(execution.begin_s, abs=2e-6)
         assert row["end_s"] == pytest.approx(execution.end_s, abs=2e-6)
     return jobs
-
-
-def test_a_job_that_never_fits_is_rejected(tmp_path):
-    jobs = [ShiftJob("a", 0.0, constant(3600.0, 100.0)), ShiftJob("b", 0.0, constant(3600.0, 60.0))]
-    scheduler, workload = play(jobs, 2, tmp_path / "x", envelope=Series((0.0,), (80.0,)))
-    assert set(same(scheduler, workload, tmp_path / "x").index) == {"b"}
-    assert set(scheduler.executions) == {"w0!b"}
 
 
 POLICIES = ["immediate", "oracle", "lowest", "waiting", "cst-average", "suspend-resume", "suspend-resume-threshold",

@@ -268,7 +268,7 @@ def parse_envelope(text: str, base: Path | None = None) -> EnvelopeSpec | None:
 
 _CONSTANT = keys_of(Constant)
 _METERED = keys_of(Metered, "file")
-_BATTERY = keys_of(Battery, "capacity_wh", "power_w") | {"capacity_kwh": "capacity_wh", "power_kw": "power_w"}
+_BATTERY = keys_of(Battery)
 _BUFFER = {"demand_w": "demand_w", "window_h": "window_s", "step": "step_s"}
 
 

@@ -107,7 +107,7 @@ class ParsedSpec:
             return text
         number = self.number(key, text)
         if float in kinds:
-            return number * (HOUR_S if key.endswith("_h") else 1e3 if key.endswith(("_kw", "_kwh")) else 1.0)
+            return number * (HOUR_S if key.endswith("_h") else 1.0)
         if not number.is_integer() or number < 0:
             raise InputError(self.where, f"{key} must be a whole number >= 0, got {text!r}", "correct it")
         return int(number)

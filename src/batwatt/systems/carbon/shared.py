@@ -116,7 +116,7 @@ class SharedCluster:
     def _among_others(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
         slot_s = self.calendar.slot_s
         if self.policy.exact:
-            return self._optimum(job, window, facts)
+            return self._optimum(job, window)
         whole = self._at_once(job, window, facts)
         good = self.calendar.fitting(self.calendar.need(whole), math.floor(window.wait_s / slot_s + PRECISION_S))
         if not good.any():
@@ -125,7 +125,7 @@ class SharedCluster:
         carbon = self.integral.of_steps(window.arrival_s + delays_s, job.model.steps)
         return _later(whole, float(delays_s[first_least(carbon)]))
 
-    def _optimum(self, job: ShiftJob, window: StartWindow, facts: Facts) -> Execution | None:
+    def _optimum(self, job: ShiftJob, window: StartWindow) -> Execution | None:
         for blocked in self._blocked(job, window):
             try:
                 planned = plan(

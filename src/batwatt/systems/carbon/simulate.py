@@ -43,8 +43,8 @@ class ShiftOptions(Parameters, where=_WHERE):
             raise InputError(_WHERE, f"wait_h takes one or two values, got {len(self.wait_h)}", "as in 6x24")
         for hours in self.wait_h:
             Between(0.0).check(_WHERE, "wait_h", hours)
-        check_limits(self.deadline_h, self.constraint)
         super().__post_init__()
+        check_limits(self.deadline_h, self.constraint)
 
 
 def simulate(
@@ -57,7 +57,6 @@ def simulate(
     """
     options = options or ShiftOptions()
     rule = policy_named(policy)
-    name = rule.name
     _check(jobs, integral, options)
     limits = options.wait_h, options.deadline_h, options.constraint, options.clock
     windows = [start_window(job, integral, *limits) for job in jobs]
@@ -76,7 +75,7 @@ def simulate(
                 charged.covers(execution.end_s, f"job {job.id}")
         executions.append(execution)
     deadlines_s = [window.deadline_s(job) for job, window in zip(jobs, windows, strict=True)]
-    return Outcome(name, rows_of(executions, integral, options.price, deadlines_s))
+    return Outcome(rule.name, rows_of(executions, integral, options.price, deadlines_s))
 
 
 def _check(jobs: Sequence[ShiftJob], integral: SignalIntegral, options: ShiftOptions) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from batwatt.checks import time_zone
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.model.clock import date_s_of
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.systems.carbon.execution import ShiftJob
 from batwatt.units import HOUR_S, PRECISION_S
@@ -109,8 +110,7 @@ def by_constraint(job: ShiftJob, constraint: str, integral: SignalIntegral, cloc
     if not integral.begin:
         problem = f"{kind} needs a date, and the signal has none"
         raise InputError(integral.source, problem, "take a signal with dates, or say how many hours jobs may wait")
-    begin = datetime.fromisoformat(integral.begin)
-    begin = begin.replace(tzinfo=UTC) if begin.tzinfo is None else begin
+    begin = datetime.fromtimestamp(date_s_of(integral.begin), UTC)
     # whole microseconds, so that 09:00 is 09:00
     finish = begin + timedelta(microseconds=round((job.arrival_s + job.length_s) * 1e6))
     target = CONSTRAINTS[kind](finish.astimezone(time_zone("options", "clock", clock)))

@@ -49,7 +49,7 @@ _MUST_BE_WORTH_IT = ("recover", "recover-later")
 
 
 class NoPeriodPlanError(ValueError):
-    """No plan lets all jobs work that must, or ends all checkpoints within the period."""
+    """No plan lets every required job work, or ends all checkpoints within the period."""
 
 
 class TooLargeError(ValueError):

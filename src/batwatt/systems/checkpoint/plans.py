@@ -14,17 +14,10 @@ from batwatt.systems.checkpoint.sequence import METHODS, Method
 
 def plan_instance(source: InstanceData, where: object, method: Method) -> PeriodPlan:
     """Return the plan of one period. Raises InputError."""
-    check_method(method)
-    with blaming(where):
-        return subset_sum(source.instance) if method == "subset-sum" else plan(source.instance)
-
-
-def check_method(method: str, min_yield: float = 0.0) -> None:
-    """Raise InputError if a method is unknown, or knows no least yield and one is set (0 to 1)."""
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"use {' or '.join(METHODS)}")
-    if min_yield > 0.0 and method == "subset-sum":
-        raise InputError("min_yield", "is for the dynamic programme", "use the method dp")
+    with blaming(where):
+        return subset_sum(source.instance) if method == "subset-sum" else plan(source.instance)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ from batwatt.systems.powercap.optimum.optimum import Stand
 
 ROOT = Path(__file__).resolve().parents[4]
 SMALL = ROOT / "platforms" / "small.xml"
-GRID = ROOT / "platforms" / "grid5000.xml"
 
 
 def spec_in(folder: Path) -> RunSpec:
