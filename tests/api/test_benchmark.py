@@ -177,7 +177,6 @@ def test_refused(command, house):
     _, benchmark = command
     for words, line in {
         ("-s", "varcap", "--cells", "sitee"): "no cell or log 'sitee'; known: a, a/sun-60,",
-        ("-s", "varcap", "-o", '{"run_times": "exact"}'): "an entry may not know run times",
         ("--check", house.write("x.json", '{"label": 1}')): "is not an entry of a benchmark",
         ("--check", "x.json", "-s", "varcap"): "--check: runs the entry's own scheduler, options and cells",
     }.items():

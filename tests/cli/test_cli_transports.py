@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from cli_house import CSV, ROOT, SMALL
 
-OPTIONS = {
-    "paper": {"order": "slowdown", "backfilling": "easy", "response": "hfld"},
-    "resubmit": {"order": "asc", "backfilling": "first-fit", "response": "idfs", "victim": "resubmit"},
-}
-PAPER = json.dumps(OPTIONS["paper"])
+OPTIONS = {"order": "slowdown", "backfilling": "easy", "response": "hfld"}
+PAPER = json.dumps(OPTIONS)
 
 
 @pytest.fixture
@@ -31,12 +28,12 @@ def dark(house) -> Path:
     return house.write("dark.csv", "time_s,power_w\n0,600\n100,250\n200,60\n300,16\n400,600\n")
 
 
-@pytest.mark.parametrize(("name", "engine"), [("paper", "embedded"), ("resubmit", "wire")])
-def test_an_envelope_as_events_is_the_same(house, load, name, engine, dark):
+@pytest.mark.parametrize("engine", ["embedded", "wire"])
+def test_an_envelope_as_events_is_the_same(house, load, engine, dark):
     events = house.folder / "events.txt"
     assert house.batwatt("events", dark, "-o", events).code == 0
-    one = house.run("--envelope", dark, "-o", json.dumps(OPTIONS[name]), workload=load, to="a")
-    options = json.dumps({**OPTIONS[name], "envelope": "events"})
+    one = house.run("--envelope", dark, "-o", PAPER, workload=load, to="a")
+    options = json.dumps({**OPTIONS, "envelope": "events"})
     two = house.run("--events", events, "-o", options, "--engine", engine, workload=load, to="b")
     assert (one.code, two.code) == (0, 0), one.err + two.err
     for stem in ("jobs", "pstate_changes"):
@@ -47,7 +44,7 @@ def test_an_envelope_as_events_is_the_same(house, load, name, engine, dark):
 def test_an_envelope_as_events_of_a_batsim(house, load, dark, batsim):
     events, five = house.folder / "events.txt", house.folder / "five.txt"
     assert house.batwatt("events", dark, "-o", events).code == 0
-    options = ("-o", json.dumps({**OPTIONS["paper"], "envelope": "events"}), "--events", events)
+    options = ("-o", json.dumps({**OPTIONS, "envelope": "events"}), "--events", events)
     for to, engine in (("a", "embedded"), ("b", "batsim")):
         done = house.run(*options, "--engine", engine, "--batsim", batsim, workload=load, to=to)
         assert done.code == 0, done.err
@@ -106,7 +103,7 @@ def test_serve_takes_a_batsim_5_but_no_other_protocol_than_it_is_told_to(
 def test_pybatsim_command_and_engine(house, load, endpoint, dark):
     assert house.run("--envelope", dark, "-o", PAPER, workload=load, to="a").code == 0
     inputs = {"platform": str(SMALL), "envelope": str(dark)}
-    file = house.write("options.json", json.dumps({**OPTIONS["paper"], **inputs}))
+    file = house.write("options.json", json.dumps({**OPTIONS, **inputs}))
     launcher = ("-c", "from batsim.cmds.launcher import main; main()")
     words = (ROOT / "schedulers" / "powercap.py", "-O", file, "-s", endpoint)
     server = house.start(*words, program=launcher)

@@ -53,8 +53,6 @@ def test_by_hand(tmp_path: Path, rows, header, monkeypatch):
     "line,message",
     [
         ("x,s,d,5,now,9,1,5,U,4,32", "line 5: vmdeleted must be a whole number below 2^63, got 'now'"),
-        (f"x,s,d,5,{'9' * 19},9,1,5,U,4,32", "line 5: vmdeleted must be a whole number below 2^63"),
-        (f"x,s,d,5,6,9,1,5,U,{'9' * 5000},32", "line 5: vmcorecountbucket must be a number > 0 or a bucket"),
         ("x,s,d,5,4,9,1,5,U,4,32", "line 5: a VM must satisfy 0 <= vmcreated <= vmdeleted, got 5 and 4"),
         ("x,s,d,5,6,9,1,much,U,4,32", "line 5: p95maxcpu must be a number, got 'much'"),
         ("x,s,d,5,6,9,1,5,U,few,32", "line 5: vmcorecountbucket must be a number > 0 or a bucket"),
@@ -190,7 +188,6 @@ def test_dependencies(tmp_path: Path, rows, monkeypatch):
         (("noon", "SUBMIT", 6, 0, 0, 0.1, 0.1), "line 23: time must be a whole number below 2^63, got 'noon'"),
         ((NEVER, "SUBMIT", 6, 0, 0, "x", 0.1), "line 23: resource_request.cpus must be a number, got 'x'"),
         ((NEVER, "SUBMIT", 7, 0, 0, 1e308, 0.1), "line 23: resource_request.cpus must be in 0..1e+15, got 1e+308"),
-        ((NEVER, "SUBMIT", 2.5, 0, 0, 0.1, 0.1), "line 23: collection_id must be a whole number below 2^63, got '2.5'"),
     ],
 )
 def test_refusals_of_borg(tmp_path: Path, event, message, monkeypatch):

@@ -121,9 +121,6 @@ NAMED = "or the unit into the name of the column"
         ("x", "power", {"unit": "horses"}, "unit 'horses' is not known; write for instance unit=kW"),
         ("fraction", "carbon", {}, "column 'fraction' is of a fraction, not of carbon"),
         ("price (EUR/MWh)", "price", {"unit": "money/kWh"}, f"is in EUR/MWh by the file, but in money/kWh {STATED}"),
-        ("power_kw", "power", {"unit": "W"}, f"column 'power_kw' is in kw by the file, but in W {STATED}"),
-        ("lbs_co2_per_mwh", "carbon", {"unit": "g/kWh"}, f"in lbs_co2_per_mwh by the file, but in g/kWh {STATED}"),
-        ("load (%)", "power", {"unit": "fraction"}, f"column 'load (%)' is in % by the file, but in fraction {STATED}"),
         ("price (mills/kWh)", "price", {}, "unit 'mills/kWh' of column 'price (mills/kWh)' is not known"),
         ("power (mW)", "power", {}, f"unit 'mW' of column 'power (mW)' is not known; write unit=W or unit=kW, {NAMED}"),
     ],
@@ -187,9 +184,8 @@ def table(*cells: str, header: str = "datetime,carbon_intensity", separator: str
         ("variable,pressure,wind\nheight,0,10\n2010-01-01,98405.7,5\n", "line 2: is a second line of header: hei"),
         # longer than a cell may be
         (f"time,x,{'x' * 200_000}\n2024-01-01,5,1\n", "is not CSV (field larger than field limit (131072))"),
-        (f"time;x;{'x' * 200_000}\n2024-01-01;5;1\n", "is not CSV (field larger than field limit (131072))"),
     ],
-    ids=range(7),
+    ids=range(6),
 )
 def test_headers_and_rows_that_are_refused(read, text, message):
     assert read.refused(text).startswith(message)
@@ -245,7 +241,6 @@ BOMB = "options:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     [
         (BOMB, f"line 6: has more than {MAX_VALUES} values, aliases written out; correct the YAML"),
         ("options: {a: &a {x: 1}}\nb: &b {<<: *b}\n", "line 2: contains itself; correct the YAML"),
-        ("options: &o [*o]", "line 1: contains itself; correct the YAML"),
         ('a: 1\nb: {"\\udfff x": 2}', r"line 2: holds half of a surrogate pair (\ud...); correct the YAML"),
         ("options:\n  ? [a]\n  : 3\n", "line 2: a key must be a text, not a list or a mapping; correct the YAML"),
     ],

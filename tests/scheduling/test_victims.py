@@ -114,20 +114,6 @@ def test_work_that_counts_adds_up_to_the_length_of_the_job(rule, length_s, kills
 # varcap -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "victim,runs",
-    [
-        ("resubmit", "0-50@0x 60-90@0x 95-195@0"),
-        # 40 s saved; 60 to 90 does 25 more, 10 of them lost
-        (SAVED, "0-50@0x 60-90@0x 95-145@0"),
-        ("migrate", "0-50@0> 60-90@0> 95-115@0"),
-        ("lose", "0-50@0x"),
-    ],
-)
-def test_varcap(victim, runs):
-    assert scheduler("a 0 100 1", machines=1, capacity="1 50:0 60:1 90:0 95:1", victim=victim) == {"a": runs}
-
-
 RECOVER = {"name": "checkpoint", "checkpoint_s": 0.0, "recovery_s": 20.0}
 
 
