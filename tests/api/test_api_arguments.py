@@ -128,5 +128,5 @@ def test_a_table_is_a_workload_everywhere(tmp_path):
         assert (tmp_path / f"x_{stem}.csv").read_bytes() == (tmp_path / f"y_{stem}.csv").read_bytes()
     assert len(bw.compare(hosts, frame, cap, {"a": bw.Case("varcap")}).jobs) == 3
     assert bw.optimum(hosts, frame, cap, effort=1).metrics["jobs_finished"] == 3
-    with pytest.raises(InputError, match=r"google-288-00\.json: no column 'length_s'; the columns are"):
+    with pytest.raises(InputError, match=r"google-288-00\.json: is the table of a Batsim workload, without lengths"):
         bw.simulate(hosts, bw.Workload.read(GOOGLE).frame())

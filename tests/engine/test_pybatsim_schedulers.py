@@ -138,5 +138,5 @@ def test_high_level_schedulers_in_python(tmp_path, monkeypatch):
     platform = bw.Platform.machines(16, watts=10)
     by_name, *others = (bw.simulate(platform, jobs_at(1.0), kind).jobs for kind in ("schedFiller", Filler, filler))
     assert len(by_name) == len(JOBS) and all(jobs.equals(by_name) for jobs in others)
-    with pytest.raises(InputError, match="Filler is not a scheduler"):
+    with pytest.raises(InputError, match="is an instance of Filler, which can run once; give the class"):
         bw.simulate(platform, jobs_at(1.0), Filler({}))

@@ -166,6 +166,6 @@ def test_no_job_ends_later_than_allowed_or_first_planned(rows, hosts, policy, er
     options = {"signal": signal, "policy": policy, "wait_h": [6.0], "slot_s": 900.0, "replan_h": replan_h,
                "forecast_error": error, "forecast_seed": 3}  # fmt: skip
     times = {"on_s": 60.0, "off_s": 30.0} if switching else {}
-    result = bw.simulate(machines(hosts, **times), jobs(*load), Watched, options)
+    result = bw.simulate(machines(hosts, **times), jobs(*load), Watched, options=options)
     assert result.metrics["jobs_finished"] == len(load)
     assert all(plan.end_s <= first[name] + 1e-6 for name, plan in plans.items())
