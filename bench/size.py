@@ -54,7 +54,11 @@ def lines(folder: Path, suffixes: set[str] = _SCRIPTS) -> int:
 
 def rooms() -> dict[str, int]:
     """Count the lines of each room of the package, of the schedulers, and of the other rooms."""
-    package = {path for path in PACKAGE.iterdir() if path.is_dir() and path.name not in ("schedulers", "__pycache__")}
+    package = {
+        path
+        for path in PACKAGE.iterdir()
+        if path.is_dir() and path.name not in ("schedulers", "__pycache__", "_compiled")
+    }
     counts = {f"batwatt/{path.name}": lines(path) for path in sorted(package)}
     counts["batwatt/*.py"] = sum(map(lines, PACKAGE.glob("*.py")))
     counts["schedulers"] = lines(ROOT / "schedulers")
