@@ -122,8 +122,8 @@ def test_the_table_of_a_dated_trace_keeps_the_date(tmp_path):
 def test_a_table_is_a_workload_everywhere(tmp_path):
     frame = pd.DataFrame({"submission_time_s": [0, 60, 90], "length_s": [600, 60, 100], "hosts": [4, 8, 2]})
     hosts, cap = bw.Platform.read(GRID), bw.Series((0, 3600), (4000, 3500))
-    for name, given in (("x", bw.Workload.from_frame(frame)), ("y", frame)):
-        bw.simulate(hosts, given, options={"response": "none"}).save(tmp_path / name)
+    for name, load in (("x", bw.Workload.from_frame(frame)), ("y", frame)):
+        bw.simulate(hosts, load, options={"response": "none"}).save(tmp_path / name)
     for stem in ("jobs", "schedule", "machine_states", "consumed_energy", "pstate_changes"):
         assert (tmp_path / f"x_{stem}.csv").read_bytes() == (tmp_path / f"y_{stem}.csv").read_bytes()
     assert len(bw.compare(hosts, frame, cap, {"a": bw.Case("varcap")}).jobs) == 3

@@ -1,4 +1,4 @@
-"""Answers of APIs in JSON; units and resolutions that stand beside the values."""
+"""Answers of APIs in JSON; units and resolutions next to the values."""
 
 from __future__ import annotations
 

@@ -88,8 +88,8 @@ def serve_command(
     with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
         note(f"listening on {link.endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
         init = link.begin()
-        if made is None or (init and init.strip()):
-            brought = read_options(init, INIT) if init and init.strip() else {}
+        brought = read_options(init, INIT) if init and init.strip() else {}
+        if made is None or brought:
             made = make_scheduler(scheduler, {**settings, **brought})
         if init is not None:
             link.greet(features.dialect(made))

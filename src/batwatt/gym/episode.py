@@ -36,9 +36,10 @@ class Episode:
         for job in workload.jobs:
             JobLifecycle.check_id(job)
         widest = max((job.hosts for job in workload.jobs if job.hosts <= hosts), default=0)
-        power = Limits(platform, inputs.envelope, None)
-        if power.most < widest:
-            inputs = replace(inputs, envelope=_lifted(inputs.envelope, power.most_w))
+        if inputs.envelope is not None:
+            power = Limits(platform, inputs.envelope, None)
+            if power.most < widest:
+                inputs = replace(inputs, envelope=_lifted(inputs.envelope, power.most_w))
         if inputs.capacity is not None and inputs.capacity.values[-1] < widest:
             inputs = replace(inputs, capacity=_lifted(inputs.capacity, float(hosts)))
         limits = Limits(platform, inputs.envelope, inputs.capacity)
@@ -61,9 +62,9 @@ class Episode:
         return cls(spec, inputs, limits, jobs)
 
 
-def _lifted(series: Series | None, enough: float) -> Series | None:
+def _lifted(series: Series, enough: float) -> Series:
     """Return a limit that is `enough` once its last value has held for its step; a single row holds always."""
-    if series is None or len(series.values) == 1:
+    if len(series.values) == 1:
         return series
     end_s = series.times_s[-1] + series.last_step_s
     return replace(series, times_s=(*series.times_s, end_s), values=(*series.values, enough))

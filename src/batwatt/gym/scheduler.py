@@ -138,7 +138,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
             self.undecided = self.undecided or any(flags)
 
     def _room(self) -> int:
-        """Return the number of free hosts that can be given to jobs now, the lowest ids first."""
+        """Return the number of free hosts, the lowest ids first, that jobs can have now."""
         limits, free, busy = self.limits, self.cluster.free, self.cluster.busy
         if not limits.active:
             return free.bit_count()

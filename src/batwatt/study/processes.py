@@ -255,7 +255,7 @@ def _children_allowed() -> Iterator[None]:
 
 def cpu_count() -> int:
     """Return the number of cores that this process may use, by its affinity and by the quota of its container."""
-    cores = len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         numbers = QUOTAS[0].read_text() if QUOTAS[0].exists() else " ".join(path.read_text() for path in QUOTAS[1:])
         quota, period = (int(word) for word in numbers.split())

@@ -207,7 +207,7 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
             # pandas decompresses .gz by its name
             with pd.read_csv(path, encoding_errors="replace", **options) as parts:
                 while True:
-                    # not around a yield: a generator that is given up ends at any time, and restores old filters
+                    # not around a yield: an abandoned generator ends at any time, and restores old filters
                     with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):
                         part = next(parts, None)
                     if part is None:
