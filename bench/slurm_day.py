@@ -99,7 +99,7 @@ def main() -> None:
     options = json.loads(arguments.options.replace("{folder}", str(folder)))
     batwatt = [sys.executable, "-m", "batwatt"]
     server = None
-    with ToyCluster(Path(tempfile.mkdtemp(prefix="day-")) / "slurm", NODES, min_job_age_s=100_000) as cluster:
+    with ToyCluster(Path(tempfile.mkdtemp(prefix="day-")) / "slurm", NODES, min_job_age_s=100_000).start() as cluster:
         (folder / "servers.toml").write_text(cluster.servers)
         platform = str(folder / "green.xml")
         subprocess.run(

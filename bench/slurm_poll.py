@@ -29,7 +29,7 @@ def main() -> None:
     """Print a line for each number of jobs."""
     for count in [int(word) for word in sys.argv[1:]] or [10, 100, 1000]:
         folder = Path(tempfile.mkdtemp(prefix="poll-"))
-        with ToyCluster(folder / "slurm") as cluster:
+        with ToyCluster(folder / "slurm").start() as cluster:
             for _ in range(count):
                 cluster.submit(600.0, 8)
             (folder / "servers.toml").write_text(cluster.servers)

@@ -114,7 +114,7 @@ except OSError:
     broken = []
 for name in names:
     if name not in broken:
-        subprocess.run(["slurmd-wlm", "-b", "-N", name, "-d", "{stepd}"])
+        subprocess.run(["env", "TOY_NODE=" + name, "slurmd-wlm", "-b", "-N", name, "-d", "{stepd}"])
 """
 
 SUSPEND = """\
@@ -193,22 +193,19 @@ class ToyCluster:
         for number in range(1, nodes + 1):
             (folder / f"spool-n{number}").mkdir()
         self._stepd = stepd
-        self._started = False
         self.environment = os.environ | {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": FOLDERS}
 
     def __enter__(self) -> Self:
-        if not self._started:
-            self.start()
         return self
 
-    def start(self) -> None:
+    def start(self) -> Self:
         """Start all daemons; end them again if one does not start. Raises AssertionError."""
-        self._started = True
         try:
             self._start()
         except BaseException:
             self.__exit__()
             raise
+        return self
 
     def _start(self) -> None:
         folder = self.folder
@@ -220,17 +217,20 @@ class ToyCluster:
                          f"--seed-file={folder}/munge.seed")  # fmt: skip
         self.start_controller("-c")
         for number in range(1, self.nodes + 1):
-            self._background("slurmd-wlm", "-N", f"n{number}", "-d", self._stepd)
+            self._background("env", f"TOY_NODE=n{number}", "slurmd-wlm", "-N", f"n{number}", "-d", self._stepd)
         wait_for(lambda: self.states().count("idle") == self.nodes, 30, "all nodes are idle")
 
     def __exit__(self, *_: object) -> None:
-        # daemons, what they started, and the jobs have the folder in their environment
-        mark = str(self.folder).encode()
+        self._kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _kill(self, node: str = "") -> None:
+        # daemons, what they started, and the jobs have the folder and the node in their environment
         for place in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                if mark in (place / "environ").read_bytes() and int(place.name) != os.getpid():
+                environment = (place / "environ").read_text(errors="replace")
+                if str(self.folder) in environment and node in environment:
                     os.kill(int(place.name), signal.SIGKILL)
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def start_controller(self, *options: str) -> None:
         """Start slurmctld and wait until it answers."""
@@ -242,8 +242,9 @@ class ToyCluster:
         _end(self.folder / "slurmctld.pid")
 
     def fail_node(self, number: int) -> None:
-        """Kill a slurmd, and tell slurmctld, which would notice after `SlurmdTimeout`."""
-        os.kill(int((self.folder / f"slurmd-n{number}.pid").read_text()), signal.SIGKILL)
+        """Kill a slurmd and its part of jobs, and tell slurmctld, which would notice after `SlurmdTimeout`."""
+        # a slurmstepd outlives its slurmd, and would report the end of an attempt during the next one
+        self._kill(f"TOY_NODE=n{number}\0")
         self.command("scontrol", "update", f"nodename=n{number}", "state=down", "reason=test")
 
     def command(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -22,27 +22,24 @@ def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if lacking is not None:
         pytest.skip(f"no real Slurm here ({lacking}): apt install slurmctld slurmd slurm-client munge")
     mark = request.node.get_closest_marker("toy")
-    with started(mark.kwargs if mark else {}) as toy:
+    arguments = mark.kwargs if mark else {}
+    try:
+        toy = started(arguments)
+    except AssertionError:
+        # another process has taken one of its ports
+        toy = started(arguments)
+    with toy:
         for name in ("SLURM_CONF", "PATH"):
             monkeypatch.setenv(name, toy.environment[name])
         yield toy
 
 
 def started(arguments: Mapping[str, Any]) -> ToyCluster:
-    """Start a cluster, at the second attempt if another process has taken one of its ports."""
-    for last in (False, True):
-        # munge's socket may not have a long path
-        folder = Path(tempfile.mkdtemp(prefix="toy-"))
-        folder.chmod(0o755)
-        toy = ToyCluster(folder / "slurm", **arguments)
-        try:
-            toy.start()
-        except AssertionError:
-            if last:
-                raise
-        else:
-            break
-    return toy
+    """Start a cluster in a folder of its own. Raises AssertionError."""
+    # munge's socket may not have a long path
+    folder = Path(tempfile.mkdtemp(prefix="toy-"))
+    folder.chmod(0o755)
+    return ToyCluster(folder / "slurm", **arguments).start()
 
 
 @pytest.fixture

@@ -151,10 +151,10 @@ def test_a_node_that_fails_gives_its_job_back(cluster, platform):
         cluster.fail_node(1)
         session.ends()
     ends = [data["job_state"] for data in session.events("JOB_COMPLETED")]
-    # now and then Slurm still ends the first attempt when the second has begun, which fails then
-    assert ends == ["COMPLETED_FAILED", ENDED[cluster.job(number)["JobState"]]]
-    again = session.decisions("EXECUTE_JOB")[-1]
-    assert (again["job_id"], again["alloc"]) == (f"slurm!{number}@2", "1-2")
+    # Slurm may put back the second attempt, too, while it clears the first away: the last one has its state
+    assert set(ends[:-1]) == {"COMPLETED_FAILED"} and ends[-1] == ENDED[cluster.job(number)["JobState"]]
+    others = [(start["job_id"], start["alloc"]) for start in session.decisions("EXECUTE_JOB")[1:]]
+    assert others == [(f"slurm!{number}@{k}", "1-2") for k in range(2, len(ends) + 1)]
 
 
 @pytest.mark.parametrize("kill", ["requeue", pytest.param("cancel", marks=pytest.mark.deep), "signal=USR1"])
