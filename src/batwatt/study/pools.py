@@ -37,6 +37,8 @@ def run_on_dask(tasks: Sequence[CellTask], client: Any, resume: str) -> Iterator
     """
     from distributed import KilledWorker
 
+    if not client.nthreads():
+        logging.getLogger(__name__).warning("the Dask cluster has no workers yet: the runs wait for them")
     ready: SimpleQueue[Any] = SimpleQueue()
     futures = {client.submit(execute, task, key=f"cell-{task.key}", pure=False): task.key for task in tasks}
     try:
@@ -61,9 +63,7 @@ def _arrived(future: Any, key: str, resume: str, killed: type[Exception]) -> Cel
         raise CampaignStopped(f"{problem}; nothing finished is lost; start it again, then: {resume}")
     error = future.exception()
     if isinstance(error, killed):
-        return CellOutcome(
-            key, "failed", "each worker that ran it died (killed from outside, out of memory, or a crash)"
-        )
+        return CellOutcome(key, "failed", "each worker that ran it died (killed, out of memory, or a crash)")
     text = " ".join(f"{type(error).__name__}: {error}".split())
     raise CampaignStopped(f"a Dask worker cannot run cells ({text}); install the same batwatt and Python there")
 
