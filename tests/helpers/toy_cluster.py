@@ -239,7 +239,12 @@ class ToyCluster:
 
     def stop_controller(self) -> None:
         """End slurmctld."""
-        _end(self.folder / "slurmctld.pid")
+        with suppress(OSError, ValueError):
+            process = int((self.folder / "slurmctld.pid").read_text())
+            os.kill(process, signal.SIGTERM)
+            for _ in range(200):
+                os.kill(process, 0)
+                time.sleep(0.02)
 
     def fail_node(self, number: int) -> None:
         """Kill a slurmd and its part of jobs, and tell slurmctld, which would notice after `SlurmdTimeout`."""
@@ -285,14 +290,3 @@ class ToyCluster:
             timeout=60,
         )  # fmt: skip
         assert done.returncode == 0, f"{words}: {done.stderr.decode()}"
-
-
-def _end(pid_file: Path) -> None:
-    try:
-        process = int(pid_file.read_text())
-        os.kill(process, signal.SIGTERM)
-        for _ in range(200):
-            os.kill(process, 0)
-            time.sleep(0.02)
-    except (OSError, ValueError):
-        pass

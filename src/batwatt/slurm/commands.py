@@ -35,7 +35,9 @@ _FIELDS = (
     "SubmitTime", "EligibleTime", "StartTime", "EndTime", "RestartCnt", "PriorityLong", "exit_code", "NodeList",
     "ReqNodes", "admin_comment",
 )  # fmt: skip
-_SILENT = ("Unable to contact", "imed out", "Connection refused", "Zero Bytes", "standby", "authentication", "Munge")
+_SILENT = ("Unable to contact", "Unexpected message", "not connected", "imed out", "Connection refused", "Zero Bytes",
+           "standby", "authentication", "Munge")  # fmt: skip
+"""Errors without a controller; `scontrol` prints an unexpected message for a job while slurmctld is down."""
 _NARROWING = ("SQUEUE_", "SINFO_", "SCANCEL_", "SLURM_CLUSTERS")
 """Beginnings of variables that would narrow what the commands print."""
 _GONE = "Invalid job id"
@@ -125,9 +127,7 @@ class SlurmCommands:
             raise InputError("--partition", f"Slurm has no partition {value!r}", "give one of sinfo")
         for name, node in self.nodes().items():
             if not node.cores:
-                raise InputError(
-                    "the platform", f"node {name!r} is not in Slurm", "name its hosts as the nodes of sinfo"
-                )
+                raise InputError("the platform", f"node {name!r} is not in Slurm", "name its hosts as in sinfo")
         return config.get("ClusterName", "cluster")
 
     def read(self, tracked: Iterable[str] = ()) -> Snapshot:
