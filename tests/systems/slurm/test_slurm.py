@@ -17,7 +17,7 @@ from batwatt.errors import InputError
 from batwatt.model.hostset import from_text
 from batwatt.systems.slurm.fairshare import Fairshare
 from batwatt.systems.slurm.options import SlurmOptions
-from batwatt.systems.slurm.partitions import Partition
+from batwatt.systems.slurm.partitions import partitions_of, read_partitions
 from batwatt.systems.slurm.plan import BackfillPlan
 from batwatt.systems.slurm.priority import Multifactor
 
@@ -41,7 +41,8 @@ def run(hosts: int, *rows: tuple[float, int, float, float], fields: Any = (), **
 def test_three_priorities():
     # 10 nodes of 4 processors; weights of the documentation's example: age 1000, fairshare 10000, size 1000, ...
     rules = Multifactor(SlurmOptions(priority_weight_qos=500), 10, 40)
-    small, large = (Partition(name, 1, math.inf, math.inf, factor, 1) for name, factor in (("s", 1.0), ("l", 0.5)))
+    factors = {"small": {"priority_job_factor": 6}, "large": {"priority_job_factor": 3}}
+    small, large = partitions_of(read_partitions(factors), [], list).values()
     # 1 of 10 nodes, 2 of 40 processors: (0.1 + 0.05) / 2 = 0.075, 75 points, and 1000 of the partition
     assert rules.fixed(1, 2, small, 0.0) == pytest.approx(1075.0)
     # all of it: 1000 points, 500 of the partition, 250 of the QOS
@@ -67,8 +68,7 @@ def test_fairshare_decays():
     assert shares.usage("a", 2 * HOUR_S) == pytest.approx(whole / 2)
     assert shares.usage("a", 4 * HOUR_S) == pytest.approx(whole / 8)
     # without decay processor seconds add up
-    undecayed = Fairshare({}, 0.0, 300.0, tree=False)
-    undecayed.add("a")
+    undecayed = Fairshare({"a": 1}, 0.0, 300.0, tree=False)
     undecayed.charge("a", 4, 0.0)
     assert undecayed.usage("a", 100.0) == 400.0
 
@@ -117,7 +117,7 @@ ONE_USER = {"user": ["a", "b", "c", "c", "c"]}
 ALL = [(10, 1, 500, 600), (10, 1, 500, 600), (60, 1, 500, 600), (70, 1, 500, 600)]
 PARTS = {
     "long": {"hosts": "0-3"},
-    "short": {"hosts": "2-3", "max_time_s": 600, "max_nodes": 1, "priority_tier": 2},
+    "short": {"hosts": "m[2-3]", "max_time_s": 600, "max_nodes": 1, "priority_tier": 2},
 }
 LIMITS = [(0, 1, 60, 600), (0, 1, 60, 601), (0, 2, 60, 60), (0, 5, 60, 60), (0, 1, 60, math.nan), (0, 1, 60, 60)]
 BLOCKED = [(0, 2, 300, 300), (10, 4, 60, 60), (20, 1, 60, 120)]
@@ -152,7 +152,7 @@ QUEUES = {"queue": ["long", "long", "short"]}
         # backfill; a higher tier goes first
         (4, BLOCKED, QUEUES,
          QUIET | {"partitions": {name: part | {"priority_tier": 1} for name, part in PARTS.items()}}, {"3": "30@2"}),
-        (4, BLOCKED, QUEUES, QUIET | {"partitions": PARTS}, {"3": "20@2"}),
+        (4, BLOCKED, QUEUES, QUIET | {"partitions": PARTS, "qos": {"low": 0}}, {"3": "20@2"}),
     ],
     ids=["less usage first", "without fairshare", "by account", "backfill", "a short window", "beside",
          "tests of a user", "all tests", "main scheduling", "limits of partitions", "blocked", "a higher tier"],
@@ -209,7 +209,7 @@ def test_plans_are_those_of_a_table(now, running, jobs):
     ends = [end if end > now else 0 for end in running]
     free = sum(1 << host for host, end in enumerate(ends) if not end)
     runs = [(60.0 * end, 1 << host) for host, end in enumerate(ends) if end]
-    plan = BackfillPlan(60.0 * now, 60.0, 60.0 * 14, free, runs)
-    for (allowed, width, limit), place in zip(jobs, plain_plan(now, 14, 6, ends, jobs), strict=True):
+    plan = BackfillPlan(60.0 * now, 60.0, 60.0 * 7, free, runs)
+    for (allowed, width, limit), place in zip(jobs, plain_plan(now, 7, 6, ends, jobs), strict=True):
         mask = sum(1 << host for host in allowed)
         assert plan.place(mask, width, 60.0 * limit) == (place and (place[0], from_text(" ".join(map(str, place[1])))))
