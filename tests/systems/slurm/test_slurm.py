@@ -48,9 +48,8 @@ def test_three_priorities():
     # all of it: 1000 points, 500 of the partition, 250 of the QOS
     assert rules.fixed(10, 40, large, 0.5) == pytest.approx(1750.0)
     # after 1.75 of 7 days: 250 points; after 8 days: 1000
-    day_s = 8 * DAY_S
-    submit_s, fairshare = np.array([day_s - 1.75 * DAY_S, 0.0, day_s]), np.array([0.5, 0.25, 1.0])
-    priorities = rules.priority(submit_s, fairshare, np.array([1075.0, 1750.0, 0.0]), day_s)
+    submit_s, fairshare = np.array([6.25 * DAY_S, 0.0, 8 * DAY_S]), np.array([0.5, 0.25, 1.0])
+    priorities = rules.priority(submit_s, fairshare, np.array([1075.0, 1750.0, 0.0]), 8 * DAY_S)
     assert priorities.tolist() == [250 + 5000 + 1075, 1000 + 2500 + 1750, 10_000]
     assert Multifactor(SlurmOptions(priority_favor_small=True), 10, 40).size(1, 2) == pytest.approx(0.925)
     # 0 is for held jobs
@@ -96,22 +95,22 @@ def test_fairshare_factors():
 def test_a_plan_of_five_jobs():
     # at 130 s, in slots of 60 s: slot 2 is now. Hosts 0-1 are busy up to 290 s (slot 5), 2 up to 400 s (slot 7), 3 free
     plan = BackfillPlan(130.0, 60.0, 3600.0, 0b1000, [(290.0, 0b0011), (400.0, 0b0100)])
-    everyone = 0b1111
     # three hosts from slot 5 on for 100 s: 0, 1, 3 in slots 5 and 6
-    assert plan.place(everyone, 3, 100.0) == (5, 0b1011)
+    assert plan.place(0b1111, 3, 100.0) == (5, 0b1011)
     # one host for 160 s: now, up to 290 s: slots 2, 3, 4
-    assert plan.fits_now(everyone, 1, 170.0) and not plan.fits_now(everyone, 1, 171.0)
-    assert plan.place(everyone, 1, 160.0) == (2, 0b1000)
+    assert plan.fits_now(0b1111, 1, 170.0) and not plan.fits_now(0b1111, 1, 171.0)
+    assert plan.place(0b1111, 1, 160.0) == (2, 0b1000)
     # all four: after the three, at slot 7
-    assert plan.place(everyone, 4, 60.0) == (7, 0b1111)
+    assert plan.place(0b1111, 4, 60.0) == (7, 0b1111)
     # one for three slots: not now, not beside them, but from slot 8 on; host 2 would be free at 7
-    assert plan.place(everyone, 1, 180.0) == (8, 0b0001)
+    assert plan.place(0b1111, 1, 180.0) == (8, 0b0001)
     # two for one slot, of hosts 2 and 3: behind the four
     assert plan.place(0b1100, 2, 60.0) == (8, 0b1100)
 
 
 USERS = [(0, 2, 600, 600), (10, 2, 60, 60), (20, 2, 60, 60)]
 WIDE = [(0, 1, 500, 600), (10, 2, 60, 60), (20, 1, 500, 540), (25, 1, 500, 1000)]
+AGAIN = [(0, 1, 60, 600), (100, 1, 600, 600), (110, 2, 60, 60), (125, 1, 60, 1000)]
 BESIDE = [(0, 1, 500, 600), (10, 4, 60, 60), *[(20, 1, 100, 100)] * 3]
 ONE_USER = {"user": ["a", "b", "c", "c", "c"]}
 ALL = [(10, 1, 500, 600), (10, 1, 500, 600), (60, 1, 500, 600), (70, 1, 500, 600)]
@@ -135,6 +134,8 @@ QUEUES = {"queue": ["long", "long", "short"]}
         (2, WIDE, {}, QUIET, {"1": "0@0", "2": "530@0-1", "3": "30@1", "4": "590@0"}),
         # with a short window 2 gets no reservation: 4, here the third, starts, too, and 2 waits for it
         (2, [*WIDE[:2], WIDE[3]], {}, QUIET | {"bf_window_s": 300}, {"1": "0@0", "2": "530@0-1", "3": "30@1"}),
+        # 4 would delay 3, at 700 s, by its limit, but not by the 60 s of u's first job
+        (2, AGAIN, {"user": list("uvvu")}, QUIET | {"run_times": {"name": "recent", "count": 1}}, {"4": "150@1"}),
         # jobs 3 to 5 fit beside the reservation of 2, and are of one user
         (4, BESIDE, ONE_USER, QUIET, {"3": "30@1", "4": "30@2", "5": "30@3"}),
         (4, BESIDE, ONE_USER, QUIET | {"bf_max_job_user": 1}, {"3": "30@", "4": "60@", "5": "90@"}),
@@ -154,7 +155,7 @@ QUEUES = {"queue": ["long", "long", "short"]}
          QUIET | {"partitions": {name: part | {"priority_tier": 1} for name, part in PARTS.items()}}, {"3": "30@2"}),
         (4, BLOCKED, QUEUES, QUIET | {"partitions": PARTS, "qos": {"low": 0}}, {"3": "20@2"}),
     ],
-    ids=["less usage first", "without fairshare", "by account", "backfill", "a short window", "beside",
+    ids=["less usage first", "without fairshare", "by account", "backfill", "a short window", "learned", "beside",
          "tests of a user", "all tests", "main scheduling", "limits of partitions", "blocked", "a higher tier"],
 )  # fmt: skip
 def test_starts_by_hand(hosts, rows, fields, options, expected):
