@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from toy_cluster import ToyCluster  # type: ignore[import-not-found]  # a helper of the tests
+from toy_cluster import ToyCluster
 
 NODES, SPEED = 16, 60.0
 
@@ -102,11 +102,8 @@ def main() -> None:
     with ToyCluster(Path(tempfile.mkdtemp(prefix="day-")) / "slurm", NODES, min_job_age_s=100_000).start() as cluster:
         (folder / "servers.toml").write_text(cluster.servers)
         platform = str(folder / "green.xml")
-        subprocess.run(
-            [*batwatt, "generate", "platform", str(folder / "servers.toml"), "-o", platform],
-            env=cluster.environment,
-            check=True,
-        )
+        made = [*batwatt, "generate", "platform", str(folder / "servers.toml"), "-o", platform]
+        subprocess.run(made, env=cluster.environment, check=True)
         words = [*batwatt, "slurm", "run", "-p", platform, "--partition", "green", "-e", str(folder / "slurm"),
                  "--fresh", "--operate", "--once", "--speed", str(SPEED), "--poll", "0.5", "--json",
                  "--envelope", str(folder / "watts.csv")]  # fmt: skip

@@ -18,7 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
-from toy_cluster import ToyCluster, until  # type: ignore[import-not-found]  # of the tests
+from toy_cluster import ToyCluster
+from waiting import wait_for
 
 LASTS_S = 15.0
 PAUSE_S = 0.1
@@ -42,7 +43,7 @@ def main() -> None:
             process = subprocess.Popen(
                 [*words, "--poll", "0.2", "-e", str(folder / "run")], env=cluster.environment, stdout=subprocess.DEVNULL
             )
-            until(partial(_all_announced, journal, count), 120.0, "jobs are announced")
+            wait_for(partial(_all_announced, journal, count), 120.0, "jobs are announced")
             time.sleep(LASTS_S)
             process.send_signal(signal.SIGTERM)
             process.wait(300)
