@@ -63,7 +63,7 @@ class ByHand:
     some: bool
 
     def played(self, **defaults: object) -> dict[str, str]:
-        """What becomes of the jobs, with these options where the rule has no other ones."""
+        """Return the runs of jobs by name; `defaults`: options that the rule does not set."""
         runs = scheduler(*self.jobs, **defaults | self.options)
         return {name: runs[name] for name in self.expected} if self.some else runs
 

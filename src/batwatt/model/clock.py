@@ -23,7 +23,7 @@ def date_text(date_s: float) -> str:
     return f"{np.array(whole_us, dtype='datetime64[us]').astype(f'datetime64[{unit}]')}Z"
 
 
-def date_s(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
+def parse_date(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
     """Parse a date (ISO 8601, or a number since 1970 in `unit_s`) to s since 1970; NaN for others, such as `Unknown`.
 
     A date without an offset is in the time zone `zone`: in autumn in the first of two equal hours, in spring an hour
@@ -41,8 +41,8 @@ def date_s(text: str, zone: tzinfo = UTC, unit_s: float = 1.0) -> float:
 
 
 def date_s_of(text: str, where: object = "begin", zone: tzinfo = UTC) -> float:
-    """Parse a date as `date_s` does. Raises InputError, which names `where`, for other texts."""
-    value = date_s(text, zone) if isinstance(text, str) else math.nan
+    """Parse a date as `parse_date` does. Raises InputError, which names `where`, for other texts."""
+    value = parse_date(text, zone) if isinstance(text, str) else math.nan
     if not abs(value) <= LATEST_S:
         raise InputError(where, f"{shown(text)} is not a date", "write 2024-07-01 or 2024-07-01T13:00Z")
     return value

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from batwatt.checks import Parameters, shown, time_zone
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
-from batwatt.model.clock import date_s, date_s_of
+from batwatt.model.clock import date_s_of, parse_date
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import remark
 from batwatt.units import DAY_S, HOUR_S, LATEST_S
@@ -62,10 +62,10 @@ class LogOptions(Parameters, where="job log"):
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
             raise InputError(self.WHERE, f"fields must be names, got {shown(names)}", "write JobID,User,...")
         object.__setattr__(self, "fields", tuple(name.strip() for name in names))
-        zone = self.zone
-        if self.begin is not None and not (abs(date_s(self.begin, zone)) < LATEST_S or number(self.begin) < LATEST_S):
+        begin, zone = self.begin, self.zone
+        if begin is not None and not (abs(parse_date(begin, zone)) < LATEST_S or number(begin) < LATEST_S):
             hint = "write 2024-07-01T13:00 or ...T13:00Z; or s of a trace without dates"
-            raise InputError(self.WHERE, f"begin {self.begin!r} is not a date", hint)
+            raise InputError(self.WHERE, f"begin {begin!r} is not a date", hint)
 
     @property
     def zone(self) -> tzinfo:
@@ -234,7 +234,7 @@ def each(texts: Sequence[str], read: Callable[[str], float]) -> Column:
 
 
 def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
-    """Return `date_s` of each text; fast for dates in UTC as sacct writes them."""
+    """Return `parse_date` of each text; fast for dates in UTC as sacct writes them."""
     if zone is UTC:
         plain = ["NaT" if text in _NO_DATES else text for text in texts]
         # other texts, also with an offset, have other lengths; numpy would accept `now`
@@ -244,7 +244,7 @@ def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
                 return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
             except ValueError:
                 pass
-    return each(texts, lambda text: date_s(text, zone, unit_s))
+    return each(texts, lambda text: parse_date(text, zone, unit_s))
 
 
 def duration_s(text: str) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from batwatt.errors import InputError
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace_table import Column, TraceTable
-from batwatt.model.clock import date_s, date_text
+from batwatt.model.clock import date_text, parse_date
 from batwatt.model.workload import START_S
 from batwatt.remarks import remark
 from batwatt.units import LATEST_S, SINCE_1970_S, YEAR_S, number_text
@@ -40,7 +40,7 @@ def zero_of(
     why = "as begin says"
     if begin is None:
         zero_s, why = (0.0, "as in the file") if own_zero else (first_s, "the first submission")
-    elif plain and math.isnan(date_s(begin, options.zone)):
+    elif plain and math.isnan(parse_date(begin, options.zone)):
         zero_s = float(begin)
     else:
         date = options.date(source) or 0.0
