@@ -32,9 +32,6 @@ SUN = "datetime,power_kw\n2024-06-01 00:00,-0.01\n2024-06-01 01:00,2\n2024-06-01
 WIND = "time_s,wind_mw\n0,0.001\n5400,0.003\n"
 
 
-parsed = parse_envelope
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -47,40 +44,41 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_power_in_watts(folder, caplog):
-    series = parsed("power:sun.csv").series(1e6)
+    series = parse_envelope("power:sun.csv").series(1e6)
     assert (series.times_s, series.values) == ((0.0, 3600.0, 7200.0, 10800.0), (0, 2000, 8000, 4000))
     assert (series.name, series.source, series.at(1e9)) == ("power_w", "power:sun.csv", 4000.0)
-    assert parsed("power:sun.csv,scale=2,base_w=100").series(1e6).values == (100, 4100, 16100, 8100)
-    assert parsed("power:sun.csv,base_w=-3000").series(1e6).values == (0, 0, 5000, 1000)
+    assert parse_envelope("power:sun.csv,scale=2,base_w=100").series(1e6).values == (100, 4100, 16100, 8100)
+    assert parse_envelope("power:sun.csv,base_w=-3000").series(1e6).values == (0, 0, 5000, 1000)
     assert "power:sun.csv,base_w=-3000: 2 values below 0 W taken as 0" in caplog.text
-    assert parsed("power:wind.csv").series(1e6).values == (1000.0, 3000.0)
-    part = parsed("power:sun.csv,from=2024-06-01T01:00,to=2024-06-01T03:00")
+    assert parse_envelope("power:wind.csv").series(1e6).values == (1000.0, 3000.0)
+    part = parse_envelope("power:sun.csv,from=2024-06-01T01:00,to=2024-06-01T03:00")
     assert (part.series(1e6).values, part.length_s()) == ((2000.0, 8000.0), 7200.0)
     # terms have one clock
-    both = parsed("power:sun.csv + power:sun.csv,from=2024-06-01T01:00").series(1e6)
+    both = parse_envelope("power:sun.csv + power:sun.csv,from=2024-06-01T01:00").series(1e6)
     assert both.values == (4000.0, 16_000.0, 8000.0)
 
 
 def test_a_peak(folder):
     # of watts the greatest of the whole column, whatever part of it is used
-    assert parsed("power:sun.csv,peak_w=1000,to=2024-06-01T02:00").series(1e6).values == (0, 250)
-    assert parsed("power:city.csv,peak_w=2400").series(1e6).values == (0.0, 1200.0)
-    assert parsed("power:city.csv,unit=kW").series(1e6).values == (0.0, 500.0)
-    line = refusal(parsed("power:city.csv").series, 1e6)
+    assert parse_envelope("power:sun.csv,peak_w=1000,to=2024-06-01T02:00").series(1e6).values == (0, 250)
+    assert parse_envelope("power:city.csv,peak_w=2400").series(1e6).values == (0.0, 1200.0)
+    assert parse_envelope("power:city.csv,unit=kW").series(1e6).values == (0.0, 500.0)
+    line = refusal(parse_envelope("power:city.csv").series, 1e6)
     assert (
         "city.csv: column 'Berlin' " in line and "states no unit; " in line and "or peak_w= for what 1 stands" in line
     )
-    line = refusal(parsed("power:city.csv,unit=fraction").series, 1e6)
+    line = refusal(parse_envelope("power:city.csv,unit=fraction").series, 1e6)
     assert "city.csv: holds fractions of an unknown power; give the watts that 1 stands for" in line
     # the greatest of the column is the peak, whatever its unit
     Path("loud.csv").write_text("time,out\n0,3\n3600,12\n")
-    assert parsed("power:loud.csv,peak_w=2400").series(1e6).values == (600.0, 2400.0)
+    assert parse_envelope("power:loud.csv,peak_w=2400").series(1e6).values == (600.0, 2400.0)
 
 
 def test_how_long_it_is(folder):
-    assert parsed("power:sun.csv,repeat=yes").series(18_000.0).values == (0, 2000, 8000, 4000, 0)
-    assert parsed("power:sun.csv,repeat=no").series(7200.0).values == (0, 2000)
-    assert (parsed("power:sun.csv + power:wind.csv").length_s(), parsed("constant:5").length_s()) == (14_400.0, None)
+    assert parse_envelope("power:sun.csv,repeat=yes").series(18_000.0).values == (0, 2000, 8000, 4000, 0)
+    assert parse_envelope("power:sun.csv,repeat=no").series(7200.0).values == (0, 2000)
+    lengths_s = [parse_envelope(text).length_s() for text in ("power:sun.csv + power:wind.csv", "constant:5")]
+    assert lengths_s == [14_400.0, None]
 
 
 @pytest.mark.parametrize(
@@ -88,25 +86,25 @@ def test_how_long_it_is(folder):
 )
 def test_shares_of_the_whole_machine(folder, text):
     fractions = parse_capacity(text).fractions(1e4)
-    series = parsed(text).series(1e4, full_w=5000.0)
+    series = parse_envelope(text).series(1e4, full_w=5000.0)
     assert series.times_s == tuple(time for time in fractions.times_s if time < 1e4)
     assert series.values == pytest.approx([5000.0 * value for value in fractions.values[: len(series)]])
-    assert "is a share of the unknown power of the whole machine" in refusal(parsed(text).series, 1e4)
+    assert "is a share of the unknown power of the whole machine" in refusal(parse_envelope(text).series, 1e4)
 
 
 def test_all_keys(folder):
     file = SignalFile(Path("a.csv"), begin="2024", days=7.0, wanted="power", unit="kW", ratios=True)
     keys = "from=2024,days=7,unit=kW,peak_w=9,scale=2,base_w=3,repeat=1"
-    assert parsed(f"power:a.csv,{keys}").terms == (Metered(file, 9.0, 2.0, 3.0, True),)
+    assert parse_envelope(f"power:a.csv,{keys}").terms == (Metered(file, 9.0, 2.0, 3.0, True),)
     text = (
         "battery:capacity_kwh=40,power_kw=10,efficiency=.81,initial_soc=.5,min_soc=.1,max_soc=.95,window_h=12,step=60"
     )
-    spec = parsed(f"constant:5 + {text}")
+    spec = parse_envelope(f"constant:5 + {text}")
     battery = Battery(40.0, 10.0, 0.81, 0.5, 0.1, 0.95)
     assert spec == EnvelopeSpec((Constant(5.0),), Buffer(battery, None, 43_200.0, 60.0))
-    assert parsed("constant:5 + battery:capacity_kwh=9,demand_w=2").buffer == Buffer(Battery(9.0), 2.0)
-    assert str(spec) == f"constant:5 + {text}" and parsed(str(spec)) == spec
-    assert pickle.loads(pickle.dumps(spec)) == spec and hash(spec) == hash(parsed(str(spec)))
+    assert parse_envelope("constant:5 + battery:capacity_kwh=9,demand_w=2").buffer == Buffer(Battery(9.0), 2.0)
+    assert str(spec) == f"constant:5 + {text}" and parse_envelope(str(spec)) == spec
+    assert pickle.loads(pickle.dumps(spec)) == spec and hash(spec) == hash(parse_envelope(str(spec)))
 
 
 @pytest.mark.parametrize("name", ["profile3.csv", "a/b + c.csv", "C:\\x.csv", "x=1.csv", "there:x=1", "a + power:b=1"])
@@ -154,15 +152,18 @@ def test_refusals(text, message):
 )
 def test_refusals_of_what_is_read_later(folder, text, message):
     Path("zero.csv").write_text("time_s,power_w\n0,0\n60,0\n")
-    assert message in refusal(parsed(text).series, 3600.0, 1.0)
-    assert "constant:5: has no battery; add for instance + battery" in refusal(parsed("constant:5").dispatch, 60.0)
+    assert message in refusal(parse_envelope(text).series, 3600.0, 1.0)
+    line = refusal(parse_envelope("constant:5").dispatch, 60.0)
+    assert "constant:5: has no battery; add for instance + battery" in line
 
 
 def test_a_battery_behind_the_sun(folder):
-    spec = parsed("power:sun.csv + battery:capacity_kwh=100,demand_w=3000,initial_soc=0.5,step=3600")
+    spec = parse_envelope("power:sun.csv + battery:capacity_kwh=100,demand_w=3000,initial_soc=0.5,step=3600")
     assert spec.series(4 * HOUR_S).values == (3000.0,)
     assert (spec.dispatch(4 * HOUR_S).energy_j / HOUR_S).tolist() == [50_000, 47_000, 46_000, 51_000, 52_000]
-    smooth = parsed("power:sun.csv + battery:capacity_kwh=100,initial_soc=0.5,window_h=2,step=3600").series(4 * HOUR_S)
+    smooth = parse_envelope("power:sun.csv + battery:capacity_kwh=100,initial_soc=0.5,window_h=2,step=3600").series(
+        4 * HOUR_S
+    )
     assert smooth.values == (0.0, 1000.0, 5000.0, 6000.0)
 
 
@@ -184,8 +185,8 @@ def test_a_sum_is_at_any_time_that_of_its_terms(tmp_path_factory, terms, end_s):
     folder = tmp_path_factory.mktemp("terms")
     for name, text in (("sun.csv", SUN), ("wind.csv", WIND), ("f.csv", "time_s,fraction\n0,0.5\n60,1.2\n")):
         (folder / name).write_text(text)
-    together = parsed(" + ".join(terms), folder).series(end_s, 1000.0)
-    apart = [parsed(term, folder).series(end_s, 1000.0) for term in terms]
+    together = parse_envelope(" + ".join(terms), folder).series(end_s, 1000.0)
+    apart = [parse_envelope(term, folder).series(end_s, 1000.0) for term in terms]
     for time_s in np.linspace(0.0, end_s, 37)[:-1]:
         assert together.at(time_s) == pytest.approx(sum(series.at(time_s) for series in apart), rel=1e-12)
     assert together.times_s[-1] < end_s
@@ -202,7 +203,7 @@ def test_every_kind_and_key_is_in_the_docs():
 
 def test_files_are_found_from_a_folder(folder, monkeypatch):
     monkeypatch.chdir("/")
-    spec = parsed("power:sun.csv + power:wind.csv + constant:5", folder)
+    spec = parse_envelope("power:sun.csv + power:wind.csv + constant:5", folder)
     assert spec.files() == (folder / "sun.csv", folder / "wind.csv")
     assert str(spec) == f"power:{folder / 'sun.csv'} + power:{folder / 'wind.csv'} + constant:5"
-    assert parsed(str(spec)).series(60.0) == spec.series(60.0)
+    assert parse_envelope(str(spec)).series(60.0) == spec.series(60.0)
