@@ -221,6 +221,8 @@ def _machines() -> Named:
     yield _run("replay strict", f"{SITE} -s replay", strict=True)
     yield _run("replay nodes", "-w made/pm100.parquet --width nodes --machines 40 -s replay")
     yield _run("slurm", f"{SITE} -s slurm")
+    yield _run("easy", f"{SITE} -s easy")
+    yield _run("fcfs", f"{SITE} -s fcfs")
     parts = {"batch": {}, "long": {"hosts": "0-79", "max_nodes": 4}, "debug": {"max_time_s": 7200, "priority_tier": 2}}
     tree = {"fairshare": "fair-tree", "fairshare_by": "account", "qos": {"high": 10}, "shares": {"genomics": 2}}
     yield _run("slurm partitions", f"{SITE} -s slurm", partitions=parts, **tree, priority_favor_small=True)

@@ -36,6 +36,8 @@ CHOICES = {
         {"response": "frugal", "forecast_steps": 2},
         {"response": "none"},
     ],
+    "easy": [{}],
+    "fcfs": [{"node_selection": "spread"}],
     "riskaware": [{"strategy": "first-fit-aware"}, {"strategy": "target-asap", "victim": "checkpoint"}],
     "varcap": [
         {},
@@ -87,7 +89,7 @@ def test_every_scheduler_is_here():
 @given(rows=jobs_of, seed=st.integers(0, 999), cut=st.booleans(), data=st.data())
 def test_random_runs(scheduler, rows, seed, cut, data):
     options = data.draw(st.sampled_from(CHOICES[scheduler]))
-    power = scheduler in ("powercap", "jobpower")
+    power = scheduler in ("powercap", "easy", "fcfs", "jobpower")
     follows = not power and scheduler not in ("replay", "slurm")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

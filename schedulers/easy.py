@@ -1,0 +1,12 @@
+"""EASY backfilling, the scheduler that others are compared with, as a Batsim scheduler."""
+
+from batwatt.schedulers.powercap import Powercap
+from batwatt.scheduling.orders import Fcfs
+from batwatt.systems.powercap.responses import NoConfiguration
+
+
+class Easy(Powercap):
+    """EASY backfilling, first come, first served, without a response to power (Lifka, JSSPP 1995)."""
+
+    order = Fcfs()
+    response = NoConfiguration()
