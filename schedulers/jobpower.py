@@ -57,6 +57,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
     """EASY backfilling where a start must fit hosts and the predicted power of all jobs under the envelope."""
 
     Options: ClassVar[type[JobPowerOptions]] = JobPowerOptions
+    rule: str
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(read_options(self.Options, options))

@@ -46,7 +46,9 @@ class VarcapOptions(VaryingOptions):
     )
     age_limit_s: float | None = Field(None, gt=0.0, description=AGE)
     knowledge: Knowledge | None = Field(
-        None, description="knowledge of run times in mapping and foresight; by default that of the mapping"
+        None,
+        description="knowledge of exact run times, or of `run_times` if set, in mapping and foresight; by default what "
+        "the mapping needs, of the requests of jobs",
     )
     long_s: float = Field(LONG_S, ge=0.0, description="run time in s above which a job is long")
     longest_s: float = Field(86_400.0, gt=0.0, description="run time in s of a long job under knowledge of the class")
@@ -134,6 +136,11 @@ class Varcap(VaryingScheduler[VarcapOptions]):
     def knowledge(self) -> Knowledge:
         """Knowledge of run times."""
         return self.settings.knowledge or self._mapping.knows[0]
+
+    @property
+    def classes_exactly(self) -> bool:
+        """See `VaryingScheduler`: if the option `knowledge` says so."""
+        return self.settings.knowledge is not None and self.run_times is None
 
     def know(self, length_s: float) -> tuple[float, bool]:
         """See `VaryingScheduler`."""

@@ -119,7 +119,7 @@ def test_an_extra_that_is_not_installed_is_asked_for(tmp_path, words, extra):
     prefix = ("-e", str(tmp_path / "run")) if words[0] in ("optimum", "compare") else ()
     done = subprocess.run([sys.executable, "-c", code, *words, *prefix], capture_output=True, text=True)
     if extra is None:
-        assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "run.html").is_file()
+        assert done.returncode == 0 and (tmp_path / "run.html").is_file()
     else:
         [line] = done.stderr.splitlines()
         assert done.returncode == 2 and not list(tmp_path.iterdir())

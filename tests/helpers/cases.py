@@ -231,11 +231,16 @@ def slurm(draw) -> Case:
     return Case(Slurm, platform, tuple(jobs), options, hopeless=hopeless_of_slurm, compact=False)
 
 
+def request_of(job: Job, otherwise_s: float) -> float:
+    """The run time in s that a job requests."""
+    return job.get("estimate_s", job.get("walltime", otherwise_s))
+
+
 def hopeless_of_slurm(run: Observed, job: Job) -> bool:
     """It is over a limit of its partition."""
     if "partitions" not in run.case.options:
         return False
-    limit_s = job.get("walltime", job.get("estimate_s", 0.0))
+    limit_s = request_of(job, 0.0)
     narrow = job["queue"] == "u0" and (limit_s > 240.0 or job["res"] > CORES)
     return narrow or (job["queue"] == "u1" and job["res"] > 8)
 
@@ -298,10 +303,12 @@ def hopeless_of_varcap(run: Observed, job: Job) -> bool:
     last = capacity[-1]
     if options["mapping"] == "longshort":
         stable = min(options.get("stable", min(capacity)), MACHINES)
-        known_s = run.length_s(job["id"])
+        expected_s = run.length_s(job["id"])
         if "run_times" in options:
-            known_s = job.get("walltime", job.get("estimate_s", options["run_times"]["otherwise_s"]))
-        long = known_s > options["long_s"]
+            expected_s = request_of(job, options["run_times"]["otherwise_s"])
+        elif "knowledge" not in options:
+            expected_s = request_of(job, expected_s)
+        long = expected_s > options["long_s"]
         last = min(stable, last) if long else last - stable
     heavy = "machine_memory" in options and job["memory"] > MEMORY * width
     return width > last or heavy or any(run.ended(other) != COMPLETED for other in job.get("depends_on", ()))

@@ -21,7 +21,7 @@ from batwatt.inputs.traces.dependencies import ids_of, within
 from batwatt.inputs.traces.jobs_csv import iter_jobs_csv, read_jobs_table
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
-from batwatt.inputs.traces.window import window_json, window_workload
+from batwatt.inputs.traces.window import window_workload, workload_json
 
 HEADER = "arrival_time,length,cpus,memory,estimate,depends_on,use,queue,checkpoint_s,recovery_s,user,power_w,start"
 TRACE = f"""\
@@ -102,7 +102,7 @@ def test_swf_needs(tmp_path: Path):
         TraceJob("1", 0, 100, 4, 300, {"memory": 8.0, "start_s": 5, "user": "3", "group": "1", "queue": "2"}),
         TraceJob("2", 9, 100, 8, None, {"memory": 4.0, "start_s": 14, "user": "3", "group": "1", "queue": "2"}),
     ]
-    job = window_json(read_trace(path, "seconds"), None, None, 8)["jobs"][0]
+    job = workload_json(window_workload(read_trace(path, "seconds"), None, None, 8))["jobs"][0]
     assert (job["memory"], job["estimate_s"]) == (8, 300) and "user_id" not in job
     job = convert_file(path).workload["jobs"][0]
     assert (job["memory"], job["walltime"], job["user_id"], job["requested_memory"]) == (8.0, 300, 3, 2097152)
@@ -155,7 +155,7 @@ def test_bad_cells(tmp_path: Path, name, cell, message):
     ],
 )
 def test_bad_fields_of_trace_jobs(extra, message):
-    line = refusal(window_json, [TraceJob("a", 0.0, 1.0, 1, extra=extra)], None, None, 1, "here")
+    line = refusal(window_workload, [TraceJob("a", 0.0, 1.0, 1, extra=extra)], None, None, 1, "w0", "here")
     assert line.startswith(f"here: job 'a': {message}")
 
 

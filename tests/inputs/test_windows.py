@@ -18,7 +18,7 @@ from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import convert_file, read_trace
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.window import window_json, window_workload
+from batwatt.inputs.traces.window import window_workload, workload_json
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.model.clock import date_s_of, date_text
 from batwatt.protocol.workload4 import parse_workload
@@ -36,7 +36,7 @@ TRACE = [
 
 def test_a_window_by_hand():
     # [100, 200]: "over" ends as it begins, "late" comes after it; 10 s are left of "before", 0.75 s of "bit"
-    assert window_json(TRACE, 100, 200, 8) == {
+    assert workload_json(window_workload(TRACE, 100, 200, 8)) == {
         "nb_res": 8,
         "jobs": [
             {"id": "10", "subtime": 100, "res": 1, "profile": "d10", "estimate_s": 50},
@@ -67,7 +67,7 @@ def test_law_of_windows(rows, begin_s):
     maybe = kept | {job.id for job in jobs if job.submit_s <= end_s and abs(job.submit_s + job.run_s - begin_s) <= 2e-6}
     if not kept:
         return
-    data = window_json(jobs, begin_s, end_s, 4)
+    data = workload_json(window_workload(jobs, begin_s, end_s, 4))
     workload = window_workload(jobs, begin_s, end_s, 4, source="here")
     assert parse_workload(load_json(to_text(data), "here"), "w0", "here") == workload
     assert kept <= {job.name for job in workload.jobs} <= maybe
@@ -89,7 +89,7 @@ def test_law_of_windows(rows, begin_s):
     ],
 )
 def test_bad_windows(begin_s, end_s, message):
-    assert refusal(window_json, TRACE, begin_s, end_s, 8, "borg").startswith(f"borg: {message}; ")
+    assert refusal(window_workload, TRACE, begin_s, end_s, 8, "w0", "borg").startswith(f"borg: {message}; ")
 
 
 @pytest.mark.parametrize(

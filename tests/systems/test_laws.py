@@ -26,6 +26,7 @@ from cases import (
     planned,
     powercap,
     replay,
+    request_of,
     riskaware,
     slurm,
     tens,
@@ -356,7 +357,7 @@ def test_longshort_never_kills_long_jobs(case):
     run = case.run()
     for attempt in run.ran:
         job = run.jobs[attempt.job]
-        long = min(run.length_s(job["id"]), job.get("walltime", math.inf)) > options["long_s"]
+        long = request_of(job, run.length_s(job["id"])) > options["long_s"]
         assert not (attempt.state == KILLED and long), attempt
 
 

@@ -19,7 +19,7 @@ _NO_JOB: Final = np.array((math.inf, 0.0, 0.0, 1.0, 0.0, 0.0))
 class Visible:
     """The waiting jobs `rows`, the first `places` of them with their figures in arrays.
 
-    `needs` and `hosts` are the hosts that they ask for, `walltime_s` their walltimes, `lasting_s` those or what bounds
+    `needs` and `hosts` are the hosts that they ask for, `walltime_s` their requests, `lasting_s` those or what bounds
     a slowdown, `submit_s` their first submissions, `present` is 1 where a job is. Where none is, `needs` are infinite,
     `lasting_s` 1 s, the others 0.
     """
@@ -54,5 +54,5 @@ class Visible:
             self._figures[:, place] = _NO_JOB
             return
         job = self.rows[place]
-        walltime_s = min(job.walltime_s, NEVER_S)
+        walltime_s = min(job.request_s, NEVER_S)
         self._figures[:, place] = (job.hosts, job.hosts, walltime_s, max(walltime_s, BOUND_S), job.submit_s, 1.0)

@@ -17,7 +17,7 @@ from batwatt.model import hostset
 from batwatt.model.platform import NOISE_W, Platform
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.job_lengths import JobLengths, request_s
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.orders import Fcfs
@@ -96,7 +96,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         self.cluster.now_s = self.bs.time()
         self.waiting_hosts -= job.hosts
         self.lifecycle.states[job.job.id] = job
-        job.estimate_s, job.plan = job.walltime_s, Progress()
+        job.estimate_s, job.plan = job.request_s, Progress()
         self.cluster.start(job, hostset.lowest(self.cluster.free, job.hosts))
         self.tally.started(job)
         self.lifecycle.execute(job, job.mask)
@@ -172,7 +172,9 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         hosts = self.bs.nb_compute_resources
         if job.requested_resources <= self.limits.most:
             self.lifecycle.live += 1
-            self._wait(ManagedJob(self._jobs - self._unseen, job))
+            state = ManagedJob(self._jobs - self._unseen, job)
+            state.request_s = request_s(job.requested_time, job.json_dict, job.id)
+            self._wait(state)
         else:
             wide = f"wider than the platform of {hosts} hosts"
             why = wide if job.requested_resources > hosts else "too wide for the limits"

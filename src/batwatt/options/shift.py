@@ -56,17 +56,22 @@ def held_until(
     """Return job id -> time in s until which it is held; lengths of flops at `speed_flops`. Raises InputError.
 
     A job without a length, or with one beyond the end of the signal, is not held. The mean length of a class is that
-    of its jobs submitted so far. Estimates other than the exact ones take the requests for lengths.
+    of its jobs submitted so far. The length of a job is its request; its run time without one, or with exact
+    `run_times`. Other estimates do not hold jobs without a request.
     """
     shift = shift_of(choice)
     policy = policy_named(shift.name, _WHERE, suspending=False)
     if policy.interrupting:
         problem = f"the policy {policy.name!r} suspends jobs, which only the scheduler 'carbon' does"
         raise InputError(_WHERE, problem, "choose one that does not, such as waiting or oracle")
+    lengths = [math.inf] * len(workload.jobs)
     if isinstance(run_times, ExactRunTimes | None):
         lengths = run_times_s(workload, speed_flops).tolist()
-    else:
-        lengths = [request_s(job.walltime_s, job.raw, job.id) for job in workload.jobs]
+    if not isinstance(run_times, ExactRunTimes):
+        requests = [request_s(job.walltime_s, job.raw, job.id) for job in workload.jobs]
+        lengths = [
+            length_s if math.isinf(asks_s) else asks_s for asks_s, length_s in zip(requests, lengths, strict=True)
+        ]
     forecast = SignalForecast(signal, shift.forecast_error, shift.forecast_seed, shift.forecast_sure_h)
     begins_s: dict[str, float] = {}
     sums = {True: (0.0, 0), False: (0.0, 0)}

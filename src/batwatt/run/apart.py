@@ -11,18 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from batwatt.checks import load_json
 from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.bs import Link
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import batsim_command, batsim_version, drive
 from batwatt.errors import InputError, PeerError
-from batwatt.files import read_text, write_text
-from batwatt.inputs.load import RunInputs, bounds, is_trace
+from batwatt.files import write_text
+from batwatt.inputs.load import RunInputs, is_trace
 from batwatt.inputs.platforms.platform_text import machines_xml
-from batwatt.inputs.traces.convert import read_trace
-from batwatt.inputs.traces.delays_to_flops import json_with_flops
-from batwatt.inputs.traces.window import window_json
+from batwatt.inputs.traces.window import workload_json
 from batwatt.inputs.workloads.batsim5_files import converted_file
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.inputs.workloads.google_like import to_text
@@ -66,17 +63,10 @@ class Apart:
         for number, path in enumerate(inputs.workloads):
             if isinstance(path, Workload):
                 raise InputError(f"engine {spec.engine!r}", "needs the workload as a file", "use 'embedded'")
-            if is_trace(path):
-                jobs = read_trace(path, inputs.length_unit, inputs.log, window=inputs.window is not None)
-                data = window_json(jobs, *bounds(inputs.window), len(read.platform), path)
-            elif read.work_flops is not None:
-                data = load_json(read_text(path), path)
-            else:
-                paths.append(path)
-                continue
-            if read.work_flops is not None:
-                data = json_with_flops(data, read.work_flops)
-            paths.append(write_text(file_of(prefix, f"workload{number or ''}", ".json"), to_text(data)))
+            if read.simulated or is_trace(path):
+                target = file_of(prefix, f"workload{number or ''}", ".json")
+                path = write_text(target, to_text(workload_json(read.run[number])))
+            paths.append(path)
         return cls(spec, scheduler, config, read.platform, prefix, watch, platform, tuple(paths))
 
     def run(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from batwatt.inputs.traces.delays_to_flops import has_delay
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
+from batwatt.model.work import run_times_s
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.remarks import remark
 from batwatt.run.find_scheduler import (
@@ -33,6 +34,7 @@ from batwatt.run.find_scheduler import (
 )
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
+from batwatt.scheduling.job_lengths import request_s
 from batwatt.scheduling.options import EVENTS
 
 _log = logging.getLogger(__name__)
@@ -136,6 +138,8 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     # after all checks: an error is one line
     with blaming(spec.scheduler_name, scheduler):
         _remark_delays(inputs, scheduler)
+    if not isinstance(scheduler, Scheduler):
+        inputs = _with_walltimes(inputs, spec.scheduler_name)
     return ResolvedRun(spec, inputs, scheduler, config, held)
 
 
@@ -202,6 +206,32 @@ def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
             "what idle hosts do; --delays-to-flops makes work of them (docs/explanation/powercap.md)"
         )
         remark(_log, text, inputs.measured.source, delays, total)
+
+
+def _with_walltimes(inputs: RunInputs, name: str) -> RunInputs:
+    """Return inputs whose requests are walltimes, the only requests that a scheduler from elsewhere has.
+
+    A request limits nothing, but Batsim kills a job at its walltime, and a delay that lasts just as long, too: a
+    walltime is at least the next whole second after the run time, at the least speed of the hosts.
+    """
+    speed_flops = min(host.pstates[state].speed_flops for host in inputs.platform.hosts for state in host.compute)
+    longer = total = 0
+    loads = []
+    for workload in inputs.run:
+        jobs = []
+        for job, run_s in zip(workload.jobs, run_times_s(workload, speed_flops).tolist(), strict=True):
+            requested_s = request_s(None, job.raw, job.id)
+            if job.walltime_s is None and requested_s < math.inf and run_s < math.inf:
+                walltime_s = max(requested_s, math.floor(run_s) + 1.0)
+                longer += walltime_s > requested_s
+                total += 1
+                job = job._replace(walltime_s=walltime_s, raw={**job.raw, "walltime": walltime_s})
+            jobs.append(job)
+        loads.append(replace(workload, jobs=tuple(jobs)))
+    if longer:
+        text = "%s: %d of %d jobs run longer than they request: their walltimes are their run times, so none is killed"
+        remark(_log, text, name, longer, total)
+    return replace(inputs, simulated=tuple(loads)) if total else inputs
 
 
 def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:

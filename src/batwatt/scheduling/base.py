@@ -30,6 +30,10 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     """Interface to Batsim."""
     needs_exact_times: ClassVar[bool] = False
     """True if plans fail where a job takes longer, or less, than planned."""
+    knows_lengths: ClassVar[bool] = False
+    """True if plans go by exact run times, whatever estimates orders and reservations go by."""
+    takes_requests_only: ClassVar[bool] = False
+    """True if exact run times do not replace missing requests."""
     needs_speeds: ClassVar[bool] = False
     """True if the scheduler changes speeds of jobs: then delays become flops, and cores have several speeds."""
 
@@ -54,6 +58,10 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def needs_dynamic_jobs(self) -> bool:
         """True if Batsim must be started with dynamic jobs and profile reuse."""
         return False
+
+    def without_requests(self) -> str:
+        """Return what jobs without a request mean for the decisions, for a remark; empty: nothing."""
+        return ""
 
     @classmethod
     def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
@@ -138,8 +146,20 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         self.lifecycle.more_jobs = False
 
     def onSimulationEnds(self) -> None:
-        """Warn of jobs that could never run."""
+        """Warn of jobs that could never run, and count those whose requests are missing or not used."""
         self.lifecycle.report(self.logger)
+        if self.run_times is not None:
+            return
+        exact, effect = self.needs_exact_times or self.knows_lengths, self.without_requests()
+        if not exact and not effect:
+            return
+        name, requests, jobs = type(self).__name__.lower(), self.lifecycle.requests, self.lifecycle.ran
+        if exact and requests:
+            text = "%s plans by exact run times, which no site has: it does not use the requests of %d of %d jobs"
+            self.logger.warning(text, name, requests, jobs)
+        elif not exact and requests < jobs and (requests or self.takes_requests_only):
+            text = "%s: %d of %d jobs request no run time: %s (docs/explanation/run-times.md)"
+            self.logger.warning(text, name, jobs - requests, jobs, effect)
 
     def onJobsKilled(self, jobs: list[Job]) -> None:
         """Forget killed jobs, whose completion was reported before."""

@@ -42,12 +42,13 @@ class Progress:
     """Progress of a job on its hosts: the `plan` of a job whose hosts change their speeds.
 
     `work_flops` is the estimated work per host, `done_flops` what its slowest host had executed of the present run at
-    `since_s`, `speed_flops` its speed since then, in flop/s. `whole` is the estimate of all of it (`run_times`), if
-    the scheduler makes one.
+    `since_s`, `speed_flops` its speed since then, in flop/s. `requested_s` is the request for all of it, `whole` the
+    estimate (`run_times`).
     """
 
     def __init__(self) -> None:
         self.work_flops = 0.0
+        self.requested_s = math.inf
         self.whole: Any = None
         self.begin(0.0, 0.0)
 
@@ -153,8 +154,8 @@ class Cluster:
 
     def learn(self, job: ManagedJob, fastest_flops: float) -> None:
         """Update `needed_share` by a job that has succeeded."""
-        if 0.0 < job.walltime_s < math.inf:
-            share = job.plan.done_by(self.now_s) / (job.walltime_s * fastest_flops)
+        if 0.0 < job.request_s < math.inf:
+            share = job.plan.done_by(self.now_s) / (job.request_s * fastest_flops)
             self.needed_share = max(self.needed_share or 0.0, min(1.0, share))
 
     def set_pstate(self, mask: int, pstate: int) -> None:

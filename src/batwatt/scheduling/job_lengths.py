@@ -120,9 +120,9 @@ class JobLengths:
 
 
 def request_s(walltime_s: float | None, raw: Mapping[str, Any] | None, job_id: str) -> float:
-    """Return the run time that a user requested in s: the walltime, else `estimate_s`; infinite without either."""
-    estimate_s = number_in(raw or {}, ESTIMATE, math.inf, job_id, zero=False)
-    return float(walltime_s) if walltime_s is not None and walltime_s > 0 else estimate_s
+    """Return the run time that a user requested in s: `estimate_s`, else the walltime; infinite without either."""
+    limit_s = float(walltime_s) if walltime_s is not None and walltime_s > 0 else math.inf
+    return number_in(raw or {}, ESTIMATE, limit_s, job_id, zero=False)
 
 
 def text_in(raw: Mapping[str, Any] | None, *names: str) -> str:

@@ -20,14 +20,15 @@ class ManagedJob:
     """A job of the workload through all its attempts; times in s.
 
     Identity: `number` counts arrivals, `job` is the present attempt as pybatsim has it, `name` the id in the workload.
-    Requests: `hosts`, `walltime_s` (infinite without one), `memory` on its machine; `submit_s` is the submission by
-    which it queues, `release_s` the first one. `machines` is how many machines it has to itself; 0: it shares one, with
+    Requests: `hosts`, `request_s`, the run time that its user requested for the present attempt, and `walltime_s`, at
+    which Batsim kills it (both infinite without one), `memory` on its machine; `submit_s` is the submission by which it
+    queues, `release_s` the first one. `machines` is how many machines it has to itself; 0: it shares one, with
     the cores `bits` of it.
 
     Lengths are in s at the nominal speed: `length_s` of the whole job, `left_s` of the present run when it began, or
     its present part if it was moved, at `start_s`. A run does `pace` of a length in a second: not 1 only for a job
     that `scales` on slower machines, and 0 while it works at nothing. `estimate_s` is the length by which it is ordered
-    and expected to end, `bound_s` what that may grow to when it is outrun, by default both the walltime;
+    and expected to end, `bound_s` what that may grow to when it is outrun, by default both the request;
     `assumed_s` is the length that mappings take, `long` its class.
 
     State: `mask` are the hosts of its last run (0: none, or given back), `places` its machines; `dying` while a kill
@@ -40,7 +41,7 @@ class ManagedJob:
     __slots__ = (
         "assumed_s", "bits", "bound_s", "dying", "estimate_s", "hosts", "job", "left_s", "length_s", "long", "machines",
         "mask", "memory", "missing", "moving", "name", "number", "pace", "places", "plan", "preempted",
-        "refused", "release_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
+        "refused", "release_s", "request_s", "scales", "sort_key", "start_s", "submit_s", "walltime_s",
     )  # fmt: skip
 
     def __init__(
@@ -61,7 +62,7 @@ class ManagedJob:
         self.name: str = job.id
         self.submit_s = self.release_s = float(job.submit_time)
         self.hosts: int = job.requested_resources
-        self.walltime_s = math.inf
+        self.walltime_s = self.request_s = math.inf
         self.renew()
         self.length_s = length_s
         self.left_s = left_s
@@ -85,9 +86,10 @@ class ManagedJob:
         self.scales = False
 
     def renew(self) -> None:
-        """Take the walltime of the present attempt, which may differ from that of the one before."""
+        """Take the walltime of the present attempt, which may differ from that of the one before, as its request."""
         walltime: Any = self.job.requested_time
         self.walltime_s = float(walltime) if walltime is not None and walltime > 0 else math.inf
+        self.request_s = self.walltime_s
 
     @property
     def width(self) -> int:
@@ -96,8 +98,8 @@ class ManagedJob:
 
     @property
     def deadline_s(self) -> float:
-        """Time in s at which its run reaches its walltime."""
-        return microseconds(self.start_s + self.walltime_s)
+        """Time in s at which its run has lasted as long as its user requested."""
+        return microseconds(self.start_s + self.request_s)
 
     def ran_s(self, now_s: float) -> float:
         """Return the length in s that its run has done at a time, recovery included."""

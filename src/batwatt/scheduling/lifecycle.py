@@ -21,7 +21,7 @@ from batsim.batsim import Job
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
-from batwatt.model.workload import ATTEMPT, CHECKPOINT, RECOVERY, WINDOW_OVER
+from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.units import LAG_S, REPORTED_S
 
@@ -34,12 +34,13 @@ class JobLifecycle:
 
     `states`: the managed jobs by the id of the present run; `more_jobs`: the workload is not over;
     `live`: number of jobs that are neither over nor rejected, by the scheduler; `pending`: kills whose ends are to
-    come; `news`: the present message reports more than calls; `called`: number of calls that it reports.
+    come; `news`: the present message reports more than calls; `called`: number of calls that it reports; `ran`: number
+    of jobs of the workload whose first run is over; `requests`: number of those that request a run time.
     """
 
     def __init__(self) -> None:
         self.more_jobs = True
-        self.live = self.pending = self.called = 0
+        self.live = self.pending = self.called = self.ran = self.requests = 0
         self.news = False
         self.states: dict[str, ManagedJob] = {}
         self._calls: set[float] = set()
@@ -131,6 +132,9 @@ class JobLifecycle:
         """Forget a run that has ended; return its job, and whether the scheduler killed it."""
         self.news = True
         state = self.states.pop(job.id)
+        if job.id not in self._names:
+            self.ran += 1
+            self.requests += (job.requested_time or 0) > 0 or ESTIMATE in (job.json_dict or {})
         killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
         if state.dying:
             self.pending -= 1

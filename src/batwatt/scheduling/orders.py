@@ -40,12 +40,14 @@ class Order(ABC):
     """Base of queue orders; `time_invariant` if the key does not depend on the time (then the queue stays sorted).
 
     `monotone`: with each of submission, walltime and hosts alone a key only falls or only rises, so that the keys of
-    extreme jobs bound those between them. It matters for keys that depend on the time.
+    extreme jobs bound those between them. It matters for keys that depend on the time. `of_walltimes`: a key depends on
+    the walltime.
     """
 
     name = ""
     time_invariant = True
     monotone = False
+    of_walltimes = True
 
     @abstractmethod
     def key(self, jobs: Jobs, now_s: float) -> Any:
@@ -63,6 +65,8 @@ def keys_of(order: Order, rows: Iterable[tuple[float, float, int]], now_s: float
 class Fcfs(Order):
     """First come, first served: by time of submission."""
 
+    of_walltimes = False
+
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Return the submission time in s."""
         return jobs.submit_s
@@ -71,6 +75,8 @@ class Fcfs(Order):
 @register("order", "lcfs")
 class Lcfs(Order):
     """Last come, first served: latest submission first."""
+
+    of_walltimes = False
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Return minus the submission time in s."""
@@ -129,6 +135,8 @@ class DescendingWalltime(Order):
 class Narrowest(Order):
     """Fewest requested servers first (batsched's size: servers, not servers x walltime)."""
 
+    of_walltimes = False
+
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Return the number of hosts."""
         return jobs.hosts
@@ -137,6 +145,8 @@ class Narrowest(Order):
 @register("order", "desc_size")
 class MostHosts(Order):
     """Most requested servers first (batsched's size: servers, not servers x walltime)."""
+
+    of_walltimes = False
 
     def key(self, jobs: Jobs, now_s: float) -> Any:
         """Return minus the number of hosts."""

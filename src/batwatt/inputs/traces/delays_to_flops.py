@@ -21,12 +21,6 @@ def workload_with_flops(workload: Workload, speed_flops: float) -> Workload:
     return replace(workload, profiles=profiles, raw_profiles=raw_profiles)
 
 
-def json_with_flops(data: Mapping[str, Any], speed_flops: float) -> dict[str, Any]:
-    """Convert the delays in the JSON data of a workload to flops at `speed_flops` flop/s."""
-    profiles = {name: _delays_to_flops(raw, speed_flops) for name, raw in data["profiles"].items()}
-    return {**data, "profiles": profiles}
-
-
 def _delays_to_flops(raw: Mapping[str, Any], speed_flops: float) -> Mapping[str, Any]:
     if raw.get("type") != "delay":
         return raw

@@ -97,17 +97,10 @@ def window_workload(
     )
 
 
-def window_json(
-    jobs: Iterable[TraceJob],
-    begin_s: float | None,
-    end_s: float | None,
-    nb_res: int,
-    source: object = "<memory>",
-) -> dict[str, Any]:
-    """Return the workload of `window_workload` as JSON data for Batsim. Raises InputError."""
-    workload = window_workload(jobs, begin_s, end_s, nb_res, source=source)
+def workload_json(workload: Workload) -> dict[str, Any]:
+    """Return a workload as JSON data for Batsim."""
     rows = [{**job.raw, "id": job.name} for job in workload.jobs]
-    return {"nb_res": nb_res, "jobs": rows, "profiles": dict(workload.raw_profiles)}
+    return {"nb_res": workload.nb_res, "jobs": rows, "profiles": dict(workload.raw_profiles)}
 
 
 def _plain(value: float) -> float:

@@ -36,6 +36,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     Options: ClassVar[type[CheckpointOptions]] = CheckpointOptions
     plans_lengths: ClassVar[bool] = True
+    knows_lengths: ClassVar[bool] = True
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)

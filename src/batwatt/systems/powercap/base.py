@@ -6,19 +6,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
+from batwatt.model.workload import LENGTH
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Progress
-from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.job_lengths import JobLengths, request_s
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.node_selection import First, NodeSelection
 from batwatt.scheduling.options import PowerOptions
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.queue import Queue
 from batwatt.scheduling.registry import make
-from batwatt.scheduling.run_times import LEAST_S
 from batwatt.scheduling.transitions import outage
 from batwatt.scheduling.victims import Lose, NextRun, VictimRule, Victims
 from batwatt.systems.powercap.envelope import EventInjector, FileInjector, Injector
+from batwatt.units import REPORTED_S
 
 Settings = TypeVar("Settings", bound=PowerOptions)
 
@@ -27,10 +28,13 @@ class PowerScheduler(Scheduler[Settings]):
     """A scheduler that tracks queue, hosts, envelope and killed jobs; subclasses decide in `onNoMoreEvents`."""
 
     Options: ClassVar[type[PowerOptions]] = PowerOptions
+    takes_requests_only: ClassVar[bool] = True
     the_order: Order
     """Order of the queue; set by subclasses."""
     injector: Injector | None = None
     """Set by subclasses that follow an envelope."""
+    rule: str | None
+    """Rule for jobs behind one that does not fit (`Backfilling.blocked`); set by subclasses."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
@@ -59,6 +63,13 @@ class PowerScheduler(Scheduler[Settings]):
         """True if killed jobs are submitted again."""
         return not isinstance(self.victim, Lose)
 
+    def without_requests(self) -> str:
+        """See `Scheduler`: jobs without a request count as endless."""
+        effects = [f"the order {self.the_order.name!r} takes them as endless"] if self.the_order.of_walltimes else []
+        if self.rule not in ("pass", "stop"):
+            effects.append("backfilling starts them only on hosts that the first job will not need")
+        return ", ".join(effects)
+
     def changed(self) -> None:
         """Note a change of the hosts or of the jobs."""
 
@@ -81,14 +92,18 @@ class PowerScheduler(Scheduler[Settings]):
         self.changed()
 
     def _estimate(self, job: ManagedJob) -> None:
-        """Estimate the run time of an attempt: less what was saved before, and with its recovery."""
-        if self.run_times is None:
-            job.estimate_s = job.bound_s = job.walltime_s
-            return
+        """Estimate the run time of an attempt: less what was done before, and with its recovery."""
+        plan, more_s = job.plan, self.victims.more_s(job.name)
         if job.job.id == job.name:
-            job.plan.whole = self.run_times.estimate(job.job)
-        more_s = self.victims.more_s(job.name)
-        job.estimate_s, job.bound_s = (max(whole_s + more_s, LEAST_S) for whole_s in job.plan.whole)
+            raw = job.job.json_dict or {}
+            plan.requested_s = request_s(job.walltime_s, raw, job.name)
+            plan.whole = (plan.requested_s,) * 2 if self.run_times is None else self.run_times.estimate(job.job)
+            if LENGTH in raw:
+                _, length_s, left_s = self.lengths.described(job.job)
+                more_s = left_s - length_s
+        job.estimate_s, job.bound_s, job.request_s = (
+            max(round(whole_s + more_s, 6), REPORTED_S) for whole_s in (*plan.whole, plan.requested_s)
+        )
 
     def reject(self, jobs: Iterable[ManagedJob], why: str) -> None:
         """Reject jobs of the queue that can never run."""
@@ -132,10 +147,10 @@ class PowerScheduler(Scheduler[Settings]):
     def onSimulationBegins(self) -> None:
         """Make the queue and the cluster."""
         super().onSimulationBegins()
-        lengths = JobLengths(self.bs, self.fastest_flops)
+        self.lengths = JobLengths(self.bs, self.fastest_flops)
         if self.run_times is not None:
-            self.run_times.lengths = lengths
-        self.victims = Victims(self.victim, self.lifecycle, lengths)
+            self.run_times.lengths = self.lengths
+        self.victims = Victims(self.victim, self.lifecycle, self.lengths)
         self.queue = Queue(self.the_order, self.settings.age_limit_s)
         self.cluster = Cluster(
             self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions

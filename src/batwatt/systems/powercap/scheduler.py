@@ -52,6 +52,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         settings = self.settings
         self.the_order: Order = make("order", settings.order or type(self).order)
         self.the_backfilling: Backfilling = make("backfilling", settings.backfilling or copy(type(self).backfilling))
+        self.rule = self.the_backfilling.blocked
         self.the_response: Response = make("response", settings.response or self._usual_response())
         self.injector = self._make_injector()
         self.forecast = self._make_forecast()
@@ -106,7 +107,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def completed(self, job: ManagedJob) -> None:
-        """Learn the share of its walltime that a job needed."""
+        """Learn the share of its request that a job needed."""
         if self.platform is not None and job.job.job_state is Job.State.COMPLETED_SUCCESSFULLY:
             self.cluster.now_s = self.bs.time()
             self.cluster.learn(job, self.fastest_flops)
@@ -245,8 +246,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     def _work_flops(self, job: ManagedJob) -> float:
         """Return Fl_j per server, as `work_estimate` has it; see docs/explanation/powercap.md."""
         assert self.platform is not None
-        if self._work_estimate == "learned" and self.cluster.needed_share is not None and job.walltime_s < math.inf:
-            return self.cluster.needed_share * job.walltime_s * self.fastest_flops
+        if self._work_estimate == "learned" and self.cluster.needed_share is not None and job.request_s < math.inf:
+            return self.cluster.needed_share * job.request_s * self.fastest_flops
         hosts = [self.platform.hosts[i] for i in hostset.ids(job.mask)]
         if self._work_estimate == "exact":
             try:

@@ -61,6 +61,12 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
     def names_in(self, text: str) -> Sequence[str]:
         """Return the names in a list of hosts in Slurm's notation. Raises ValueError."""
 
+    takes_requests_only: ClassVar[bool] = True
+
+    def without_requests(self) -> str:
+        """See `Scheduler`."""
+        return "they have the time limit of their partition"
+
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
     def onSimulationBegins(self) -> None:

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
-from batwatt.model.workload import DEPENDS, ESTIMATE, MEMORY
+from batwatt.model.workload import DEPENDS, MEMORY
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
-from batwatt.scheduling.job_lengths import JobLengths, number_in
+from batwatt.scheduling.job_lengths import JobLengths, number_in, request_s
 from batwatt.scheduling.jobs import ManagedJob, Places
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.victims import Victims
@@ -88,11 +88,11 @@ class JobFlow:
         release_s, length_s, run_s = self.lengths.described(job)
         memory = 0.0
         if scheduler.run_times is None:
-            estimate_s = bound_s = number_in(raw, ESTIMATE, length_s, job.id, zero=False)
-            assumed_s, long = scheduler.know(length_s)
+            requested_s = request_s(job.requested_time, raw, job.id)
+            estimate_s = bound_s = requested_s if requested_s < math.inf else length_s
         else:
             estimate_s, bound_s = scheduler.run_times.estimate(job)
-            assumed_s, long = scheduler.know(estimate_s)
+        assumed_s, long = scheduler.know(length_s if scheduler.classes_exactly else estimate_s)
         if MEMORY in raw and self._fleet.memory_each < math.inf:
             memory = number_in(raw, MEMORY, 0.0, job.id, zero=True)
         self._count += 1

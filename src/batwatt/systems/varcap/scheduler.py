@@ -52,9 +52,18 @@ class VaryingScheduler(CapacityScheduler[Settings]):
     def know(self, length_s: float) -> tuple[float, bool]:
         """Return the run time in s that mappings assume of a job of a length, and whether it is taken for long."""
 
+    @property
+    def classes_exactly(self) -> bool:
+        """True if `know` takes exact run times where orders and reservations go by requests."""
+        return False
+
     def to_itself(self, cpus: int) -> int:
         """Return the number of machines that a job has to itself; 0: it shares one."""
         return -(-cpus // self.fleet.cores) if cpus > self.fleet.cores else 0
+
+    def without_requests(self) -> str:
+        """See `Scheduler`."""
+        return "they are planned by their exact run times"
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
