@@ -196,7 +196,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
     def _give_up(self) -> None:
         """Reject the jobs that wait when nothing runs or is to come that could let them start."""
         jobs, injector = self.lifecycle, self.injector
-        coming = jobs.more_jobs or self.cluster.running or jobs.pending or jobs.awaits
+        coming = jobs.more_jobs or self.cluster.running or jobs.pending
         changes = injector is not None and not injector.over
         if coming or changes or self.hosts_may_return or not len(self.queue):
             return

@@ -108,3 +108,13 @@ def test_acknowledged_and_rejected_at_once(house):
     assert "1 job can never run, not enough machines or memory" in done.err
     states = {row["job_id"]: row["final_state"] for row in house.rows()}
     assert states == {"1": "COMPLETED_KILLED", "1#1": "REJECTED", "2": "COMPLETED_SUCCESSFULLY"}
+
+
+def test_a_job_that_is_acknowledged_goes_on(house):
+    """A checkpoint of 60 s and a recovery start before their acknowledgements: 1000 s of work end at 1060 s."""
+    words = ["-w", house.write("j.csv", "arrival_time,length,cpus\n0,1000,1\n"), "--machines", 2, "--cores", 1]
+    words += ["--capacity", house.write("one.csv", "time_s,machines\n0,2\n500,1\n"), "-s", "checkpoint"]
+    for acknowledge in ([], ["--acknowledge-dynamic-jobs"]):
+        assert house.batwatt("run", *words, *acknowledge, "-e", house.out / "x").code == 0
+        rows = [(row["job_id"], float(row["finish_time"])) for row in house.rows()]
+        assert rows == [("1", 440.0), ("1#1", 500.0), ("1#2", 1060.0)]

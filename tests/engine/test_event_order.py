@@ -115,7 +115,7 @@ def instance(rng, name):
     return platform, workload, times, alive, cores
 
 
-def rows_of(name, seed, *, split=None):
+def rows_of(name, seed, *, split=None, acknowledge=False):
     """(job, state, start, end, hosts) of a run, with the messages as they are or in disorder."""
     platform, workload, times, alive, cores = instance(np.random.default_rng(seed), name)
     options = dict(SCHEDULERS[name])
@@ -128,7 +128,8 @@ def rows_of(name, seed, *, split=None):
     scheduler = scheduler_class(kind)(options)
     scheduler.logger = logging.Logger("test", logging.CRITICAL)
     again = scheduler.needs_dynamic_jobs
-    engine = Engine(platform, [workload], EngineConfig(energy=True, dynamic_jobs=again, profile_reuse=again))
+    config = EngineConfig(energy=True, dynamic_jobs=again, profile_reuse=again, acknowledge_dynamic_jobs=acknowledge)
+    engine = Engine(platform, [workload], config)
     disorder = np.random.default_rng(1000 + seed)
     watch = None if split is None else lambda link: Disordered(link, disorder, split=split)
     record = simulate(engine, scheduler, watch)
@@ -148,3 +149,10 @@ def test_the_order_of_events_in_a_message(name, seed):
 @pytest.mark.parametrize("name", PLANNERS)
 def test_messages_in_parts(name, seed):
     assert rows_of(name, seed, split=True) == rows_of(name, seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_acknowledgements(name, seed):
+    """A job that was submitted again may run by the time of its acknowledgement."""
+    assert rows_of(name, seed, acknowledge=True) == rows_of(name, seed)

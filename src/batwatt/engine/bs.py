@@ -40,7 +40,7 @@ class Bs(Batsim):
 
     It has all methods of pybatsim's `Batsim`, with events instead of JSON. Differences: messages are not formatted for
     a log, a job that ended during its kill is not looked up in an empty progress, sets of several intervals are
-    announced interval by interval.
+    announced interval by interval, a job that the scheduler registered stays the same object when it is acknowledged.
     """
 
     def __init__(self, scheduler: Any, link: Link) -> None:
@@ -50,6 +50,8 @@ class Bs(Batsim):
         self.running_simulation = False
         self.event_publisher = None
         self.jobs: dict[str, Any] = {}
+        self._registered: dict[str, Any] = {}
+        """Jobs of the scheduler whose acknowledgement is to come."""
         self.nb_jobs_submitted_from_batsim = 0
         self.nb_jobs_submitted_from_scheduler = 0
         self.nb_jobs_submitted = 0
@@ -208,6 +210,7 @@ class Bs(Batsim):
         job.job_state = State.IN_SUBMISSON
         if self.ack_of_dynamic_jobs:
             self.nb_jobs_in_submission += 1
+            self._registered[id] = job
         else:
             self.nb_jobs_submitted += 1
             self.nb_jobs_submitted_from_scheduler += 1
@@ -359,6 +362,17 @@ def _begins(bs: Bs, data: dict[str, Any]) -> None:
 def _submitted(bs: Bs, event: ev.JobSubmitted) -> Any:
     raw, job_id = event.job, event.job_id
     bs.nb_jobs_submitted += 1
+    registered = bs._registered.pop(job_id, None)
+    if registered is not None:
+        # the acknowledgement of a job that the scheduler registered, and may have started since
+        bs.nb_jobs_in_submission -= 1
+        bs.nb_jobs_submitted_from_scheduler += 1
+        if registered.job_state is State.IN_SUBMISSON:
+            registered.job_state = State.SUBMITTED
+        return registered
+    if job_id in bs.jobs:
+        raise _wrong(f"the job {job_id!r} is submitted twice")
+    bs.nb_jobs_submitted_from_batsim += 1
     workload = job_id.partition("!")[0]
     profiles = bs.profiles.get(workload)
     if profiles is None:
@@ -376,16 +390,6 @@ def _submitted(bs: Bs, event: ev.JobSubmitted) -> Any:
     attributes["profile"] = raw["profile"]
     attributes["json_dict"] = raw
     attributes["profile_dict"] = profile
-    registered = bs.jobs.get(job_id)
-    if registered is not None:
-        # the acknowledgement of a job that the scheduler registered
-        if registered.job_state is not State.IN_SUBMISSON:
-            raise _wrong(f"the job {job_id!r} is submitted twice")
-        bs.nb_jobs_in_submission -= 1
-        job.metadata = registered.metadata
-        bs.nb_jobs_submitted_from_scheduler += 1
-    else:
-        bs.nb_jobs_submitted_from_batsim += 1
     bs.jobs[job_id] = job
     return job
 

@@ -48,7 +48,6 @@ class JobLifecycle:
         self._closed = False
         self._names: dict[str, str] = {}
         self._attempts: dict[str, int] = {}
-        self._awaited: set[str] = set()
         self._unrunnable: dict[str, list[str]] = {}
 
     def begin(self, bs: Any, needs_dynamic_jobs: bool) -> None:
@@ -85,24 +84,12 @@ class JobLifecycle:
         walltime_s = old.requested_time if walltime_s is None else walltime_s
         job = self.bs.register_job(new_id, old.requested_resources, walltime_s, profile or old.profile)
         self._names[job.id] = name
-        if self.bs.ack_of_dynamic_jobs:
-            self._awaited.add(job.id)
         return job
 
     def acknowledged(self, job: Job) -> bool:
-        """Return whether a submission is but the acknowledgement of an attempt."""
+        """Return whether a submission is but the acknowledgement of an attempt, which may run by then."""
         self.news = True
-        if job.id not in self._awaited:
-            return False
-        self._awaited.discard(job.id)
-        if job.id in self.states:
-            self.states[job.id].job = job
-        return True
-
-    @property
-    def awaits(self) -> bool:
-        """True if an acknowledgement is to come."""
-        return bool(self._awaited)
+        return job.id in self._names
 
     @staticmethod
     def check_id(job: Job) -> None:

@@ -139,8 +139,7 @@ class PowerScheduler(Scheduler[Settings]):
         """Submit and queue the next attempt of a job that was killed."""
         job.job = again = self.victims.again(job.job, following)
         self.lifecycle.states[again.id] = job
-        if not self.lifecycle.awaits:
-            self.wait(job)
+        self.wait(job)
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -159,7 +158,6 @@ class PowerScheduler(Scheduler[Settings]):
     def onJobSubmission(self, job: Job) -> None:
         """Queue a job; one wider than the platform can never run and is rejected."""
         if self.lifecycle.acknowledged(job):
-            self.wait(self.lifecycle.states[job.id])
             return
         if job.requested_resources > self.cluster.count:
             self.lifecycle.reject([job], f"wider than the platform of {self.cluster.count} hosts")

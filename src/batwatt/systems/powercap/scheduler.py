@@ -298,7 +298,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     def _give_up_on_hosts(self) -> bool:
         """Reject jobs that only hosts out of service could run, if nothing else is to come; return whether any are."""
         jobs, cluster = self.lifecycle, self.cluster
-        coming = jobs.more_jobs or jobs.awaits or cluster.running or self.lifecycle.pending or self.hosts_may_return
+        coming = jobs.more_jobs or jobs.pending or cluster.running or self.hosts_may_return
         stuck = not coming and self.reject_stuck()
         if stuck:
             self.changed()
