@@ -126,3 +126,20 @@ def test_servers_without_a_response(house, kinds, envelope, makespan_s, energy_j
     words = () if envelope is None else ("--envelope", house.write("flat.csv", envelope))
     run(house, "j.csv", *NONE, *words)
     assert (house.metrics()["makespan_s"], house.metrics()["energy_j"]) == (makespan_s, energy_j)
+
+
+@pytest.mark.parametrize("who", ["varcap", "riskaware", "checkpoint"])
+def test_the_same_jobs_in_flops_have_the_same_figures(house, who):
+    """Two jobs of 100 s at 40 Gf; the host of 20 Gf takes 200 s for one: 2 x 100 of 2 x 200 core s are work."""
+    xml, capacity = servers(house, ONE, SLOW), house.write("c.csv", "time_s,machines\n0,2\n")
+    jobs = [{"id": str(n), "subtime": 0, "res": 1, "profile": "p"} for n in (1, 2)]
+    flops = house.workload(*jobs, nb_res=2, p={"type": "parallel_homogeneous", "cpu": 4e12, "com": 0})
+    words = ("-s", who, "--capacity", capacity)
+    figures = []
+    for path in (house.write("j.csv", "arrival_time,length,cpus\n0,100,1\n0,100,1\n"), flops):
+        assert house.run(*words, platform=xml, workload=path).code == 0
+        figures.append(house.metrics())
+        assert house.batwatt("metrics", house.out / "x", "-p", xml, "-w", path, "--capacity", capacity).code == 0
+        figures.append(house.metrics())
+    assert all(one == figures[0] for one in figures)
+    assert (figures[0]["goodput"], figures[0]["slowdown_rate"], figures[0]["min_yield"]) == (0.5, 0.5, 0.5)

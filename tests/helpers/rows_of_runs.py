@@ -40,7 +40,7 @@ def refused(name, submit, metadata=""):
 
 
 def job(name, submit, delay, cores=1, **fields):
-    """A job that sleeps `delay` s, or one of the profile dtasks, dnothing or dboth."""
+    """A job that sleeps `delay` s, or one of the profile dtasks (4 s), dtalks (unknown), dnothing or dboth."""
     return {"id": name, "subtime": submit, "res": cores, "profile": f"d{delay}", **fields}
 
 
@@ -48,13 +48,15 @@ def workload(*jobs) -> Workload:
     """A workload of such jobs."""
     named = {
         "dtasks": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0},
+        "dtalks": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 1e6},
         "dnothing": {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
         "d7": {"type": "delay", "delay": 7},
         "dboth": {"type": "composed", "seq": ["d7", "dtasks"], "repeat": 2},
     }
     names = {row["profile"] for row in jobs} - named.keys()
     profiles = {name: {"type": "delay", "delay": float(name[1:])} for name in names}
-    return parse_workload({"nb_res": 8, "jobs": list(jobs), "profiles": profiles | named}, "w0", "memory")
+    described = {"nb_res": 8, "jobs": list(jobs), "profiles": profiles | named}
+    return parse_workload(described, "w0", "memory", simulate=False)
 
 
 def measure(folder: Path, rows, jobs, window=WINDOW, long_s=15.0, capacity=TWO_THEN_ONE, cores=4):

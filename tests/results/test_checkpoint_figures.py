@@ -105,9 +105,9 @@ def test_a_job_of_unknown_length_is_as_long_as_the_work_that_lasted(measured):
     rows = [
         saved("a", 100, 110, 120), checkpoint("a#1", 120, 160), killed("a#2", 160, 160, 165), ran("a#3", 190, 190, 196)
     ]  # fmt: skip
-    metrics, ledger = measured(rows, workload(job("a", 100, "tasks")))
+    metrics, ledger = measured(rows, workload(job("a", 100, "talks")))
     assert ledger.job_length_s.tolist() == [16.0]
-    assert metrics["max_full_speed_slowdown"] == (196 - 100) / 4
+    assert metrics["max_full_speed_slowdown"] is None
     # 40 s of the checkpoint are execution, the 5 s that were lost are not
     assert metrics["mean_slowdown"] == pytest.approx((196 - 100) / 56)
     assert (metrics["mean_wait_s"], metrics["terminations_long"], metrics["slowdown_rate"]) == (10, 1, None)
@@ -128,12 +128,12 @@ def test_what_the_scheduler_made_up_saves_nothing_of_others(measured):
         (ran("a", 199.25, 199.25, 230), 199.25, None),  # less than 1 s before the end
         (ran("a", 100, 100, 100), 100, None),  # of no length
         (ran("a", 100, 100, 150, 1, "COMPLETED_FAILED"), 100, None),
-        (ran("a", 100, 150, 230, 1, "COMPLETED_WALLTIME_REACHED"), 100, 0.5),
+        (ran("a", 100, 155, 205, 1, "COMPLETED_WALLTIME_REACHED"), 100, 0.45),
         (refused("a", 100, WINDOW_OVER), 100, 0.0),
     ],
 )
 def test_one_yield(measured, row, submit, expected):
-    metrics, _ = measured([row], workload(job("a", submit, 30)))
+    metrics, _ = measured([row], workload(job("a", submit, 50)))
     assert metrics["min_yield"] == metrics["mean_yield"] == expected
 
 

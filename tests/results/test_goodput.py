@@ -105,14 +105,14 @@ def test_a_job_that_had_run_before_counts_with_its_remainder_once_it_starts_agai
 )
 def test_one_run(figures, start, end, state, useful, aborted, unfinished):
     """Seconds of the run that are useful or aborted; aborted None: a kill that is not of the window."""
-    metrics = figures([ran("a", 0, start, end, 3, state)], workload(job("a", 0, 30, 3)))
+    metrics = figures([ran("a", 0, start, end, 3, state)], workload(job("a", 0, 180, 3)))
     assert metrics["useful_core_s"] == pytest.approx(3 * useful, abs=1e-9)
     assert metrics["aborted_core_s"] == pytest.approx(3 * (aborted or 0), abs=1e-9)
     killed = state == KILLED and not unfinished
     assert metrics["mean_aborted_time_s"] == (pytest.approx(aborted) if killed and aborted is not None else None)
     assert (metrics["killed_power"], metrics["jobs_unfinished"]) == (killed, unfinished)
     stretches = state == SUCCESSFUL and not unfinished and end > 100
-    assert metrics["max_full_speed_slowdown"] == (min(end, 200) / 30 if stretches else None)
+    assert metrics["max_full_speed_slowdown"] == (min(end, 200) / 180 if stretches else None)
     assert metrics["completed_fraction"] == stretches
 
 
@@ -178,7 +178,7 @@ def test_by_hand(measured):
     assert metrics["job_failure_rate"] == 2 / 5  # a b d completed
     assert metrics["mean_wait_s"] == (5 + 0 + 30) / 3
     assert metrics["slowdown_rate"] == 1 / 3
-    assert metrics["useful_core_s"] == 20 + 40 + 60 + 10.5
+    assert metrics["useful_core_s"] == 20 + 40 + 60 + 10  # d#1 does 10 s of work
     assert metrics["aborted_core_s"] == 80 + 5 + 10
     assert metrics["mean_aborted_time_s"] == (40 + 5 + 10) / 3
     assert (metrics["max_full_speed_slowdown"], metrics["mean_full_speed_slowdown"]) == (
@@ -187,7 +187,7 @@ def test_by_hand(measured):
     )
     assert metrics["mean_slowdown"] == pytest.approx((1.5 + 1.0 + (30 + 10.5) / 10.5) / 3)
     # a and d are short
-    assert (metrics["goodput_short"], metrics["goodput_long"]) == ((20 + 10.5) / 600, (40 + 60) / 600)
+    assert (metrics["goodput_short"], metrics["goodput_long"]) == ((20 + 10) / 600, (40 + 60) / 600)
     assert (metrics["job_failure_rate_short"], metrics["job_failure_rate_long"]) == (1 / 3, 1 / 2)
     assert (metrics["mean_wait_short_s"], metrics["mean_wait_long_s"]) == ((5 + 30) / 2, 0.0)
     assert (metrics["terminations_short"], metrics["terminations_long"]) == (1, 1)
@@ -197,14 +197,14 @@ def test_a_slowdown_is_of_what_the_workload_says(measured):
     jobs = workload(
         job("a", 100, 10, release_s=60, length_s=50),  # what is left takes 10 s
         job("b", 100, 10, release_s=60, length_s=50),
-        job("c", 100, "tasks"),
+        job("c", 100, "talks"),
         job("d", 100, "tasks", length_s=5),
     )
     rows = [
         ran("a", 100, 100, 110.0009),  # late by what is printed
         ran("b", 100, 100, 110.0011),
         ran("c", 100, 100, 140),  # nobody says
-        ran("d", 100, 100, 105),
+        ran("d", 100, 100, 104),
     ]
     assert measured(rows, jobs)[0]["slowdown_rate"] == 1 / 3
     # a run that starts again takes all 50 s
@@ -214,9 +214,25 @@ def test_a_slowdown_is_of_what_the_workload_says(measured):
     assert measured([rows[2]], jobs)[0]["slowdown_rate"] is None
 
 
+def test_flops_are_as_long_as_a_delay_of_their_time_at_full_speed(measured):
+    """Jobs of 4 s: on a fast host, a host of half the speed, one of a quarter, the last killed and run again."""
+    rows = [ran("a", 100, 100, 104), ran("b", 100, 100, 108), killed("c", 100, 100, 116), ran("c#1", 116, 120, 136)]
+    flops, delays = (measured(rows, workload(*(job(name, 100, of) for name in "abc"))) for of in ("tasks", 4))
+    assert flops[0] == delays[0] and classes_of(flops[1]) == classes_of(delays[1])
+    assert flops[0]["useful_core_s"] == 4 + 4 + 4 and flops[0]["slowdown_rate"] == 2 / 3
+    assert flops[0]["mean_full_speed_slowdown"] == pytest.approx((4 + 8 + 36) / 4 / 3)
+    assert flops[0]["min_yield"] == pytest.approx(4 / 36)
+
+
+def test_overhead_is_taken_off_once(measured):
+    """A run of 16 s with 8 s of overhead does the 8 s of its work."""
+    metrics, _ = measured([ran("a", 100, 100, 116, metadata="overhead_s=8")], workload(job("a", 100, 8)))
+    assert metrics["useful_core_s"] == 8
+
+
 def test_short_and_long(measured):
     """A job of exactly `long_s` is short; one of unknown length is as long as its longest run."""
-    jobs = workload(job("a", 100, 15), job("b", 100, 15.5), job("c", 100, "tasks"), job("d", 100, "tasks"))
+    jobs = workload(job("a", 100, 15), job("b", 100, 15.5), job("c", 100, "talks"), job("d", 100, "talks"))
     rows = [
         killed("a", 100, 100, 101), killed("b", 100, 100, 102), ran("c", 100, 100, 115),
         killed("d", 100, 100, 116), ran("d#1", 116, 120, 130), killed("x", 100, 100, 120),

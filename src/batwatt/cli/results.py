@@ -139,7 +139,7 @@ def metrics(
         bool,
         typer.Option(
             "--slowed",
-            help="A run of oversubscribed: time by which its jobs slowed down is not work.",
+            help="A run of oversubscribed: the length of flops is that at the speed of p-state 0, not of the fastest.",
             rich_help_panel="Machines",
         ),
     ] = False,

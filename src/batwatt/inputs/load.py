@@ -129,6 +129,11 @@ class RunInputs:
         return {name: signal for name, signal in signals.items() if signal is not None}
 
     @property
+    def full_flops(self) -> float:
+        """Full speed of a core in flop/s: the one that turned delays into work, else that of the fastest host."""
+        return self.work_flops or self.platform.fastest_flops
+
+    @property
     def run(self) -> list[Workload]:
         """The workloads that the engine runs."""
         return list(self.simulated or self.workloads)

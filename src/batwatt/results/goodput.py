@@ -1,7 +1,8 @@
 """Goodput of a capacity that varies: the figures of the riskaware and the varcap paper.
 
 M(t) machines of `cores` cores each are alive; the window is [begin, end]. Work is clipped to the window: a run of
-c cores from s to e does (min(e, end) - max(s, begin)) c core seconds in it. Of Perotin et al., PMBS 2023:
+c cores from s to e does (min(e, end) - max(s, begin)) c core seconds in it, less in the ratio in which it took longer
+than its length at full speed. Of Perotin et al., PMBS 2023:
 
     goodput             useful_core_s / capacity_core_s                       section 3.4
     useful_core_s       work of the runs that completed in the window, and of the runs in progress at its end

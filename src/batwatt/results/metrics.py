@@ -29,7 +29,6 @@ from batwatt.results.power import compare, power_series, step_bounds, weighted
 from batwatt.results.run_data import RunData, numbers, texts
 from batwatt.results.run_table import RunTable, job_rows_of, run_table_of
 from batwatt.results.slowdowns import slowdown_figures
-from batwatt.results.work import full_speed_s
 from batwatt.results.writers import file_of
 from batwatt.units import REPORTED_S
 
@@ -47,14 +46,13 @@ def measured(
     cores: int = 1,
     window: Window | None = None,
     long_s: float = LONG_S,
-    slowed: bool = False,
     signals: Mapping[str, SignalIntegral] = MappingProxyType({}),
 ) -> tuple[Values, RunTable | None]:
     """Return the figures of a run, or of the files under a prefix, and the table of its rows if it had a capacity.
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
-    `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `slowed` as in
-    `RunTable`; `signals`: g or money per kWh, by figure. Without a file of energies all figures of power are None,
+    `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `signals`: g or
+    money per kWh, by figure. Without a file of energies all figures of power are None,
     without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
     ends after the window counts as unfinished and in no other number of jobs, whatever its state. Raises InputError
     if the files are missing, malformed or of another workload.
@@ -69,13 +67,13 @@ def measured(
     figures: dict[str, float | int | None] = {figure.name: None for figure in METRICS}
     if data.energy is not None:
         figures.update(_energy(data, envelope, makespan_s, signals))
-    run_table = run_table_of(rows, workload, window, slowed)
-    if capacity is not None:
-        figures.update(goodput_figures(run_table, capacity, cores, long_s))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
         raise ValueError(f"reference_flops must be > 0 and finite, got {reference_flops!r}")
-    figures.update(slowdown_figures(run_table, workload, reference_flops))
-    run_s = full_speed_s(workload, reference_flops, origins, chains)
+    run_table = run_table_of(rows, workload, window, reference_flops)
+    if capacity is not None:
+        figures.update(goodput_figures(run_table, capacity, cores, long_s))
+    figures.update(slowdown_figures(run_table))
+    run_s = run_table.expected_s
     lasting = successful & (run_s >= REPORTED_S)
     stretches = chains.execution_s[lasting] / run_s[lasting]
     figures |= {

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from batwatt.model.platform import Platform
-from batwatt.model.work import run_times_s
 from batwatt.model.workload import Workload
 from batwatt.results.columns import FAILED, WALLTIME
 from batwatt.results.parts import Floats
@@ -62,12 +61,11 @@ class JobOutcomes:
         return float(np.nansum(work))
 
 
-def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOutcomes:
-    """Return the outcomes of the jobs of a workload in a run. Raises InputError."""
-    reference_flops = platform.fastest_flops
+def job_outcomes(data: RunData, workload: Workload, platform: Platform, reference_flops: float) -> JobOutcomes:
+    """Return the outcomes of the jobs of a workload in a run, at a full speed in flop/s. Raises InputError."""
     job_rows = job_rows_of(data, workload, None)
     origins, kinds, chains = job_rows.origins, job_rows.kinds, job_rows.chains
-    table = run_table_of(job_rows, workload, None)
+    table = run_table_of(job_rows, workload, None, reference_flops)
     count = len(workload.jobs)
     declared = origins.in_workload
     runs = declared & ~kinds.overhead & ~np.isnan(chains.start_s)
@@ -82,7 +80,7 @@ def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOu
     attempts = np.bincount(origins.job[firsts], minlength=count).astype(np.float64)
     kills = np.bincount(origins.job[kinds.lost & declared], minlength=count).astype(np.float64)
     submit_s = np.array([job.submit_time_s for job in workload.jobs])
-    rows, took_s, full_s = turnarounds(table, workload, reference_flops)
+    rows, took_s, full_s = turnarounds(table)
     slowdown = np.full(count, np.nan)
     slowdown[origins.job[rows]] = np.divide(took_s, full_s, out=np.full(len(rows), np.nan), where=full_s >= REPORTED_S)
     state, cause = _states(job_rows, table, count), np.full(count, "", dtype=object)
@@ -92,7 +90,7 @@ def job_outcomes(data: RunData, workload: Workload, platform: Platform) -> JobOu
     return JobOutcomes(
         submit_s=submit_s,
         hosts=np.array([job.hosts for job in workload.jobs], dtype=np.float64),
-        length_s=run_times_s(workload, reference_flops),
+        length_s=table.declared.left_s,
         state=state,
         cause=np.where(state == "rejected", cause, ""),
         wait_s=begin_s - submit_s,

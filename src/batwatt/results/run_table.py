@@ -13,7 +13,8 @@ import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.window import Window
-from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Delay, Job, Workload
+from batwatt.model.work import run_times_s
+from batwatt.model.workload import LENGTH, RELEASE, REMAINDER, WINDOW_OVER, Job, Workload
 from batwatt.results.columns import KILLED, REJECTED, SUCCESSFUL
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.parts import Chains, Floats, Kinds, Mask, chains_of, kinds_of
@@ -42,6 +43,7 @@ class JobFacts:
     """Declared facts of the jobs of a workload, in its order: times and lengths in s, NaN for undeclared ones.
 
     `length_s` is the length of the whole job, `left_s` that of its first run, shorter for a release before the window.
+    Flops have their length at full speed; profiles that are not simulated have none.
     """
 
     submit_s: Floats
@@ -57,10 +59,10 @@ class RunTable:
 
     `completed`, `killed` and `migrated` are the runs that ended in this way in the window. `useful` and `aborted` are
     the rows of useful and aborted work; `lasted_s` is their time in the window, `work_core_s` the product with cores.
-    If runs may be `slowed` down, the work of a run longer than declared is less in the same ratio. `partly` are the
-    completed runs whose work is the declared rest of their job. Of the jobs of the workload, `due` were submitted by
-    the end of the window, `out` were refused or failed by then and never completed; `completed_s` is the completion of
-    the others, at any time, NaN for never.
+    The work of a run longer than declared, as on slow hosts, is less in the same ratio. `partly` are the completed runs
+    whose work is the declared rest of their job. Of the jobs of the workload, `due` were submitted by the end of the
+    window, `out` were refused or failed by then and never completed; `completed_s` is the completion of the others, at
+    any time, NaN for never.
     """
 
     window: Window
@@ -80,7 +82,6 @@ class RunTable:
     out: Mask
     completed_s: Floats
     partly: Mask
-    slowed: bool = False
 
     @cached_property
     def work_core_s(self) -> Floats:
@@ -96,11 +97,9 @@ class RunTable:
     def pace(self) -> Floats:
         """Work in one second of each row: 1 unless the run was slowed down or counts in part."""
         pace = self.kinds.productive.copy()
-        if self.slowed:
-            # a job may have waited between its parts
-            took_s = np.where(self.chains.several, self.chains.work_s, self.finish_s - self.chains.start_s)
-            longer = took_s > self.expected_s + LAG_S
-            pace[longer] *= self.expected_s[longer] / took_s[longer]
+        took_s = self.chains.work_s
+        longer = took_s > self.expected_s + LAG_S
+        pace[longer] *= self.expected_s[longer] / took_s[longer]
         job = self.origins.job[self.partly]
         share = self.declared.left_s[job] / self.declared.length_s[job]
         pace[self.partly] *= np.where(np.isnan(share), 1.0, share)
@@ -160,11 +159,9 @@ def job_rows_of(data: RunData, workload: Workload, window: Window | None) -> Cla
     return ClassedRows(jobs, origins, kinds, chains_of(jobs, origins, kinds), waited_or_ran, beyond)
 
 
-def job_facts_of(workload: Workload) -> JobFacts:
-    """Return the declared facts of jobs. Raises InputError for an invalid `release_s` or `length_s`."""
-    jobs = workload.jobs
-    durations = {name: p.duration_s for name, p in workload.profiles.items() if isinstance(p, Delay)}
-    left = np.array([durations.get(job.profile, math.nan) for job in jobs], dtype=np.float64)
+def job_facts_of(workload: Workload, reference_flops: float) -> JobFacts:
+    """Return facts of jobs at a full speed in flop/s. Raises InputError for an invalid `release_s` or `length_s`."""
+    jobs, left = workload.jobs, run_times_s(workload, reference_flops)
     release, length = np.full(len(jobs), math.nan), left.copy()
     for name, values in ((RELEASE, release), (LENGTH, length)):
         for index in [index for index, job in enumerate(jobs) if name in job.raw]:
@@ -173,8 +170,8 @@ def job_facts_of(workload: Workload) -> JobFacts:
     return JobFacts(np.array(submit, dtype=np.float64), np.array(cores, dtype=np.float64), release, length, left)
 
 
-def run_table_of(table: ClassedRows, workload: Workload, window: Window | None, slowed: bool = False) -> RunTable:
-    """Return the outcomes of rows of a workload under a window; `slowed`: see `RunTable`.
+def run_table_of(table: ClassedRows, workload: Workload, window: Window | None, reference_flops: float) -> RunTable:
+    """Return the outcomes of rows of a workload under a window, at a full speed in flop/s.
 
     The default window is from 0 to the end of the last job, and every job of the workload counts as submitted by then.
     Raises InputError if a job of the workload has an invalid `release_s` or `length_s`.
@@ -192,7 +189,7 @@ def run_table_of(table: ClassedRows, workload: Workload, window: Window | None, 
     lives = (completed | beyond | kinds.saved)[chains.last]
     neither = (inside & ~completed & ~stopped & ~saved)[chains.last]
     lasted_s = np.minimum(finish, span.end_s) - np.maximum(start, span.begin_s)
-    declared = job_facts_of(workload)
+    declared = job_facts_of(workload, reference_flops)
     completed_s = np.full(len(workload.jobs), math.nan)
     rows = np.flatnonzero(whole & origins.in_workload)
     np.fmax.at(completed_s, origins.job[rows], finish[rows])
@@ -217,7 +214,6 @@ def run_table_of(table: ClassedRows, workload: Workload, window: Window | None, 
         out=out & np.isnan(completed_s),
         completed_s=completed_s,
         partly=completed & origins.in_workload & (texts(jobs, "metadata") == REMAINDER),
-        slowed=slowed,
     )
 
 

@@ -18,8 +18,6 @@ import math
 
 import numpy as np
 
-from batwatt.model.work import run_times_s
-from batwatt.model.workload import Workload
 from batwatt.results.parts import Floats, Mask, Rows
 from batwatt.results.run_table import RunTable
 from batwatt.units import REPORTED_S
@@ -28,9 +26,9 @@ BOUND_S = 10.0
 """Shortest run time in s that a bounded slowdown is relative to."""
 
 
-def slowdown_figures(run_table: RunTable, workload: Workload, reference_flops: float) -> dict[str, float | None]:
-    """Compute the figures of waits and of slowdowns at `reference_flops` flop/s, by the names of `figures.METRICS`."""
-    _, took_s, full_s = turnarounds(run_table, workload, reference_flops)
+def slowdown_figures(run_table: RunTable) -> dict[str, float | None]:
+    """Compute the figures of waits and of slowdowns, by the names of `figures.METRICS`."""
+    _, took_s, full_s = turnarounds(run_table)
     lasting = full_s >= REPORTED_S
     slowdowns = took_s[lasting] / full_s[lasting]
     waits = run_table.wait_s[run_table.completed]
@@ -43,16 +41,15 @@ def slowdown_figures(run_table: RunTable, workload: Workload, reference_flops: f
     }
 
 
-def turnarounds(run_table: RunTable, workload: Workload, reference_flops: float) -> tuple[Rows, Floats, Floats]:
+def turnarounds(run_table: RunTable) -> tuple[Rows, Floats, Floats]:
     """Return the rows of jobs that completed in the window, with e - r and p in s, without jobs of unknown p."""
     declared, origins = run_table.declared, run_table.origins
-    full_s = np.where(np.isnan(declared.length_s), run_times_s(workload, reference_flops), declared.length_s)
     rows = np.flatnonzero(run_table.completed & origins.in_workload)
-    rows = rows[~np.isnan(full_s[origins.job[rows]])]
+    rows = rows[~np.isnan(declared.length_s[origins.job[rows]])]
     job = origins.job[rows]
     released_s = declared.release_s[job]
     release_s = np.where(np.isnan(released_s), origins.submit_s[rows], released_s)
-    return rows, np.minimum(run_table.finish_s[rows], run_table.window.end_s) - release_s, full_s[job]
+    return rows, np.minimum(run_table.finish_s[rows], run_table.window.end_s) - release_s, declared.length_s[job]
 
 
 def mean_wait_s(run_table: RunTable, rows: Mask) -> float | None:

@@ -242,12 +242,11 @@ class Figures:
             self.data,
             inputs.measured,
             inputs.envelope,
-            inputs.platform.fastest_flops,
+            inputs.full_flops,
             capacity=inputs.capacity,
             cores=inputs.cores,
             window=inputs.described.window,
             long_s=inputs.described.long_s,
-            slowed=bool(inputs.simulated),
             signals=inputs.signals,
         )
 
@@ -285,7 +284,8 @@ class Figures:
         """Outcome of each job. Raises InputError."""
         from batwatt.results.outcomes import job_outcomes
 
-        return job_outcomes(self.data, self._inputs.measured, self._inputs.platform)
+        inputs = self._inputs
+        return job_outcomes(self.data, inputs.measured, inputs.platform, inputs.full_flops)
 
     def write(self, prefix: Path) -> None:
         """Write the files of figures under a prefix."""
