@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import signal
 import stat
 from pathlib import Path
 
 import pytest
+from files_of_tests import refusal
 
 from batwatt import files
 from batwatt.errors import InputError
-from batwatt.files import whole_file, whole_set
+from batwatt.files import open_text, read_text, whole_file, whole_set
 
 NAMES = ("x_a.csv", "x_b.csv", "x_mark.json")
 
@@ -209,3 +211,53 @@ def test_a_pipe_is_written_to(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "PEER_S", 0.1)
     with pytest.raises(InputError, match=r"x: cannot be written \(a pipe that nothing reads for 0.1 s\)"):
         files.write_text(tmp_path / "x", "x")
+
+
+# reading -------------------------------------------------------------------------------------------------------------
+
+
+def test_gzip_is_unpacked_by_its_first_bytes_whatever_the_name(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbfa,b\n1,\xe4\n"))
+    with open_text(path) as stream:
+        assert list(stream) == ["a,b\n", "1,\ufffd\n"]
+    assert "byte 6 is not UTF-8" in refusal(read_text, path)
+    path.write_bytes(gzip.compress(b"a\n") + gzip.compress("ä\n".encode()))
+    assert read_text(path) == "a\nä\n"
+    path.write_bytes(gzip.compress(b"a\n" * 9999)[:-20])
+    for read in (read_text, lines_of):
+        assert "cannot be read (Compressed file ended before the end-of-stream marker" in refusal(read, path)
+
+
+def lines_of(path: Path) -> list[str]:
+    with open_text(path) as stream:
+        return list(stream)
+
+
+def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path):
+    """4 MB that unpack to 4 GB: nothing is read beyond the bound."""
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(b"1,1\n" * (1 << 23)) * 2)
+    for read in (read_text, lines_of):
+        assert f"{path}: unpacks to more than 33554432 bytes, the most for a file of its size" in refusal(read, path)
+    path.write_bytes(gzip.compress(b"1,1\n" * (1 << 23)))
+    assert len(read_text(path)) == 1 << 25
+    path.write_bytes(gzip.compress(b"x" * (1 << 25)))
+    assert len(read_text(path)) == 1 << 25
+    assert f"{path}: has a line of more than 16777216 bytes" in refusal(lines_of, path)
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        (b"PK\x03\x04", "is a zip archive or an Excel workbook, not UTF-8 text; unpack it, or save the sheet as CSV"),
+        (b"PAR1", "is Parquet, not UTF-8 text; write it as CSV"),
+        (b"\x89HDF\r\n", "is HDF5 or netCDF, not UTF-8 text; write the series as CSV"),
+        (b"\xff\xfet\x00", "is in UTF-16, not UTF-8 text; save it as UTF-8 text"),
+    ],
+)
+def test_formats_that_are_no_text_are_refused_by_name(tmp_path, first, message):
+    path = tmp_path / "x.csv"
+    path.write_bytes(first + b"more")
+    for read in (read_text, lines_of):
+        assert message in refusal(read, path)

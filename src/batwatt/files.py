@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import gzip
+import io
 import json
+import math
 import os
 import shutil
 import stat
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +26,26 @@ AT_ONCE = 8
 """Most processes that write the same file or set at a time."""
 SMALL = 1_000_000
 """Most characters of a text that a reader may keep for later reads."""
+MOST_UNPACKED = 1 << 25
+"""Bytes up to which any gzip file unpacks; a longer one unpacks to at most `MOST_TIMES` its size."""
+MOST_TIMES = 20
+"""Greatest size of an unpacked file in sizes of the packed one: tables reach 13, zeros a thousand."""
+LONGEST_LINE = 1 << 24
+"""Most bytes of a line of a file that is read line by line."""
+FORMATS = {
+    b"PK\x03\x04": ("a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"),
+    b"BZh": ("packed by bzip2", "unpack it, or pack it by gzip"),
+    b"\xfd7zXZ": ("packed by xz", "unpack it, or pack it by gzip"),
+    b"\x28\xb5\x2f\xfd": ("packed by zstd", "unpack it, or pack it by gzip"),
+    b"PAR1": ("Parquet", "write it as CSV"),
+    b"\x89HDF": ("HDF5 or netCDF", "write the series as CSV"),
+    b"CDF\x01": ("netCDF", "write the series as CSV"),
+    b"CDF\x02": ("netCDF", "write the series as CSV"),
+    b"\xd0\xcf\x11\xe0": ("an Excel workbook", "save the sheet as CSV"),
+    b"\xff\xfe": ("in UTF-16", "save it as UTF-8 text"),
+    b"\xfe\xff": ("in UTF-16", "save it as UTF-8 text"),
+}
+"""First bytes of files that are not read as text -> format, and what to do."""
 PEER_S = 10.0
 """Longest wait in s for the reader of a named pipe."""
 UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
@@ -326,11 +349,85 @@ def read_bytes(path: Path | str) -> bytes:
 
 
 def read_text(path: Path | str) -> str:
-    """Return the text of a UTF-8 file, without a byte order mark. Raises InputError if it cannot be read."""
+    """Return the text of a UTF-8 file, or of one in gzip, without a byte order mark. Raises InputError."""
+    with open_bytes(path) as stream:
+        content = stream.read()
     try:
-        return read_bytes(path).decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start} is not UTF-8", "save the file as UTF-8 text") from None
+
+
+@contextmanager
+def open_bytes(path: Path | str, longest_line: float = math.inf) -> Iterator[IO[bytes]]:
+    """Open a file of text for reading, unpacked if it begins like gzip, whatever its name.
+
+    Raises InputError for a file that unpacks to more than `MOST_UNPACKED` bytes and `MOST_TIMES` its size, for the
+    first bytes in `FORMATS`, and while it is read for a line of more than `longest_line` bytes.
+    """
+    path = Path(path)
+    with ExitStack() as files:
+        with readable(path):
+            packed = files.enter_context(path.open("rb"))
+            first = packed.peek(8)
+        for mark, (name, hint) in FORMATS.items():
+            if first.startswith(mark):
+                raise InputError(path, f"is {name}, not UTF-8 text", hint)
+        is_packed = first.startswith(b"\x1f\x8b")
+        source: io.BufferedIOBase = gzip.GzipFile(fileobj=packed) if is_packed else packed
+        if is_packed:
+            # before rows of it are in memory
+            _refuse_unpacked(source, path)
+        yield files.enter_context(io.BufferedReader(_Lines(source, path, longest_line), 1 << 16))
+
+
+def _refuse_unpacked(source: io.BufferedIOBase, path: Path) -> None:
+    """Raise InputError if a packed file is too large once unpacked; leave it at its beginning."""
+    size, most = 0, max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
+    with readable(path):
+        while size <= most and (block := source.read(1 << 20)):
+            size += len(block)
+        source.seek(0)
+    if size > most:
+        problem = f"unpacks to more than {most} bytes, the most for a file of its size"
+        raise InputError(path, problem, "unpack it yourself if that is right")
+
+
+@contextmanager
+def open_text(path: Path | str) -> Iterator[IO[str]]:
+    """Open a file of text for reading line by line, as `open_bytes` does. Raises InputError.
+
+    Bytes that are not UTF-8 become replacement characters: comments of old logs have names in other encodings.
+    """
+    with (
+        readable(path),
+        open_bytes(path, LONGEST_LINE) as stream,
+        io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="") as text,
+    ):
+        yield text
+
+
+class _Lines(io.RawIOBase):
+    """The bytes of a stream; reading raises InputError for a line of more than `longest` bytes."""
+
+    def __init__(self, source: io.BufferedIOBase, path: Path, longest: float) -> None:
+        self._source, self._path, self._longest = source, path, longest
+        self._line = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read bytes into a buffer; return their number. Raises InputError."""
+        with readable(self._path):
+            content = self._source.read(len(buffer))
+        buffer[: len(content)] = content
+        end = content.rfind(b"\n")
+        self._line = self._line + len(content) if end < 0 else len(content) - end - 1
+        if self._line > self._longest:
+            raise InputError(self._path, f"has a line of more than {self._longest} bytes", "is it a table, or a log?")
+        return len(content)
 
 
 def is_file(path: Path | str) -> bool:

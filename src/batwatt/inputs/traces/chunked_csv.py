@@ -12,8 +12,8 @@ import pandas as pd
 
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.files import readable
-from batwatt.inputs.traces.trace import csv_rows, open_text
+from batwatt.files import LONGEST_LINE, open_bytes, open_text, readable
+from batwatt.inputs.traces.trace import csv_rows
 
 Type = Literal["int", "float", "text"]
 CUT = "ran before the trace or after it, kept with what it tells"
@@ -50,12 +50,11 @@ def chunks(
         "keep_default_na": False,
         "na_values": _UNKNOWN,
         "encoding_errors": "replace",
-        "compression": "gzip" if str(path).endswith(".gz") else None,
         "chunksize": ROWS,
     }
-    with readable(path):
+    with readable(path), open_bytes(path, LONGEST_LINE) as stream:
         try:
-            parts = pd.read_csv(path, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
+            parts = pd.read_csv(stream, dtype={name: _DTYPES[kind] for name, kind in read.items()}, **options)
             while True:
                 # numpy warns of a number too large for an integer, before pandas refuses it
                 with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
@@ -93,8 +92,9 @@ def _blame(path: Path | str, read: Mapping[str, Type], options: Mapping[str, Any
     """Raise InputError for the first cell from a line on that contradicts the type of its column."""
     skipped = first_line - 1 if options.get("header", 0) is None else first_line - 2
     try:
-        parts = pd.read_csv(path, dtype=str, **options)
-        part = next(part for index, part in enumerate(parts) if index == skipped // ROWS)
+        with open_bytes(path, LONGEST_LINE) as stream:
+            parts = pd.read_csv(stream, dtype=str, **options)
+            part = next(part for index, part in enumerate(parts) if index == skipped // ROWS)
     except (ValueError, OverflowError, StopIteration):
         return
     _check_cells(part, read, path, first_line)
@@ -123,9 +123,9 @@ def _json_chunks(
     path: Path | str, types: Mapping[str, Type], aliases: Mapping[str, str]
 ) -> Iterator[tuple[int, pd.DataFrame]]:
     line = 1
-    with readable(path):
+    with readable(path), open_bytes(path, LONGEST_LINE) as stream:
         try:
-            with pd.read_json(path, lines=True, chunksize=ROWS, dtype=False, precise_float=True) as parts:
+            with pd.read_json(stream, lines=True, chunksize=ROWS, dtype=False, precise_float=True) as parts:
                 for part in parts:
                     yield line, _typed(_flat(part).rename(columns=aliases), types, path, line)
                     line += len(part)

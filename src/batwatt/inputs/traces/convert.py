@@ -13,7 +13,7 @@ import numpy as np
 
 from batwatt.checks import Between, Parameters
 from batwatt.errors import InputError, UnknownNameError
-from batwatt.files import is_file
+from batwatt.files import is_file, open_text
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.inputs.traces.job_tables import is_job_table, read_job_table
 from batwatt.inputs.traces.jobs_csv import TimeUnit, factor_of, iter_jobs_csv, read_jobs_table
@@ -21,7 +21,7 @@ from batwatt.inputs.traces.pbs import is_pbs, read_pbs
 from batwatt.inputs.traces.riskaware_text import read_riskaware
 from batwatt.inputs.traces.sacct import is_sacct, read_sacct
 from batwatt.inputs.traces.swf import read_swf, swf_origin_s, swf_trace_jobs
-from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
 from batwatt.model.workload import JOB_FIELDS, START_S

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from batwatt.errors import InputError, extra
-from batwatt.files import readable
+from batwatt.files import LONGEST_LINE, open_bytes, readable
 from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, duration_s, each, jobs_of, number
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
 from batwatt.model.series import LARGEST
@@ -204,8 +204,10 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
         try:
             # without index_col the first cells of rows that are too long become an index
             options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "index_col": False, "chunksize": ROWS}
-            # pandas decompresses .gz by its name
-            with pd.read_csv(path, encoding_errors="replace", **options) as parts:
+            with (
+                open_bytes(path, LONGEST_LINE) as stream,
+                pd.read_csv(stream, encoding_errors="replace", **options) as parts,
+            ):
                 while True:
                     # not around a yield: an abandoned generator ends at any time, and restores old filters
                     with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):

@@ -11,8 +11,9 @@ import numpy as np
 
 from batwatt.checks import number_named
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.files import open_text
 from batwatt.inputs.traces.dependencies import ids_of
-from batwatt.inputs.traces.trace import TraceJob, csv_rows, open_text
+from batwatt.inputs.traces.trace import TraceJob, csv_rows
 from batwatt.inputs.traces.trace_table import NEEDS, TIMES, Column, Texts, TraceTable, labels_of, need, rounded
 from batwatt.model.workload import DEPENDS, ESTIMATE, LABELS
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from batwatt.checks import finite
 from batwatt.errors import InputError
+from batwatt.files import open_text
 from batwatt.inputs.traces.riskaware_text import read_riskaware
-from batwatt.inputs.traces.trace import csv_rows, open_text
+from batwatt.inputs.traces.trace import csv_rows
 from batwatt.model.reference import Reference
 
 COLUMNS = ("length_s", "area_core_s")

@@ -9,7 +9,8 @@ import numpy as np
 
 from batwatt.checks import SHOWN, number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.files import open_text
+from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.units import microseconds, number_text
 

@@ -40,6 +40,7 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.errors import InputError
+from batwatt.files import open_text
 from batwatt.inputs.traces.job_log import (
     USUAL,
     LogColumns,
@@ -51,7 +52,6 @@ from batwatt.inputs.traces.job_log import (
     number,
     size,
 )
-from batwatt.inputs.traces.trace import open_text
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable
 from batwatt.model.workload import ESTIMATE, LABELS, MEMORY
 

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
-from batwatt.inputs.traces.trace import TraceJob, open_text
+from batwatt.files import open_text
+from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable, labels_of, rounded
 from batwatt.model.series import LARGEST
 from batwatt.model.workload import ESTIMATE, LABELS, MEMORY, START_S

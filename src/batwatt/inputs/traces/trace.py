@@ -1,18 +1,14 @@
-"""Jobs of traces, and access to text files of traces."""
+"""Jobs of traces, and rows of CSV files."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO
 
 from batwatt.errors import InputError
-from batwatt.files import readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +21,6 @@ class TraceJob:
     cpus: int
     requested_s: float | None = None
     extra: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
-
-
-@contextmanager
-def open_text(path: Path | str) -> Iterator[IO[str]]:
-    """Open a text file for reading line by line, with gzip if its name ends in `.gz`. Raises InputError.
-
-    Bytes that are not UTF-8 become replacement characters: comments of old traces have names in other encodings.
-    """
-    path = Path(path)
-    opener = gzip.open if path.suffix == ".gz" else open
-    with readable(path), opener(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as stream:
-        yield stream
 
 
 def csv_rows(rows: Iterator[list[str]], path: Path | str, hint: str) -> Iterator[list[str]]:
