@@ -139,7 +139,7 @@ def engine_runs(
 
 if __name__ == "__main__":
     read = read_phase_jobs(Path(sys.argv[1]))
-    german = read_integral(SignalFile(Path(sys.argv[2])), DAYS * DAY_S)
+    german = read_integral(SignalFile(Path(sys.argv[2]), gaps="line"), DAYS * DAY_S)
     started = [with_startup(job) for job in read]
     tables.write("real", alone(read, german))
     tables.write("real-startups", with_startups(started, german))

@@ -53,7 +53,7 @@ CASES: tuple[Case, ...] = (
 def signal_of(path: Path, seed: int) -> SignalIntegral:
     """Return the signal of a file from the begin of the seed on, g/kWh. Raises InputError."""
     begin = f"{BEGINS[seed]}T00:00Z"
-    return SignalIntegral.of(read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon")))
+    return SignalIntegral.of(read_signal(SignalFile(path, begin=begin, days=DAYS, wanted="carbon", gaps="line")))
 
 
 def jobs_of(load: float, seed: int) -> pd.DataFrame:

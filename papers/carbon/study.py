@@ -154,7 +154,7 @@ def run(studies: Path, signal: Path) -> pd.DataFrame:
     """Return the table of all jobs and arrivals."""
     cases = list(cases_of(yaml.safe_load(studies.read_text(encoding="utf-8"))))
     needed_s = max(case.arrivals_s[-1] + case.deadline_s for case in cases)
-    integral = read_integral(SignalFile(signal, wanted="carbon"), needed_s + MARGIN_S)
+    integral = read_integral(SignalFile(signal, wanted="carbon", gaps="line"), needed_s + MARGIN_S)
     with ProcessPoolExecutor() as pool:
         return pd.concat(pool.map(partial(rows_of, integral=integral), cases, chunksize=4), ignore_index=True)
 

@@ -81,11 +81,9 @@ def test_the_carbon_plugins_columns(read):
 def test_seconds(read):
     text = "time_s,x\n100,1\n160,\n1000,3\n"
     signal = read(text, begin="130", end="900")
-    # rows hold until the next, however long; the empty value has no day before, so the value before holds
-    assert signal.series.times_s == (0.0, 30.0) and signal.end_s == 770.0
-    assert signal.series.values == (1.0, pytest.approx(1 + 2 / 15))
-    # in a gap of more than 6 h the value before holds
-    assert read("time_s,x\n0,1\n60,\n21601,3\n").series.values == (1.0, 1.0, 3.0)
+    # rows hold until the next, however long
+    assert (signal.series.times_s, signal.series.values, signal.end_s) == ((0.0, 30.0), (1.0, 1.0), 770.0)
+    assert read.warnings() == ["1 values missing in 1 gap (longest: 160 s to 1000 s): the value before holds"]
     # seconds since 1970 are dates
     text = "timestamp,x\n1719792000,1\n1719795600,3\n"
     assert (read(text).series.times_s, read(text).begin) == ((0.0, 3600.0), "2024-07-01T00:00Z")
@@ -108,21 +106,82 @@ def test_times_in_seconds_are_those_of_the_simulation(read):
 GAP = "Time,Carbon Intensity\n" + "".join(f"2024-01-01 0{h}:00,{v}\n" for h, v in ((0, 10), (1, 20), (2, ""), (5, 50)))
 
 
-def test_gaps_are_interpolated(read):
+def test_the_value_before_a_gap_holds(read):
     signal = read(GAP)
+    assert signal.series.values == (10, 20, 20, 50) and signal.series.times_s == (0, 3600, 7200, 18_000)
+    longest = "(longest: 2024-01-01T02:00Z to 2024-01-01T05:00Z)"
+    assert signal.end_s == 21_600 and read.warnings() == [
+        f"3 values missing in 1 gap {longest}: the value before holds"
+    ]
+    # a list of changes has no step, and lacks no rows
+    text = "time,x\n2024-01-01 00:00,1\n2024-01-01 00:10,2\n2024-01-01 07:00,3\n2024-01-02 09:30,4\n"
+    assert read(text).series.values == (1, 2, 3, 4) and read.warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "gaps"),
+    [
+        ("power_w", "power", "hold"),
+        ("machines", None, "hold"),
+        ("carbon_intensity", "carbon", "hold"),
+        ("price", None, "hold"),
+        ("carbon_intensity", "carbon", "line"),
+        ("price", None, "line"),
+    ],
+)
+def test_dates_and_seconds_give_the_same_numbers(read, name, wanted, gaps):
+    """500 at 19:00 and 4,200 at 19:30 are 500 at 19:25; two days later the gap is longer than 6 h."""
+    minutes = (1130, 1135, 1140, 1170, 1175, 1180, 4000, 4005, 4010, 4015)
+    values = (400, 450, 500, 4200, 4100, 4000, 1, 2, 3, 4)
+    rows = list(zip(minutes, values, strict=True))
+    dates = [f"2024-01-{1 + m // 1440:02} {m // 60 % 24:02}:{m % 60:02}" for m in minutes]
+    dated = read(
+        f"time,{name}\n" + "".join(f"{date},{v}\n" for date, (_, v) in zip(dates, rows, strict=True)), wanted, gaps=gaps
+    )
+    seconds = read(f"time_s,{name}\n" + "".join(f"{60 * (m - 1130)},{v}\n" for m, v in rows), wanted, gaps=gaps)
+    assert (dated.series.times_s, dated.series.values, dated.end_s) == (
+        seconds.series.times_s, seconds.series.values, seconds.end_s,
+    )  # fmt: skip
+    at_1925 = {"hold": 500, "line": pytest.approx(500 + 3700 * 25 / 30)}[gaps]
+    assert dated.series.at(35 * 60.0) == at_1925 == seconds.series.at(35 * 60.0)
+    # a day after 19:25
+    assert dated.series.at((35 + 1440) * 60.0) == {"hold": 4000, "line": at_1925}[gaps]
+
+
+@pytest.mark.parametrize(
+    ("head", "wanted", "options", "what"),
+    [
+        ("power_w", "power", {}, "power"),
+        ("power_w", "any", {}, "power"),
+        ("machines", None, {}, "machines"),
+        ("load", "power", {"unit": "fraction"}, "a fraction"),
+        ("x", "any", {}, "an unknown unit"),
+    ],
+)
+def test_no_line_of_power_or_machines(read, head, wanted, options, what):
+    text = f"time,{head}\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n"
+    line = read.refused(text, wanted, gaps="line", **options)
+    assert line == f"gaps=line is for carbon and price, not for {what}; leave it out: each value holds until the next"
+
+
+def test_a_line_across_gaps(read):
+    signal = read(GAP, gaps="line")
     assert signal.series.values == pytest.approx((10, 20, 27.5, 35, 42.5, 50))
     assert signal.series.times_s == tuple(3600.0 * k for k in range(6)) and signal.end_s == 21600.0
     [said] = read.warnings()
-    where = "2024-01-01T02:00Z to 2024-01-01T04:00Z"
-    assert said.startswith(f"3 values missing in 1 gap (longest: {where}), up to 6 h interpolated")
+    where = "2024-01-01T02:00Z to 2024-01-01T05:00Z"
+    assert (
+        said
+        == f"3 values missing in 1 gap (longest: {where}): a straight line up to 6 h, longer ones as the day before"
+    )
     # nothing is said of a gap outside of the part
     assert read(GAP, end="2024-01-01 02:00").series.values == (10, 20) and not read.warnings()
 
 
-def test_long_gaps_are_as_the_day_before(read):
+def test_long_gaps_of_a_line_are_as_the_day_before(read):
     rows = [(day, h, 100 * day + h) for day in (1, 2, 3, 4) for h in range(24) if day in (1, 4) or h == 0]
     text = "Time,x\n" + "".join(f"2024-01-{day:02} {h:02}:00,{v}\n" for day, h, v in rows)
-    signal = read(text)
+    signal = read(text, gaps="line")
     assert signal.series.values[:24] == tuple(range(100, 124))
     # of the 2nd and the 3rd only midnight is there
     assert signal.series.values[24:48] == (200, *range(101, 124))
@@ -131,8 +190,11 @@ def test_long_gaps_are_as_the_day_before(read):
 
 
 def test_a_mistyped_year_is_no_gap(read):
-    line = read.refused("Time,x\n2024-01-01 00:00:00,1\n2024-01-01 00:00:01,2\n2124-01-01 00:00:02,3\n")
-    gap = "(largest gap: 2024-01-01T00:00:01Z to 2124-01-01T00:00:02Z)"
+    text = "Time,x\n2024-01-01 00:00:00,1\n2024-01-01 00:00:01,2\n2024-01-01 00:00:02,3\n2124-01-01 00:00:02,3\n"
+    read(text)
+    assert read.warnings()[0].startswith("3155673599 values missing in 1 gap (longest: 2024-01-01T00:00:03Z to 2124-")
+    line = read.refused(text, gaps="line")
+    gap = "(largest gap: 2024-01-01T00:00:02Z to 2124-01-01T00:00:02Z)"
     assert "3.15567e+09 rows are missing at a step of 1 s" in line and f"{gap}; correct the dates" in line
 
 

@@ -92,8 +92,10 @@ def test_a_column_of_resolutions(read):
     signal = read(resolutions(*hours, *quarters), "price")
     assert signal.series.times_s == (0.0, 3600.0, 7200.0, 8100.0, 9000.0, 9900.0) and signal.end_s == 10_800.0
     assert signal.series.values == pytest.approx((0.01, 0.03, 0.004, 0.005, 0.006, 0.007)) and read.warnings() == []
-    # a missing hour is a gap after the hour before, bridged at its own step
-    gap = read(resolutions(hours[0], *quarters), "price")
+    # a missing hour is a gap after the hour before
+    assert read(resolutions(hours[0], *quarters), "price").series.at(5400.0) == 0.01
+    assert "1 values missing in 1 gap" in read.warnings()[0]
+    gap = read(resolutions(hours[0], *quarters), "price", gaps="line")
     assert gap.series.times_s[:3] == (0.0, 3600.0, 7200.0) and gap.series.values[1] == pytest.approx(0.01 - 0.006 / 2)
     assert "1 values missing in 1 gap" in read.warnings()[0]
     both = resolutions(*hours, ("01:45", "PT15M", 5), *quarters)

@@ -66,7 +66,7 @@ def read_signal(file: SignalFile) -> Signal:
 
     All dates become UTC. Rows are sorted by time; of two rows of one time the later with a value counts. The duration
     of a row is stated by the file (a label that is a range, a resolution), or the step of its neighbourhood. Empty
-    values, and missing rows of regular dates, are filled, with one warning. A cache has the last files
+    values, and missing rows of regular dates, are filled by `file.gaps`, with one warning. A cache has the last files
     until they change. Raises InputError with the row or the column.
     """
     try:
@@ -102,12 +102,23 @@ def _read(file: SignalFile, state: tuple[int, int] | None) -> tuple[Signal, str]
         _refuse_overlaps(Rows(times, values, columns.dated, stated), file)
         rows = replace(rows, stated_s=np.minimum(stated[last_of_time], np.append(np.diff(rows.times_s), np.inf)))
     begin, end = _part(rows, file)
-    bridged, remarks = filled(rows, begin, end, file.path)
+    if file.gaps == "line":
+        _refuse_line(name, unit, file)
+    bridged, remarks = filled(rows, begin, end, file.gaps, file.path)
     notes += remarks
     remark = f"{file.path}: {'; '.join(notes)}" if notes else ""
     if remark:
         _log.warning("%s", remark)
     return _cut(bridged, begin, end, name, unit, file), remark
+
+
+def _refuse_line(name: str, unit: str, file: SignalFile) -> None:
+    """Raise InputError unless a column is of carbon or price: nothing promises power or machines between two rows."""
+    stated = declared_unit(unit)
+    kind = (kind_in(name) if stated is None else stated.kind) or file.wanted
+    if kind not in ("carbon", "price", None):
+        problem = f"gaps=line is for carbon and price, not for {'an unknown unit' if kind == 'any' else kind}"
+        raise InputError(file.path, problem, "leave it out: each value holds until the next")
 
 
 def _refuse_overlaps(rows: Rows, file: SignalFile) -> None:

@@ -17,6 +17,7 @@ LONGEST_DAYS = 36_525.0
 Kind = Literal["lifecycle", "direct"]
 Wanted = Literal["carbon", "price", "power", "any"]
 Dates = Literal["day-first", "month-first"]
+Gaps = Literal["hold", "line"]
 
 _WHERE = "capacity"
 
@@ -35,6 +36,7 @@ class SignalFile(Parameters, where=_WHERE):
     `wanted` refuses a column with a name or a unit of another kind, and converts values to W, g/kWh or money per kWh,
     by the unit of the file or by `unit` (kW, g/kWh, EUR/MWh, fraction...); it refuses values without a unit, unless
     only their `ratios` matter. `any` converts by a stated unit. Without `wanted` and `unit`, values do not change.
+    In gaps the value before holds, or with `gaps` = `line` (not of power or machines) they are filled by neighbours.
     `sequence` chooses between auctions, `resolution` (PT15M) between series of one time, `dates` is the order of day
     and month in dates such as 1/2/2022. Raises InputError.
     """
@@ -54,6 +56,7 @@ class SignalFile(Parameters, where=_WHERE):
     sequence: str | None = None
     dates: Dates | None = None
     resolution: str | None = None
+    gaps: Gaps = "hold"
     ratios: bool = False
     run_clock: Clock | None = None
     """Clock of the run for dates (`on_clock`)."""

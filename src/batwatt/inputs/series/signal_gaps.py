@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.errors import InputError
+from batwatt.inputs.series.signal_file import Gaps
 from batwatt.model.clock import date_text
 from batwatt.model.series import MAX_ROWS
 from batwatt.units import DAY_S, HOUR_S
@@ -80,66 +80,57 @@ class Rows:
         return date_text(time_s)
 
 
-def filled(rows: Rows, begin: float, end: float, path: Path) -> tuple[Rows, list[str]]:
+def filled(rows: Rows, begin: float, end: float, gaps: Gaps, path: Path) -> tuple[Rows, list[str]]:
     """Fill missing values; return the rows, and remarks on values missing in [begin, end[. Raises InputError.
 
-    A gap is the time from the value before to the value after it. A gap up to `MAX_GAP_S` is interpolated linearly; in
-    a longer one, each value is that of the same time of day on the day before (itself filled in gaps of more than a
-    day), without dates or such a day the value before the gap. Before the first value, that one holds. With dates, time
-    without a row (`Rows.lengths_s`) is missing; a row of a file of seconds holds until the next one.
+    With `hold` the value before a gap holds, and before the first value that one. With `line` a gap, the time from the
+    value before to the value after it, is a straight line up to `MAX_GAP_S`; in a longer one, and in time without a row
+    (`Rows.lengths_s`), each value is that of the same time of day on the day before (itself filled in gaps of more than
+    a day), without such a day the value before the gap.
     """
-    remarks = [_steps_remark(rows, begin, end)] if rows.dated and rows.stated_s is None else []
-    whole = _with_missing_rows(rows, path) if rows.dated else rows
+    due = _due(rows)
+    if gaps == "hold" and not _is_regular(rows):
+        due = np.zeros_like(due)
+    remarks = _remarks(rows, due, begin, end, gaps)
+    whole = _with_missing_rows(rows, due, path) if gaps == "line" else rows
     missing = np.isnan(whole.values)
-    wanted = missing & (np.append(whole.times_s[1:], math.inf) > begin) & (whole.times_s < end)
-    if wanted.any():
-        remarks.append(_remark(whole, missing, wanted))
-    remarks = [remark for remark in remarks if remark]
-    if not missing.any():
-        return whole, remarks
     present = np.flatnonzero(~missing)
     at = np.arange(len(whole.values))
     before = present[np.maximum(np.searchsorted(present, at, side="right") - 1, 0)]
     values = whole.values[before]
-    after = present[np.minimum(np.searchsorted(present, at), len(present) - 1)]
-    short = missing & (whole.times_s[after] - whole.times_s[before] <= MAX_GAP_S)
-    values[short] = np.interp(whole.times_s[short], whole.times_s[present], whole.values[present])
-    if rows.dated:
+    if gaps == "line":
+        after = present[np.minimum(np.searchsorted(present, at), len(present) - 1)]
+        short = missing & (whole.times_s[after] - whole.times_s[before] <= MAX_GAP_S)
+        values[short] = np.interp(whole.times_s[short], whole.times_s[present], whole.values[present])
         _from_the_day_before(values, whole.times_s, np.flatnonzero(missing & ~short))
     return Rows(whole.times_s, values, rows.dated), remarks
 
 
-def _steps_remark(rows: Rows, begin: float, end: float) -> str:
-    """Return a remark on a change of step in a part of the rows, empty without one."""
-    steps = rows.lengths_s[:-1]
-    changed = np.abs(np.diff(steps)) > SAME_STEP * np.minimum(steps[1:], steps[:-1])
-    places = np.flatnonzero(changed & (rows.times_s[1:-1] > begin) & (rows.times_s[1:-1] < end)) + 1
-    if not len(places):
-        return ""
-    first = int(places[0])
-    more = f", and {len(places) - 1} times more" if len(places) > 1 else ""
-    change = f"{steps[first - 1]:g} s to {steps[first]:g} s at {rows.text_of(float(rows.times_s[first]))}{more}"
-    return f"the step changes from {change}: each row holds until the next"
-
-
-def _with_missing_rows(rows: Rows, path: Path) -> Rows:
-    """Return the rows with an empty row for each missing one. Raises InputError."""
-    distances, steps = np.diff(rows.times_s), rows.lengths_s[:-1]
+def _due(rows: Rows) -> npt.NDArray[np.int_]:
+    """Return the number of rows that are missing after each row but the last."""
     # a label such as 00:00 - 00:59 is complete
-    ratios = distances / steps
-    due = np.maximum((np.round(ratios) if rows.stated_s is None else np.ceil(ratios - SAME_STEP)) - 1, 0)
-    if not due.any():
-        return rows
+    ratios = np.diff(rows.times_s) / rows.lengths_s[:-1]
+    whole = np.round(ratios) if rows.stated_s is None else np.ceil(ratios - SAME_STEP)
+    return np.maximum(whole - 1, 0).astype(int)
+
+
+def _is_regular(rows: Rows) -> bool:
+    """Return whether a file by date has, or states, a step: one that lists changes has no missing rows."""
+    same = np.abs(np.diff(rows.times_s) - rows.step_s) <= SAME_STEP * rows.step_s
+    return rows.stated_s is not None or (rows.dated and 2 * int(np.count_nonzero(same)) > len(same))
+
+
+def _with_missing_rows(rows: Rows, due: npt.NDArray[np.int_], path: Path) -> Rows:
+    """Return the rows with an empty row for each of those that are `due`. Raises InputError."""
+    steps = rows.lengths_s[:-1]
     if not due.sum() <= MAX_ROWS:
         at = int(np.argmax(due))
         gap = " to ".join(rows.text_of(time_s) for time_s in rows.times_s[at : at + 2])
         problem = f"{due.sum():g} rows are missing at a step of {steps[at]:g} s, at most {MAX_ROWS} can be filled"
         raise InputError(path, f"{problem} (largest gap: {gap})", "correct the dates")
-    lacking = due.astype(int)
-    starts = np.repeat(rows.times_s[:-1], lacking)
-    ordinal = np.arange(lacking.sum()) - np.repeat(np.cumsum(lacking) - lacking, lacking) + 1
-    added = starts + ordinal * np.repeat(steps, lacking)
-    places = np.repeat(np.arange(1, len(rows.times_s)), lacking)
+    ordinal = np.arange(due.sum()) - np.repeat(np.cumsum(due) - due, due) + 1
+    added = np.repeat(rows.times_s[:-1], due) + ordinal * np.repeat(steps, due)
+    places = np.repeat(np.arange(1, len(rows.times_s)), due)
     times = np.insert(rows.times_s, places, added)
     return Rows(times, np.insert(rows.values, places, np.nan), rows.dated)
 
@@ -152,12 +143,23 @@ def _from_the_day_before(values: _Floats, times_s: _Floats, at: npt.NDArray[np.i
             values[place] = values[source]
 
 
-def _remark(rows: Rows, missing: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> str:
-    """Return a remark on the number of missing values and of gaps, and on the longest one."""
-    edges = np.flatnonzero(np.diff(np.concatenate([(False,), missing, (False,)]).astype(int)))
-    runs = [(a, b) for a, b in edges.reshape(-1, 2).tolist() if wanted[a:b].any()]
-    first, until = max(runs, key=lambda run: run[1] - run[0])
-    longest = f"{rows.text_of(rows.times_s[first])} to {rows.text_of(rows.times_s[until - 1])}"
-    count = f"{len(runs)} gap{'s' if len(runs) > 1 else ''}"
-    text = f"{int(wanted.sum())} values missing in {count} (longest: {longest})"
-    return f"{text}, up to {MAX_GAP_S / HOUR_S:g} h interpolated, longer ones as the day before"
+def _remarks(rows: Rows, due: npt.NDArray[np.int_], begin: float, end: float, gaps: Gaps) -> list[str]:
+    """Return a remark on the number of missing values and of gaps in [begin, end[, and on the longest one, if any."""
+    present = np.flatnonzero(np.isfinite(rows.values))
+    # a gap is before the first value, between two, and after the last
+    before, after = np.append(-1, present), np.append(present, len(rows.values))
+    passed = np.concatenate([(0,), np.cumsum(due)])
+    counts = after - before - 1 + passed[np.minimum(after, len(due))] - passed[np.maximum(before, 0)]
+    ends_s = rows.times_s + rows.lengths_s
+    starts = np.where(before < 0, rows.times_s[0], ends_s[before])
+    stops = np.append(rows.times_s, rows.end_s)[after]
+    inside = np.flatnonzero((counts > 0) & (stops > begin) & (starts < end))
+    if not len(inside):
+        return []
+    first = inside[np.argmax((stops - starts)[inside])]
+    longest = f"{rows.text_of(float(starts[first]))} to {rows.text_of(float(stops[first]))}"
+    count = f"{len(inside)} gap{'s' if len(inside) > 1 else ''}"
+    how = "the value before holds"
+    if gaps == "line":
+        how = f"a straight line up to {MAX_GAP_S / HOUR_S:g} h, longer ones as the day before"
+    return [f"{counts[inside].sum()} values missing in {count} (longest: {longest}): {how}"]
