@@ -26,6 +26,16 @@ def test_the_british_api(read):
     for row in ahead["data"]:
         row["intensity"]["actual"] = None
     assert read(json.dumps(ahead), "carbon").series.values == (60, 61, 62, 63)
+    # half past, half to come, and one row without either
+    ahead["data"][0]["intensity"]["actual"] = 64
+    ahead["data"][2]["intensity"]["forecast"] = None
+    assert read(json.dumps(ahead), "carbon").series.values == (64, 61, 61, 63)
+    said = "2 rows without a value in 'intensity.actual' have that of 'intensity.forecast'; 1 values missing in 1 gap"
+    assert read.warnings()[0].startswith(said)
+    line = read.refused(json.dumps(ahead).replace(": 64", ": null"), "carbon", column="actual")
+    assert "no value in column 'intensity.actual'" in line
+    columns = "time,CO2 actual (g/kWh),CO2 Forecast (g/kWh)\n2024-01-01,,7\n2024-01-02,5,6\n"
+    assert read(columns, "carbon").series.values == (7, 5)
 
 
 def test_electricity_maps_api(read):

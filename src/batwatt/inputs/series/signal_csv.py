@@ -151,6 +151,8 @@ def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
     _check_kind(frame, column, file)
     times, dated, notes = times_of(whole_dates(frame, time_column), file)
     values = _values(frame[column], file.path)
+    if file.column is None:
+        values = _with_forecasts(values, frame, column, file, notes)
     late = np.flatnonzero(np.abs(times) > LARGEST)
     if len(late):
         problem = f"{time_column} {times[late[0]]:g} s is larger than {LARGEST:g}, the bound of times in s"
@@ -160,6 +162,19 @@ def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
     values, name, unit = _converted(values, frame, column, file, notes)
     stated_s = _stated(frame, time_column, file) if dated else None
     return Rows(times, values, dated, stated_s), name, unit, notes
+
+
+def _with_forecasts(values: _Floats, frame: pd.DataFrame, column: str, file: SignalFile, notes: list[str]) -> _Floats:
+    """Return actual values, with the forecast in rows that have none: answers that reach into the future."""
+    forecast = column.lower().replace("actual", "forecast")
+    names = [name for name in frame.columns if name.lower() == forecast and name != column]
+    if len(names) != 1:
+        return values
+    forecasts = _values(frame[names[0]], file.path)
+    lacking = np.isnan(values) & np.isfinite(forecasts)
+    if lacking.any():
+        notes.append(f"{np.count_nonzero(lacking)} rows without a value in {column!r} have that of {names[0]!r}")
+    return np.where(lacking, forecasts, values)
 
 
 def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats | None:
@@ -223,6 +238,8 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
     # columns of equal names count several times, and are refused below
     columns = zip(frame.columns, (frame.iloc[:, at] for at in range(frame.shape[1])), strict=True)
     numeric = [name for name, cells in columns if name != time_column and _has_number(cells)]
+    forecasts = {name.lower().replace("actual", "forecast") for name in numeric if "actual" in name.lower()}
+    numeric = [name for name in numeric if name.lower() not in forecasts]
     if file.wanted is not None and len(numeric) > 1:
         names = numeric = _of_wanted_kind({name: _kind(frame, name) for name in numeric}, file)
     emitted = [name for name in names if re.match(r"carbon[ _]?intensity", name, re.IGNORECASE)]
