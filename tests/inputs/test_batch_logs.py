@@ -95,6 +95,33 @@ def test_the_hour_that_comes_twice_is_logged(tmp_path: Path, caplog, tz: str, jo
     assert caplog.text.count("in an hour that") == jobs
 
 
+@pytest.mark.parametrize(
+    "line,tz,run_s",
+    [
+        # 00:40Z to 01:10Z: the end is in the second of two equal hours
+        ("2024-10-27T02:40:00|2024-10-27T02:10:00", "Europe/Berlin", 1800),
+        ("2024-10-27T01:30:00|2024-10-27T03:30:00", "Europe/Berlin", 3 * 3600),
+        ("2024-03-31T01:30:00|2024-03-31T03:30:00", "Europe/Berlin", 3600),
+        # 05:50Z to 06:10Z; half an hour comes twice: 14:50Z to 15:05Z
+        ("2024-11-03T01:50:00|2024-11-03T01:10:00", "America/New_York", 1200),
+        ("2024-04-07T01:50:00|2024-04-07T01:35:00", "Australia/Lord_Howe", 900),
+        # the end has its offset; another hour; a zone without a change
+        ("2024-10-27T02:40:00|2024-10-27T00:10:00Z", "Europe/Berlin", None),
+        ("2024-10-27T12:40:00|2024-10-27T12:10:00", "Europe/Berlin", None),
+        ("2024-10-27T02:40:00|2024-10-27T02:10:00", "UTC", None),
+    ],
+)
+def test_run_times_over_changes_of_clocks(tmp_path: Path, line: str, tz: str, run_s: float | None):
+    head = "JobID|Submit|Start|End|NCPUS"
+    path = dump(tmp_path, f"{head}\n7|2024-03-01T12:00:00|{line}|4\n")
+    table = "job_id,submit_time,start_time,end_time,num_cores_alloc\n7,2024-03-01T12:00:00," + line.replace("|", ",")
+    for log in (path, written(tmp_path, f"{table},4\n", "pm100.csv")):
+        if run_s is None:
+            assert "no job that ran" in refusal(jobs_in, log, LogOptions(tz=tz))
+        else:
+            assert [job.run_s for job in jobs_in(log, LogOptions(tz=tz))] == [run_s]
+
+
 def test_steps_apart_from_their_jobs(tmp_path: Path):
     head = "JobID|Submit|ElapsedRaw|NCPUS|ConsumedEnergy"
     lines = ["8.0||5|1|2K", "8.1||5|1|1.5K", "7|2024-07-01T12:00:00|10|1|", "8|2024-07-01T12:00:00|10|1|", "7.0|||1|30"]

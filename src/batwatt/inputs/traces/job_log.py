@@ -157,7 +157,7 @@ def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, pa
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
     submit_s, run_s = columns.submit_s[rows], columns.run_s[rows]
     hours = (submit_s // HOUR_S).tolist() if options.tz != "UTC" else ()
-    twice = sum(_is_twice(hour, options.zone) for hour in hours)
+    twice = sum(_second_s(hour * HOUR_S, options.zone) != 0.0 for hour in hours)
     if twice:
         text = "%s: %d jobs are submitted in an hour that %s has twice; dates without an offset are of the first one"
         remark(_log, text, path, twice, options.tz)
@@ -178,13 +178,14 @@ def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, pa
 
 
 @lru_cache(maxsize=20_000)
-def _is_twice(hour: float, zone: tzinfo) -> bool:
-    """Return whether an hour, counted since 1970, occurs twice on clocks of a zone, as in autumn."""
+def _second_s(date_s: float, zone: tzinfo) -> float:
+    """Return the time in s until clocks of a zone show a date for the second time, as in autumn; 0 s if they do not."""
     try:
-        moment = datetime.fromtimestamp(hour * HOUR_S, zone)
+        moment = datetime.fromtimestamp(date_s, zone)
+        first, second = (moment.replace(fold=fold).timestamp() for fold in (0, 1))
     except (ValueError, OverflowError, OSError):
-        return False
-    return moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
+        return 0.0
+    return second - first
 
 
 def _in_states(states: Texts) -> tuple[Mask, Mask]:
@@ -245,6 +246,20 @@ def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
             except ValueError:
                 pass
     return each(texts, lambda text: parse_date(text, zone, unit_s))
+
+
+def lengths_s(start_s: Column, ends: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
+    """Return the times in s from starts to the dates of ends.
+
+    A date without an offset, in an hour that clocks of the zone show twice, is of the first one, or of the second one
+    if it would else be before the start.
+    """
+    end_s = dates_s(ends, zone, unit_s)
+    for row in np.flatnonzero(end_s < start_s).tolist() if zone is not UTC else ():
+        # a date with an offset is the same in any zone
+        if end_s[row] != parse_date(ends[row], UTC, unit_s):
+            end_s[row] += _second_s(float(end_s[row]), zone)
+    return end_s - start_s
 
 
 def duration_s(text: str) -> float:

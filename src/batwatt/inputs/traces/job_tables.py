@@ -34,7 +34,17 @@ import numpy as np
 
 from batwatt.errors import InputError, extra
 from batwatt.files import LONGEST_LINE, open_bytes, readable
-from batwatt.inputs.traces.job_log import USUAL, LogColumns, LogOptions, dates_s, duration_s, each, jobs_of, number
+from batwatt.inputs.traces.job_log import (
+    USUAL,
+    LogColumns,
+    LogOptions,
+    dates_s,
+    duration_s,
+    each,
+    jobs_of,
+    lengths_s,
+    number,
+)
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
 from batwatt.model.series import LARGEST
 from batwatt.model.workload import ESTIMATE, POWER_MAX_W, POWER_STD_W
@@ -229,7 +239,8 @@ def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path
 
     start_s = dates(layout.start)
     run_s = _lengths(part, layout.run, layout.time_s)
-    run_s = np.where(np.isnan(run_s), dates(layout.end) - start_s, run_s)
+    ends = _texts(part, layout.end).tolist()
+    run_s = np.where(np.isnan(run_s), lengths_s(start_s, ends, options.zone, layout.time_s), run_s)
     cpus, nodes = (_first(part, names) for names in (layout.cpus, layout.nodes))
     power = np.full((3, len(part)), np.nan)
     for name in layout.power:

@@ -49,6 +49,7 @@ from batwatt.inputs.traces.job_log import (
     duration_s,
     each,
     jobs_of,
+    lengths_s,
     number,
     size,
 )
@@ -214,8 +215,7 @@ class _Dump:
 
         start_s, run_s = number_of("start_s"), number_of("run_s")
         if np.isnan(run_s).any() and {"start", "end"} <= self._place.keys():
-            end_s = dates_s(texts[self._place["end"]], self.options.zone)
-            run_s = np.where(np.isnan(run_s), end_s - start_s, run_s)
+            run_s = np.where(np.isnan(run_s), lengths_s(start_s, texts[self._place["end"]], self.options.zone), run_s)
         memory = number_of("memory")
         for what in ("cpus", "nodes"):
             per = number_of(f"memory of {what}")
