@@ -122,6 +122,13 @@ def test_run_times_over_changes_of_clocks(tmp_path: Path, line: str, tz: str, ru
             assert [job.run_s for job in jobs_in(log, LogOptions(tz=tz))] == [run_s]
 
 
+def test_starts_stand_for_submissions_with_a_remark(tmp_path: Path, caplog):
+    late = "8||2024-07-01T12:30:00|9|1"
+    path = dump(tmp_path, f"JobID|Submit|Start|ElapsedRaw|NCPUS\n7|2024-07-01T12:00:00|Unknown|9|1\n{late}\n")
+    assert [(job.id, job.submit_s) for job in jobs_in(path)] == [("7", 0), ("8", 1800)]
+    assert f"{path}: 1 of 2 jobs state no submission: submitted at their start" in caplog.messages
+
+
 def test_steps_apart_from_their_jobs(tmp_path: Path):
     head = "JobID|Submit|ElapsedRaw|NCPUS|ConsumedEnergy"
     lines = ["8.0||5|1|2K", "8.1||5|1|1.5K", "7|2024-07-01T12:00:00|10|1|", "8|2024-07-01T12:00:00|10|1|", "7.0|||1|30"]

@@ -125,9 +125,11 @@ def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, pa
 
     `rejected` counts lines left out earlier. Two lines of a job with one start are one job; with several starts the job
     was requeued, and its later runs, in the order of the log, are called `12-2`, `12-3`. A start before the submission,
-    by another clock, becomes the submission. Raises InputError.
+    by another clock, becomes the submission. A job without a submission is submitted at its start, with a remark.
+    Raises InputError.
     """
     has_id = columns.ids != ""
+    submits_s: Column = np.where(np.isnan(columns.submit_s), columns.start_s, columns.submit_s)
     pending, running = _in_states(columns.states)
     if options.accounting:
         if count := int((running & (columns.run_s > 0.0)).sum()):
@@ -140,7 +142,7 @@ def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, pa
         ("without a run time", ~np.isnan(columns.run_s)),
         ("never ran", columns.run_s > 0.0),
         ("without a width", columns.cpus >= 1.0),
-        ("without a submission", np.isfinite(columns.submit_s) & (columns.submit_s >= _YEAR_1_S)),
+        ("without a submission", np.isfinite(submits_s) & (submits_s >= _YEAR_1_S)),
     ]
     accepted = np.ones(len(has_id), dtype=np.bool_)
     for reason, good in reasons:
@@ -155,7 +157,9 @@ def jobs_of(columns: LogColumns, rejected: Counter[str], options: LogOptions, pa
     _report(len(rows), rejected, path)
     if not len(rows):
         raise InputError(path, "no job that ran", "the states, run times and widths of its jobs are missing or 0")
-    submit_s, run_s = columns.submit_s[rows], columns.run_s[rows]
+    submit_s, run_s = submits_s[rows], columns.run_s[rows]
+    if count := int(np.isnan(columns.submit_s[rows]).sum()):
+        remark(_log, "%s: %d of %d jobs state no submission: submitted at their start", path, count, len(rows))
     hours = (submit_s // HOUR_S).tolist() if options.tz != "UTC" else ()
     twice = sum(_second_s(hour * HOUR_S, options.zone) != 0.0 for hour in hours)
     if twice:

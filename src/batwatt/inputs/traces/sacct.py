@@ -144,8 +144,8 @@ class _Dump:
 
     def _check_fields(self, sources: Mapping[str, Sources]) -> None:
         for what, words in (("run_s", "run time"), ("cpus", "width"), ("submit_s", "submission")):
-            ends = what == "run_s" and {"start", "end"} <= self._place.keys()
-            if not self._sources[what] and not ends:
+            instead = {"run_s": {"start", "end"}, "submit_s": {"start"}}.get(what)
+            if not self._sources[what] and not (instead and instead <= self._place.keys()):
                 fields = ", ".join(field for field, _ in sources[what])
                 raise InputError(self.path, f"has no field of the {words}", f"sacct has {fields}")
 
@@ -264,7 +264,7 @@ def _sources(options: LogOptions, path: object) -> dict[str, Sources]:
         "all nodes": widths["nodes"],
         "run_s": [("elapsedraw", _by_text(number)), ("elapsed", _by_text(duration_s))],
         "start_s": [("start", date)],
-        "submit_s": [("submit", date), ("eligible", date), ("start", date)],
+        "submit_s": [("submit", date), ("eligible", date)],
         "estimate": [("timelimitraw", _by_text(_minutes)), ("timelimit", _by_text(_limit))],
         "memory": [("alloctres", _tres("mem", memory)), ("reqmem", _by_text(memory))],
         "memory of cpus": [("reqmem", _by_text(partial(memory, per="c")))],
