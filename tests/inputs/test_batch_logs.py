@@ -129,6 +129,52 @@ def test_starts_stand_for_submissions_with_a_remark(tmp_path: Path, caplog):
     assert f"{path}: 1 of 2 jobs state no submission: submitted at their start" in caplog.messages
 
 
+NAMED = "JobID|JobName|NNodes|AllocCPUS|Submit|Start|ElapsedRaw|State|ConsumedEnergyRaw"
+DATES = "2024-03-01T10:00:00|2024-03-01T11:00:00"
+
+
+@pytest.mark.parametrize("end", ["", "|"])
+def test_separators_in_a_name(tmp_path: Path, caplog, end: str):
+    lines = [
+        NAMED,
+        f"21|alpha|2|64|{DATES}|3600|COMPLETED|",
+        f"22|beta|grep hot|2|64|{DATES}|3600|CANCELLED by 5|",
+        f"23|a|2||3|2|64|{DATES}|1800|TIMEOUT|7200",
+        f"23.batch|ba|tch|2|64|{DATES}|1800|COMPLETED|9000",
+        # too short, and no name with which the cells are of their types
+        f"24|a|64|{DATES}|1800|TIMEOUT",
+        f"25|a|2|64|{DATES}|1800|TIMEOUT||b",
+        "",
+    ]
+    path = dump(tmp_path, "".join(f"{line}{end if line else ''}\n" for line in lines))
+    jobs = [(job.id, job.cpus, job.run_s, job.extra.get("power_w")) for job in jobs_in(path)]
+    assert jobs == [("21", 64, 3600, None), ("22", 64, 3600, None), ("23", 64, 1800, 4)]
+    assert f"{path}: 3 jobs; 2 of 5 lines of jobs are left out: 2 malformed" in caplog.messages
+
+
+def test_line_1_decides_on_a_last_separator(tmp_path: Path):
+    head, line = "JobID|JobName|State|Submit|Start|Elapsed|AllocCPUS", f"|COMPLETED|{DATES}|00:10:00|4"
+    # names of two texts; as the line ends, its last cell is whole
+    path = dump(tmp_path, f"{head}|\n1|a|b{line}|\n2|ab{line}|\n3|ab{line[:-1]}\n")
+    for log in (USUAL, LogOptions(fields=head.replace("|", ","))):
+        assert [(job.id, job.run_s, job.cpus) for job in jobs_in(path, log)] == [("1", 600, 4), ("2", 600, 4)]
+    message = "holds no job: 1 lines have not the fields of line 1"
+    assert message in refusal(jobs_in, dump(tmp_path, f"{head}|\n2|ab{line}\n"))
+    assert message in refusal(jobs_in, dump(tmp_path, f"{head}\n2|ab{line}|\n"))
+
+
+def test_a_separator_in_one_of_two_texts(tmp_path: Path, caplog):
+    head = "JobID|JobName|User|Comment|Submit|Start|ElapsedRaw|NCPUS"
+    # ann with the comment "x|y", or user x with the name "a|ann"
+    unclear, clear = f"1|a|ann|x|y|{DATES}|60|1", f"2|a|ann|x|{DATES}|60|1"
+    [job] = jobs_in(dump(tmp_path, f"{head}\n{unclear}\n{clear}\n"))
+    assert (job.id, job.extra["user"]) == ("2", "ann")
+    assert "1 of 2 lines of jobs are left out: 1 with a separator in one of several texts" in caplog.text
+    # as Cluster is not read, both are the same job
+    [job] = jobs_in(dump(tmp_path, f"{head.replace('User', 'Cluster')}\n{unclear}\n"))
+    assert (job.id, job.run_s) == ("1", 60)
+
+
 def test_steps_apart_from_their_jobs(tmp_path: Path):
     head = "JobID|Submit|ElapsedRaw|NCPUS|ConsumedEnergy"
     lines = ["8.0||5|1|2K", "8.1||5|1|1.5K", "7|2024-07-01T12:00:00|10|1|", "8|2024-07-01T12:00:00|10|1|", "7.0|||1|30"]

@@ -23,7 +23,10 @@ nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps run 
 same time. So the energy is exact if a step has all nodes all the time, as `extern` has, and too low if steps follow
 each other. An energy of 0, or of Slurm's "unknown" near 2^64, is no energy.
 
-Lines with another number of fields than the header are left out; they and those of `job_log.jobs_of` are counted.
+The header alone decides whether lines end with a separator. A separator in a text, such as a job's name, makes a line
+longer: its surplus cells belong to the free text with which all typed cells (numbers, lengths, dates, states) are of
+their type. A line is left out if no text does that, or several with different jobs, and so are shorter lines; they and
+those of `job_log.jobs_of` are counted.
 """
 
 from __future__ import annotations
@@ -72,6 +75,24 @@ _MOST_MB = 2**27
 """128 TB: requests of memory in MB are smaller, and in bytes larger."""
 _UNKNOWN_J = 2.0**63
 _B_PER_GB = 2.0**30
+_TEXTS = (
+    "jobname comment admincomment systemcomment extra constraints reason submitline wckey workdir container stdin "
+    "stdout stderr"
+)
+"""Fields in which users and administrators write any text."""
+_TYPED = {
+    r"[0-9]\S*": "jobid jobidraw",
+    r"[0-9.]*[KMGTPE]?[cn]?": "alloccpus ncpus reqcpus allocnodes nnodes reqnodes ntasks priority uid gid elapsedraw "
+    "cputimeraw consumedenergy consumedenergyraw reqmem maxrss maxvmsize",
+    r"([0-9]+-)?[0-9:.]*": "elapsed cputime totalcpu systemcpu usercpu suspended planned reserved",
+    r"([0-9]+-)?[0-9:.]*|[A-Za-z_]+": "timelimit timelimitraw",
+    r"[0-9]{4}-[0-9-]+T[0-9:]+\S*|[0-9]*|Unknown|None|N/A": "submit eligible start end",
+    r"[A-Z_]*( by .*)?\+?": "state",
+    r"([0-9]+:[0-9]+)?": "exitcode derivedexitcode",
+    r"(\S+=\S+)?": "alloctres reqtres",
+}
+"""Texts of a type -> its fields; a cell may be empty."""
+_TYPE_OF = {name: re.compile(text) for text, names in _TYPED.items() for name in names.split()}
 
 
 def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
@@ -80,7 +101,8 @@ def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
     dump = _Dump(path, options, rejected)
     parts = [dump.columns(rows) for rows in dump.parts()]
     if not parts:
-        raise InputError(path, "holds no job", "give a dump made with sacct -P")
+        lines = f": {rejected.total()} lines have not the fields of line 1" if rejected else ""
+        raise InputError(path, f"holds no job{lines}", "give a dump made with sacct -P")
     columns = LogColumns.joined(parts)
     dump.add_energy_of_steps(columns)
     return jobs_of(columns, rejected, options, path)
@@ -106,10 +128,10 @@ class _Dump:
 
     def __init__(self, path: Path | str, options: LogOptions, rejected: Counter[str]) -> None:
         self.path, self.options, self.rejected = path, options, rejected
-        self._separator = "|"
+        self._separator, self._ended = "|", False
         self._by_row: dict[int, float] = {}
         self._by_id: dict[str, float] = {}
-        self._names = [name.strip().lower() for name in options.fields] or self._header()
+        self._names = self._header()
         id_field = next((name for name in _IDS if name in self._names), None)
         if id_field is None:
             raise InputError(path, "has no field JobID", "let sacct write it: --format=JobID,...")
@@ -124,6 +146,7 @@ class _Dump:
         self._pick = itemgetter(*(self._names.index(name) for name in read))
         self._place = {name: place for place, name in enumerate(read)}
         self._id = self._names.index(id_field)
+        self._typed = [(place, _TYPE_OF[name]) for place, name in enumerate(self._names) if name in _TYPE_OF]
         self._sources = {
             what: [(self._place[field], read) for field, read in fields if field in self._place]
             for what, fields in sources.items()
@@ -131,8 +154,13 @@ class _Dump:
         self._check_fields(sources)
 
     def _header(self) -> list[str]:
+        """Return the names of the fields; note whether lines end with a separator, by line 1."""
         with open_text(self.path) as stream:
             line = next(stream, "")
+        if self.options.fields:
+            words = _words(line, self._separator)
+            self._ended = len(words) > len(self.options.fields) and not words[-1]
+            return [name.lower() for name in self.options.fields]
         if not is_sacct(line):
             problem = "line 1 names no fields such as JobID|User|Submit"
             hint = "make it with sacct -P, or name its fields: --fields JobID,User,..."
@@ -140,7 +168,8 @@ class _Dump:
         self._separator = _separator(line)
         words = _words(line, self._separator)
         # sacct -p ends each line with a separator
-        return [word.strip().lower() for word in (words[:-1] if words[-1] == "" else words)]
+        self._ended = words[-1] == ""
+        return [word.strip().lower() for word in (words[:-1] if self._ended else words)]
 
     def _check_fields(self, sources: Mapping[str, Sources]) -> None:
         for what, words in (("run_s", "run time"), ("cpus", "width"), ("submit_s", "submission")):
@@ -158,8 +187,10 @@ class _Dump:
         with open_text(self.path) as stream:
             for line in stream:
                 words = _words(line, separator)
-                if len(words) != count and not (len(words) == count + 1 and not words[-1]):
-                    self.rejected["malformed"] += words != [""]
+                if self._ended and words.pop():
+                    self.rejected["malformed"] += 1
+                    continue
+                if len(words) != count and not (words := self._joined(words)):
                     continue
                 id = words[id_place]
                 if "." in id:
@@ -178,6 +209,22 @@ class _Dump:
                     rows = []
         if rows:
             yield rows
+
+    def _joined(self, words: list[str]) -> list[str]:
+        """Return the cells of a line with separators in a text; none, and count it, if the text is not certain."""
+        if words in ([], [""]):
+            return []
+        surplus = len(words) - len(self._names)
+        lines = {}
+        for begin in [place for place, name in enumerate(self._names) if surplus > 0 and name in _TEXTS.split()]:
+            end = begin + surplus + 1
+            cells = [*words[:begin], self._separator.join(words[begin:end]), *words[end:]]
+            if all(type.fullmatch(cells[place].strip()) for place, type in self._typed):
+                lines[self._pick(cells)] = cells
+        if len(lines) == 1:
+            return lines.popitem()[1]
+        self.rejected["with a separator in one of several texts" if lines else "malformed"] += 1
+        return []
 
     def _step(self, id: str, row: int | None, cells: tuple[str, ...]) -> None:
         """Note the energy of a step of the job of a row, or of an id if the step does not follow its job."""
