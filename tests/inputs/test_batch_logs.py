@@ -320,6 +320,18 @@ def test_pbs(tmp_path: Path, name: str, caplog):
     assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
 
 
+def test_parents_of_arrays_are_no_jobs(tmp_path: Path, caplog):
+    # jobs of 1 h on 4 CPUs; the parent lasts from the first start to the last end
+    line = "03/01/2024 10:00:10;E;{}.head;user=ann ctime=0 start={} end={} exec_host=n1/0*4 Resource_List.ncpus=4\n"
+    records = [("7[1]", 1709280000, 1709283600), ("7[2]", 1709283600, 1709287200), ("7[]", 1709280000, 1709287201)]
+    path = written(tmp_path, "".join(line.format(*record) for record in records), "day.pbs")
+    assert [(job.id, job.run_s, job.cpus) for job in read_trace(path)] == [
+        ("7[1].head", 3600, 4),
+        ("7[2].head", 3600, 4),
+    ]
+    assert f"{path}: 2 jobs; 1 of 3 lines of jobs are left out: 1 parents of arrays" in caplog.messages
+
+
 def test_records_without_a_job(tmp_path: Path):
     path = written(tmp_path, PBS.splitlines()[0], "day.pbs")
     assert f"{path}: holds no job; give the whole file" in refusal(read_trace, path)

@@ -1,7 +1,7 @@
 """Reader of the accounting of PBS and Torque: a line is `date;kind;id;name=value name=value ...`.
 
-A record of kind E, the end of a job, is a job; others (queued, started, deleted, run again) are not. Dates in it are s
-since 1970. The width is total_execution_slots, Resource_List.ncpus, or the slots in exec_host; in nodes
+A record of kind E, the end of a job, is a job; others (queued, started, deleted, run again) are not, nor is the parent
+`5[]` of an array, whose jobs `5[1]`, `5[2]` have records of their own. Dates in it are s since 1970. The width is total_execution_slots, Resource_List.ncpus, or the slots in exec_host; in nodes
 unique_node_count or Resource_List.nodect. The run time is resources_used.walltime, which Torque samples, or end - start
 where it is 0 s. Resource_List.walltime is the limit; labels are user, group and queue.
 """
@@ -42,6 +42,8 @@ def read_pbs(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
             record = line.strip().split(";", 3)
             if len(record) < 4:
                 rejected["malformed"] += record != [""]
+            elif record[1] == "E" and "[]" in record[2]:
+                rejected["parents of arrays"] += 1
             elif record[1] == "E":
                 row = dict(word.split("=", 1) for word in record[3].split() if "=" in word)
                 row = {name: text for name, text in row.items() if name in columns or name == "exec_host"}
