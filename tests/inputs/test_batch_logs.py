@@ -320,6 +320,25 @@ def test_pbs(tmp_path: Path, name: str, caplog):
     assert [job.cpus for job in read_trace(path, log=LogOptions(width="nodes"))] == [2, 1]
 
 
+@pytest.mark.parametrize(
+    "words,cpus",
+    [
+        ("exec_host=n1/0*4+n2/0*4", 8), ("exec_host=n1/0-3+n2/0-3,8", 9), ("exec_host=n1/0+n1/1+n2/0", 3),
+        # slot 16 of a host is one slot
+        ("exec_host=n1/16+n2/16", 2), ("exec_host=n1/16", 1), ("exec_host=n1/16 Resource_List.nodes=1:ppn=16", 16),
+        # ncpus of Torque is a default of the queue beside nodes; the slots are those of a public log
+        ("exec_host=n4/2+n4/3+n4/4+n4/5 Resource_List.ncpus=1 Resource_List.nodes=1:ppn=4:avx", 4),
+        ("Resource_List.nodes=n7:ppn=4+2:avx:ppn=8", 20), ("Resource_List.nodes=3", 3), ("Resource_List.nodes=n7", 1),
+        ("exec_host=n1/0 Resource_List.ncpus=8", 8), ("exec_host=n1/0*4 total_execution_slots=2", 2),
+    ],
+)  # fmt: skip
+def test_widths_of_pbs(tmp_path: Path, caplog, words: str, cpus: int):
+    record = f"10/01/2017 01:01:00;E;1.m1;user=ann {TIMES} {words} end=1506834060\n"
+    [job] = read_trace(written(tmp_path, record, "day.pbs"))
+    assert job.cpus == cpus
+    assert ("1 jobs have no width but exec_host=HOST/N" in caplog.text) == (words == "exec_host=n1/16")
+
+
 def test_parents_of_arrays_are_no_jobs(tmp_path: Path, caplog):
     # jobs of 1 h on 4 CPUs; the parent lasts from the first start to the last end
     line = "03/01/2024 10:00:10;E;{}.head;user=ann ctime=0 start={} end={} exec_host=n1/0*4 Resource_List.ncpus=4\n"
