@@ -80,6 +80,30 @@ def test_swf_jobs_without_a_submission(tmp_path: Path, caplog):
     assert [job["id"] for job in convert_file(path).workload["jobs"]] == ["1", "3"]
 
 
+PARTS = "1 0 10 100 {} 2 1|1 -1 50 120 {} 2 1|1 -1 40 80 {} 3 1"
+
+
+@pytest.mark.parametrize(
+    "lines,jobs,told",
+    [
+        # the line of the job, and its parts between checkpoints
+        (f"1 0 10 300 {{}} 1 1|{PARTS}|2 20 5 60 {{}} 1 2", [("1", 0, 300, 8), ("2", 20, 60, 8)], (3, 1, 0)),
+        (f"{PARTS}|1 0 10 300 {{}} 0 1|2 20 5 60 {{}} -1 2", [("1", 0, 300, 8), ("2", 20, 60, 8)], (3, 1, 0)),
+        # parts alone: 100 + 120 + 80 s; 5.5 s of a job that failed
+        (f"{PARTS}|2 20 5 60 {{}} 5 2", [("1", 0, 300, 8), ("2", 20, 60, 8)], (3, 1, 1)),
+        (f"2 20 5 60 {{}} 5 2|9 30 0 5.5 {{}} 4 1|{PARTS}", [("2", 20, 60, 8), ("9", 30, 5.5, 8), ("1", 0, 300, 8)],
+         (4, 2, 2)),
+    ],
+)  # fmt: skip
+def test_partial_executions_of_swf(tmp_path: Path, caplog, lines: str, jobs, told):
+    text = "".join(f"{line.format('8 -1 -1 8 600 -1')} 1 1 1 1 -1 -1\n" for line in lines.split("|"))
+    path = written(tmp_path, text, "bursts.swf")
+    assert [(job.id, job.submit_s, job.run_s, job.cpus) for job in read_trace(path)] == jobs
+    message = "{}: {} lines of status 2, 3 or 4 are parts of {} jobs; {} of these have no other line and are their sum"
+    assert message.format(path, *told) in caplog.messages
+    assert sorted(job["id"] for job in convert_file(path).workload["jobs"]) == sorted(id for id, *_ in jobs)
+
+
 def test_swf_becomes_batsim(swf: Path):
     done = convert_file(swf, cores_per_server=10, walltime_factor=1.5)
     check_batsim(done.workload)

@@ -54,32 +54,28 @@ def swf_origin_s(path: Path | str) -> float | None:
 
 
 def iter_swf(path: Path | str) -> Iterator[SwfJob]:
-    """Yield the jobs of an SWF file (or `.gz`), one at a time, without comments. Raises InputError with the line.
+    """Yield the lines of an SWF file (or `.gz`), one at a time, without comments. Raises InputError with the line.
 
-    Jobs without a submission time (-1) are left out, and fields after the 18th, as in MetaCentrum's logs, are ignored,
-    with remarks.
+    Fields after the 18th, as in MetaCentrum's logs, are ignored, with a remark.
     """
-    longer = most = unknown = count = 0
+    longer = most = 0
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
             words = line.partition(";")[0].split()
             if len(words) > len(SwfJob._fields):
                 longer, most = longer + 1, max(most, len(words))
-            if not words:
-                continue
-            count += 1
-            if words[1:2] == ["-1"]:
-                unknown += 1
-            else:
+            if words:
                 yield _job(words, f"{path} line {number}")
-    if unknown:
-        remark(_log, "%s: %d of %d jobs are left out, without a submission", path, unknown, count)
     if longer:
         remark(_log, "%s: %d jobs have up to %d fields; those after the 18th of SWF are ignored", path, longer, most)
 
 
 def read_swf(path: Path | str) -> TraceTable:
     """Read the jobs of an SWF file as columns. Raises InputError with the line.
+
+    Lines of status 2, 3 and 4 are parts of a job, between checkpoints: they are left out beside the line of the job;
+    without it they are one job, with the first submission and the sum of the run times. Jobs without a submission time
+    are left out. One line has the number of each.
 
     Processors are the allocated ones, else the requested ones. `memory` is in GB (2^20 KB) of the whole job: the
     requested, else the used memory. `user` and `group` are the ids, `queue` is the number of the queue, else of the
@@ -97,17 +93,46 @@ def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
 
 
 def _numbers(path: Path | str) -> npt.NDArray[np.float64]:
-    """Return the jobs as rows of 18 numbers, read all at once if each line is plain, else line by line."""
+    """Return the jobs as rows of 18 numbers; lines are read all at once if each is plain, else one by one."""
     count = len(SwfJob._fields)
     with open_text(path) as stream, warnings.catch_warnings(action="error"):
         try:
             rows = np.loadtxt(stream, comments=";", ndmin=2)
         except (ValueError, UserWarning):
             rows = np.full((1, 1), np.nan)
-    plain = rows.shape[1] == count and (np.abs(rows) <= LARGEST).all() and (rows[:, 1] >= 0.0).all()
-    if plain and (rows == np.floor(rows)).all():
-        return rows
-    return np.array(list(iter_swf(path)), dtype=float).reshape(-1, count)
+    plain = rows.shape[1] == count and (np.abs(rows) <= LARGEST).all() and (rows[:, 1] >= -1.0).all()
+    if not (plain and (rows == np.floor(rows)).all()):
+        rows = np.array(list(iter_swf(path)), dtype=float).reshape(-1, count)
+    rows = _without_parts(rows, path)
+    submitted = rows[:, 1] >= 0.0
+    if unknown := int((~submitted).sum()):
+        remark(_log, "%s: %d of %d jobs are left out, without a submission", path, unknown, len(rows))
+    return rows[submitted]
+
+
+def _without_parts(rows: npt.NDArray[np.float64], path: Path | str) -> npt.NDArray[np.float64]:
+    """Return the lines of whole jobs; parts of a job without such a line become one."""
+    lines = SwfJob(*rows.T)
+    part = np.isin(lines.status, (2, 3, 4))
+    alone = part & ~np.isin(lines.job_number, lines.job_number[~part])
+    numbers, first, job = np.unique(lines.job_number[alone], return_index=True, return_inverse=True)
+    submit_s = np.full(len(numbers), np.inf)
+    run_s, processors = np.zeros(len(numbers)), np.full(len(numbers), -1.0)
+    # -1 is unknown
+    np.minimum.at(submit_s, job, np.where(lines.submit_time[alone] >= 0.0, lines.submit_time[alone], np.inf))
+    np.add.at(run_s, job, np.maximum(lines.run_time[alone], 0.0))
+    np.maximum.at(processors, job, lines.allocated_processors[alone])
+    rows = rows.copy()
+    places = np.flatnonzero(alone)[first]
+    rows[places, 1] = np.where(submit_s < np.inf, submit_s, -1.0)
+    rows[places, 3] = run_s
+    rows[places, 4] = processors
+    whole = ~part
+    whole[places] = True
+    if part.any():
+        text = "%s: %d lines of status 2, 3 or 4 are parts of %d jobs; %d of these have no other line and are their sum"
+        remark(_log, text, path, int(part.sum()), len(np.unique(lines.job_number[part])), len(numbers))
+    return rows[whole]
 
 
 def _table(rows: npt.NDArray[np.float64]) -> TraceTable:
@@ -144,7 +169,7 @@ def _job(words: list[str], where: str) -> SwfJob:
         job = SwfJob(*map(int, words))
     except ValueError:
         job = None
-    if job is not None and job.submit_time >= 0 and min(job) >= -LARGEST and max(job) <= LARGEST:
+    if job is not None and job.submit_time >= -1 and min(job) >= -LARGEST and max(job) <= LARGEST:
         return job
     return SwfJob(*(_field(name, word, where) for name, word in zip(SwfJob._fields, words, strict=True)))
 
@@ -153,7 +178,7 @@ def _field(name: str, word: str, where: str) -> float:
     value = number_in_file(where, name, word, "write a number, -1 for unknown")
     if not abs(value) <= LARGEST:
         raise InputError(where, f"{name} {value:g} is larger than {LARGEST:g}", "correct the line")
-    if name == "submit_time" and value < 0.0:
+    if name == "submit_time" and value < 0.0 and value != -1.0:
         raise InputError(where, f"submit_time must be >= 0 s, got {word}", "leave the job out")
     if value.is_integer():
         return int(value)
