@@ -104,6 +104,22 @@ def test_partial_executions_of_swf(tmp_path: Path, caplog, lines: str, jobs, tol
     assert sorted(job["id"] for job in convert_file(path).workload["jobs"]) == sorted(id for id, *_ in jobs)
 
 
+@pytest.mark.parametrize(
+    "memories_kb,read",
+    [
+        # 16 GB and 600 GB for a processor; 100 MB and 2 GB in bytes
+        ([2**24, 600 * 2**20, 2**24], True), ([10**8, 10**8, 2 * 2**30], False), ([2**20, 2**20, 2**31], False),
+        ([4 * 10**7, 10**8, -1], False),
+    ],
+)  # fmt: skip
+def test_memory_of_swf_in_bytes(tmp_path: Path, caplog, memories_kb: list[int], read: bool):
+    lines = [f"{n} {n} 0 60 4 -1 -1 4 -1 {kb} 1" + " -1" * 7 for n, kb in enumerate(memories_kb)]
+    jobs = read_trace(written(tmp_path, "\n".join(lines), "a.swf"))
+    expected = [kb * 4 / 2**20 if read else None for kb in memories_kb]
+    assert [job.extra.get("memory") for job in jobs] == expected
+    assert ("KB for each processor" in caplog.text) is not read
+
+
 def test_swf_becomes_batsim(swf: Path):
     done = convert_file(swf, cores_per_server=10, walltime_factor=1.5)
     check_batsim(done.workload)

@@ -23,6 +23,8 @@ from batwatt.remarks import remark
 from batwatt.units import LATEST_S, SINCE_1970_S, number_text
 
 _KB_PER_GB = 2.0**20
+_MOST_KB, _USUAL_KB = 2.0**30, 2.0**25
+"""1 TB and 32 GB for a processor: all jobs of a log have less, and half of them; in bytes, few have."""
 _EXTRA = (MEMORY, *LABELS, START_S)
 _log = logging.getLogger(__name__)
 
@@ -79,15 +81,16 @@ def read_swf(path: Path | str) -> TraceTable:
 
     Processors are the allocated ones, else the requested ones. `memory` is in GB (2^20 KB) of the whole job: the
     requested, else the used memory. `user` and `group` are the ids, `queue` is the number of the queue, else of the
-    partition. The start (`start_s`) is the submission plus the waiting time.
+    partition. The start (`start_s`) is the submission plus the waiting time. Memory that seems to be in bytes, not in
+    KB, is not read.
     """
-    return _table(_numbers(path))
+    return _table(_numbers(path), path)
 
 
 def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
     """Yield the jobs of an SWF file, also with the 18 fields as extra fields. Raises InputError."""
     rows = _numbers(path)
-    for job, row in zip(_table(rows), rows.tolist(), strict=True):
+    for job, row in zip(_table(rows, path), rows.tolist(), strict=True):
         fields = zip(SwfJob._fields, (int(value) if value.is_integer() else value for value in row), strict=True)
         yield replace(job, extra=dict(fields) | {name: job.extra[name] for name in _EXTRA if name in job.extra})
 
@@ -135,10 +138,18 @@ def _without_parts(rows: npt.NDArray[np.float64], path: Path | str) -> npt.NDArr
     return rows[whole]
 
 
-def _table(rows: npt.NDArray[np.float64]) -> TraceTable:
+def _table(rows: npt.NDArray[np.float64], path: Path | str) -> TraceTable:
     job = SwfJob(*rows.T)
     cpus = np.where(job.allocated_processors > 0, job.allocated_processors, job.requested_processors)
     memory_kb = np.where(job.requested_memory > 0, job.requested_memory, job.used_memory)
+    stated_kb = memory_kb[memory_kb > 0]
+    if len(stated_kb) and (stated_kb.max() >= _MOST_KB or np.median(stated_kb) >= _USUAL_KB):
+        text = (
+            "%s: memory is not read: %s KB for each processor (%s GB) may be bytes; divide it by 1024 in the file then"
+        )
+        largest_kb = float(stated_kb.max())
+        remark(_log, text, path, number_text(largest_kb), number_text(round(largest_kb / _KB_PER_GB)))
+        memory_kb = np.full(len(memory_kb), -1.0)
     queue = np.where(job.queue_number != -1, job.queue_number, job.partition_number)
     needs = {
         MEMORY: np.where((memory_kb > 0) & (cpus > 0), memory_kb * cpus / _KB_PER_GB, np.nan),
