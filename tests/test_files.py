@@ -1,4 +1,4 @@
-"""Files and sets of files appear at once, on the disk, or not at all, whoever is killed when."""
+"""Files and sets of files appear on the disk or not at all, whoever is killed when, and whatever lies in the folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = ("x_a.csv", "x_b.csv", "x_mark.json")
 
 
 def write(folder: Path, text: str, *names: str, then=lambda: None, **options: object) -> None:
-    with whole_set(folder, "x", last=("x_mark.json",), old=(*NAMES, "x_old.csv"), **options) as part:
+    with whole_set(folder, last=("x_mark.json",), old=(*NAMES, "x_old.csv"), **options) as part:
         for name in names or NAMES:
             with whole_file(part / name) as out:
                 out.write(text)
@@ -54,7 +54,7 @@ def dying_at(move: int):
 
     def replace(self, target):
         nonlocal moves
-        if Path(target).suffix != ".part" and ".part" not in Path(target).parent.name:
+        if not Path(target).parent.name.startswith(files.PART):
             moves += 1
             if moves == move + 1:
                 die()
@@ -63,36 +63,35 @@ def dying_at(move: int):
     return replace
 
 
-def test_who_is_killed_while_it_writes_leaves_nothing_after_the_next(tmp_path):
+def hidden(folder: Path) -> list[str]:
+    return [name for name in content(folder) if name.startswith(files.PART)]
+
+
+def test_who_is_killed_while_it_writes_leaves_a_hidden_folder(tmp_path):
     write(tmp_path, "old")
     killed(lambda: write(tmp_path, "new", then=die))
-    assert [name for name in content(tmp_path) if name not in NAMES] == [".x.1.part"]
+    [left] = hidden(tmp_path)
+    assert content(tmp_path) == dict.fromkeys(NAMES, "old") | {left: ""}
     write(tmp_path, "next", "x_a.csv", "x_mark.json")
-    assert content(tmp_path) == {"x_a.csv": "next", "x_mark.json": "next"}
+    assert content(tmp_path) == {"x_a.csv": "next", "x_mark.json": "next", left: ""}
     # of two runs of one prefix at a time each set is whole, and the last one to end stays
     write(tmp_path, "first", "x_a.csv", "x_b.csv", then=lambda: write(tmp_path, "second", "x_a.csv", "x_mark.json"))
-    assert content(tmp_path) == {"x_a.csv": "first", "x_b.csv": "first"}
+    assert content(tmp_path) == {"x_a.csv": "first", "x_b.csv": "first", left: ""}
 
 
 @pytest.mark.parametrize("move", range(3))
 def test_who_is_killed_while_files_appear(tmp_path, monkeypatch, move):
-    """Without the mark the set is not complete, and whoever writes it next completes it before all else."""
+    """Without the mark the set is not complete; the next one is."""
     write(tmp_path, "old")
     (tmp_path / "x_old.csv").touch()
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", dying_at(move))
         killed(lambda: write(tmp_path, "new"))
     left = content(tmp_path)
-    assert left.pop(".x.1.part") == "" and "x_mark.json" not in left
+    assert left.pop(*hidden(tmp_path)) == "" and "x_mark.json" not in left
     assert list(left.values()) == ["new"] * move + ["old"] * (2 - move)
-
-    def fail() -> None:
-        assert content(tmp_path) == dict.fromkeys(NAMES, "new") | {".x.1.part": ""}
-        raise ValueError
-
-    with pytest.raises(ValueError):
-        write(tmp_path, "newer", then=fail)
-    assert content(tmp_path) == dict.fromkeys(NAMES, "new")
+    write(tmp_path, "newer")
+    assert {name: text for name, text in content(tmp_path).items() if text} == dict.fromkeys(NAMES, "newer")
 
 
 def test_an_interrupt_while_files_appear(tmp_path, monkeypatch):
@@ -117,21 +116,35 @@ def test_a_set_that_fails_leaves_nothing(tmp_path):
 
 
 def test_no_locks(tmp_path, monkeypatch):
-    """On a file system without locks nobody's folder is taken for that of a dead process."""
-
     def flock(handle, how):
         raise OSError(files.UNSUPPORTED[0], "no locks")
 
     monkeypatch.setattr(files.fcntl, "flock", flock)
-    (tmp_path / ".x.1.part").mkdir()
-    (tmp_path / ".x.1.part" / files.RECORD).touch()
     write(tmp_path, "new", "x_a.csv")
-    assert content(tmp_path) == {".x.1.part": "", "x_a.csv": "new"}
-    for number in range(1, files.AT_ONCE + 1):
-        (tmp_path / f".x.{number}.part").mkdir(exist_ok=True)
-        (tmp_path / f".x.{number}.part" / files.RECORD).touch()
-    with pytest.raises(InputError, match=r"cannot be written \(there are 8 files \.x\.N\.part of others"):
-        write(tmp_path, "new")
+    assert content(tmp_path) == {"x_a.csv": "new"}
+
+
+def test_a_folder_in_the_place_of_a_file(tmp_path):
+    """It is named before the work begins if the name is declared, and nothing appears in any case."""
+    write(tmp_path, "old")
+    begun: list[str] = []
+    for name in ("x_old.csv", "x_new.csv"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(InputError, match=rf"cannot be written \({name} is a folder\)"):
+            write(tmp_path, "new", *NAMES, "x_new.csv", then=lambda name=name: begun.append(name))
+        (tmp_path / name).rmdir()
+    assert begun == ["x_new.csv"] and content(tmp_path) == dict.fromkeys(NAMES, "old")
+
+
+def test_a_full_disk(tmp_path):
+    write(tmp_path, "old")
+
+    def fill() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InputError, match=r"cannot be written \(No space left on device\); make room"):
+        write(tmp_path, "new", then=fill)
+    assert content(tmp_path) == dict.fromkeys(NAMES, "old")
 
 
 def test_folders_that_cannot_be_synced(tmp_path, monkeypatch):
@@ -175,15 +188,14 @@ def synced(monkeypatch):
 def test_sets_and_files_are_on_the_disk_before_they_appear(tmp_path, synced):
     write(tmp_path, "new", "x_mark.json", "x_a.csv")
     assert synced[:2] == ["moved: x_mark.json", "moved: x_a.csv"]  # within the hidden folder
-    assert synced[2:6] == ["x_a.csv", "x_mark.json", ".x.1.part", ".set"]
-    assert synced[6:] == ["moved: x_a.csv", "moved: x_mark.json", tmp_path.name]
+    assert synced[2:] == ["x_a.csv", "x_mark.json", "moved: x_a.csv", "moved: x_mark.json", tmp_path.name]
     synced.clear()
     write(tmp_path, "new", "x_a.csv", durable=False)
     assert not [name for name in synced if not name.startswith("moved: ")]
     synced.clear()
     with whole_file(tmp_path / "x") as out:
         out.write("new")
-    assert synced == [".x.1.part", "moved: x", tmp_path.name]
+    assert synced == ["x", "moved: x", tmp_path.name]
 
 
 def test_a_file_whose_process_was_killed(tmp_path):
@@ -193,12 +205,22 @@ def test_a_file_whose_process_was_killed(tmp_path):
             out.flush()
             die()
 
+    (tmp_path / "x").write_text("old")
     killed(write_and_die)
-    assert content(tmp_path) == {".x.1.part": "something long"}
+    [left] = hidden(tmp_path)
+    assert content(tmp_path) == {"x": "old", left: ""}
     with whole_file(tmp_path / "x") as one, whole_file(tmp_path / "x") as two:
         one.write("one")
         two.write("two")
-    assert content(tmp_path) == {"x": "one"}
+    assert content(tmp_path) == {"x": "one", left: ""}
+
+
+def test_rights_are_those_of_other_files(tmp_path):
+    (tmp_path / "other").write_text("")
+    files.write_text(tmp_path / "x", "x")
+    write(tmp_path, "new")
+    modes = {path.name: path.stat().st_mode for path in tmp_path.iterdir()}
+    assert set(modes.values()) == {modes["other"]}
 
 
 def test_a_pipe_is_written_to(tmp_path, monkeypatch):

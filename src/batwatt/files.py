@@ -11,6 +11,7 @@ import math
 import os
 import shutil
 import stat
+import tempfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +21,10 @@ from typing import IO, Any
 
 from batwatt.errors import InputError
 
-RECORD = ".set"
-"""The file of a hidden folder that the writer of a set locks; once the set is complete, it lists its files."""
-AT_ONCE = 8
-"""Most processes that write the same file or set at a time."""
+PART = ".batwatt-"
+"""Begin of the names of hidden folders of files that are being written."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of a disk without room."""
 SMALL = 1_000_000
 """Most characters of a text that a reader may keep for later reads."""
 MOST_UNPACKED = 1 << 25
@@ -57,44 +58,36 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file that appears under `path`, on the disk, only if the block succeeds, as do missing folders.
 
     Text mode by default (UTF-8, `\\n`), `mode="wb"` for bytes. A device or a pipe (/dev/null, /dev/stdout) is written
-    to, not replaced. Raises InputError if the place cannot be written.
+    to, not replaced, but not through a link elsewhere. Raises InputError if the place cannot be written.
     """
     path = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     stream: IO[Any] | None = None
     with _unwritable(path):
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if path.exists() and not path.is_file():
-            # a device or a pipe
+        if _is_stream(path):
             handle = _opened_pipe(path) if path.is_fifo() else os.open(path, os.O_WRONLY)
             stream = os.fdopen(handle, mode, **text)  # type: ignore[call-overload]
-    if stream is not None:
-        try:
-            with stream:
-                yield stream
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise InputError(path, f"cannot be written ({error.strerror})", "choose another place") from None
+    if stream is None:
+        with (
+            whole_set(path.parent, old=(path.name,), place=path) as part,
+            (part / path.name).open(mode, **text) as stream,  # type: ignore[call-overload]
+        ):
+            yield stream
         return
-    with _folders(path.parent, path):
-        with _unwritable(path):
-            part, handle = _claimed(path.parent, path.name)
-        durable = not _within_set(path.parent)
-        with os.fdopen(handle, mode, **text) as stream:  # type: ignore[call-overload]
-            try:
-                yield stream
-                stream.flush()
-                if durable:
-                    os.fsync(handle)
-                part.replace(path)
-            except BaseException:
-                # before it is unlocked: later it may be a file of another process
-                part.unlink(missing_ok=True)
-                raise
-    if durable:
-        sync(path.parent)
+    try:
+        with stream:
+            yield stream
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(path, f"cannot be written ({error.strerror})", "choose another place") from None
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a device or a pipe, or a link such as /dev/stdout; other links are replaced."""
+    if path.is_symlink():
+        return str(path.absolute().parent) in ("/dev", "/dev/fd", "/proc/self/fd") and path.exists()
+    return path.exists() and not (path.is_file() or path.is_dir())
 
 
 def write_text(path: Path, text: str) -> Path:
@@ -113,41 +106,31 @@ def write_json(path: Path | str, content: Mapping[str, Any], *, allow_nan: bool 
 
 @contextmanager
 def whole_set(
-    folder: Path,
-    name: str,
-    *,
-    last: Sequence[str] = (),
-    old: Iterable[str] = (),
-    durable: bool = True,
-    place: object = None,
+    folder: Path, *, last: Sequence[str] = (), old: Iterable[str] = (), durable: bool = True, place: object = None
 ) -> Iterator[Path]:
-    """Yield a hidden folder, of which all files appear in `folder` if the block succeeds, and else none.
+    """Yield a new hidden folder, of which all files appear in `folder` if the block succeeds, and else none.
 
-    The files in `last` appear after all others, in this order: where the last one is, the set is complete. Files in
-    `old` that are not in the set are removed. The set is on the disk first, unless it is not `durable` or part of
-    another. If this process is killed while files appear, the next one that writes the set `name` completes it, and
-    one that was killed before leaves nothing. Of processes that write the same set at the same time each writes all
-    of it, one after another. Missing folders are made, and removed if the block fails. Raises InputError, with `place`
-    as its place, if it cannot be written.
+    The files in `last` are removed first and appear after all others, in this order: a process that is killed while
+    files appear leaves a folder without them. Files in `old` that are not in the set are removed. The set is on the
+    disk first, unless it is not `durable` or part of another. Sets of several processes appear one after another.
+    Links are replaced, not followed, and hidden folders of other processes stay as they are. Missing folders are made,
+    and removed if the block fails. Raises InputError, with `place` as its place, if it cannot be written.
     """
-    place = place or folder / name
+    place = place or folder
     with _folders(folder, place):
         with _unwritable(place):
-            part, lock = _claimed(folder, name, RECORD)
+            _refuse_folders(folder, {*last, *old})
+            part = Path(tempfile.mkdtemp(prefix=PART, dir=folder))
         try:
             yield part
-            with _unwritable(place):
-                _complete(part, lock, last, old, durable and not _within_set(folder))
+            with _unwritable(place), _alone_in(folder):
+                _appear(part, last, old, durable and not folder.name.startswith(PART))
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            raise InputError(place, f"cannot be written ({error.strerror})", "make room on the disk") from None
         finally:
-            with _unwritable(place):
-                try:
-                    _appear(part, name)
-                except BaseException:
-                    # a set that has begun to appear must not stay half
-                    _appear(part, name)
-                    raise
-                finally:
-                    os.close(lock)
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def refuse_folder(prefix: Path, place: str) -> None:
@@ -156,10 +139,10 @@ def refuse_folder(prefix: Path, place: str) -> None:
         raise InputError(place, f"{str(prefix)!r} is a folder", f"give a prefix of files such as {prefix / 'run'}")
 
 
-def check_place(prefix: Path, place: str) -> None:
-    """Raise InputError if files cannot be written under a prefix; nothing is left."""
+def check_place(prefix: Path, place: str, names: Iterable[str] = ()) -> None:
+    """Raise InputError if files, some with these names, cannot be written under a prefix; nothing is left."""
     refuse_folder(prefix, place)
-    with suppress(_Tried), whole_set(prefix.parent, prefix.name, place=f"{place} {prefix}"):
+    with suppress(_Tried), whole_set(prefix.parent, old=names, place=f"{place} {prefix}"):
         raise _Tried
 
 
@@ -193,115 +176,40 @@ def _unwritable(place: object) -> Iterator[None]:
         raise InputError(place, problem, "choose another place for the output") from None
 
 
-def _parts(folder: Path, name: str) -> list[Path]:
-    return [folder / f".{name}.{number}.part" for number in range(1, AT_ONCE + 1)]
+def _refuse_folders(folder: Path, names: Iterable[str]) -> None:
+    """Raise OSError for a folder where a file of a set belongs."""
+    for name in sorted(names):
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            raise IsADirectoryError(errno.EISDIR, f"{name} is a folder")
 
 
-def _claimed(folder: Path, name: str, record: str = "") -> tuple[Path, int]:
-    """Return a hidden file, or a folder with a `record`, free of living processes, empty, locked. Raises OSError."""
-    for part in _parts(folder, name):
-        if (lock := _locked(part, record)) is not None:
-            if record:
-                with _alone_in(folder):
-                    _settle(part)
-            os.truncate(lock, 0)
-            return part, lock
-    hidden = f"{AT_ONCE} files .{name}.N.part of others, or of killed processes where files cannot be locked"
-    raise OSError(errno.EBUSY, f"there are {hidden}", str(folder / name))
-
-
-def _locked(part: Path, record: str = "") -> int | None:
-    """Make a hidden file, or a folder with a `record`, and lock it; None if it is another process's. Raises OSError."""
-    path = part / record
-    tries = 100
-    while True:
-        try:
-            tries -= 1
-            if record:
-                part.mkdir(exist_ok=True)
-            made = not path.exists()
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        except FileNotFoundError:
-            # its process has ended meanwhile; a folder such as /proc holds no files of ours
-            if tries and part.parent.is_dir():
-                continue
-            raise
-        except OSError:
-            if part.exists():
-                return None
-            raise
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.exists() and os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
-        except OSError as error:
-            if made and error.errno in UNSUPPORTED:
-                return handle
-            os.close(handle)
-            return None
-        os.close(handle)
-
-
-def _within_set(folder: Path) -> bool:
-    return (folder / RECORD).exists()
-
-
-def _complete(part: Path, lock: int, last: Sequence[str], old: Iterable[str], durable: bool) -> None:
-    """Record that the set in a hidden folder is complete: from here on it will appear."""
-    files = {path.name for path in part.iterdir()} - {RECORD}
+def _appear(part: Path, last: Sequence[str], old: Iterable[str], durable: bool) -> None:
+    """Move the files of a set from its hidden folder to the folder of that one. Raises OSError."""
+    folder, files = part.parent, {path.name for path in part.iterdir()}
+    _refuse_folders(folder, files)
     names = [*sorted(files - {*last}), *(name for name in last if name in files)]
     if durable:
         for name in names:
             sync(part / name)
-        sync(part)
-    os.pwrite(lock, json.dumps({"files": names, "old": sorted({*old} - files), "durable": durable}).encode(), 0)
+    gone = sorted({*old, *last} - files)
+    try:
+        _move(part, names, last, gone)
+    except BaseException:
+        # a set that has begun to appear must not stay half
+        _move(part, names, last, gone)
+        raise
     if durable:
-        os.fsync(lock)
-
-
-def _appear(part: Path, name: str) -> None:
-    """Let a set appear, after those of processes that were killed, or remove it if it is not complete."""
-    with _alone_in(part.parent):
-        for other in _parts(part.parent, name):
-            if other != part and other.is_dir() and (lock := _locked(other, RECORD)) is not None:
-                _settle(other)
-                _remove(other)
-                os.close(lock)
-        _settle(part)
-        _remove(part)
-
-
-def _settle(part: Path) -> None:
-    """Move the files of a complete set to their folder, and empty the hidden folder."""
-    folder = part.parent
-    try:
-        record = json.loads((part / RECORD).read_bytes())
-    except (ValueError, FileNotFoundError):
-        record = {"files": [], "old": [], "durable": False}
-    names = record["files"]
-    if names and (part / names[-1]).exists():
-        # a reader sees meanwhile that the set is not complete
-        (folder / names[-1]).unlink(missing_ok=True)
-    for name in record["old"]:
-        (folder / name).unlink(missing_ok=True)
-    for name in names:
-        if (part / name).exists():
-            (part / name).replace(folder / name)
-    if record["durable"]:
         sync(folder)
-    for left in part.iterdir():
-        if left.is_dir():
-            shutil.rmtree(left)
-        elif left.name != RECORD:
-            left.unlink()
 
 
-def _remove(part: Path) -> None:
-    (part / RECORD).unlink(missing_ok=True)
-    try:
-        part.rmdir()
-    except OSError:
-        pass  # another process has begun to use it
+def _move(part: Path, names: Sequence[str], last: Sequence[str], gone: Sequence[str]) -> None:
+    """Move the files that are still in a hidden folder, and remove those that are `gone`. Raises OSError."""
+    folder, left = part.parent, [name for name in names if os.path.lexists(part / name)]
+    for name in (*(name for name in reversed(last) if name in left), *gone):
+        (folder / name).unlink(missing_ok=True)
+    for name in left:
+        (part / name).replace(folder / name)
 
 
 @contextmanager

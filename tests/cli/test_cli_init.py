@@ -43,7 +43,7 @@ def test_it_writes_all_files_and_nothing_else(house, monkeypatch):
     check_part("order", "my-order", plugin="my_policy.py", cases=2)
 
 
-@pytest.mark.parametrize("left", [(), (".start.1.part",)], ids=["empty", "of a killed process"])
+@pytest.mark.parametrize("left", [(), (".batwatt-x",)], ids=["empty", "of a killed process"])
 def test_a_folder_without_files_will_do(house, monkeypatch, left):
     for name in ("there", *(f"there/{name}" for name in left)):
         (house.folder / name).mkdir()

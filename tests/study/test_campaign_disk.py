@@ -21,7 +21,7 @@ def whole(small) -> None:
         assert json.loads(cell.read_text())["status"] == "done"
     if (small.out / "table.parquet").exists():
         assert len(small.rows()) <= len(small.cells())
-    assert not list(small.out.rglob("*.part"))
+    assert not list(small.out.rglob(".batwatt-*"))
 
 
 def test_a_place_that_cannot_be_written(small):

@@ -223,7 +223,7 @@ def _files_in_set(runs: ComparedRuns) -> Iterator[ComparedRuns]:
         return
     refuse_folder(runs.keep, "keep")
     old = [name for task in runs.tasks for name in outputs_of(runs.prefix_of(task, runs.keep))]
-    with whole_set(runs.keep.parent, f"{runs.keep.name}-", old=old, place=f"keep {runs.keep}") as part:
+    with whole_set(runs.keep.parent, old=old, place=f"keep {runs.keep}") as part:
         yield replace(runs, keep=part / runs.keep.name)
 
 

@@ -31,6 +31,13 @@ _groupings: Check = partial(several, one=one_of(BY))
 _formats: Check = partial(several, one=one_of(("png", "svg", "pdf")))
 
 
+def files_of(prefix: Path) -> list[str]:
+    """Return the names of the files that a comparison may leave under a prefix."""
+    tables = [f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")]
+    plots = prefix.parent.glob(f"{glob_escape(prefix.name)}_plot-*.*")
+    return [*tables, f"{prefix.name}.html", *(path.name for path in plots)]
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Cases, side by side. `errors`: label -> the error of a case of a preset that could not run."""
@@ -120,9 +127,7 @@ class Comparison:
         )  # fmt: skip
         page = comparison_page(data, self._facts(command), self.remarks)
         charts = [chart for figure in comparison_figures(data) for chart in figure.charts] if figures else []
-        old = [*(f"{prefix.name}_{stem}.csv" for stem in ("comparison", "jobs", "groups")), f"{prefix.name}.html"]
-        old += [path.name for path in prefix.parent.glob(f"{glob_escape(prefix.name)}_plot-*.*")]
-        with whole_set(prefix.parent, prefix.name, old=old) as part:
+        with whole_set(prefix.parent, old=files_of(prefix), place=f"--export {prefix}") as part:
             for stem, frame in tables.items():
                 frame.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
             (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")

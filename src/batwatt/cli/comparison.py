@@ -116,10 +116,11 @@ def compare_command(
     import shlex
 
     from batwatt.api.comparison import compare
+    from batwatt.api.comparison_result import files_of
     from batwatt.api.inputs import Workload
     from batwatt.results.rejections import rejections_text
 
-    check_place(export, "--export")
+    check_place(export, "--export", files_of(export))
     if len(workload) > 1:
         raise InputError("--workload", "a comparison has one workload", "give one, or declare a campaign")
     kinds, texts = kinds_of(figures), case or []

@@ -10,9 +10,6 @@ import typer
 from batwatt.cli.printing import tell
 from batwatt.errors import InputError, printable
 
-SET = "start"
-"""The set of files that appears in the folder, whole or not at all."""
-
 
 def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty one.")]) -> None:
     """Write a start: platforms, workloads, signals, a campaign, a policy of your own, and a README with commands.
@@ -20,15 +17,15 @@ def init(folder: Annotated[Path, typer.Argument(help="A new folder, or an empty 
     [bold]Example:[/] batwatt init first
     """
     from batwatt.cli.start import SOURCES, write_start
-    from batwatt.files import whole_set
+    from batwatt.files import PART, whole_set
 
     try:
-        # files that a killed process left are completed or removed
-        others = [path for path in folder.iterdir() if not path.name.startswith(f".{SET}.")]
+        # a killed process leaves its hidden folder
+        others = [path for path in folder.iterdir() if not path.name.startswith(PART)]
     except OSError:
         others = []  # missing or not readable, which `whole_set` reports
     if others:
         raise InputError(folder, f"is not empty: {others[0].name} is there", "give a new or an empty folder")
-    with whole_set(folder, SET, last=["README.md"], place=folder) as part:
+    with whole_set(folder, last=["README.md"], place=folder) as part:
         write_start(part)
     tell(f"{len(SOURCES)} files in {printable(folder)}; {printable(folder / 'README.md')} has commands to begin with")

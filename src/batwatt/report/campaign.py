@@ -131,7 +131,7 @@ class SavedCampaign:
 
     def prefix(self, key: str) -> Path:
         """Return the prefix of the files of a run, if they were kept."""
-        return self.folder / "runs" / key / "run"
+        return self.folder / "runs" / Path(key).name / "run"
 
     @cached_property
     def saved(self) -> pd.DataFrame:

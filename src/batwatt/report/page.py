@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from batwatt.errors import InputError
 from batwatt.files import whole_file, whole_set, write_text
 from batwatt.report.campaign import INSTANCE, OPTIMUM, SavedCampaign, read_campaign, summary, varied
 from batwatt.report.cases import ENOUGH, ComparedCases, plural
@@ -73,12 +74,14 @@ def write_report(results: Path | str, figures: Sequence[str] = ()) -> list[Path]
         style.kind_of(Path(f"figure.{kind}"))
     campaign = read_campaign(results)
     folder = campaign.folder / REPORT
+    if folder.is_symlink():
+        raise InputError(folder, "is a link", "remove it: a report is written into its campaign's folder only")
     stems = stems_of(campaign.studies)
     page_figures = [] if campaign.main is None else [front_figure(campaign.main)]
     page_figures += [power_figure(campaign.main)] if campaign.main and campaign.main.traces else []
     page_figures += [means_figure(stems[study], data, *varied(data)) for study, data in campaign.studies.items()]
     old = [path.name for path in folder.glob("plot-*.*")]
-    with whole_set(folder, REPORT, last=(PAGE,), old=old) as part:
+    with whole_set(folder, last=(PAGE,), old=old, place=folder) as part:
         tables = {f"means-{stems[study]}.csv": _means(data) for study, data in campaign.studies.items()}
         written = [_write_csv(table, part / name) for name, table in tables.items()]
         written.append(_write_csv(summary(campaign), part / SUMMARY))

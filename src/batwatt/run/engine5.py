@@ -57,7 +57,7 @@ def run_engine5(
     folder, name = os.path.split(prefix)
     deadlock: DeadlockError | None = None
     with (
-        whole_set(Path(folder), name or "batsim5", old=[name + output for output in OUTPUTS]) as part,
+        whole_set(Path(folder), old=[name + output for output in OUTPUTS], place=f"--export {prefix}") as part,
         EngineSocket5(endpoint, patience_s) as socket,
     ):
         ready()

@@ -188,7 +188,8 @@ def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda:
 def outputs_of(prefix: Path) -> list[str]:
     """Return the names of the files that a run may leave under a prefix."""
     names = [file_of(prefix, stem, suffix).name for stem, suffix in OUTPUTS]
-    return names + [path.name for path in prefix.parent.glob(f"{escape(prefix.name)}_workload[0-9]*.json")]
+    more = prefix.parent.glob(f"{escape(prefix.name)}_workload[0-9]*.json")
+    return names + [path.name for path in more if path.stem.rpartition("_workload")[2].isdigit()]
 
 
 @contextmanager
@@ -201,9 +202,13 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
     option = f"--export {prefix}"
     try:
         refuse_folder(prefix, "--export")
-        last = [file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")]
+        # a set without jobs is none, for any reader
+        last = [
+            file_of(prefix, "jobs").name,
+            *(file_of(prefix, stem, ".json").name for stem in ("metrics", "metadata")),
+        ]
         old = outputs_of(prefix)
-        with whole_set(prefix.parent, prefix.name, last=last, old=old, durable=durable, place=option) as part:
+        with whole_set(prefix.parent, last=last, old=old, durable=durable, place=option) as part:
             yield part / prefix.name
     except OSError as error:
         raise InputError(option, f"cannot be written ({error.strerror})", "choose another place") from None

@@ -27,7 +27,7 @@ from batwatt.study.execute import CellOutcome, task_of
 from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.study.processes import cpu_count
 from batwatt.study.spec import OPTIMUM, Campaign, folder_name
-from batwatt.study.store import COPY, CampaignStopped, CellRecord, Store, check_studies
+from batwatt.study.store import COPY, INPUTS, CampaignStopped, CellRecord, Store, check_studies
 from batwatt.study.table import write_table
 from batwatt.study.yaml_model import parse_declared
 
@@ -50,7 +50,7 @@ class CampaignFolder:
         self.origin = origin
         self.campaign = parse_declared(text, where, Campaign)
         self.store = Store(results / folder_name(name, self.campaign.name))
-        generated = self.store.folder / "inputs"
+        generated = self.store.folder / INPUTS
         self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
 

@@ -7,6 +7,8 @@ import fcntl
 import json
 import os
 import shutil
+import stat
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,13 +18,13 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
-from batwatt.files import is_folder, sync, whole_file
+from batwatt.files import FULL, PART, is_folder, read_bytes, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
 from batwatt.study.execute import BOUNDS
 from batwatt.study.files import InputFile
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
-FULL = (errno.ENOSPC, errno.EDQUOT)
+LOCK, INPUTS = ".lock", "inputs"
 FIGURES = (*(figure.name for figure in METRICS), *BOUNDS)
 
 
@@ -67,14 +69,18 @@ class Store:
         self.resume = f"batwatt campaign resume {folder}"
         self.cells = folder / "cells"
         self.runs = folder / "runs"
-        self.scratch = folder / ".scratch"
+        self.scratch = folder
+        """Folder of the files of runs while they run: a temporary one in a locked store."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for other processes during the block; remove leftovers of a killed process first."""
+        """Lock the folder for other processes during the block. Raises CampaignStopped, and InputError for links."""
+        for path in (self.cells, self.runs, self.folder / INPUTS, self.folder / LOG, self.folder / LOCK):
+            if path.is_symlink():
+                raise InputError(path, "is a link", "remove it: a campaign writes into its own folder only")
         with self._writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            lock = (self.folder / ".lock").open("a+")
+            lock = os.fdopen(os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666))
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -82,24 +88,12 @@ class Store:
                 hint = "wait for it, or give this one another name with -n"
                 raise CampaignStopped(f"{self.folder}: another process works on this campaign; {hint}") from None
             with self._writing(self.folder):
-                self._clean()
-                for folder in (self.cells, self.runs, self.scratch):
+                for folder in (self.cells, self.runs):
                     folder.mkdir(exist_ok=True)
-            try:
+                scratch = tempfile.TemporaryDirectory(prefix=PART, dir=self.folder, ignore_cleanup_errors=True)
+            with scratch as name:
+                self.scratch = Path(name)
                 yield
-            finally:
-                shutil.rmtree(self.scratch, ignore_errors=True)
-
-    def _clean(self) -> None:
-        """Remove hidden files that a killed process has left half written."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        for left in [
-            path for place in (".", "cells", "runs", "inputs") for path in self.folder.glob(f"{place}/.*.part")
-        ]:
-            if left.is_dir():
-                shutil.rmtree(left)
-            else:
-                left.unlink()
 
     @contextmanager
     def _writing(self, what: Path) -> Iterator[None]:
@@ -129,18 +123,29 @@ class Store:
 
     def write(self, path: Path, text: str) -> None:
         """Write a file of the folder, whole, and on the disk (not only in memory) when this returns."""
-        with self._writing(path), whole_file(path) as out:
-            out.write(text)
+        with self._writing(path), whole_set(path.parent, place=path) as part:
+            (part / path.name).write_text(text, encoding="utf-8", newline="\n")
 
     def write_table(self, write: Callable[[IO[bytes]], None]) -> None:
         """Write the table, whole; `write` gets a stream."""
-        with self._writing(self.folder / TABLE), whole_file(self.folder / TABLE, "wb") as out:
+        with (
+            self._writing(self.folder / TABLE),
+            whole_set(self.folder, place=self.folder / TABLE) as part,
+            (part / TABLE).open("wb") as out,
+        ):
             write(out)
 
     def log(self, *lines: str) -> None:
         """Append lines with the date to the log."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        with self._writing(self.folder / LOG), (self.folder / LOG).open("a", encoding="utf-8") as out:
+        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        with (
+            self._writing(self.folder / LOG),
+            os.fdopen(os.open(self.folder / LOG, how, 0o666), "a", encoding="utf-8") as out,
+        ):
+            state = os.fstat(out.fileno())
+            if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
+                raise OSError(errno.EPERM, "is a pipe, or also the file of another name")
             out.writelines(f"{now} {printable(line)}\n" for line in lines)
 
     def declare(self, text: str, origin: Path) -> None:
@@ -154,9 +159,9 @@ class Store:
         """Return the path of the declaration that was run. Raises InputError."""
         path = self.folder / ORIGIN
         try:
-            where = json.loads(path.read_text(encoding="utf-8"))["campaign"]
+            where = json.loads(read_text(path))["campaign"]
             return Path(os.path.normpath(self.folder.resolve() / where))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (InputError, ValueError, KeyError, TypeError):
             hint = "begin with `batwatt campaign run`"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
 
@@ -171,22 +176,21 @@ class Store:
         return self.cells / f"{key}.json"
 
     def _keep(self, key: str, files: Mapping[str, bytes]) -> None:
-        part, old = self.runs / f".{key}.part", self.runs / f".{key}.old.part"
-        with self._writing(self.runs / key):
-            try:
-                part.mkdir()
-                for name, content in files.items():
-                    with (part / name).open("wb") as out:
-                        out.write(content)
-                        out.flush()
-                        os.fsync(out.fileno())
-                if self.kept(key):
-                    (self.runs / key).rename(old)
-                part.rename(self.runs / key)
-                sync(self.runs)
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
-                shutil.rmtree(old, ignore_errors=True)
+        with (
+            self._writing(self.runs / key),
+            tempfile.TemporaryDirectory(prefix=PART, dir=self.runs, ignore_cleanup_errors=True) as folder,
+        ):
+            part = Path(folder) / "run"
+            part.mkdir()
+            for name, content in files.items():
+                with (part / name).open("wb") as out:
+                    out.write(content)
+                    out.flush()
+                    os.fsync(out.fileno())
+            if os.path.lexists(self.runs / key):
+                (self.runs / key).rename(part.with_name("old"))
+            part.rename(self.runs / key)
+            sync(self.runs)
 
     def kept(self, key: str) -> bool:
         """Return whether the folder of a run has its files, which appear all at once."""
@@ -199,10 +203,10 @@ class Store:
         for key in keys:
             path = self._path(key)
             try:
-                record = CellRecord.model_validate_json(path.read_bytes())
-            except FileNotFoundError:
-                continue
-            except (ValidationError, OSError):
+                if not os.path.lexists(path):
+                    continue
+                record = CellRecord.model_validate_json(read_bytes(path))
+            except (ValidationError, InputError):
                 record = None
             if record is None or record.key != key:
                 damaged.append(f"{path.relative_to(self.folder)} is damaged or of another version: run again")

@@ -106,6 +106,6 @@ def rows_of(
 def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mapping[str, Any]) -> None:
     """Write segments as CSV, and in the same folder figures as JSON after facts `about` them; both files or none."""
     rows = outcome.segments.replace(np.inf, np.nan)
-    with whole_set(metrics.parent, metrics.name, last=(metrics.name,)) as part:
+    with whole_set(metrics.parent, last=(metrics.name,), place=metrics) as part:
         rows.to_csv(part / segments.name, index=False, lineterminator="\n")
         write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
