@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -336,6 +337,16 @@ class _Lines(io.RawIOBase):
         if self._line > self._longest:
             raise InputError(self._path, f"has a line of more than {self._longest} bytes", "is it a table, or a log?")
         return len(content)
+
+
+def digest_of(path: Path) -> str | None:
+    """Return the SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
+    refuse_device(path)
+    try:
+        with path.open("rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
 
 
 def is_file(path: Path | str) -> bool:

@@ -26,6 +26,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.workload import Workload
 from batwatt.results.figures import Values, rounded
+from batwatt.results.run_data import digests_of
 from batwatt.results.writers import file_of
 from batwatt.run.resolve import prepare
 from batwatt.run.run import RunOutcome, perform, staging
@@ -183,4 +184,5 @@ def _amend(inner: Path, spec: RunSpec, problem: Problem, figures: Mapping[str, A
         "envelope_steps": problem.envelope_steps,
         "raised_caps": problem.raised,
     }
+    metadata["files"] = digests_of(inner)
     write_json(path, metadata)

@@ -63,4 +63,4 @@ def test_damaged_kept_files_are_named(tmp_path):
     folder = save(tmp_path / "r", kept(tmp_path / "r", ["EBF Slow HFLD"]))
     for energy in (folder / "runs").glob("*/run_consumed_energy.csv"):
         energy.write_text("time,energy\n0,1\n")
-    assert "run_consumed_energy.csv: no column" in refusal(write_report, folder)
+    assert "run_consumed_energy.csv: is not the file that run_metadata.json names" in refusal(write_report, folder)

@@ -70,3 +70,42 @@ def test_nothing_of_the_workload():
     )
     assert not len(origins([], ("a", 0)).job)
     assert origins([("z", 3)]).submit_s.tolist() == [3.0]
+
+
+def test_files_of_two_runs_are_refused(house):
+    """Each reader compares the files with the digests in the metadata, which a kill while files appear leaves old."""
+    platform = house.platform("a", "b", "c", "d")
+    for to, nap in (("x", 5), ("y", 6)):
+        workload = house.workload(
+            {"id": "1", "subtime": 0, "res": 4, "profile": "nap"}, nap={"type": "delay", "delay": nap}
+        )
+        assert house.run("--energy", platform=platform, workload=workload, to=to).code == 0
+    words = ("-p", platform, "-w", workload)
+    assert house.batwatt("metrics", house.out / "y", *words).code == 0
+    assert house.batwatt("metrics", house.out / "y", *words).code == 0
+    (house.out / "y_jobs.csv").rename(house.out / "x_jobs.csv")
+    before = {name: house.file(name) for name in house.left}
+    for command in (
+        ("metrics", house.out / "x", *words),
+        ("gantt", house.out / "x", "-p", platform, "-o", house.out / "g.svg"),
+    ):
+        refused = house.batwatt(*command)
+        assert (
+            refused.code == 2 and "x_jobs.csv: is not the file that x_metadata.json names; run it again" in refused.line
+        )
+    assert {name: house.file(name) for name in house.left} == before
+    (house.out / "x_consumed_energy.csv").unlink()
+    (house.out / "x_jobs.csv").write_bytes(before["x_jobs.csv"])
+    (house.out / "x_metadata.json").unlink()
+    assert house.batwatt("metrics", house.out / "x", *words).code == 0
+    assert house.metrics()["energy_j"] is None
+    assert house.batwatt("metrics", house.out / "y", *words).code == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{", '{"files": 3}', '{"files": {"../../x": "1"}}', '{"files": {"a/b": 1}}', "7"]
+)
+def test_odd_metadata_names_no_files(house, text):
+    assert house.run().code == 0
+    (house.out / "x_metadata.json").write_text(text)
+    assert len(read.jobs(house.out / "x")) == 8

@@ -63,7 +63,7 @@ def agree(spec: RunSpec) -> None:
     metrics = run(spec).metrics
     names = [spec.prefix.with_name(f"{spec.prefix.name}_{name}") for name in FILES]
     of_record = {path.name: path.read_bytes() for path in names if path.exists()}
-    for path in names:
+    for path in (*names, spec.prefix.with_name(f"{spec.prefix.name}_metadata.json")):
         path.unlink(missing_ok=True)
     assert write_results(spec.prefix, prepare(spec).inputs).metrics == metrics
     assert {path.name: path.read_bytes() for path in names if path.exists()} == of_record

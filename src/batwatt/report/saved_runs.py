@@ -8,23 +8,26 @@ from pathlib import Path
 import numpy as np
 
 from batwatt.errors import InputError
+from batwatt.files import read_text
 from batwatt.model.clock import date_s_of
 from batwatt.model.series import Series
 from batwatt.results import read
+from batwatt.results.run_data import checked_files
 from batwatt.results.writers import file_of
 
 
 def begin_of(prefix: Path) -> float | None:
     """Return the date of 0 s of a run, in s since 1970; None if its metadata lack it or cannot be read."""
     try:
-        metadata = json.loads(file_of(prefix, "metadata", ".json").read_text(encoding="utf-8"))
+        metadata = json.loads(read_text(file_of(prefix, "metadata", ".json")))
         return date_s_of(metadata["begin"])
-    except (OSError, ValueError, KeyError, TypeError, InputError):
+    except (ValueError, KeyError, TypeError, InputError):
         return None
 
 
 def envelope_of(prefix: Path) -> Series | None:
     """Return the envelope in W of a saved run until its end, of `PREFIX_power.csv`; None for a run without one."""
+    checked_files(prefix)
     rows = read.table(prefix, "power")
     rows = rows[rows["cap_w"].notna()]
     if rows.empty:

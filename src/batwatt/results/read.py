@@ -13,7 +13,7 @@ from batwatt.checks import row_too_long
 from batwatt.errors import InputError
 from batwatt.files import read_text, refuse_device
 from batwatt.results.columns import FILES, REJECTED, Column
-from batwatt.results.run_data import RERUN, checked_energy
+from batwatt.results.run_data import RERUN, checked_energy, checked_files
 from batwatt.results.writers import file_of
 
 _NUMBERS = {"fixed": "float64", "short": "float64", "na": "float64", "int": "int64"}
@@ -25,8 +25,9 @@ def jobs(prefix: Path | str) -> pd.DataFrame:
     """Return the jobs in the order of their ends; ids, profiles, hosts and metadata are texts, as written.
 
     The times of a REJECTED job are NaN. Raises InputError if the file is missing or malformed, or if a job that ran
-    lacks a time.
+    lacks a time, or if files under the prefix are of different runs.
     """
+    checked_files(Path(prefix))
     frame = table(prefix, "jobs")
     path = file_of(prefix, "jobs")
     _complete(frame, path, ["submission_time"])

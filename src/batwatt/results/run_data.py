@@ -5,8 +5,11 @@ Numbers of the record are rounded to the last bit as in the files, so that figur
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.errors import InputError
+from batwatt.files import digest_of, read_bytes
 from batwatt.model.record import Record
 from batwatt.results.csv_block import as_read
 from batwatt.results.writers import file_of
@@ -80,6 +84,31 @@ class RunData:
 
         frame = read.consumed_energy(self.prefix)
         return frame["time"].to_numpy(dtype=np.float64), frame["energy"].to_numpy(dtype=np.float64)
+
+
+def digests_of(prefix: Path) -> dict[str, str]:
+    """Return the SHA-256 of the files under a prefix, by their names after it, without the metadata."""
+    begin, metadata = f"{prefix.name}_", file_of(prefix, "metadata", ".json")
+    paths = sorted(path for path in prefix.parent.glob(f"{escape(begin)}*") if path.is_file() and path != metadata)
+    return {path.name.removeprefix(begin): digest_of(path) or "" for path in paths}
+
+
+def checked_files(prefix: Path) -> dict[str, str]:
+    """Return the digests in PREFIX_metadata.json; {} without one, as of a real Batsim.
+
+    Raises InputError if a file differs, as the files are then of different runs.
+    """
+    metadata = file_of(prefix, "metadata", ".json")
+    try:
+        files = json.loads(read_bytes(metadata))["files"] if os.path.lexists(metadata) else {}
+        names = {name: prefix.with_name(f"{prefix.name}_{name}") for name in files if "/" not in name}
+    except (InputError, ValueError, KeyError, TypeError):
+        return {}  # of an older version, or of another program
+    for name, path in names.items():
+        if (digest := digest_of(path)) != files[name]:
+            problem = f"{'is not the file' if digest else 'is missing, a file'} that {metadata.name} names"
+            raise InputError(path, problem, f"run it again, or remove {metadata.name} to read the files as they are")
+    return {name: files[name] for name in names}
 
 
 def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:

@@ -23,6 +23,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import Workload
+from batwatt.results.run_data import digests_of
 from batwatt.results.writers import file_of
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.options import EVENTS
@@ -36,7 +37,7 @@ def write_metadata(
     elapsed_s: float,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write PREFIX_metadata.json: inputs by content, options, versions, and elapsed time in s.
+    """Write PREFIX_metadata.json: inputs and the other files by content, options, versions, and elapsed time in s.
 
     `about`: further facts about the engine.
     """
@@ -89,6 +90,7 @@ def write_metadata(
             **{name: version_of(name) for name in ("pybatsim", "pyzmq", "procset", "numpy", "pandas")},
         },
         "elapsed_s": round(elapsed_s, 3),
+        "files": digests_of(prefix),
         **({"envelope": str(described.envelope)} if isinstance(described.envelope, EnvelopeSpec) else {}),
         **{name: str(signal) for name, signal in signals.items() if isinstance(signal, SignalSpec)},
         **(about or {}),

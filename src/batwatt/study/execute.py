@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from batwatt.errors import BatwattError, message
+from batwatt.files import digest_of
 
 # modules that a run loads late: loaded before processes are forked, so that their code is that of the key
 from batwatt.results import classes as classes
@@ -26,7 +27,6 @@ from batwatt.run.repeats import noted
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
 from batwatt.study.cells import Cell, code_digest
-from batwatt.study.files import digest_of
 from batwatt.study.spec import OPTIMUM
 
 BOUNDS = ("lower_bound", "gap", "proven_optimal")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from batwatt.files import refuse_device, write_text
+from batwatt.files import digest_of, write_text
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,3 @@ class Choice:
     def of(cls, file: InputFile, inputs: Mapping[str, Any], **more: Any) -> Choice:
         """Return the value of an axis that is one file."""
         return cls(file.name, file.sha256, file.declared, inputs, (file,), **more)
-
-
-def digest_of(path: Path) -> str | None:
-    """Return the SHA-256 of a file's content; None if it cannot be read. Raises InputError for a device."""
-    refuse_device(path)
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except (OSError, ValueError):
-        return None

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from batwatt.errors import InputError, errors_of
-from batwatt.files import is_file, is_folder
+from batwatt.files import digest_of, is_file, is_folder
 from batwatt.inputs.load import is_trace
 from batwatt.inputs.platforms.host_choice import HostChoice
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
-from batwatt.study.files import Choice, InputFile, digest_of
+from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import generated_capacities
 from batwatt.study.generators import GENERATORS, Generator
 from batwatt.study.spec import Capacities, Platforms, Workloads, canonical, filled, plain, points_of
