@@ -144,6 +144,7 @@ def test_malformed_jobs(change, message):
         ({"nb_res": 4, "jobs": []}, "no field 'profiles'"),
         (workload(jobs={}), "'jobs' must be a list"),
         ({"jobs": [{"application_model": "a"}]}, "is a workload of ElastiSim"),
+        ({"meta": {}, "jobs": [{"job_id": 5, "time": {}}]}, "looks like sacct --json of Slurm"),
         (workload(3), "jobs[0]: a job must be an object"),
         (workload(job(), job(id="1")), "jobs[1]: a second job 'w0!1'"),
     ],

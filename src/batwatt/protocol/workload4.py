@@ -99,6 +99,14 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
     if "nb_res" not in data and "application_model" in str(data):
         hint = "give the log that it was made of: of Cirrus 2024_Q1_CPU-sacct-subset.csv"
         raise InputError(where, "is a workload of ElastiSim, which states iterations, no run times", hint)
+    listed = data.get("jobs")
+    if (
+        "nb_res" not in data
+        and isinstance(listed, list)
+        and any(isinstance(job, dict) and "job_id" in job for job in listed)
+    ):
+        hint = "give the text of sacct -P, in a file whose name ends in .sacct"
+        raise InputError(where, "looks like sacct --json of Slurm, which batwatt does not read", hint)
     nb_res = _integer(_required(data, "nb_res", where), "nb_res", where, 1)
     raw_jobs = _required(data, "jobs", where)
     if not isinstance(raw_jobs, list):

@@ -163,7 +163,7 @@ class _Dump:
             return [name.lower() for name in self.options.fields]
         if not is_sacct(line):
             problem = "line 1 names no fields such as JobID|User|Submit"
-            hint = "make it with sacct -P, or name its fields: --fields JobID,User,..."
+            hint = "make it with sacct -P (not --json), or name its fields: --fields JobID,User,..."
             raise InputError(self.path, problem, hint)
         self._separator = _separator(line)
         words = _words(line, self._separator)
