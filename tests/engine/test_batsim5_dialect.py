@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from files_of_tests import refusal
 from procset import ProcSet
 
 from batwatt.engine import events as ev
@@ -12,7 +13,8 @@ from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.wire import init_text
 from batwatt.errors import ProtocolError
-from batwatt.protocol.batprotocol import profile_of, split_profile, to_batsim4, to_batsim5
+from batwatt.protocol.batprotocol import converted, profile_of, split_profile, to_batsim4, to_batsim5
+from batwatt.protocol.workload4 import parse_workload
 from batwatt.protocol.workload5 import FIELDS
 
 
@@ -171,6 +173,38 @@ def test_workloads_there_and_back():
     back = to_batsim4(five, "x")
     assert back["profiles"] == {name: profiles[name] for name in five["profiles"]}
     assert back["jobs"] == [{"id": 1, "subtime": 0, "res": 2, "profile": "s", "memory": 4}]
+
+
+@pytest.mark.parametrize(
+    "profile,four",
+    [
+        ({"cpu": [1e9, 2e9]}, {"cpu": [1e9, 2e9], "com": [0, 0, 0, 0]}),
+        ({"com": [0, 0, 0, 0]}, {"cpu": [0, 0], "com": [0, 0, 0, 0]}),
+        ({"com": [0, 5, 0, 0], "cpu": [1, 1]}, {"cpu": [1, 1], "com": [0, 5, 0, 0]}),
+    ],
+)
+def test_parallel_profiles_with_one_list(profile, four):
+    jobs = [{"id": "a", "subtime": 0, "res": 2, "profile": "p"}]
+    five = {"nb_res": 2, "jobs": jobs, "profiles": {"p": {"type": "ParallelTaskProfile", **profile}}}
+    assert converted(five, "x", "batsim4") == {**five, "profiles": {"p": {"type": "parallel", **four}}}
+    assert converted(five, "x", "batsim5") == five
+
+
+@pytest.mark.parametrize(
+    "profile,message",
+    [
+        ({}, "inconsistent computation and communication vector sizes (0, 0)"),
+        ({"com": [0, 0, 0]}, "inconsistent computation and communication vector sizes (1, 3)"),
+        ({"cpu": [1.0] * 3001}, "the profile 'p' of 3001 hosts needs 9006001 values of 'com' in Batsim 4"),
+        ({"type": "TraceReplayProfile", "trace_type": "SMPI", "filename": "t"}, "batwatt does not write for Batsim 4"),
+    ],
+)
+def test_parallel_profiles_that_are_not_converted(profile, message):
+    jobs = [{"id": "a", "subtime": 0, "res": max(1, len(profile.get("cpu", []))), "profile": "p"}]
+    five = {"nb_res": 2, "jobs": jobs, "profiles": {"p": {"type": "ParallelTaskProfile", **profile}}}
+    assert message in refusal(converted, five, "x", "batsim4")
+    # not an unknown type
+    assert "is a workload of Batsim 5 (profile 'p' is a " in refusal(parse_workload, five, "w0", "x")
 
 
 # hostile Batsims ------------------------------------------------------------------------------------------------------

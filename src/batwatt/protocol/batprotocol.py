@@ -7,6 +7,7 @@ Users' fields are an object in the string `extra_data` in Batsim 5, and fields n
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ from batwatt.checks import object_in, shown
 from batwatt.errors import InputError, ProtocolError
 from batwatt.model.workload import JOB_FIELDS
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.protocol.workload5 import EACH, FIELDS, IN_FILES, NAMES, full_profile_id, parse_workload5, table_of
+from batwatt.protocol.workload5 import EACH, FIELDS, IN_FILES, full_profile_id, of_batsim_5, parse_workload5, table_of
 
 
 def profile_of(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def merged_extra(fields: dict[str, Any], extra: str | None) -> dict[str, Any]:
 
 # workloads ------------------------------------------------------------------------------------------------------------
 
+_MOST_HOSTS = 3000
 PROFILE_FIELDS = frozenset({"type", "ret", "delay", "cpu", "com", "seq", "repeat", "generation_strategy"})
 
 
@@ -70,12 +72,7 @@ def converted(data: Any, path: object, to: str) -> dict[str, Any]:
     Raises InputError, which names `path`.
     """
     profiles = data.get("profiles") if isinstance(data, dict) else None
-    listed = (
-        [str(raw.get("type")) for raw in profiles.values() if isinstance(raw, dict)]
-        if isinstance(profiles, dict)
-        else []
-    )
-    if not any(kind in NAMES for kind in listed):
+    if not (isinstance(profiles, dict) and of_batsim_5(profiles)):
         # checks the workload
         parse_workload(data, "w0", path, simulate=False)
         return to_batsim5(data, path) if to == "batsim5" else data
@@ -132,9 +129,20 @@ def _profile4(name: str, profile: Mapping[str, Any], where: object) -> dict[str,
         there, _, marks = FIELDS[kind]
         if there == profile["type"] and marks.get("generation_strategy", strategy) == strategy:
             fields = {field: value for field, value in profile.items() if field != "generation_strategy"}
+            if kind == "parallel":
+                fields = _both_lists(name, fields, where)
             return {**_unfolded(fields, PROFILE_FIELDS), "type": kind}
-    problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which Batsim 4 does not have"
-    raise InputError(where, problem, f"use {', '.join(FIELDS[kind][0] for kind in IN_FILES)}")
+    problem = f"the profile {name!r} is of the type {shown(profile['type'])}, which batwatt does not write for Batsim 4"
+    raise InputError(where, problem, f"use {', '.join(dict.fromkeys(FIELDS[kind][0] for kind in IN_FILES))}")
+
+
+def _both_lists(name: str, fields: Mapping[str, Any], where: object) -> dict[str, Any]:
+    """Return the fields of a parallel profile with `cpu` and `com`, of which Batsim 5 requires one; else zeros."""
+    hosts = len(fields["cpu"]) if "cpu" in fields else math.isqrt(len(fields["com"]))
+    if hosts > _MOST_HOSTS:
+        problem = f"the profile {name!r} of {hosts} hosts needs {hosts**2} values of 'com' in Batsim 4"
+        raise InputError(where, problem, "use ParallelTaskHomogeneousProfile")
+    return {"cpu": [0] * hosts, "com": [0] * hosts**2, **fields}
 
 
 def _folded(fields: Mapping[str, Any], own: frozenset[str]) -> dict[str, Any]:

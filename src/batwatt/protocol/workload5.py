@@ -70,17 +70,21 @@ def job_table(
     }
 
 
-def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
-    """Raise InputError if a profile of a workload is one of Batsim 5."""
+def of_batsim_5(raw_profiles: Mapping[str, Any]) -> str | None:
+    """Return the first profile of a workload that is one of Batsim 5, with its type; None without one."""
     for name, raw in raw_profiles.items():
         kind = raw.get("type") if isinstance(raw, dict) else None
-        if isinstance(kind, str) and kind in NAMES:
-            problem = (
-                f"is a workload of Batsim 5 (profile {shown(name)} is a {kind}), and batwatt reads those of Batsim 4"
-            )
-            renamed = ", ".join(f"{old} is {new}" for old, new in NAMES.items() if new)
-            hint = f"write the types of Batsim 4: {renamed}; or play Batsim 5 with `batwatt engine --protocol 5`"
-            raise InputError(where, problem, hint)
+        if isinstance(kind, str) and (kind in NAMES or kind in _NOT_SIMULATED):
+            return f"profile {shown(name)} is a {kind}"
+    return None
+
+
+def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
+    """Raise InputError if a profile of a workload is one of Batsim 5."""
+    if profile := of_batsim_5(raw_profiles):
+        problem = f"is a workload of Batsim 5 ({profile}), and batwatt reads those of Batsim 4"
+        hint = "convert it: `batwatt convert FILE --to batsim4`; or play Batsim 5 with `batwatt engine --protocol 5`"
+        raise InputError(where, problem, hint)
 
 
 def job_of(
@@ -112,8 +116,10 @@ def profile_of(name: str, kind: str, table: Mapping[str, Any], ret: int, where: 
             return Parallel(None, flops, return_code=ret)
         return Parallel(flops, return_code=ret)
     if kind == "ParallelTaskProfile":
-        values = tuple(amount("computation_vector", value) for value in table["computation_vector"] or ())
         sent = [amount("communication_matrix", value) for value in table["communication_matrix"] or ()]
+        # without computations, the square root of the number of communications is that of the hosts
+        listed = table["computation_vector"] or [0.0] * math.isqrt(len(sent))
+        values = tuple(amount("computation_vector", value) for value in listed)
         if not values or (sent and len(sent) != len(values) ** 2):
             problem = f"inconsistent computation and communication vector sizes ({len(values)}, {len(sent)})"
             raise InputError(where, problem, "give one value per host, and one per ordered pair of hosts")
@@ -264,9 +270,9 @@ def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str
         table = {"computation_amount": float(raw["cpu"]), "communication_amount": float(raw["com"])}
         table["generation_strategy"] = strategy
     elif kind == "ParallelTaskProfile":
-        _need(raw, {"cpu": "numbers", "com": "numbers?"}, where)
-        sent = {"communication_matrix": [float(value) for value in raw["com"]]} if "com" in raw else {}
-        table = {"computation_vector": [float(value) for value in raw["cpu"]]} | sent
+        _need(raw, {"cpu": "numbers?", "com": "numbers?"}, where)
+        own = {"computation_vector": "cpu", "communication_matrix": "com"}
+        table = {name: [float(value) for value in raw[field]] for name, field in own.items() if field in raw}
     elif kind == "SequentialCompositionProfile":
         _need(raw, {"seq": "names", "repeat": "whole?"}, where)
         home = name.partition("!")[0]
@@ -277,7 +283,7 @@ def _profile(name: str, raw: Any, where: str) -> tuple[dict[str, Any], tuple[str
         raise InputError(where, f"{kind!r} is a type of Batsim 4", f"write {new}, or leave out --protocol 5")
     elif kind not in NAMES and kind not in _NOT_SIMULATED:
         raise UnknownNameError(where, "profile type", kind, [*NAMES, *_NOT_SIMULATED], "Batsim 5 aborts on it.")
-    full = {"communication_matrix": None} | table
+    full = {"computation_vector": None, "communication_matrix": None} | table
     return table_of(name, kind, table, _extra(raw)), (kind, full, raw.get("ret", 0))
 
 
