@@ -206,6 +206,26 @@ def test_a_host_without_one_power_for_each_pstate_has_no_energy(write, caplog):
     assert "'many' is not a number" in refusal(read_platform, path)
 
 
+def test_hosts_without_watts_among_others(write, caplog):
+    watts = '<prop id="wattage_per_state" value="{}"/>'
+    # a zone's watts are not those of its hosts
+    zones = f'<zone id="z" routing="None">{watts.format("1:2")}<host id="b" speed="1f"/></zone>'
+    cluster = f'<cluster id="c" prefix="c" suffix="" radical="0-2" speed="1f" bw="1Bps" lat="0s">{watts.format("1:2")}'
+    path = write(f"{cluster}</cluster>{zones}")
+    assert [host.has_power for host in read_platform(path).hosts] == [False, True, True, True]
+    wrong = f'<host id="d" speed="1f,2f">{watts.format("1:2")}</host>'
+    path_of_both = write(f"{cluster}</cluster>{zones}{wrong}")
+    read_platform(path_of_both)
+    begin, count = f"{path}: no energy is accounted for:", "hosts have not one power per p-state"
+    assert caplog.messages == [
+        f"{begin} 1 of 4 {count} (host 'b': no wattage_per_state)",
+        f"{begin} 2 of 5 {count} (host 'd': wattage_per_state has 1 entries for 2 p-states)",
+    ]
+    # a platform without any watts has none on purpose
+    read_platform(write(f"{zones.replace(watts.format('1:2'), '')}"))
+    assert len(caplog.messages) == 2
+
+
 def test_any_host_may_be_the_master(write):
     cluster = '<cluster id="c" prefix="g-" suffix=".fr" radical="8-10" speed="1f"/>'
     path = write(cluster, master="")

@@ -59,7 +59,8 @@ def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
     """Read the compute hosts of a SimGrid platform file, with Batsim's numbers.
 
     The host named `master` (or of role `master`) and storage hosts are left out. A host with another number of powers
-    than of p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. Raises InputError.
+    than of p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. One line tells of hosts without
+    watts among hosts with watts. Raises InputError.
     """
     nodes, latencies = _read_nodes(path)
     platform = _platform(path, nodes, latencies, master, lambda node: node.name)
@@ -122,9 +123,12 @@ def _platform(
     if useless and strict_power:
         problem = f"host {useless[0].name!r}: {useless[0].no_power}"
         raise InputError(path, problem, "give one power per p-state, or leave out energy (--no-energy)")
-    if useless:
+    powerless = [host for host in hosts if not host.has_power]
+    if useless or 0 < len(powerless) < len(hosts):
+        first = (useless or powerless)[0]
         text = "%s: no energy is accounted for: %d of %d hosts have not one power per p-state (host %r: %s)"
-        _log.warning(text, path, len(useless), len(hosts), useless[0].name, useless[0].no_power)
+        reason = first.no_power or "no wattage_per_state"
+        _log.warning(text, path, len(powerless), len(hosts), first.name, reason)
     ignored = [f"latency (first of {len(latencies)}: {text}): times differ from Batsim's" for text in latencies[:1]]
     return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
 
