@@ -35,6 +35,13 @@ memory is a limit like cores
   machines=3, cores=4, machine_memory=10
   a 0 100 1 memory=6, b 1 50 1 memory=6, c 2 100 1 memory=4, d 3 100 5 memory=20
   -> a 0-100@0, b 1-51@1, c 2-102@0, d 51-151@1,2
+what exactly fills the memory fits, in {GB|MB|KB}
+  # 0.4 + 0.3 = 0.7 = 2.1 / 3; d waits for a; e needs a little more than 0.7 - 0.1, and waits for c
+  machines=4, cores=4, machine_memory={0.7|716.8|734003.2}
+  a 0 100 1 memory={0.4|409.6|419430.4}, b 1 100 1 memory={0.3|307.2|314572.8}, c 2 100 9 memory={2.1|2150.4|2202009.6}
+  d 3 50 1 memory={0.1|102.4|104857.6}, e 101 10 1 memory={0.600001|614.401|629145.7}
+  f 102 10 1 memory={0.6|614.4|629145.6}
+  -> a 0-100@0, b 1-101@0, c 2-102@1,2,3, d 100-150@0, e 102-112@1, f 102-112@0
 what needs more memory than its machines have is rejected
   machines=2, cores=4, machine_memory=10
   a 0 10 1 memory=10.5, b 0 10 8 memory=20.5, c 0 10 8 memory=20

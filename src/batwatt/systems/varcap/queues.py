@@ -381,7 +381,7 @@ def reservation(fleet: Fleet, task: ManagedJob, now_s: float, where: Range) -> t
             more[m] = cores, memory = cores + other.hosts, memory + other.memory
             free = int(fleet.free[m]) + cores
             whole += free == fleet.cores
-            fits = fits or (free >= task.hosts and float(fleet.memory[m]) + memory >= task.memory - 1e-9)
+            fits = fits or (free >= task.hosts and float(fleet.memory[m]) + memory >= task.memory)
         last = index + 1 == len(running) or running[index + 1][0] > end_s
         if last and (whole >= task.machines if task.machines else fits):
             return end_s, _machines_then(fleet, task, where, more, [row[2] for row in running[: index + 1]])
@@ -402,6 +402,6 @@ def _machines_then(
         memory[m] += freed
     roomy = fleet.usable & (free == fleet.cores if task.machines else free >= task.hosts)
     if not task.machines:
-        roomy &= memory >= task.memory - 1e-9
+        roomy &= memory >= task.memory
     fits = where.low + np.flatnonzero(roomy[where.low : where.high])
     return fits[: task.width] if where.upwards else fits[::-1][: task.width]
