@@ -264,3 +264,31 @@ def test_no_segment_of_a_checkpointed_job_begins_on_a_machine_that_is_away():
     options = {"capacity": capacity, "platform": MACHINES, "checkpoint_s": 5.0, "recovery_s": 60.0, "switch": False}
     done = play(lambda: Checkpoint(options), [job("a", 0, 1, 500)], MACHINES, events=away(0, 230))
     assert done == {"a": "0-95@0", "a#1": "95-100@0", "a#2": "200-260@0", "a#3": "260-320@1", "a#4": "320-725@1"}
+
+
+def test_headroom_blocks_no_job_after_an_outage():
+    """0 and 1 go while they boot; A needs three of the others, with which 4 x 40 + 50 W are drawn, of 212.
+
+    frugal keeps 15 % of the cap free, 180.2 W: four are woken at 150 s (4 x 40 + 5 W), and a fifth at 300 s, as nothing
+    runs that a falling cap could kill.
+    """
+    options = {"platform": machine(5), "envelope": Series((0.0, 150.0), (60.0, 212.0)), "response": "frugal"}
+    jobs = [job("A", 10, 3, 100)]
+    gone = play(lambda: Powercap(options), jobs, machine(5), events=away("0-1", 160))
+    assert gone == {"A": "320-420@2-4"}
+    there = play(lambda: Powercap(options), jobs, machine(5))
+    assert there == {"A": "170-270@0-2"}
+    # without an outage: booting draws 50 W, so that four are woken at 300 s and the fifth at 600 s
+    wide = options | {"envelope": Series((0.0,), (212.0,))}
+    assert play(lambda: Powercap(wide), [job("A", 10, 5, 100)], machine(5)) == {"A": "620-720@0-4"}
+
+
+@pytest.mark.parametrize("backfilling", ["none", "easy"])
+@pytest.mark.parametrize("order", ["fcfs", "desc_walltime"])
+def test_only_jobs_that_are_too_wide_are_rejected(order, backfilling):
+    """One host is on under 140 W: A and C can never start, B behind them does."""
+    options = {"platform": SERVERS, "envelope": envelope(140.0), "response": "idfs", "order": order}
+    jobs = [job("A", 10, 3, 100, 900), job("B", 11, 1, 100, 400), job("C", 12, 2, 50, 300)]
+    done = play(lambda: Powercap(options | {"backfilling": backfilling}), jobs, SERVERS)
+    assert done["A"] == done["C"] == "rejected too wide for the last cap of 140.0 W"
+    assert done["B"].endswith("@2")

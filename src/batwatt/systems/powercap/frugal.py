@@ -34,8 +34,9 @@ class Frugal(Response):
       far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
     - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
       those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps forecast.
-      A fall to that is followed by slowing down, without a kill. If the cap is exceeded in this step, as those that
-      fall asleep draw power meanwhile, more idle ones go, least efficient first, where that frees power.
+      A fall to that is followed by slowing down, without a kill. While no job runs, there is none to kill: as many as
+      the first waiting job lacks then need the cap only. If the cap is exceeded in this step, as those that fall
+      asleep draw power meanwhile, more idle ones go, least efficient first, where that frees power.
     - F4 Slow before kill: idle servers run at their slowest state; before a job is killed, so do running ones.
     - F5 Fewest kills: if one kill is enough, the job of least wasted work (flops done so far on all its servers) among
       those that are; else the one that frees most power, and again. If even killing all cannot meet the cap in this
@@ -106,13 +107,15 @@ class Frugal(Response):
         wanted = sum(run.hosts for run in plan.running) + sum(widths) + self._widest
         limit_w = min(((1.0 - self.headroom) * cap_w, *plan.forecast_w))
         lacking = max(widths, default=0) - count
+        first = 0 if plan.running else next((job.hosts for job in plan.queue.ordered(plan.now_s)), 0)
+        all_w = min((cap_w, *plan.forecast_w))
         help_wanted = at_least(sum(widths), self.backlog * len(watts.efficient))
         stay: list[int] = []
         wake: list[int] = []
         for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
             more_w = watts.slow[server] - watts.sleep[server]
             more_off_w = watts.off[server] - watts.sleep[server]
-            fits = count < wanted and slow_w + more_w <= limit_w + NOISE_W
+            fits = count < wanted and slow_w + more_w <= (all_w if count < first else limit_w) + NOISE_W
             if rank >= lacking and server not in watts.efficient:
                 fits = fits and help_wanted and off_w + more_off_w <= self.reserve * cap_w + NOISE_W
             if fits:

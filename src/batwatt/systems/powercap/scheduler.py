@@ -301,13 +301,21 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         coming = jobs.more_jobs or jobs.pending or cluster.running or self.hosts_may_return
         stuck = not coming and self.reject_stuck()
         if stuck:
-            self.changed()
-            self._placed = -1
+            self._look_again()
             self._place()
         return stuck
 
+    def _look_again(self) -> None:
+        """Let the next step respond and place once more, as jobs have left the queue."""
+        self.changed()
+        self._placed = -1
+
     def _give_up(self) -> None:
+        """Reject the first job and those that are as wide: nothing else runs or is to come; others may still start."""
         assert self.injector is not None
-        if self.lifecycle.more_jobs or self._give_up_on_hosts():
+        if self.lifecycle.more_jobs or self._give_up_on_hosts() or not self.queue.rows:
             return
-        self.reject(self.queue, f"too wide for the last cap of {self.injector.cap_w} W")
+        first = next(self.queue.ordered(self.cluster.now_s))
+        wide = [job for job in self.queue if job.hosts >= first.hosts]
+        self.reject(wide, f"too wide for the last cap of {self.injector.cap_w} W")
+        self._look_again()
