@@ -146,7 +146,7 @@ def test_release_and_length(figures, profile, fields, stretch):
 
 
 def test_summary_of_runs_under_a_capacity(figures):
-    metrics = figures(ROWS_BY_HAND, JOBS_BY_HAND)
+    metrics = dict.fromkeys(NAMES) | figures(ROWS_BY_HAND, JOBS_BY_HAND)
     text = table_text(summary("first fit [x]", metrics))
     assert " ".join(text.splitlines()[-1].split()) == "first fit [x] 33.33 50.00 2 2 0.00 1.50 1.50 2.00 7.50 33.3"
     assert "goodput" in text and "kWh" not in text

@@ -11,7 +11,7 @@ import typer
 from batwatt.cli.batsim import FirstHosts, HostOptions
 from batwatt.cli.models import options_of
 from batwatt.cli.options import EnvelopeText, Jobs, OptionalPlatform, Plugins, RunMachines, complete_scheduler
-from batwatt.cli.printing import below, manners, show_described, show_table, tabular, tell
+from batwatt.cli.printing import below, manners, note, show_described, show_table, tabular, tell
 from batwatt.cli.shared import one_of
 from batwatt.errors import InputError, printable
 
@@ -145,7 +145,9 @@ def metrics(
     ] = False,
     hosts: HostOptions,
 ) -> None:
-    """Compute the figures of a real Batsim's files (a run of ours has them already), or with other classes.
+    """Compute the figures of a real Batsim's files, or those of a run of ours with other classes.
+
+    Figures of a run of ours that need more inputs than these stay as they are.
 
     [bold]Example:[/]
     batwatt run -p platforms/small.xml -w workloads/small.json -e out/x
@@ -170,6 +172,9 @@ def metrics(
         return
     figures = write_results(prefix, inputs)
     print_summary(prefix.name, figures.metrics, {"prefix": str(prefix)}, figures.rejections)
+    if figures.unchanged:
+        names = ", ".join(figures.unchanged[:8]) + (", ..." if len(figures.unchanged) > 8 else "")
+        note(f"as the run left them, as its other inputs are not given: {names}")
 
 
 def _show_job_power(prefix: Path, inputs: RunInputs) -> None:

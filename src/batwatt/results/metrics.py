@@ -48,14 +48,16 @@ def measured(
     long_s: float = LONG_S,
     signals: Mapping[str, SignalIntegral] = MappingProxyType({}),
 ) -> tuple[Values, RunTable | None]:
-    """Return the figures of a run, or of the files under a prefix, and the table of its rows if it had a capacity.
+    """Return the figures of a run, or of files under a prefix, and the table of its rows if it had a capacity.
+
+    Figures that need what is missing are left out: of power a file of energies, the envelope or a signal, those of
+    `goodput.py` a capacity.
 
     `envelope` is the cap in W, `reference_flops` the full speed in flop/s, at which the work of a delay is counted,
     `capacity` the machines of `cores` cores that are alive; jobs of more than `long_s` s are long; `signals`: g or
-    money per kWh, by figure. Without a file of energies all figures of power are None,
-    without a capacity all of `goodput.py`. A job that was resubmitted waits from its first submission. A run that
-    ends after the window counts as unfinished and in no other number of jobs, whatever its state. Raises InputError
-    if the files are missing, malformed or of another workload.
+    money per kWh, by figure. A job that was resubmitted waits from its first submission. A
+    run that ends after the window counts as unfinished and in no other number of jobs, whatever its state. Raises
+    InputError if the files are missing, malformed or of another workload.
     """
     data = run if isinstance(run, RunData) else RunData(run)
     rows = job_rows_of(data, workload, window)
@@ -64,7 +66,7 @@ def measured(
     successful = (state == SUCCESSFUL) & ~(beyond | kinds.saved | kinds.overhead)
     makespan_s = float(np.nanmax(finish_s)) if not np.isnan(finish_s).all() else 0.0
     count = Counter(state[~(beyond | kinds.migrated | kinds.saved | kinds.overhead)].tolist())
-    figures: dict[str, float | int | None] = {figure.name: None for figure in METRICS}
+    figures: dict[str, float | int | None] = {}
     if data.energy is not None:
         figures.update(_energy(data, envelope, makespan_s, signals))
     if not (reference_flops > 0.0 and math.isfinite(reference_flops)):
@@ -88,9 +90,10 @@ def measured(
         "jobs_failed": count[FAILED],
         "jobs_unfinished": int(rows.waited_or_ran.sum()),
         "resubmissions": int((~origins.itself & ~kinds.overhead).sum()),
-        "steps": None if envelope is None else step_bounds(envelope, makespan_s)[2],
         "makespan_s": makespan_s,
     }
+    if envelope is not None:
+        figures["steps"] = step_bounds(envelope, makespan_s)[2]
     for name, value in figures.items():
         if value is not None and not math.isfinite(value):
             raise ValueError(f"{name} must be finite or None, got {value!r}")
@@ -100,7 +103,7 @@ def measured(
 def write_metrics(prefix: Path | str, metrics: Values) -> Path:
     """Write `PREFIX_metrics.json` in the order of `METRICS`; return its path. Raises InputError."""
     path = file_of(prefix, "metrics", ".json")
-    write_json(path, rounded(metrics))
+    write_json(path, rounded({figure.name: metrics.get(figure.name) for figure in METRICS}))
     return path
 
 

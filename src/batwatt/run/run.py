@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -9,20 +10,22 @@ from contextlib import contextmanager
 from functools import cached_property
 from glob import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
-from batwatt.files import refuse_folder, whole_set, write_text
+from batwatt.files import read_text, refuse_folder, whole_set, write_json, write_text
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.model.record import Record
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
-from batwatt.results.run_data import RunData
+from batwatt.results.figures import METRICS, Values
+from batwatt.results.run_data import RunData, checked_files, digests_of
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.metadata import write_metadata
@@ -30,7 +33,6 @@ from batwatt.run.resolve import ResolvedRun, prepare
 from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
-    from batwatt.results.figures import Values
     from batwatt.results.outcomes import JobOutcomes
     from batwatt.results.power import PowerTrace
     from batwatt.results.run_table import RunTable
@@ -225,18 +227,36 @@ def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
 
 
 def write_results(prefix: Path, inputs: RunInputs) -> Figures:
-    """Compute the figures of Batsim's files under a prefix; write PREFIX_metrics.json, _power.csv and _classes.csv."""
-    figures = Figures(RunData(prefix), inputs)
-    figures.write(prefix)
+    """Compute the figures of Batsim's files under a prefix; write PREFIX_metrics.json, _power.csv and _classes.csv.
+
+    Figures of a run of ours that these inputs do not suffice for stay as they are. Raises InputError.
+    """
+    files = checked_files(prefix)
+    earlier = json.loads(read_text(file_of(prefix, "metrics", ".json"))) if "metrics.json" in files else {}
+    figures = Figures(RunData(prefix), inputs, earlier)
+    with whole_set(prefix.parent, place=prefix) as part:
+        inner = part / prefix.name
+        figures.write(inner)
+        if "power.csv" in files and inputs.envelope is None:
+            # it has the cap of the run
+            file_of(inner, "power").unlink(missing_ok=True)
+        if files:
+            metadata = json.loads(read_text(file_of(prefix, "metadata", ".json")))
+            metadata["files"] |= digests_of(inner)
+            write_json(file_of(inner, "metadata", ".json"), metadata, allow_nan=True)
     return figures
 
 
 class Figures:
-    """Figures of a run's columns: metrics, the power over time, the jobs of each class of length."""
+    """Figures of a run's columns: metrics, the power over time, the jobs of each class of length.
 
-    def __init__(self, data: RunData, inputs: RunInputs) -> None:
+    Metrics that the inputs do not suffice for have the values of `earlier` figures of the run.
+    """
+
+    def __init__(self, data: RunData, inputs: RunInputs, earlier: Values = MappingProxyType({})) -> None:
         self.data = data
         self._inputs = inputs
+        self._earlier = earlier
 
     @cached_property
     def _measured(self) -> tuple[Values, RunTable | None]:
@@ -258,7 +278,13 @@ class Figures:
     @property
     def metrics(self) -> Values:
         """Metrics of the run. Raises InputError."""
-        return self._measured[0]
+        computed = self._measured[0]
+        return {figure.name: computed.get(figure.name, self._earlier.get(figure.name)) for figure in METRICS}
+
+    @property
+    def unchanged(self) -> list[str]:
+        """Names of the metrics with values of earlier figures."""
+        return [name for name, value in self.metrics.items() if value is not None and name not in self._measured[0]]
 
     @property
     def currency(self) -> str:
@@ -298,8 +324,8 @@ class Figures:
         from batwatt.results.metrics import write_metrics
         from batwatt.results.power import write_power
 
-        metrics, run_table = self._measured
-        write_metrics(prefix, metrics)
+        run_table = self._measured[1]
+        write_metrics(prefix, self.metrics)
         if run_table is not None:
             write_classes(prefix, run_table)
         if self.power is not None:
