@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from batwatt.results.columns import Column
-from batwatt.results.csv_block import MOST, as_read, block_of
+from batwatt.results.csv_block import MOST, as_read, block_of, formulas, without_formulas, without_formulas_in
 from batwatt.results.tables import TableColumn, tables
 from batwatt.results.writers import write_columns, write_rows
 
@@ -36,8 +36,8 @@ COLUMNS = (
 )
 rows_of = st.lists(
     st.tuples(
-        st.one_of(st.none(), numbers), st.integers(-(10**6), 10**6), st.text('aä,0"\n\r ', max_size=5),
-        st.one_of(st.none(), numbers), st.sampled_from(["", "x y", "checkpointed"]), st.floats(0.0, 1e7),
+        st.one_of(st.none(), numbers), st.integers(-(10**6), 10**6), st.text('aä,0"\n\r =-+@\t\'', max_size=5),
+        st.one_of(st.none(), numbers), st.sampled_from(["", "x y", "=checkpointed"]), st.floats(0.0, 1e7),
     ),
     max_size=9,
 )  # fmt: skip
@@ -65,11 +65,29 @@ def test_columns_are_written_as_rows_are(tmp_path_factory, rows):
     write_rows(folder / "rows.csv", COLUMNS, rows)
     write_columns(folder / "columns.csv", COLUMNS, columns_of(rows))
     assert (folder / "columns.csv").read_bytes() == (folder / "rows.csv").read_bytes()
-    # texts are read back as they were
+    # texts are read back as they were, and none is a formula
     with (folder / "columns.csv").open(newline="", encoding="utf-8") as stream:
-        assert [cells[2] for cells in list(csv.reader(stream))[1:]] == [row[2] for row in rows]
+        cells = [row[2] for row in list(csv.reader(stream))[1:]]
     frame = pd.read_csv(folder / "columns.csv", dtype=str, keep_default_na=False, index_col=False)
-    assert frame["c"].tolist() == [row[2] for row in rows]
+    assert frame["c"].tolist() == cells
+    assert formulas(pd.Series(cells, dtype=str)).tolist() == [row[2] for row in rows]
+    assert not any(cell[:1] in ("=", "@", "\t", "\r") for cell in cells)
+
+
+@pytest.mark.parametrize(
+    "text,cell",
+    [
+        ("=1+1", "'=1+1"), ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"), ("@SUM(A1)", "'@SUM(A1)"), ("-cmd", "'-cmd"),
+        ("\t=1", "'\t=1"), ("-1", "-1"), ("+1.5e3", "+1.5e3"), ("-1.", "-1."), ("", ""), ("a=1", "a=1"), ("'a", "'a"),
+        # a cell that was marked is marked once more, and so is one of another file that looks so
+        ("'=1", "''=1"), ("-1-1", "'-1-1"),
+    ],
+)  # fmt: skip
+def test_no_text_is_a_formula_in_a_spreadsheet(text, cell):
+    assert without_formulas([text, "x"]) == [cell, "x"]
+    assert formulas(pd.Series([cell])).tolist() == [text]
+    frame = pd.DataFrame({"id": [text], "count": [-1], "watts": [-0.5]})
+    assert without_formulas_in(frame).to_dict("list") == {"id": [cell], "count": [-1], "watts": [-0.5]}
 
 
 @pytest.mark.parametrize("text,number", [("a\0b", 1.0), ("a" * 3000, 1.0), ("a", 1e10), ("a", math.inf)])

@@ -12,6 +12,7 @@ from batwatt.model.workload import Job, Workload
 from batwatt.results import read
 from batwatt.results.columns import JOBS
 from batwatt.results.origins import Origins, origins_of
+from batwatt.results.writers import write_rows
 
 HEADER = ",".join(column.name for column in JOBS)
 ROW = '1,w0,p,0.000000,1,-1.000000,1,COMPLETED_SUCCESSFULLY,0.0,5.0,5.0,0.0,5.0,1.0,0,-1.000000,""'
@@ -28,6 +29,16 @@ ROW = '1,w0,p,0.000000,1,-1.000000,1,COMPLETED_SUCCESSFULLY,0.0,5.0,5.0,0.0,5.0,
 def test_jobs_with_more_fields_than_columns(tmp_path, rows, line):
     (tmp_path / "r_jobs.csv").write_text("\n".join([HEADER, *rows]) + "\n")
     assert f"r_jobs.csv: {line}; run the simulation again" in refusal(read.jobs, tmp_path / "r")
+
+
+def test_ids_that_are_formulas(tmp_path):
+    names = ["=1+1", "'=1", "-1", "@a,b", "'a"]
+    rows = [[name, "w0", "+p", 0, 1, -1, 1, "x", 0, 5, 5, 0, 5, 1, 0, -1, "=metadata"] for name in names]
+    write_rows(tmp_path / "r_jobs.csv", JOBS, rows)
+    jobs = read.jobs(tmp_path / "r")
+    assert jobs["job_id"].tolist() == names
+    assert (jobs["profile"][0], jobs["metadata"][0]) == ("+p", "=metadata")
+    assert (tmp_path / "r_jobs.csv").read_text().splitlines()[1].startswith("'=1+1,w0,'+p,")
 
 
 def test_more_columns_in_the_header_are_left_alone(tmp_path):

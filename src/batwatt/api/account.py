@@ -24,6 +24,7 @@ from batwatt.inputs.traces.job_log import AccountingOptions
 from batwatt.model.clock import Clock, date_s_of, date_text
 from batwatt.model.workload import POWER_W, START_S
 from batwatt.remarks import collected_remarks, remark
+from batwatt.results.csv_block import without_formulas_in
 from batwatt.results.figures import figures_of
 from batwatt.results.groups import UNKNOWN
 from batwatt.results.summary import columns_of, table_text
@@ -65,7 +66,9 @@ class JobAccount:
         """Write the table (CSV), and a page (HTML) that names a `command`. Raises InputError."""
         if csv is not None:
             with whole_file(csv) as out:
-                self.table.to_csv(out, index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n")
+                without_formulas_in(self.table).to_csv(
+                    out, index=False, float_format=f"%.{DECIMALS}f", lineterminator="\n"
+                )
         if page is not None:
             # matplotlib takes a while to be loaded
             from batwatt.report.account import account_page

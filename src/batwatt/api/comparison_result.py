@@ -17,6 +17,7 @@ from batwatt.files import refuse_folder, whole_set
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower
 from batwatt.results.compared import CaseFacts, case_columns, sampled, summary_of
+from batwatt.results.csv_block import without_formulas_in
 from batwatt.results.groups import BY, union_of
 from batwatt.results.power import PowerTrace
 from batwatt.results.rejections import rejections_text
@@ -129,7 +130,7 @@ class Comparison:
         charts = [chart for figure in comparison_figures(data) for chart in figure.charts] if figures else []
         with whole_set(prefix.parent, old=files_of(prefix), place=f"--export {prefix}") as part:
             for stem, frame in tables.items():
-                frame.to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
+                without_formulas_in(frame).to_csv(part / f"{prefix.name}_{stem}.csv", index=False, lineterminator="\n")
             (part / f"{prefix.name}.html").write_text(page, encoding="utf-8", newline="\n")
             for chart, kind in product(charts, figures):
                 chart.write(part / f"{prefix.name}_{chart.id}.{kind}")

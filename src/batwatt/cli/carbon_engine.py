@@ -77,6 +77,7 @@ def account_command(
     from batwatt.inputs.workloads.batsim_files import read_workload
     from batwatt.model.clock import Clock
     from batwatt.report.saved_runs import begin_of
+    from batwatt.results.csv_block import without_formulas_in
     from batwatt.systems.carbon.account import account
 
     file = signal_file("carbon", carbon)
@@ -87,5 +88,5 @@ def account_command(
     price_signal = price_integral(price, file, integral)
     result = account(prefix, integral, None if workload is None else read_workload(workload), price=price_signal)
     if segments is not None:
-        write_output(result.per_segment().to_csv(index=False, lineterminator="\n"), segments)
+        write_output(without_formulas_in(result.per_segment()).to_csv(index=False, lineterminator="\n"), segments)
     write_output(json_text(result.metrics()), output)

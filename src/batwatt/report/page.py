@@ -18,6 +18,7 @@ from batwatt.report.sentences import findings, headline, sentences
 from batwatt.report.tables import about_cases, cases_table, groups_tables, parts_of
 from batwatt.report.texts import jobs, percent, stems_of
 from batwatt.results import style
+from batwatt.results.csv_block import without_formulas_in
 
 REPORT, PAGE, SUMMARY = "report", "index.html", "summary.csv"
 """Folder of the report, within the campaign's, and two of its files."""
@@ -168,7 +169,7 @@ def _means(data: ComparedCases) -> pd.DataFrame:
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
     """Write a frame as CSV, floats with 6 decimals as in all our files; return the path."""
     with whole_file(path) as out:
-        frame.to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
+        without_formulas_in(frame).to_csv(out, index=False, float_format="%.6f", lineterminator="\n")
     return path
 
 

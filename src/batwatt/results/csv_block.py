@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from batwatt.model.record import RowColumns
 from batwatt.results.columns import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Floats = NDArray[np.float64]
 Characters = NDArray[np.uint8]
@@ -22,6 +25,8 @@ DECIMALS = 6
 MISSING = {"fixed": "", "na": "NA"}
 """Text of a missing value, by form."""
 _SPECIAL = re.compile('[",\r\n]')
+_FORMULA = re.compile("^'*[-=+@\t\r]", re.MULTILINE)
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?")
 WIDEST = 2000
 """Characters of a row in a block."""
 
@@ -48,18 +53,44 @@ def _column(form: str, cells: Any) -> Characters | None:
         return _digits(np.abs(cells), cells < 0)
     if form == "short":
         cells = [f"{value:g}" for value in cells.tolist()]
-    characters = _texts(escaped(cells) if form == "text" else cells)
+    if form in TEXTS:
+        cells = TEXTS[form](cells)
+    characters = _texts(cells)
     if form == "quoted" and characters is not None:
         quotes = np.full((len(characters), 1), ord('"'), dtype=np.uint8)
         return np.concatenate((quotes, characters, quotes), axis=1)
     return characters
 
 
+def without_formulas(texts: list[str]) -> list[str]:
+    """Return texts with ' before those that a spreadsheet would run as formulas: from =, +, -, @, but no numbers."""
+    if not _FORMULA.search("\n".join(texts)):
+        return texts
+    # ' before such a ', too, so that `formulas` restores each text
+    return [f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text for text in texts]
+
+
+def formulas(texts: pd.Series[str]) -> pd.Series[str]:
+    """Return the texts of `without_formulas` as they were."""
+    marked = texts.str.startswith("'")
+    return texts.str.replace("^'(?='*[-=+@\t\r])", "", regex=True) if marked.any() else texts
+
+
+def without_formulas_in(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts no spreadsheet runs as formulas."""
+    return frame.map(lambda cell: without_formulas([cell])[0] if isinstance(cell, str) else cell)
+
+
 def escaped(texts: list[str]) -> list[str]:
-    """Return texts as cells of CSV: quoted where a reader needs it, with quotation marks doubled."""
+    """Return texts as cells of CSV, no formulas: quoted where a reader needs it, with quotation marks doubled."""
+    texts = without_formulas(texts)
     if not _SPECIAL.search("".join(texts)):
         return texts
     return ['"{}"'.format(text.replace('"', '""')) if _SPECIAL.search(text) else text for text in texts]
+
+
+TEXTS = {"text": escaped, "quoted": without_formulas}
+"""Form of a text -> function that returns such texts as cells."""
 
 
 def _texts(texts: list[str]) -> Characters | None:

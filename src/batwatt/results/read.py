@@ -13,6 +13,7 @@ from batwatt.checks import row_too_long
 from batwatt.errors import InputError
 from batwatt.files import read_text, refuse_device
 from batwatt.results.columns import FILES, REJECTED, Column
+from batwatt.results.csv_block import TEXTS, formulas
 from batwatt.results.run_data import RERUN, checked_energy, checked_files
 from batwatt.results.writers import file_of
 
@@ -101,6 +102,9 @@ def _read(path: Path, columns: Sequence[Column], types: dict[str, str]) -> pd.Da
             na_values={column.name: _NO_NUMBER for column in columns if types[column.name] == "float64"},
             encoding="utf-8-sig",
         )
+    for column in columns:
+        if column.form in TEXTS and types[column.name] == "str":
+            frame[column.name] = formulas(frame[column.name])
     return frame[list(types)]
 
 

@@ -9,7 +9,7 @@ from batwatt.errors import InputError
 from batwatt.files import whole_file
 from batwatt.model.record import Record, RowColumns, Rows, listed
 from batwatt.results.columns import FILES, Column
-from batwatt.results.csv_block import MISSING, block_of, escaped
+from batwatt.results.csv_block import MISSING, TEXTS, block_of
 
 _FORMS = {"text": "%s", "int": "%s", "fixed": "%.6f", "short": "%g", "quoted": '"%s"', "na": "%.6f"}
 ROWS = 4096
@@ -49,11 +49,11 @@ def _lines(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> Itera
     """Yield rows as lines of CSV: one format for a whole row for speed, one for each cell if a value is missing."""
     forms = [column.form for column in columns]
     whole = ",".join(_FORMS[form] for form in forms) + "\n"
-    texts = [place for place, form in enumerate(forms) if form == "text"]
+    texts = [(place, TEXTS[form]) for place, form in enumerate(forms) if form in TEXTS]
     for cells in rows:
         row = list(cells)
-        for place in texts:
-            [row[place]] = escaped([str(row[place])])
+        for place, cells_of in texts:
+            [row[place]] = cells_of([str(row[place])])
         if None in row:
             words = (MISSING[form] if value is None and form in MISSING else _FORMS[form] % (value,)
                      for form, value in zip(forms, row, strict=True))  # fmt: skip

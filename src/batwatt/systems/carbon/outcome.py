@@ -13,6 +13,7 @@ import pandas as pd
 
 from batwatt.files import whole_set, write_json
 from batwatt.model.signal_integral import SignalIntegral
+from batwatt.results.csv_block import without_formulas_in
 from batwatt.systems.carbon.execution import Execution
 from batwatt.units import REPORTED_S
 
@@ -107,5 +108,5 @@ def write_outcome(segments: Path, metrics: Path, outcome: Outcome, about: Mappin
     """Write segments as CSV, and in the same folder figures as JSON after facts `about` them; both files or none."""
     rows = outcome.segments.replace(np.inf, np.nan)
     with whole_set(metrics.parent, last=(metrics.name,), place=metrics) as part:
-        rows.to_csv(part / segments.name, index=False, lineterminator="\n")
+        without_formulas_in(rows).to_csv(part / segments.name, index=False, lineterminator="\n")
         write_json(part / metrics.name, {"policy": outcome.policy, **about, **outcome.metrics()})
