@@ -80,14 +80,29 @@ def test_the_currency_of_entsoe(read, text):
 
 
 @pytest.mark.parametrize(
-    "content", [{}, [], [1, 2], {"data": []}, {"data": [{"a": 1}]}, {"time": 3, "a": [[1]]}, [[{}]]]
+    "content",
+    [{}, [], [1, 2], {"data": []}, {"data": [{"a": 1}]}, {"time": [3, 4], "a": [1, 2]}, [[3, 1], [4, 2]], [[{}]]],
 )
 def test_json_without_a_series_or_with_two(read, content):
-    assert read.refused(json.dumps(content)).startswith("has no list of values with their times; give a list of")
+    assert read.refused(json.dumps(content)).startswith("has no list of objects; write a list of objects with")
     assert read.refused('{"data": [}').startswith("is not JSON")
     two = {name: [{"time": "2023-01-01", "a": 1}] for name in ("hourly", "daily")}
-    assert read.refused(json.dumps(two)) == "has 2 tables with times: hourly, daily; leave one of them in the file"
+    assert read.refused(json.dumps(two)) == "has 2 tables: hourly, daily; leave one of them in the file"
     assert read.refused("<a></a>").startswith("is XML; take the CSV export")
+
+
+def test_solcast(read):
+    """Ends of half hours; three columns of kW without a unit, and a list of objects with times of an unusual name."""
+    rows = [{"pv_estimate": 0.6 + k / 5, "pv_estimate10": 0.5, "period_end": f"2024-08-08T0{7 + k}:00:00.0000000Z",
+             "period": "PT60M"} for k in range(2)]  # fmt: skip
+    answer = json.dumps({"forecasts": rows})
+    line = read.refused(answer, "power")
+    assert line == "which column is meant, of: pv_estimate, pv_estimate10?; name it with column="
+    signal = read(answer, "power", column="pv_estimate", unit="kW")
+    assert (signal.begin, signal.series.values, signal.end_s) == ("2024-08-08T06:00Z", (600.0, 800.0), 7200.0)
+    unusual = answer.replace("period_end", "when")
+    assert read(unusual, "power", column="pv_estimate", unit="kW").begin == "2024-08-08T07:00Z"
+    assert read.refused(answer.replace("2024-08-08T", "x")).startswith("no column of times among: pv_estimate, ")
 
 
 def resolutions(*rows: tuple[str, str, float]) -> str:

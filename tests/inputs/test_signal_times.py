@@ -170,6 +170,113 @@ def test_dates_that_are_mistyped(read, labels, message):
     assert message in refusal(read, "time,price\n" + "".join(f"{label},1\n" for label in labels))
 
 
+# ends of intervals, and numbers ---------------------------------------------------------------------------------------
+
+ENDS = "times {!r} taken as ends of rows"
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("Interval End,price\n2024-03-01T01:00Z,10\n2024-03-01T02:00Z,20\n", "Interval End"),
+        ("period_end,price\n2024-03-01 01:00,10\n2024-03-01 02:00,20\n", "period_end"),
+        ("DateTime Ending;price\n01.03.2024 01:00;10\n01.03.2024 02:00;20\n", "DateTime Ending"),
+        ("bis;price\n01.03.2024 01:00;10\n01.03.2024 02:00;20\n", "bis"),
+        ("end_timestamp,price\n1709254800,10\n1709258400,20\n", "end_timestamp"),
+        ("Date,Hour Ending,price\n2024-03-01,01:00,10\n2024-03-01,02:00,20\n", "Date"),
+        ("Date,HE,price\n03/01/2024,1,10\n03/01/2024,2,20\n03/29/2024,24,30\n", "Date"),
+        ("OPR_DT,OPR_HR,price\n2024-03-01,01,10\n2024-03-01,02,20\n2024-03-01,24,30\n", "OPR_DT"),
+        # 24:00 is the end of a day
+        ("time,price\n2024-03-01 01:00,10\n2024-03-01 02:00,20\n2024-03-01T24:00,30\n", "time"),
+    ],
+)
+def test_ends_of_intervals_become_begins(read, text, column):
+    signal = read(text, dates="month-first" if "/" in text else None)
+    assert signal.begin == "2024-03-01T00:00Z" and signal.series.times_s[:2] == (0.0, 3600.0)
+    assert signal.series.values[:2] == (10, 20) and read.warnings()[0].startswith(ENDS.format(column))
+
+
+def test_begins_where_a_file_has_both(read):
+    """A length that the file states makes the second hour a gap."""
+    head = "Interval End,Interval Start,price\n"
+    text = head + "2024-03-01 01:00,2024-03-01 00:00,10\n2024-03-01 03:00,2024-03-01 02:00,20\n"
+    signal = read(text)
+    assert (signal.begin, signal.series.times_s, signal.end_s) == ("2024-03-01T00:00Z", (0.0, 7200.0), 10_800.0)
+    longest = "(longest: 2024-03-01T01:00Z to 2024-03-01T02:00Z)"
+    assert read.warnings() == [f"1 values missing in 1 gap {longest}: the value before holds"]
+    assert read(head + "2024-03-01 00:15,2024-03-01 00:00,10\n").end_s == 900.0
+    assert read(text, time_column="Interval End").begin == "2024-02-29T23:00Z"
+    # a resolution states the length of one row
+    assert read("period_end,period,price\n2024-03-01T00:30Z,PT30M,1\n").begin == "2024-03-01T00:00Z"
+    line = read.refused("period_end,price\n2024-03-01T00:30Z,1\n")
+    assert line == "has one row, which is the end of an unknown time; add rows, or say stamp=begin"
+
+
+def test_stamp_overrides_the_name(read):
+    text = "period_end,price\n2024-03-01 01:00,10\n2024-03-01 02:00,20\n"
+    assert (read(text, stamp="begin").begin, read.warnings()) == ("2024-03-01T01:00Z", [])
+    for named in (text.replace("period_end", "time"), "Date,Hour,price\n2024-03-01,1,10\n2024-03-01,2,20\n"):
+        assert read(named, stamp="end").begin == "2024-03-01T00:00Z"
+        assert read(named, stamp="begin").begin == "2024-03-01T01:00Z"
+    assert read(text.replace("period_end", "time")).begin == "2024-03-01T01:00Z"
+    assert read("Date,Hour,price\n2024-03-01,0,10\n2024-03-01,1,20\n").begin == "2024-03-01T00:00Z"
+    line = read.refused("Date,Hour,price\n2024-03-01,1,10\n2024-03-01,2,20\n")
+    assert line == "Hour 1 is 1:00, or the hour that ends then; say stamp=begin or stamp=end"
+    seconds = read("time_s,price\n3600,10\n7200,20\n", stamp="end")
+    assert (seconds.series.times_s, seconds.series.values, seconds.end_s) == ((0.0, 3600.0), (10, 20), 7200.0)
+
+
+@pytest.mark.parametrize("second", ["2", "02", "02X", "02*"])
+def test_hours_from_1_to_24_where_clocks_change(read, second):
+    """In New York 2024-11-03 has 25 hours from 04:00Z, 2024-03-10 has 23 from 05:00Z: the hour to 3:00 is left out."""
+    autumn = ["1", "2", second, *map(str, range(3, 25))]
+    spring = ["1", "2", *map(str, range(4, 25))]
+    for day, hours, begin in (("2024-11-03", autumn, "04:00Z"), ("2024-03-10", spring, "05:00Z")):
+        rows = [f"{day},{hour},{number}\n" for number, hour in enumerate(hours)]
+        signal = read("Date,Hour Ending,price\n" + "".join(rows), tz="America/New_York")
+        assert signal.begin == f"{day}T{begin}" and signal.series.values == tuple(range(len(hours)))
+        assert signal.series.times_s == tuple(3600.0 * k for k in range(len(hours)))
+        assert read.warnings() == [ENDS.format("Date")]
+
+
+@examples(40)
+@given(
+    zone=st.sampled_from(ZONES),
+    week=st.integers(0, 52 * 8),
+    step_min=st.sampled_from((15, 30, 60)),
+    shown=st.booleans(),
+)
+def test_any_week_of_ends_in_local_time_is_read_to_the_hour(tmp_path_factory, zone, week, step_min, shown):
+    """Ends are what a clock on the wall shows then, or a step after what it shows at the begin."""
+    assume(zone != "Australia/Lord_Howe" or step_min < 60)
+    begin, step = datetime(2018, 1, 1, tzinfo=UTC) + timedelta(weeks=week), timedelta(minutes=step_min)
+    begins = [begin + k * step for k in range(7 * 24 * 60 // step_min)]
+    clock = ZoneInfo(zone)
+    # arithmetic of datetime is that of the wall
+    ends = [(at + step).astimezone(clock) if shown else at.astimezone(clock) + step for at in begins]
+    rows = [f"{end:%Y-%m-%d %H:%M},{k}\n" for k, end in enumerate(ends)]
+    path = tmp_path_factory.mktemp("week") / "w.csv"
+    path.write_text("interval_end,price\n" + "".join(rows))
+    signal = read_signal(SignalFile(path, tz=zone))
+    assert signal.series.times_s == tuple(60.0 * step_min * k for k in range(len(begins)))
+    assert signal.series.values == tuple(map(float, range(len(begins))))
+    assert signal.begin == begin.strftime("%Y-%m-%dT%H:%MZ")
+
+
+@pytest.mark.parametrize(("unit", "digits"), [("ms", "000"), ("us", "000000"), ("ns", "000000000")])
+def test_numbers_since_1970_by_their_size(read, unit, digits):
+    """2024-03-01 08:00 UTC is 1709280000 s; aWATTar writes ms, in a list of objects."""
+    begins = (1_709_280_000, 1_709_283_600)
+    rows = [
+        {"start_timestamp": int(f"{at}{digits}"), "end_timestamp": int(f"{at + 3600}{digits}"), "marketprice": price,
+         "unit": "Eur/MWh"} for at, price in zip(begins, (42.09, -7.5), strict=True)
+    ]  # fmt: skip
+    signal = read(json.dumps({"object": "list", "data": rows}), "price")
+    assert (signal.begin, signal.end_s, signal.series.unit) == ("2024-03-01T08:00Z", 7200.0, "EUR/kWh")
+    assert signal.series.values == pytest.approx((0.04209, -0.0075))
+    assert read.warnings() == [f"times 'start_timestamp' taken as {unit} since 1970, by their size"]
+
+
 # how long a row holds -------------------------------------------------------------------------------------------------
 
 

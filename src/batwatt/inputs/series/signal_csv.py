@@ -14,9 +14,10 @@ import pandas as pd
 
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.series.signal_file import SignalFile
-from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled
+from batwatt.inputs.series.signal_gaps import SAME_STEP, Rows, filled, lengths_before
 from batwatt.inputs.series.signal_table import table_of
 from batwatt.inputs.series.signal_times import (
+    ends_of,
     lengths_of,
     looks_like_date,
     moment,
@@ -48,7 +49,7 @@ _VALUES = (
 )  # fmt: skip
 _ZONES = ("zone", "zone id", "zone_name", "area", "host_id")
 _SEQUENCES = ("sequence",)
-_RESOLUTIONS = ("resolution", "resolutioncode", "resolution code")
+_RESOLUTIONS = ("resolution", "resolutioncode", "resolution code", "period")
 _DURATION = re.compile(r"PT(\d{1,4})([MHS])|P(1)(D)")
 _DURATION_S = {"S": 1.0, "M": 60.0, "H": HOUR_S, "D": DAY_S}
 _PLAIN_NAMES = ("value", "price", "power")
@@ -149,7 +150,7 @@ def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
     time_column = _time_column(frame, file)
     column = _value_column(frame, file, time_column)
     _check_kind(frame, column, file)
-    times, dated, notes = times_of(whole_dates(frame, time_column), file)
+    times, dated, end, notes = times_of(*whole_dates(frame, time_column, file), file)
     values = _values(frame[column], file.path)
     if file.column is None:
         values = _with_forecasts(values, frame, column, file, notes)
@@ -160,7 +161,9 @@ def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
     if not np.isfinite(values[np.isfinite(times)]).any():
         raise InputError(file.path, f"no value in column {column!r}", "choose another with column=")
     values, name, unit = _converted(values, frame, column, file, notes)
-    stated_s = _stated(frame, time_column, file) if dated else None
+    stated_s = _stated(frame, time_column, times, end, file) if dated else None
+    if end:
+        times = times - (lengths_before(times, file.path) if stated_s is None else stated_s)
     return Rows(times, values, dated, stated_s), name, unit, notes
 
 
@@ -177,14 +180,24 @@ def _with_forecasts(values: _Floats, frame: pd.DataFrame, column: str, file: Sig
     return np.where(lacking, forecasts, values)
 
 
-def _stated(frame: pd.DataFrame, time_column: str, file: SignalFile) -> _Floats | None:
-    """Return the duration of each row in s, by a column of resolutions or by labels that are ranges, or None."""
+def _stated(frame: pd.DataFrame, time_column: str, times: _Floats, end: bool, file: SignalFile) -> _Floats | None:
+    """Return the duration of each row in s, by a column of resolutions or of ends, or by labels of ranges, or None."""
     name = next((name for name in frame.columns if name.lower() in _RESOLUTIONS), None)
     if name is not None:
         lengths = [_duration_s(text) for text in frame[_named(frame, name, file)]]
         if all(lengths):
             return np.array(lengths, dtype=np.float64)
-    return lengths_of(frame[time_column], file)
+    name = next(iter(ends_of(frame, time_column)), None)
+    if end or name is None:
+        return lengths_of(frame[time_column], file)
+    try:
+        passed = times_of(*whole_dates(frame, name, replace(file, stamp="begin")), file)[0] - times
+    except InputError:
+        # not the column of ends
+        return None
+    positive = passed > 0.0
+    # across a change of clocks ends do not tell
+    return np.where(positive, passed, np.median(passed[positive])) if positive.any() else None
 
 
 def _duration_s(text: str) -> float | None:
@@ -220,7 +233,7 @@ def _time_column(frame: pd.DataFrame, file: SignalFile) -> str:
     """Return the requested column, else one with a usual name, else the only one with dates. Raises InputError."""
     if file.time_column is not None:
         return _named(frame, file.time_column, file)
-    column = time_column_of(frame.columns)
+    column = time_column_of(frame)
     if column is None:
         dates = [name for name, cell in zip(frame.columns, frame.iloc[0], strict=True) if looks_like_date(str(cell))]
         column = dates[0] if len(dates) == 1 else None
@@ -234,10 +247,11 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
     """Return the requested column, else one of the wanted kind by a usual name, or the only numeric one."""
     if file.column is not None:
         return _named(frame, file.column, file)
-    names = [name for name in frame.columns if name != time_column]
+    times = [time_column, *ends_of(frame, time_column)]
+    names = [name for name in frame.columns if name not in times]
     # columns of equal names count several times, and are refused below
     columns = zip(frame.columns, (frame.iloc[:, at] for at in range(frame.shape[1])), strict=True)
-    numeric = [name for name, cells in columns if name != time_column and _has_number(cells)]
+    numeric = [name for name, cells in columns if name not in times and _has_number(cells)]
     forecasts = {name.lower().replace("actual", "forecast") for name in numeric if "actual" in name.lower()}
     numeric = [name for name in numeric if name.lower() not in forecasts]
     if file.wanted is not None and len(numeric) > 1:

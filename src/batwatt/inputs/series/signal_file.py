@@ -18,6 +18,7 @@ Kind = Literal["lifecycle", "direct"]
 Wanted = Literal["carbon", "price", "power", "any"]
 Dates = Literal["day-first", "month-first"]
 Gaps = Literal["hold", "line"]
+Stamp = Literal["begin", "end"]
 
 _WHERE = "capacity"
 
@@ -36,7 +37,8 @@ class SignalFile(Parameters, where=_WHERE):
     `wanted` refuses a column with a name or a unit of another kind, and converts values to W, g/kWh or money per kWh,
     by the unit of the file or by `unit` (kW, g/kWh, EUR/MWh, fraction...); it refuses values without a unit, unless
     only their `ratios` matter. `any` converts by a stated unit. Without `wanted` and `unit`, values do not change.
-    In gaps the value before holds, or with `gaps` = `line` (not of power or machines) they are filled by neighbours.
+    `stamp` says whether times are begins or ends of rows; None: as the name of their column says, else begins. In gaps
+    the value before holds, or with `gaps` = `line` (not of power or machines) they are filled by neighbours.
     `sequence` chooses between auctions, `resolution` (PT15M) between series of one time, `dates` is the order of day
     and month in dates such as 1/2/2022. Raises InputError.
     """
@@ -56,6 +58,7 @@ class SignalFile(Parameters, where=_WHERE):
     sequence: str | None = None
     dates: Dates | None = None
     resolution: str | None = None
+    stamp: Stamp | None = None
     gaps: Gaps = "hold"
     ratios: bool = False
     run_clock: Clock | None = None

@@ -80,6 +80,16 @@ class Rows:
         return date_text(time_s)
 
 
+def lengths_before(times_s: _Floats, path: Path) -> _Floats:
+    """Return the duration in s of the row that ends at each time, NaN at NaN. Raises InputError for one time only."""
+    ends = np.unique(times_s[np.isfinite(times_s)])
+    if len(ends) < 2:
+        raise InputError(path, "has one row, which is the end of an unknown time", "add rows, or say stamp=begin")
+    # the row before an end is the row after it, seen from the other side
+    lengths = Rows(-ends[::-1], ends, dated=True).lengths_s[::-1]
+    return np.append(lengths, np.nan)[np.searchsorted(ends, times_s)]
+
+
 def filled(rows: Rows, begin: float, end: float, gaps: Gaps, path: Path) -> tuple[Rows, list[str]]:
     """Fill missing values; return the rows, and remarks on values missing in [begin, end[. Raises InputError.
 

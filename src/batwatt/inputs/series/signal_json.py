@@ -16,19 +16,21 @@ _DEEPEST = 6
 
 
 def json_table(text: str, path: Path) -> pd.DataFrame:
-    """Return the only table with times in a JSON text: a list of objects.
+    """Return the only table with times in a JSON text, or without usual names of times the only one: a list of objects.
 
     Names within objects are joined by dots (`intensity.actual`). In the objects around the table, `unit` and `units`
     (also of `meta`) are its units. Raises InputError.
     """
     content = load_json(text, path)
-    tables = [(place, frame) for place, frame in _tables(content, "", {}) if time_column_of(frame.columns) is not None]
+    tables = [(place, frame) for place, frame in _tables(content, "", {}) if len(frame.columns) > 1]
+    tables = [(place, frame) for place, frame in tables if time_column_of(frame) is not None] or tables
     if len(tables) == 1:
         return tables[0][1]
     if tables:
         places = ", ".join(place for place, _ in tables[:12])
-        raise InputError(path, f"has {len(tables)} tables with times: {places}", "leave one of them in the file")
-    raise InputError(path, "has no list of values with their times", "give a list of objects, or CSV")
+        raise InputError(path, f"has {len(tables)} tables: {places}", "leave one of them in the file")
+    hint = "write a list of objects with time and value, or CSV (pandas.DataFrame(...).to_csv)"
+    raise InputError(path, "has no list of objects", hint)
 
 
 def _tables(value: Any, place: str, siblings: Mapping[str, Any], depth: int = 0) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +17,15 @@ from batwatt.units import DAY_S, HOUR_S, LATEST_S, SINCE_1970_S
 
 _NAMES = (
     TIME, "datetime (utc)", "datetime", "time", "timestamp", "date", "mtu", "utc_timestamp", "point_time", "oootime",
-    "measured_on", "from", "valid_from", "start", "start_time", "start date", "datum von",
+    "measured_on", "from", "valid_from", "start", "start_time", "start date", "datum von", "unix_seconds", "unixtime",
+    "time stamp", "date/time", "datum", "zeit",
 )  # fmt: skip
+_BEGIN = re.compile(r"(?<![a-z])(?:start|starting|begin|beginning|beginn|anfang|from|von)(?![a-z])|intervalstart")
+_END = re.compile(r"(?<![a-z])(?:end|ends|ending|ende|until|bis|he)(?![a-z])|(?:^|valid[ _])to$|hourending|intervalend")
+"""Words in the name of a column of begins, and of ends, of intervals."""
+_HOUR = re.compile(r"(?<![a-z])(?:hour|hr|he|stunde)(?![a-z])|hourending")
+_UNITS = ((1e17, 1e9, "ns"), (1e14, 1e6, "us"), (LATEST_S, 1e3, "ms"))
+"""Least number of a time since 1970 in a unit, its number in a s, and its name."""
 _HEADER_ZONES = {"utc": "UTC", "gmt": "UTC", "cet/cest": "Europe/Brussels", "wet/west": "Europe/Lisbon",
                  "eet/eest": "Europe/Athens"}  # fmt: skip
 """Time zones in the name of a column of times, or in its cells, as in `MTU (CET/CEST)`."""
@@ -38,8 +44,10 @@ _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
 """Times of PVGIS, in UTC, as in `20230401:0010`."""
 _MARK = r"\s*\(([A-Z]{3,4}(?:/[A-Z]{3,4})?)\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
-_DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:[01]\d|2[0-3])"
-"""Dates such as 2024070113, which are not s since 1970."""
+_DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:(?:[01]\d|2[0-4])(?:[0-5]\d){0,2})?"
+"""Dates such as 20240701 or 202407011300, which are no times since 1970."""
+_MIDNIGHT = r"(?<=[ T])24:00(?=(?::00(?:\.0+)?)?(?:Z|[+-]|$))"
+"""The end of a day, which is the begin of the next one."""
 _YEAR = r"(?:1[89]|2[01])\d\d"
 """Accepted years of dates: others are typing errors, or beyond the ns of pandas."""
 _PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
@@ -53,51 +61,112 @@ def looks_like_date(text: str) -> bool:
     return _DATE.match(text.strip()) is not None
 
 
-def time_column_of(names: Iterable[str]) -> str | None:
-    """Return the column of times by a usual name, also with a time zone as in `MTU (UTC)`, or None."""
-    names = list(names)
+def time_column_of(frame: pd.DataFrame) -> str | None:
+    """Return the column of times by a usual name, also with a time zone as in `MTU (UTC)`, or None.
+
+    Else the first column of times that are begins, else ends, by a word of its name; one in UTC precedes others.
+    """
+    names = list(frame.columns)
     by_name = {_STATED.sub("", name.lower()).strip(): name for name in reversed(names)}
     by_name |= {name.lower(): name for name in reversed(names)}
-    return next((by_name[name] for name in _NAMES if name in by_name), None)
+    usual = next((by_name[name] for name in _NAMES if name in by_name), None)
+    return usual or next(iter(_interval_columns(frame, _BEGIN) + _interval_columns(frame, _END)), None)
 
 
-def whole_dates(frame: pd.DataFrame, name: str) -> pd.Series[str]:
-    """Return the cells of a column of times, joined with another column if one has days and the other times of day."""
-    cells = frame[name].str.strip()
-    for mine, others in ((_DAY, _CLOCK), (_CLOCK, _DAY)):
-        if not cells.str.fullmatch(mine).all():
-            continue
-        columns = (frame.iloc[:, at].str.strip() for at in range(frame.shape[1]))
-        other = next((column for column in columns if column.str.fullmatch(others).all()), None)
-        if other is not None:
-            day, clock = (cells, other) if mine is _DAY else (other, cells)
-            return (day + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
-    return cells
+def _interval_columns(frame: pd.DataFrame, words: re.Pattern[str]) -> list[str]:
+    """Return the columns of times with one of some words in their names, those in UTC first."""
+    firsts = zip(frame.columns, map(str, frame.iloc[0]), strict=True) if len(frame) else ()
+    names = [name for name, cell in firsts if words.search(name.lower()) and _is_time(cell.strip())]
+    return sorted(names, key=lambda name: re.search(r"utc|gmt", name.lower()) is None)
 
 
-def times_of(cells: pd.Series[str], file: SignalFile) -> tuple[npt.NDArray[np.float64], bool, list[str]]:
-    """Return times in s, since 1970 if they are dates (True), and remarks; NaN for hours skipped by clocks.
+def _is_time(cell: str) -> bool:
+    return looks_like_date(cell) or (cell.isdigit() and int(cell) >= SINCE_1970_S)
 
-    The time of a range is its begin. Dates without an offset are in the zone in the column's name, else in `file.tz`,
-    else in the zone in the cells. Raises InputError with the row.
+
+def is_end(name: str, file: SignalFile) -> bool:
+    """Return whether the times of a column are ends of intervals, by `file.stamp`, else by the name of the column."""
+    return file.stamp == "end" if file.stamp else bool(_END.search(name.lower()) and not _BEGIN.search(name.lower()))
+
+
+def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Series[str], bool]:
+    """Return the dates of a column of times, and True if they are ends of intervals. Raises InputError.
+
+    A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
+    """
+    cells, end = frame[name].str.strip(), is_end(name, file)
+    columns = [frame.iloc[:, at].str.strip() for at in range(frame.shape[1])]
+    # of two columns of times of day that of begins counts
+    columns.sort(key=lambda column: is_end(str(column.name), file))
+    clocks = [column for column in columns if column.str.fullmatch(_CLOCK).all()]
+    hours = [column for column in columns if _HOUR.search(str(column.name).lower()) and _are_hours(column)]
+    if cells.str.fullmatch(_DAY).all() and clocks + hours:
+        clock = (clocks + hours)[0]
+        end = end or is_end(str(clock.name), file)
+        if not clocks:
+            numbers = clock.str.rstrip("X*").astype(int)
+            if not (end or file.stamp or numbers.isin((0, 24)).any()):
+                problem = f"{clock.name} {clock.iloc[0]} is {numbers.iloc[0]}:00, or the hour that ends then"
+                raise InputError(file.path, problem, "say stamp=begin or stamp=end")
+            clock = numbers.astype(str) + ":00"
+        cells = (cells + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
+    elif cells.str.fullmatch(_CLOCK).all():
+        day = next((column for column in columns if column.str.fullmatch(_DAY).all()), None)
+        if day is not None:
+            cells = (day + " " + cells.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
+    return cells, end or (not file.stamp and bool(cells.str.contains(_MIDNIGHT).any()))
+
+
+def _are_hours(cells: pd.Series[str]) -> bool:
+    """Return whether cells are hours from 0 to 24; the second of an hour that comes twice may be `02X` or `02*`."""
+    return bool(cells.str.fullmatch(r"(?:[01]?\d|2[0-4])[X*]?").all())
+
+
+def times_of(
+    cells: pd.Series[str], end: bool, file: SignalFile
+) -> tuple[npt.NDArray[np.float64], bool, bool, list[str]]:
+    """Return times in s, since 1970 if they are dates (True), True if they are ends of intervals, and remarks.
+
+    They are NaN for hours skipped by clocks. Dates without an offset are in the zone in the column's name, else in
+    `file.tz`, else in the zone in the cells. Raises InputError with the row.
     """
     texts = cells.str.strip()
+    # the time of a range is its begin
+    end = end and not _RANGE.search(texts.iloc[0])
+    notes = [f"times {texts.name!r} taken as ends of rows"] if end else []
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
     if np.isfinite(numbers).all():
-        first = float(numbers.min())
-        if not first < LATEST_S or texts.str.fullmatch(_DIGITS).all():
-            problem = f"its times begin at {first:.15g}, which is neither s of a run nor s since 1970"
-            raise InputError(file.path, problem, "write 2024-07-01T13:00Z; divide milliseconds since 1970 by 1000")
-        return numbers, first >= SINCE_1970_S, []
-    notes: list[str] = []
-    begins = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
-    stamps, offset, marks = _labels(begins, texts, file)
+        return *_seconds(numbers, texts, file, notes), end, notes
+    labels = texts.str.split(_RANGE, n=1).str[0] if _RANGE.search(texts.iloc[0]) else texts
+    stamps, offset, marks = _labels(labels, texts, file)
     if not offset:
         zone = _zone_of(texts, file)
-        stamps = _localized(stamps, marks, zone, notes)
+        stamps, end = _localized(stamps, marks, zone, end, notes)
         _refuse_other_zones(stamps, marks, zone, texts, file)
     passed = (stamps.dt.tz_convert("UTC") - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return np.asarray(passed, dtype=np.float64), True, notes
+    return np.asarray(passed, dtype=np.float64), True, end, notes
+
+
+def _seconds(
+    numbers: npt.NDArray[np.float64], texts: pd.Series[str], file: SignalFile, notes: list[str]
+) -> tuple[npt.NDArray[np.float64], bool]:
+    """Return times in s of numbers of s, or of s, ms, us or ns since 1970 (True), by their size. Raises InputError."""
+    first, last, name = float(numbers.min()), float(numbers.max()), str(texts.name).lower()
+    per_s, unit = next(((per_s, unit) for least, per_s, unit in _UNITS if first >= least), (1.0, "s"))
+    calendar = name != TIME and (texts.str.fullmatch(_DIGITS).all() or ("dat" in name and first < SINCE_1970_S))
+    if calendar or (first >= SINCE_1970_S and not last < LATEST_S * per_s):
+        problem = (
+            f"its times {texts.name} go from {first:.15g} to {last:.15g}, which are neither s of a run nor since 1970"
+        )
+        raise InputError(file.path, problem, "write dates as 2024-07-01T13:00Z")
+    if unit != "s":
+        notes.append(f"times {texts.name!r} taken as {unit} since 1970, by their size")
+    return numbers / per_s, first >= SINCE_1970_S
+
+
+def ends_of(frame: pd.DataFrame, time_column: str) -> list[str]:
+    """Return the columns with ends of the intervals whose begins are in another column."""
+    return [name for name in _interval_columns(frame, _END) if name != time_column]
 
 
 def lengths_of(cells: pd.Series[str], file: SignalFile) -> npt.NDArray[np.float64] | None:
@@ -145,9 +214,14 @@ def _labels(
         labels = labels.str.replace(_MARK, "", regex=True)
     if _COMPACT.match(labels.iloc[0]):
         labels = labels.str.replace(_COMPACT, r"\1-\2-\3T\4:\5Z", regex=True)
+    days = labels.str.contains(_MIDNIGHT).astype(int)
+    labels = labels.str.replace(_MIDNIGHT, "00:00", regex=True)
+    offset = False
     if _SLASHED.match(labels.iloc[0]):
-        return _stamps_of_parts(labels, texts, file), False, marks
-    return *_stamps(labels, texts, file), marks
+        stamps = _stamps_of_parts(labels, texts, file)
+    else:
+        stamps, offset = _stamps(labels, texts, file)
+    return stamps + pd.to_timedelta(days, unit="D"), offset, marks
 
 
 def _zone_of(texts: pd.Series[str], file: SignalFile) -> str:
@@ -184,17 +258,33 @@ def _refuse_other_zones(
 
 
 def _localized(
-    stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, notes: list[str]
-) -> pd.Series[pd.Timestamp]:
-    """Return the dates with their zone. The first of two equal hours in autumn is summer time, unless marked."""
+    stamps: pd.Series[pd.Timestamp], marks: pd.Series[str], zone: str, end: bool, notes: list[str]
+) -> tuple[pd.Series[pd.Timestamp], bool]:
+    """Return the dates with their zone, and True if they are still ends of intervals.
+
+    The first of two equal hours in autumn is summer time, unless marked. Ends are what clocks show then, or a step
+    after what clocks show at the begin (hours from 1 to 24): the reading with fewer double and skipped times counts.
+    """
     rising = bool(stamps.iloc[0] <= stamps.iloc[-1])
-    summer = ~stamps.duplicated(keep="first" if rising else "last").to_numpy()
-    summer = np.where(marks.notna(), marks.isin(_SUMMER), summer)
-    localized = stamps.dt.tz_localize(zone, ambiguous=summer, nonexistent="NaT")
-    skipped = int(localized.isna().sum())
+
+    def localized(walls: pd.Series[pd.Timestamp]) -> pd.Series[pd.Timestamp]:
+        summer = ~walls.duplicated(keep="first" if rising else "last").to_numpy()
+        summer = np.where(marks.notna(), marks.isin(_SUMMER), summer)
+        return walls.dt.tz_localize(zone, ambiguous=summer, nonexistent="NaT")
+
+    def faults(dates: pd.Series[pd.Timestamp]) -> int:
+        return int((dates.isna() | dates.duplicated()).sum())
+
+    dates = localized(stamps)
+    if end and faults(dates):
+        steps = stamps.sort_values().diff()
+        begins = localized(stamps - steps[steps > pd.Timedelta(0)].mode().min())
+        if faults(begins) < faults(dates):
+            dates, end = begins, False
+    skipped = int(dates.isna().sum())
     if skipped:
         notes.append(f"{skipped} rows of hours that {zone} leaves out in spring ignored")
-    return localized
+    return dates, end
 
 
 def _stamps(begins: pd.Series[str], texts: pd.Series[str], file: SignalFile) -> tuple[pd.Series[pd.Timestamp], bool]:
