@@ -129,6 +129,11 @@ def test_starts_stand_for_submissions_with_a_remark(tmp_path: Path, caplog):
     assert f"{path}: 1 of 2 jobs state no submission: submitted at their start" in caplog.messages
 
 
+def test_a_first_line_with_an_endless_quotation_is_no_header(tmp_path: Path):
+    path = written(tmp_path, 'JobID,Submit,"' + "x" * 200_000 + "\n", "log.txt")
+    assert "\n" not in refusal(read_trace, path)
+
+
 NAMED = "JobID|JobName|NNodes|AllocCPUS|Submit|Start|ElapsedRaw|State|ConsumedEnergyRaw"
 DATES = "2024-03-01T10:00:00|2024-03-01T11:00:00"
 
