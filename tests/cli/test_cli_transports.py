@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from cli_house import CSV, ROOT, SMALL
+from false_batsim import false_batsim
 
 OPTIONS = {"order": "slowdown", "backfilling": "easy", "response": "hfld"}
 PAPER = json.dumps(OPTIONS)
@@ -111,3 +113,61 @@ def test_pybatsim_command_and_engine(house, load, endpoint, dark):
     served = house.end(server)
     assert (served.code, played.code) == (0, 0), served.err + played.err
     assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
+
+
+LAZY = """\
+from batsim.batsim import BatsimScheduler
+from procset import ProcSet
+
+
+class Lazy(BatsimScheduler):
+    def onJobSubmission(self, job):
+        if job.id == "w0!1":
+            job.allocation = ProcSet(0)
+            self.bs.execute_jobs([job])
+
+    def onDeadlock(self):
+        pass
+
+    onJobCompletion = onJobsKilled = onNoMoreEvents = lambda *_: None
+"""
+BATSIM_4 = """\
+#!/bin/sh
+if [ "$1" = --version ]; then echo v4.2.1; exit; fi
+for word; do
+    shift
+    case "$word" in -E | --disable-schedule-tracing) ;; *) set -- "$@" "$word" ;; esac
+done
+{python} -m batwatt engine "$@" --no-energy 2> /dev/null || echo 'Oops! Deadlock detected'
+"""
+"""A Batsim 4, which ends with exit code 0 where jobs are left."""
+
+
+@pytest.mark.parametrize("engine", ["wire", "batsim 4", "batsim 5", "engine"])
+def test_jobs_that_are_left_leave_the_files(house, engine, endpoint):
+    """Of two jobs one is never started: the files have the other by every engine, and the exit code is 1."""
+    lazy, load = (
+        house.write("lazy.py", LAZY),
+        house.workload(*({"id": n, "subtime": 0, "res": 1, "profile": "nap"} for n in (1, 2))),
+    )
+    platform = house.platform("a", "b", watts=False)
+    one = house.run("-s", lazy, platform=platform, workload=load, to="a")
+    assert one.code == 1 and "1 submitted jobs were neither started nor rejected" in one.line
+    if engine == "engine":
+        server = house.start("serve", "-s", lazy, "--socket", endpoint)
+        two = house.batwatt("engine", "-p", platform, "-w", load, "-s", endpoint, "-e", house.out / "b")
+        assert "WARNING" not in house.end(server).err
+    else:
+        words = ["--engine", engine.partition(" ")[0]]
+        if engine == "batsim 4":
+            program = house.write("batsim", BATSIM_4.format(python=sys.executable))
+            program.chmod(0o755)
+            words += ["--batsim", program]
+        elif engine == "batsim 5":
+            words += ["--batsim", false_batsim(house.folder / "batsim", "play")]
+        two = house.run("-s", lazy, *words, platform=platform, workload=load, to="b")
+    assert two.code == 1 and ("nothing can happen any more" in two.err or "Deadlock detected" in two.err)
+    assert [row["job_id"] for row in house.rows("b_jobs.csv")] == ["1"]
+    assert house.file("a_jobs.csv") == house.file("b_jobs.csv")
+    if engine != "engine":
+        assert house.metrics("a") == house.metrics("b") and house.metrics("b")["jobs_finished"] == 1

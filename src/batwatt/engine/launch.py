@@ -17,7 +17,7 @@ from batsim.batsim import BatsimScheduler
 from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.bs import Bs, Link
 from batwatt.engine.wire import SchedulerSocket
-from batwatt.errors import InputError, PeerError
+from batwatt.errors import DeadlockError, InputError, PeerError
 
 GRACE_S = 5.0
 """Greatest time in s between the end signal to a process and its kill."""
@@ -26,6 +26,8 @@ VERSION_S = 5.0
 _VERSION = re.compile(r"v?(\d+)\.\d[\w.+-]*")
 CLOSING_S = 60.0
 """Greatest time in s in which Batsim writes its files after the end of the simulation."""
+_DEADLOCK = re.compile(rb"[Dd]eadlock|nothing can happen any more")
+"""Words of SimGrid, or of our engine, where jobs are left and nothing can happen any more."""
 KEPT_BYTES = 1 << 16
 """Number of last bytes of a process's output that are stored."""
 GUARD = f"""
@@ -87,6 +89,14 @@ class Child:
         how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
         last = self.last_lines()
         return f"{self.name} {how} before the simulation was over" + (f": {last}" if last else "")
+
+    @property
+    def deadlocked(self) -> bool:
+        """True if the process has ended as jobs were left and nothing could happen any more."""
+        if self._process.poll() is None:
+            return False
+        self._reader.join(1.0)
+        return _DEADLOCK.search(self._tail) is not None
 
     def last_lines(self) -> str:
         """Return the line of its output that most likely states the error."""
@@ -167,7 +177,7 @@ def drive(
     """Run a scheduler against the process that `command(endpoint)` starts, a Batsim 5 if `dialect` is not None.
 
     `patience_s` is the greatest silence of that process in s, None for no bound. `watch` may wrap the link (progress).
-    If either side dies or is silent the other is ended. Raises PeerError.
+    If either side dies or is silent the other is ended. Raises PeerError, or DeadlockError if jobs are left.
     """
     with (
         SchedulerSocket("tcp://127.0.0.1:*", patience_s, protocol=5 if dialect else 4) as socket,
@@ -177,7 +187,12 @@ def drive(
         socket.begin()
         if dialect is not None:
             socket.greet(dialect)
-        Bs(scheduler, watch(socket)).start()
+        try:
+            Bs(scheduler, watch(socket)).start()
+        except PeerError as error:
+            if child.deadlocked:
+                raise DeadlockError(str(error)) from None
+            raise
         child.finish()
 
 

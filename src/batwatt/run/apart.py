@@ -15,7 +15,7 @@ from batwatt.engine.batsim5 import Dialect
 from batwatt.engine.bs import Link
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.launch import batsim_command, batsim_version, drive
-from batwatt.errors import InputError, PeerError
+from batwatt.errors import DeadlockError, InputError, PeerError
 from batwatt.files import write_text
 from batwatt.inputs.load import RunInputs, is_trace
 from batwatt.inputs.platforms.platform_text import machines_xml
@@ -69,38 +69,46 @@ class Apart:
             paths.append(path)
         return cls(spec, scheduler, config, read.platform, prefix, watch, platform, tuple(paths))
 
-    def run(self) -> dict[str, Any]:
-        """Run the engine with the scheduler, and return facts about it for the metadata. Raises BatwattError."""
+    def run(self) -> tuple[dict[str, Any], DeadlockError | None]:
+        """Run the engine with the scheduler; return facts about it for the metadata, and a deadlock that left files.
+
+        Raises BatwattError.
+        """
+        jobs = file_of(self.prefix, "jobs")
         if self.spec.engine == "wire":
-            self._drive(self._engine_command(), "the engine process")
-            return {}
+            return {}, self._drive(self._engine_command(), "the engine process", jobs)
         binary = shutil.which(self.spec.batsim)
         if binary is None:
             problem = f"{self.spec.batsim!r} is not an executable on PATH"
             raise InputError("--batsim", problem, "install Batsim 4.x or 5 or give its path")
         version, major = batsim_version(binary)
         if major >= 5:
-            self._batsim5(binary)
-            return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}
+            deadlock = self._batsim5(binary)
+            return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}, deadlock
         spec, inputs = self.spec, self.spec.inputs
         hosts = inputs.hosts.batsim_args()
         if inputs.events is not None:
             refuse_batsim5_events(read_events(inputs.events, forward_unknown=True), inputs.events)
         args = [*self.config.batsim_args(), *hosts, "--disable-schedule-tracing", *spec.batsim_args]
         command = batsim_command(binary, self.platform_file, self.workloads, str(self.prefix), inputs.events, args)
-        self._drive(command, "Batsim")
-        return {"batsim": {"version": version, "protocol": 4}}
+        return {"batsim": {"version": version, "protocol": 4}}, self._drive(command, "Batsim", jobs)
 
-    def _drive(self, command: Callable[[str], list[str]], name: str) -> None:
-        with blaming(self.spec.scheduler_name, self.scheduler):
-            drive(self.scheduler, command, name, self.spec.patience_s, self.watch)
-        self._check(name, file_of(self.prefix, "jobs"))
-
-    def _check(self, name: str, jobs: Path) -> None:
+    def _drive(
+        self, command: Callable[[str], list[str]], name: str, jobs: Path, dialect: Dialect | None = None
+    ) -> DeadlockError | None:
+        """Run the engine, which writes the file `jobs`; return a deadlock that left it."""
+        try:
+            with blaming(self.spec.scheduler_name, self.scheduler):
+                drive(self.scheduler, command, name, self.spec.patience_s, self.watch, dialect)
+        except DeadlockError as error:
+            if not jobs.exists():
+                raise
+            return error
         if not jobs.exists():
             raise PeerError(f"{name} ended well but wrote no {file_of(self.spec.prefix, 'jobs').name}")
+        return None
 
-    def _batsim5(self, binary: str) -> None:
+    def _batsim5(self, binary: str) -> DeadlockError | None:
         """Run Batsim 5 on copies of the inputs that it can read, and map its files to those of Batsim 4."""
         spec, inputs = self.spec, self.spec.inputs
         with TemporaryDirectory(prefix="batwatt-") as name:
@@ -119,10 +127,9 @@ class Apart:
             args = [*energy, "--trace-pstate-changes", *inputs.hosts.batsim_args(), *spec.batsim_args]
             command = batsim_command(binary, self.platform_file, workloads, f"{out}{os.sep}", events, args, 5)
             dialect = Dialect(self.config)
-            with blaming(spec.scheduler_name, self.scheduler):
-                drive(self.scheduler, command, "Batsim", spec.patience_s, self.watch, dialect)
-            self._check("Batsim", out / "jobs.csv")
-            map_files(out, self.prefix, self.platform, dialect.metadata)
+            deadlock = self._drive(command, "Batsim", out / "jobs.csv", dialect)
+            map_files(out, self.prefix, self.platform, dialect.metadata, ended=deadlock is None)
+            return deadlock
 
     def _engine_command(self) -> Callable[[str], list[str]]:
         """Return the command line of `batwatt engine` as a function of the scheduler's endpoint."""

@@ -45,9 +45,10 @@ _Happening = tuple[float, int, int, int]
 """Time in s, event, mask of hosts, and the state of the hosts from then on."""
 
 
-def map_files(folder: Path, prefix: Path, platform: Platform, metadata: Mapping[str, str]) -> None:
+def map_files(folder: Path, prefix: Path, platform: Platform, metadata: Mapping[str, str], ended: bool = True) -> None:
     """Write files of Batsim 5 in a folder as those of a run under `prefix`; `metadata`: full job id -> text.
 
+    A simulation that has not `ended`, as jobs were left, has no schedule.
     Raises PeerError if they are not as v5.0.0-rc2 writes them.
     """
     for name in _TABLES:
@@ -64,6 +65,8 @@ def map_files(folder: Path, prefix: Path, platform: Platform, metadata: Mapping[
             shutil.copyfile(folder / f"{name}.csv", file_of(prefix, name))
     rows, machines = _states(folder, platform)
     write_columns(file_of(prefix, "machine_states"), FILES["machine_states"], rows.columns())
+    if not ended:
+        return
     schedule = _json(folder / "schedule.json")
     wall = _json(path) if (path := folder / "real_exec_info.json").exists() else {}
     schedule["scheduling_time"] = wall.get("time_in_edc_seconds", 0.0)

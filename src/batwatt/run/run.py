@@ -129,7 +129,7 @@ def run(
 
     `ready` is called with the number of jobs when all inputs are read.
 
-    A deadlock on the embedded engine leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
+    A deadlock leaves Batsim's files for inspection, as Batsim does, and is raised. Files are on
     the disk when this returns, unless they need not be `durable`.
     """
     began = time.perf_counter()
@@ -144,7 +144,7 @@ def run(
             outcome.write(inner)
             figures, deadlock = outcome.figures, outcome.deadlock
         else:
-            figures = _run_apart(resolved, inner, progress, began)
+            figures, deadlock = _run_apart(resolved, inner, progress, began)
     if deadlock is not None:
         raise deadlock
     warn_if_none_finished(figures.metrics, resolved.inputs)
@@ -160,31 +160,41 @@ def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
         LOGGER.warning("%s", why)
 
 
-def _run_apart(resolved: ResolvedRun, inner: Path, progress: Progress | None, began: float) -> Figures:
-    """Return the figures of a run on an engine in another process, whose files come under `inner`."""
+def _run_apart(
+    resolved: ResolvedRun, inner: Path, progress: Progress | None, began: float
+) -> tuple[Figures, DeadlockError | None]:
+    """Return the figures of a run on an engine in another process, whose files come under `inner`, and a deadlock."""
     # zmq takes a while to be loaded
     from batwatt.run.apart import Apart
 
     inputs = resolved.inputs
     apart = Apart.of(resolved.spec, inputs, resolved.scheduler, resolved.config, inner, _watch(resolved, progress))
-    about = apart.run()
+    about, deadlock = apart.run()
     _write_generated(inner, resolved)
     figures = write_results(inner, inputs)
     elapsed_s = time.perf_counter() - began
     write_metadata(inner, resolved.spec, resolved.config, inputs.clock, elapsed_s, about)
-    return figures
+    return figures, deadlock
 
 
 def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
     """Play Batsim on the wire for a scheduler that listens on `endpoint`, and write Batsim's files.
 
-    `ready` is called when all inputs are read, before the wait for the scheduler.
+    `ready` is called when all inputs are read, before the wait for the scheduler. A deadlock leaves the files, too, and
+    is raised.
     """
     inputs = load(spec.inputs, Needs(unknown_events=spec.config.forward_unknown_events))
     engine = Engine(inputs.platform, inputs.run, spec.config, inputs.events)
+    deadlock: DeadlockError | None = None
     with staging(spec.prefix) as inner:
         ready()
-        write_record(serve(engine, endpoint, spec.patience_s), inner)
+        try:
+            record = serve(engine, endpoint, spec.patience_s)
+        except DeadlockError as error:
+            record, deadlock = engine.close(), error
+        write_record(record, inner)
+    if deadlock is not None:
+        raise deadlock
 
 
 def outputs_of(prefix: Path) -> list[str]:
