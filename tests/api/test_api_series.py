@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -85,6 +86,14 @@ def test_envelopes_of_pandas_and_of_signals(load, files):
     for envelope in same:
         figures = metrics(load, envelope=envelope)
         assert all(figures[name] == pytest.approx(expected[name]) for name in ("energy_j", "makespan_s"))
+
+
+def test_a_number_is_a_constant(load, files):
+    series = {"envelope": 300, "carbon": np.float64(120.5), "price": 0.25}
+    rows = {name: bw.Series((0.0, 1e6), [float(value)] * 2) for name, value in series.items()}
+    whole = metrics(load, **rows | {"envelope": bw.Series((0.0,), (300.0,))})
+    assert metrics(load, **series) == whole
+    assert whole["carbon_g"] == pytest.approx(120.5 * whole["energy_j"] / 3.6e6)
 
 
 def test_signals_are_read_as_the_command_line_reads_them(load, files):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from batwatt.api.arguments import path_or, wrong
+from batwatt.api.arguments import path_or, plain, real, wrong
 from batwatt.errors import InputError
 from batwatt.model.clock import date_text
 from batwatt.model.phases import Array
-from batwatt.model.series import DEFAULT_STEP_S, MACHINES, Series
+from batwatt.model.series import DEFAULT_STEP_S, LARGEST, MACHINES, Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.signal_units import UNSTATED, factor_to, unit_in
 from batwatt.units import SINCE_1970_S
@@ -60,22 +61,28 @@ def _series_or(name: str, value: Any) -> str | Path | Series | None:
     if value is None or isinstance(value, str | Series):
         return value
     signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
-    path: Path | None = path_or(name, value, Series) if signal is None else None
-    return path if signal is None else signal.series
+    if signal is not None:
+        return signal.series
+    path: Path = path_or(name, value, Series)
+    return path
 
 
 def _signal_of(name: str, value: Any) -> SignalIntegral | None:
     """Return a series of ours or of pandas (times are dates, or s) as a signal, else None. Raises InputError.
 
     The signal ends after its last row, which holds as long as the one before. The first value holds before its time,
-    unless that is a date. The name of a series of pandas may have a unit.
+    unless that is a date. The name of a series of pandas may have a unit. A number is a constant.
     """
+    if isinstance(plain(value), int | float) and not isinstance(value, bool):
+        number = real(name, value, -math.inf)
+        return SignalIntegral(np.array((0.0, LARGEST)), np.array((number,)), source=f"constant {number:g}")
     if isinstance(value, Series):
         times, values = np.array(value.times_s), np.array(value.values)
         begin, source, unit = value.begin, value.source, value.unit
     elif type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
         times, values, begin = _parts_of_pandas(name, value)
-        source, stated = f"the series {value.name!r}", unit_in(str(value.name))
+        source = f"the series of {name}" if value.name is None else f"the series {value.name!r}"
+        stated = unit_in(str(value.name))
         unit = "" if stated is None else stated.text
     else:
         return None
