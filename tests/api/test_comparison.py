@@ -228,6 +228,14 @@ def test_what_cannot_run_is_said():
         compare(MACHINES, FEW, FALLS, "all")
 
 
+def test_a_notebook_shows_the_table_once(monkeypatch):
+    """A console of rich in a notebook displays what it prints, and its text is lost."""
+    result = compare(MACHINES, FEW, FALLS, {"mine": Case("varcap")})
+    alone = repr(result)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert repr(result) == alone and "mine" in alone
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

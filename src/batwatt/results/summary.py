@@ -95,6 +95,8 @@ def table_text(columns: Sequence[TableColumn], width: int = 120) -> str:
     from rich.console import Console
 
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console = Console(
+        file=out, width=width, color_system=None, force_terminal=False, force_jupyter=False, legacy_windows=False
+    )
     console.print(*tables(columns, width), sep="")
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n") + "\n"
