@@ -47,6 +47,19 @@ REFUSED = {
     "a price": lambda: bw.plan_carbon(ROOT / "workloads/carbon/job.json", SIGNAL, deadline_s=9, price_weight=1),
     "workers": lambda: bw.campaign("x.yaml", workers=0),
     "no.xml: cannot be read": lambda: bw.simulate("no.xml", GOOGLE),
+    "Platform('x'): is made of fields, not of a file; call Platform.read(path) or ": lambda: bw.Platform("x"),
+    "Workload('x.swf'): is made of fields, not of a file; call Workload.read(path)": lambda: bw.Workload("x.swf"),
+    "Series('x.csv'): is made of fields, not of a file; call read_series(path)": lambda: bw.Series("x.csv"),
+    "case 'a': scheduler: no scheduler 'powercapp'; did you mean 'powercap'?": lambda: bw.compare(
+        GRID, GOOGLE, 900, {"a": bw.Case("powercapp")}
+    ),
+    "scheduler: no scheduler 'varcapp'": lambda: bw.simulate(GRID, GOOGLE, "varcapp"),
+    "envelope: must be >= 0 W, got -5": lambda: bw.simulate(GRID, GOOGLE, envelope=-5),
+    "envelope: must be a path or Series, got True": lambda: bw.simulate(GRID, GOOGLE, envelope=True),
+    "envelope: must be a number, got nan": lambda: bw.simulate(GRID, GOOGLE, envelope=float("nan")),
+    "the series of envelope: its rows go from 2024-01-01T00:00Z": lambda: bw.simulate(
+        GRID, GOOGLE, envelope=pd.Series([1.0], pd.to_datetime(["2024-01-01"])), begin="2024-03-01"
+    ),
     "dict is not a scheduler": lambda: bw.simulate(GRID, GOOGLE, dict),
     "window: is not (begin, end) in s (end_s must be >= begin_s": lambda: bw.simulate(GRID, GOOGLE, window=(5, 1)),
     "'replay' follows no capacity": lambda: bw.simulate(GRID, GOOGLE, "replay", capacity=bw.Series((0,), (2,))),

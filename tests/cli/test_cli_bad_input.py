@@ -170,7 +170,13 @@ class Ctor(BatsimScheduler):
 """
 BROKEN = {
     "syntax": ("class Syntax(:\n", 2, "syntax.py: cannot be loaded: SyntaxError"),
-    "importer": ("import no_such_module\n", 2, "No module named 'no_such_module' (", "importer.py:1"),
+    "importer": (
+        "import no_such_module\n",
+        2,
+        "No module named 'no_such_module' (",
+        "importer.py:1",
+        "install 'no_such",
+    ),
     "base": ("raise BaseException('x')\n", 2, "base.py: cannot be loaded: BaseException: x", "base.py:1"),
     "noclass": ("x = 1\n", 2, "defines no class Noclass"),
     "stranger": ("class Stranger:\n    pass\n", 2, "Stranger is not a scheduler"),

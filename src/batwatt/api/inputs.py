@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 
 from batwatt.api.arguments import (
     checked,
@@ -66,6 +66,7 @@ def _of(kind: type[Any], model: Any) -> Any:
 class Platform(Described, platforms.Platform):
     """The hosts that run jobs, in Batsim's order. Attributes as in `batwatt.model.platform.Platform`."""
 
+    makers: ClassVar[str] = "Platform.read(path) or Platform.machines(count)"
     spec: MachineSpec | None = None
     """Machines of which the platform was built; None for a file."""
 
@@ -124,6 +125,8 @@ class Platform(Described, platforms.Platform):
 @dataclass(frozen=True, repr=False)
 class Workload(Described, workloads.Workload):
     """Jobs and their profiles. Attributes as in `batwatt.model.workload.Workload`."""
+
+    makers: ClassVar[str] = "Workload.read(path) or Workload.from_frame(frame)"
 
     @classmethod
     @checked(
@@ -244,6 +247,8 @@ class Series(Described, model_series.Series):
 
     Times and values are any sequences of numbers. Raises InputError.
     """
+
+    makers: ClassVar[str] = "read_series(path) or read_signal(path)"
 
     def __post_init__(self) -> None:
         for name in ("name", "source", "unit", "begin"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from batwatt.api.arguments import checked, optional, path_or, text
 from batwatt.api.described import Described
@@ -32,6 +32,8 @@ _SUFFIXES = {"s": "_s", "J": "_j", "W": "_w"}
 
 class Result(Described):
     """Result of a run on an engine in this process. Nothing is on the disk until `save`."""
+
+    makers: ClassVar[str] = "simulate(platform, workload, scheduler)"
 
     def __init__(self, outcome: RunOutcome) -> None:
         self._outcome = outcome

@@ -128,7 +128,7 @@ def scheduler_class(name: Any) -> type[Any]:
     theirs = _pybatsim_files()
     if name not in theirs:
         hint = "Give a name or the path of a .py file; see `batwatt policies`."
-        raise UnknownNameError("--scheduler", "scheduler", name, [*ours, *theirs], hint)
+        raise UnknownNameError("scheduler", "scheduler", name, [*ours, *theirs], hint)
     return _from_file(theirs[name])
 
 
@@ -172,8 +172,19 @@ def _module_of(path: Path) -> ModuleType:
         raise
     except BaseException as error:
         del sys.modules[spec.name]
-        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "correct the file") from error
+        raise _not_loaded(path, error) from error
     return module
+
+
+def _not_loaded(path: Path, error: BaseException) -> InputError:
+    """Return the error for a file that raised one when it was loaded."""
+    return InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", _remedy(error, "correct the file"))
+
+
+def _remedy(error: BaseException, otherwise: str) -> str:
+    """Return the remedy for a missing library; `otherwise` for any other error."""
+    missing = isinstance(error, ModuleNotFoundError) and error.name
+    return f"install {missing.partition('.')[0]!r} beside batwatt, or {otherwise}" if missing else otherwise
 
 
 def _from_file(path: Path) -> type[Any]:
@@ -184,7 +195,7 @@ def _from_file(path: Path) -> type[Any]:
     try:
         scheduler = _scheduler_of(thing)
     except Exception as error:
-        raise InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", "correct the file") from error
+        raise _not_loaded(path, error) from error
     if scheduler is None:
         raise InputError(path, f"{expected} is not a scheduler", "derive it from batsim.batsim.BatsimScheduler")
     return scheduler
@@ -306,7 +317,8 @@ def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
     place = frame.f_code.co_filename if frame is not None else _within(error, kind)
     bs = getattr(scheduler, "bs", None)
     when = f" at {bs.time():.6g} s of the simulation" if bs is not None else ""
-    return SchedulerError(f"{subject} raised {_line_of(error, place)}{when}; `batwatt -v ...` shows the traceback")
+    remedy = _remedy(error, "`batwatt -v ...` shows the traceback")
+    return SchedulerError(f"{subject} raised {_line_of(error, place)}{when}; {remedy}")
 
 
 def _culprit(error: BaseException) -> FrameType | None:

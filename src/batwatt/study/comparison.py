@@ -138,6 +138,9 @@ class ComparedRuns:
 
     def check(self, lenient: Collection[str]) -> None:
         """Raise InputError for a wrong case before any run, but not for wrong options of `lenient` cases."""
+        for label, case in self.cases.items():
+            with errors_of(f"case {label!r}"):
+                scheduler_class(case.scheduler)
         self._check_prefixes()
         for label, case in self.cases.items():
             own = [name for name in (*SERIES, "plan") if name in case.options]
