@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -142,14 +143,37 @@ def test_a_case_has_no_series_of_its_own_beside_windows(option):
         compare(MACHINES, *hourly(2), cases, samples=2)
 
 
-def test_kept_files_are_all_there_or_none(tmp_path):
-    """Labels that would share files are refused; a case that fails leaves nothing, not even of those that ran."""
+def test_cases_so_far():
+    """The comparison grows with each case, in the order of the cases, and names those that have not ended."""
+    calls = []
+    result = compare(
+        MACHINES,
+        FEW,
+        FALLS,
+        {"a": Case("varcap"), "b": Case("carbon"), "c": Case("powercap")},
+        lenient=["b"],
+        on_case=lambda label, so_far: calls.append((label, so_far())),
+    )
+    assert [(label, list(part.summary.index)) for label, part in calls] == [
+        ("a", ["a"]),
+        ("b", ["a"]),
+        ("c", ["a", "c"]),
+    ]
+    assert dict(calls[0][1].errors) == dict.fromkeys("bc", "its runs have not all ended")
+    assert calls[1][1].errors["b"] == result.errors["b"] != calls[0][1].errors["b"]
+    pd.testing.assert_frame_equal(calls[-1][1].table, result.table)
+    pd.testing.assert_frame_equal(calls[-1][1].jobs, result.jobs)
+
+
+def test_kept_files_appear_as_runs_end(tmp_path):
+    """Labels that would share files are refused; a case that fails leaves nothing, others stay."""
     cases = {"a": Case("varcap"), "a-seed1": Case("powercap")}
     with pytest.raises(InputError, match="case 'a-seed1': gives no file name of its own"):
         compare(MACHINES, FEW, FALLS, cases, seeds=(0, 1), keep=tmp_path / "x")
     with pytest.raises(InputError, match="case 'b'"):
         compare(MACHINES, FEW, FALLS, {"a": Case("varcap"), "b": Case("carbon")}, keep=tmp_path / "new" / "x")
-    assert list(tmp_path.iterdir()) == []
+    assert {path.name.partition("_")[0] for path in (tmp_path / "new").iterdir()} == {"x-a"}
+    shutil.rmtree(tmp_path / "new")
     with pytest.raises(InputError, match=r"keep: .* is a folder"):
         compare(MACHINES, FEW, FALLS, {"a": Case("varcap")}, keep=tmp_path)
     result = compare(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import json
+import os
+import signal as signals
 
 import pytest
 from cli_house import JOBS, SMALL, unstyled
@@ -51,7 +53,7 @@ def test_what_readers_left_out_is_on_the_page(site):
     cases = ("-c", "mine=varcap", "-j", 1)
     heading = "Of the inputs: times and dates, what is left out or filled in"
     done = compare(site, *cases, envelope="constant:90")
-    assert done.err == "" and heading not in (site.out / "cmp.html").read_text()
+    assert done.err == "case mine has ended: 1 of 1 runs\n" and heading not in (site.out / "cmp.html").read_text()
     site.write("jobs.csv", TRACE + "99,0,1,a\n")
     site.write("solar.csv", SOLAR.replace("T00:00Z,0.00", "T00:00Z,-0.01"))
     done = compare(site, *cases)
@@ -63,6 +65,64 @@ def test_what_readers_left_out_is_on_the_page(site):
     lines = (jobs, power, clock)
     assert [f"WARNING: {line}" in done.err and f"<li>{line}</li>" in page for line in lines] == [True] * 3
     assert compare(site, *cases, "--quiet").err == "" and page.split("<main")[1].count("<li>") == 3
+
+
+DYING = """import os, signal
+from batwatt.schedulers.varcap import Varcap
+
+class Dying(Varcap):
+    def onSimulationBegins(self):
+        os.kill(os.getpid(), signal.SIG{signal})
+        super().onSimulationBegins()
+"""
+
+
+def three_cases(site, signal: str) -> tuple[str, ...]:
+    """Of three cases the first one ends well, and the second one sends a signal."""
+    return (
+        "-c",
+        "one=varcap",
+        "-c",
+        f"two={site.write('dying.py', DYING.format(signal=signal))}",
+        "-c",
+        "last=varcap",
+        "-j",
+        1,
+    )
+
+
+@pytest.mark.parametrize("signal, code", [("INT", 130), ("TERM", 143)])
+def test_an_interrupted_comparison_keeps_the_cases_that_have_ended(site, signal, code):
+    done = compare(site, *three_cases(site, signal), "--keep", "--by", "size")
+    assert done.code == code
+    assert done.err.splitlines()[1:] == [
+        "case one has ended: 1 of 3 runs",
+        f"the cases that have ended: {site.out}/cmp.html, _comparison.csv, _jobs.csv",
+        f"batwatt: ended by SIG{signal}",
+    ]
+    assert [row["case"] for row in site.rows("cmp_comparison.csv")] == ["one"] and len(site.rows("cmp_jobs.csv")) == 25
+    page = (site.out / "cmp.html").read_text()
+    assert "Comparison of 1 case on 25 jobs" in page and page.count("its runs have not all ended") == 2
+    assert "cmp-one_jobs.csv" in site.left and not [name for name in site.left if name.startswith((".", "cmp-last"))]
+
+
+def test_a_killed_comparison_leaves_the_page_of_the_cases_that_have_ended(site, monkeypatch):
+    monkeypatch.setattr("batwatt.cli.comparison.SAVED_EVERY_S", 0.0)
+    cases = three_cases(site, "KILL")
+    child = os.fork()
+    if child == 0:
+        compare(site, *cases)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == signals.SIGKILL
+    assert [row["case"] for row in site.rows("cmp_comparison.csv")] == ["one"]
+    assert "Comparison of 1 case on 25 jobs" in (site.out / "cmp.html").read_text()
+
+
+def test_a_case_that_fails_costs_no_other(site):
+    done = compare(site, "-c", "one=varcap", "-c", 'two=powercap {"envelope": "nowhere.csv"}', "-j", 1)
+    assert done.code == 2 and "case 'two'" in done.err.splitlines()[-1]
+    assert [row["case"] for row in site.rows("cmp_comparison.csv")] == ["one"]
+    assert "nowhere.csv" in (site.out / "cmp.html").read_text()
 
 
 def test_groups(site):

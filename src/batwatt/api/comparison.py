@@ -7,8 +7,7 @@ of a machine x the machines that it feeds (`batwatt.model.site`). Cases do not d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
@@ -47,7 +46,7 @@ from batwatt.api.simulation import (
 )
 from batwatt.checks import shown
 from batwatt.errors import InputError
-from batwatt.files import refuse_folder, whole_set
+from batwatt.files import refuse_folder
 from batwatt.inputs.description import Inputs
 from batwatt.inputs.load import Needs, load
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
@@ -59,8 +58,7 @@ from batwatt.model.window import Window
 from batwatt.remarks import collected_remarks, tell_before_work
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.run.find_scheduler import load_plugins
-from batwatt.run.run import outputs_of
-from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Measured, RunTask, refuse_failures
+from batwatt.study.comparison import LIMITS, Case, ComparedRuns, Ended, Measured, RunTask, refuse_failures
 from batwatt.study.processes import cpu_count
 from batwatt.study.samples import Sample, samples_of
 
@@ -136,6 +134,7 @@ def _seeds_of(name: str, value: Any) -> list[int]:
     plugins=plugins_of,
     keep=optional(path_or),
     progress=function_or_none,
+    on_case=function_or_none,
 )
 def compare(
     platform: PlatformLike,
@@ -157,6 +156,7 @@ def compare(
     plugins: Sequence[PathLike] = (),
     keep: PathLike | None = None,
     progress: Callable[[int, int], None] | None = None,
+    on_case: Callable[[str, Callable[[], Comparison]], None] | None = None,
 ) -> Comparison:
     """Run cases, settings of one scheduler or several schedulers, on the same jobs under the same power.
 
@@ -179,8 +179,11 @@ def compare(
         workers: Processes. None: as many as cores.
         lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
         plugins: Files that register parts.
-        keep: Prefix of the files of `batwatt run`, which each run writes under KEEP-LABEL. Default: none are written.
+        keep: Prefix of the files of `batwatt run`, which each run writes under KEEP-LABEL as it ends. Default: none are
+            written.
         progress: Function of the numbers of ended and of all runs.
+        on_case: Function that is called as each case ends, with its label and a function without arguments: the latter
+            returns the `Comparison` of the cases that have ended, for instance to save it.
 
     Returns:
         A `Comparison`.
@@ -204,27 +207,34 @@ def compare(
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
     parts = samples_of(whole_sample, bounds, samples)
     runs = ComparedRuns(source, hosts, parts, cases, seeds, cast(Path | None, keep), delays_to_flops)
+    if runs.keep is not None:
+        refuse_folder(runs.keep, "keep")
     runs.check(lenient or ())
     tell_before_work()
-    with _files_in_set(runs) as placed:
-        processes = cpu_count() if workers is None else workers
-        ended = placed.all_measured(processes, progress or (lambda ended, total: None))
-        errors = refuse_failures(ended, lenient or ())
-        placed.remove(errors)
+    notes = (*whole_sample.workload.remarks, *remarks)
+
+    def report(task: RunTask, ended: Mapping[RunTask, Ended]) -> None:
+        if progress is not None:
+            progress(len(ended), len(runs.tasks))
+        if on_case is not None and all(other in ended for other in runs.tasks if other.case == task.case):
+            on_case(task.case, partial(_so_far, runs, dict(ended), notes))
+
+    ended = runs.all_measured(cpu_count() if workers is None else workers, report)
+    errors = refuse_failures(ended, lenient or ())
+    runs.remove(errors)
     results = {task: run for task, run in ended.items() if isinstance(run, Measured) and task.case not in errors}
-    return _comparison(runs, results, errors, (*whole_sample.workload.remarks, *remarks))
+    return _comparison(runs, results, errors, notes)
 
 
-@contextmanager
-def _files_in_set(runs: ComparedRuns) -> Iterator[ComparedRuns]:
-    """Yield the runs with their files in a set: all files appear if the block succeeds, or none."""
-    if runs.keep is None:
-        yield runs
-        return
-    refuse_folder(runs.keep, "keep")
-    old = [name for task in runs.tasks for name in outputs_of(runs.prefix_of(task, runs.keep))]
-    with whole_set(runs.keep.parent, old=old, place=f"keep {runs.keep}") as part:
-        yield replace(runs, keep=part / runs.keep.name)
+def _so_far(runs: ComparedRuns, ended: Mapping[RunTask, Ended], remarks: Sequence[str]) -> Comparison:
+    """Return the comparison of the cases all of whose runs have ended well. Raises InputError if there is none."""
+    errors = {task.case: str(end) for task, end in ended.items() if not isinstance(end, Measured)}
+    errors |= {task.case: "its runs have not all ended" for task in runs.tasks if task not in ended}
+    results = {task: end for task, end in ended.items() if isinstance(end, Measured) and task.case not in errors}
+    if not results:
+        raise InputError("comparison", "no case has ended", "wait for the first one")
+    # in the order of the cases, as the first one is the reference
+    return _comparison(runs, {task: results[task] for task in runs.tasks if task in results}, errors, remarks)
 
 
 def _jobs_of(

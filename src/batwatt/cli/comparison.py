@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +24,7 @@ from batwatt.cli.options import (
 )
 from batwatt.cli.printing import below, counting_bar, manners, note, show_table, tabular
 from batwatt.cli.results import FigureKinds, kinds_of
-from batwatt.errors import InputError, printable
+from batwatt.errors import BatwattError, InputError, printable
 from batwatt.files import check_place
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from batwatt.results.tables import TableColumn
 
 CASES, SAMPLES = "Cases", "Samples"
+SAVED_EVERY_S = 30.0
+"""Least time from one page of the cases that have ended to the next."""
 GROUPS = (
     "jobs", "finished_share", "mean_wait_s", "mean_full_speed_slowdown", "paired_jobs", "wait_more_s",
     "full_speed_slowdown_more",
@@ -106,7 +110,8 @@ def compare_command(
     """Run several settings of a scheduler, or several schedulers, on the same jobs: one table, measured alike.
 
     The jobs of a --window run to their ends, and are measured until then.
-    Writes the page EXPORT.html, a row for each run (EXPORT_comparison.csv) and for each job (EXPORT_jobs.csv).
+    Writes the page EXPORT.html, a row for each run (EXPORT_comparison.csv) and for each job (EXPORT_jobs.csv); of the
+    cases that have ended every 30 s, and if it is interrupted.
 
     [bold]Example:[/]
     batwatt compare -p platforms/grid5000.xml -w workloads/google-288-00.json
@@ -131,32 +136,53 @@ def compare_command(
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
     own = {text.partition("=")[0].strip() for text in texts}
+    command = shlex.join(["batwatt", *manners.words])
+    so_far: Callable[[], Comparison] | None = None
+    saved_s, runs = time.monotonic(), [0, 0]
     # without a thread of its own: processes are forked from this one
     with counting_bar("runs", alone=False) as bar:
         task = bar.add_task("comparison", total=None)
 
         def report(ended: int, total: int) -> None:
+            runs[:] = ended, total
             bar.update(task, completed=ended, total=total)
             bar.refresh()
 
-        result = compare(
-            _hosts_of(inputs.platform, hosts, load),
-            load,
-            envelope,
-            cases,
-            capacity=machines.capacity,
-            window=window,
-            samples=samples,
-            seeds=range(seeds),
-            workers=jobs,
-            lenient=cases.keys() - own if preset is not None else (),
-            carbon=carbon,
-            price=price,
-            delays_to_flops=delays_to_flops,
-            keep=export if keep else None,
-            progress=report,
-        )
-    result.save(export, by=groupings, figures=kinds, command=shlex.join(["batwatt", *manners.words]))
+        def on_case(label: str, comparison: Callable[[], Comparison]) -> None:
+            nonlocal so_far, saved_s
+            so_far = comparison
+            if bar.disable:
+                note(f"case {printable(label)} has ended: {runs[0]} of {runs[1]} runs")
+            if time.monotonic() - saved_s >= SAVED_EVERY_S:
+                so_far().save(export, by=groupings, command=command)
+                saved_s = time.monotonic()
+
+        try:
+            result = compare(
+                _hosts_of(inputs.platform, hosts, load),
+                load,
+                envelope,
+                cases,
+                capacity=machines.capacity,
+                window=window,
+                samples=samples,
+                seeds=range(seeds),
+                workers=jobs,
+                lenient=cases.keys() - own if preset is not None else (),
+                carbon=carbon,
+                price=price,
+                delays_to_flops=delays_to_flops,
+                keep=export if keep else None,
+                progress=report,
+                on_case=on_case,
+            )
+        except BaseException:
+            if so_far is not None:
+                with suppress(BatwattError):
+                    so_far().save(export, by=groupings, command=command)
+                    note(f"the cases that have ended: {printable(export)}.html, _comparison.csv, _jobs.csv")
+            raise
+    result.save(export, by=groupings, figures=kinds, command=command)
     _show(result, result.groups(*groupings) if groupings else None)
     for label, counts in result.rejections.items():
         below(f"rejected in {printable(label)}: {printable(rejections_text(counts))}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -176,8 +176,10 @@ class ComparedRuns:
         with suppress(SchedulerError), errors_of(f"case {label!r}"):
             make_scheduler(case.scheduler, options, kind)
 
-    def all_measured(self, workers: int, report: Callable[[int, int], None]) -> dict[RunTask, Ended]:
-        """Return the end of each run, in the order of `tasks`; `report` gets the numbers of ended and of all runs.
+    def all_measured(
+        self, workers: int, report: Callable[[RunTask, Mapping[RunTask, Ended]], None]
+    ) -> dict[RunTask, Ended]:
+        """Return the end of each run, in the order of `tasks`; `report` gets a run that has ended, and all that have.
 
         Warnings of runs are logged once they have ended, with the label of their case.
         """
@@ -186,10 +188,12 @@ class ComparedRuns:
         if workers > 1 and len(tasks) > 1:
             results = run_safely(self.measured, tasks, min(workers, len(tasks)), _again, _dead)
         else:
-            results = map(self.measured, tasks)
-        for task, end in results:
-            ended[task] = end
-            report(len(ended), len(tasks))
+            results = (self.measured(task) for task in tasks)
+        # an interrupt ends the processes at once
+        with closing(results):
+            for task, end in results:
+                ended[task] = end
+                report(task, ended)
         ended = {task: ended[task] for task in tasks}
         for task, end in ended.items():
             for note in end.notes if isinstance(end, Measured) else ():

@@ -140,7 +140,7 @@ def run_safely(
     jobs: int,
     again: Callable[[Item], None],
     failed: Callable[[Item, str], Result],
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """Yield results as `in_processes` does. Call `again` with an item whose process dies; it runs alone at the end.
 
     The result of an item whose process has died `DEATHS` times is that of `failed`, with a text.
