@@ -43,13 +43,31 @@ def test_a_changed_file_reruns_just_what_it_touches(small):
     assert "2 stale runs" in status.err
     # a larger grid runs what is new, and damaged cells again
     small.declare(grid={"order": ["desc", "asc", "fcfs"]}, workloads=["w/b.json"])
-    for cell, damage in zip(small.cells(), (b"{", b'{"format": 1}', b"", b"["), strict=True):
+    for cell, damage in zip(small.cells(), (b"{", b'{"format": 1}', b"", b"[]"), strict=True):
         cell.write_bytes(damage)
     assert small.run().code == 0
-    assert small.done_in_log() == 7 and "is damaged or of another version: run again" in small.log()
+    assert small.done_in_log() == 7 and "is changed or of another version: run again" in small.log()
     assert [row["label"] for row in small.rows()] == ["desc", "asc", "fcfs"]
     assert "2 stale runs removed" in small.batwatt("clean").out
     assert len(small.cells()) == 3 and "stale" not in small.batwatt("status").err
+
+
+def test_a_changed_figure_is_computed_again(small):
+    """A digit in the file of a cell; its rejections and its error count as well."""
+    small.declare()
+    assert small.run().code == 0
+    before = small.bytes()
+    for cell, change in zip(
+        small.cells(), [{"figures": 1}, {"rejections": {"x": 1}}, {"elapsed_s": 7.0}, {}], strict=True
+    ):
+        content = json.loads(cell.read_text())
+        if change.pop("figures", None):
+            change = {"figures": content["figures"] | {"energy_j": content["figures"]["energy_j"] + 0.001}}
+        cell.write_text(json.dumps(content | change))
+    assert small.state() == [1, 0, 3]
+    assert small.run().code == 0
+    assert small.done_in_log() == 7 and small.log().count("is changed or of another version") == 3
+    assert small.state() == [4, 0, 0] and small.bytes() == before
 
 
 def test_a_failed_run_is_a_row_and_the_rest_goes_on(small):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -17,11 +18,13 @@ from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
+from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
-from batwatt.files import FULL, PART, is_folder, read_bytes, read_text, sync, whole_set
+from batwatt.files import FULL, PART, is_folder, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
 from batwatt.study.execute import BOUNDS
 from batwatt.study.files import InputFile
+from batwatt.study.spec import canonical
 
 COPY, ORIGIN, TABLE, LOG = "campaign.yaml", "origin.json", "table.parquet", "campaign.log"
 LOCK, INPUTS = ".lock", "inputs"
@@ -52,6 +55,11 @@ class CellRecord(BaseModel):
         if self.status == "done" and tuple(self.figures) != FIGURES:
             raise ValueError("figures of another version")
         return self
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the content of a cell, whose file has it: a changed figure is computed again."""
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def check_studies(only: Iterable[str], names: Collection[str]) -> None:
@@ -169,7 +177,8 @@ class Store:
         """Write a finished cell: first its files, if they are kept, then its record, each all at once."""
         if files:
             self._keep(record.key, files)
-        text = json.dumps(record.model_dump(), indent=1, allow_nan=False)
+        content = record.model_dump()
+        text = json.dumps({**content, "sha256": _digest(content)}, indent=1, allow_nan=False)
         self.write(self._path(record.key), text + "\n")
 
     def _path(self, key: str) -> Path:
@@ -205,11 +214,13 @@ class Store:
             try:
                 if not os.path.lexists(path):
                     continue
-                record = CellRecord.model_validate_json(read_bytes(path))
+                content = load_json(read_text(path), path)
+                digest = content.pop("sha256", None) if isinstance(content, dict) else None
+                record = CellRecord.model_validate(content) if digest == _digest(content) else None
             except (ValidationError, InputError):
                 record = None
             if record is None or record.key != key:
-                damaged.append(f"{path.relative_to(self.folder)} is damaged or of another version: run again")
+                damaged.append(f"{path.relative_to(self.folder)} is changed or of another version: run again")
             else:
                 records[key] = record
         return records, damaged
