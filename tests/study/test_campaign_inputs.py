@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -350,3 +351,42 @@ def test_the_campaigns_of_the_docs(risky):
     assert [file.name for file in sources.workloads(varied.workloads, "docs")] == ["long-0.1-0", "long-0.8-0"]
     names = [capacity.name for capacity in sources.capacities(varied.capacities, "docs")]
     assert [names[0], names[1], names[-1]] == ["constant-0.7", "walk-0.2-0.05-3600-s1", "uniform-0.6-3600-s3"]
+
+
+MACHINES = ("--machines", 4, "--cores", 1)
+ALIKE = {
+    "varcap with watts": ("varcap", {}, False, "envelope"),
+    "varcap with both": ("varcap", {}, False, "both"),
+    "powercap with machines": ("powercap", {"response": "none"}, False, "capacity"),
+    "frugal on machines": ("powercap", {"response": "frugal"}, True, "envelope"),
+    "jobpower on machines": ("jobpower", {}, True, "envelope"),
+    "slurm": ("slurm", {}, True, "envelope"),
+    "oversubscribed": ("oversubscribed", {}, True, "capacity"),
+}
+
+
+@pytest.mark.parametrize("scheduler, options, machines, limit", ALIKE.values(), ids=ALIKE)
+def test_campaigns_take_what_run_takes(small, scheduler, options, machines, limit):
+    """Watts for a scheduler of machines, machines for one of watts, and machines without a platform file."""
+    small.house.write("capacity.csv", "time_s,machines\n0,4\n5,2\n")
+    small.declare(
+        platforms=[{"machines": 4, "cores": 1}] if machines else ["p.xml"],
+        workloads=["w/a.json"],
+        envelopes=["envelope.csv"] if limit != "capacity" else None,
+        capacities=["capacity.csv"] if limit != "envelope" else None,
+        scheduler=scheduler,
+        options=options,
+        grid=None,
+        label="x",
+    )
+    ended = small.run()
+    assert ended.code == 0, ended.err
+    words = [*(MACHINES if machines else ("-p", small.folder / "p.xml")), "-w", small.folder / "w" / "a.json"]
+    words += ["--envelope", small.folder / "envelope.csv"] if limit != "capacity" else []
+    words += ["--capacity", small.folder / "capacity.csv"] if limit != "envelope" else []
+    house = small.house
+    run = house.batwatt("run", *words, "-s", scheduler, "-o", json.dumps(options), "-e", house.out / "x")
+    assert run.code == 0, run.err
+    [row] = small.rows()
+    metrics = house.metrics()
+    assert {name: row[name] for name in metrics} == metrics

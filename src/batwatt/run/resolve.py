@@ -14,6 +14,7 @@ from batwatt.engine.held import HeldArrivals
 from batwatt.errors import InputError
 from batwatt.inputs.description import capacity_of_text
 from batwatt.inputs.load import Needs, RunInputs, load
+from batwatt.inputs.platforms.host_choice import platform_of
 from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.inputs.traces.delays_to_flops import has_delay
@@ -38,6 +39,8 @@ from batwatt.scheduling.job_lengths import request_s
 from batwatt.scheduling.options import EVENTS
 
 _log = logging.getLogger(__name__)
+LIMITS = {"envelope": "power_w", "capacity": "machines"}
+"""Options that are limits over time, and their columns."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,23 @@ def prepare(spec: RunSpec) -> ResolvedRun:
     needs = needs_of(spec, scheduler)
     read = load(spec.inputs, needs)
     return resolve(spec, scheduler, read)
+
+
+def check_options(spec: RunSpec) -> None:
+    """Raise InputError for options that the scheduler cannot have in a run; neither jobs nor series are read."""
+    kind = scheduler_class(spec.scheduler)
+    needs = needs_of(spec, kind)
+    spec = replace(spec, inputs=needs.applied(spec.inputs))
+    inputs, options, follows = spec.inputs, spec.scheduler_options(), _options_of(kind)
+    if follows:
+        # of watts and machines the run makes one of the other
+        limited = inputs.envelope is not None or inputs.capacity is not None
+        usual: dict[str, Any] = {name: Series((0.0,), (1.0,), unit) for name, unit in LIMITS.items() if limited}
+        signal = inputs.carbon or inputs.price
+        usual |= {"signal": signal} if signal else {}
+        usual |= spec.scheduler_options(platform_of(inputs.platform, inputs.hosts))
+        options = {name: value for name, value in usual.items() if name in follows or name in spec.options}
+    make_scheduler(spec.scheduler, options, kind)
 
 
 def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:

@@ -19,10 +19,10 @@ from batwatt.inputs.series.capacity_spec import CapacitySpec
 from batwatt.inputs.series.series_csv import read_series
 from batwatt.inputs.traces.reference import read_reference
 from batwatt.inputs.workloads.batsim_files import read_events
-from batwatt.run.find_scheduler import SchedulerError, make_scheduler
+from batwatt.run.find_scheduler import SchedulerError
 from batwatt.run.metadata import version_of
+from batwatt.run.resolve import check_options
 from batwatt.study.cells import Cell, code_digest, expand
-from batwatt.study.comparison import ANY
 from batwatt.study.execute import CellOutcome, task_of
 from batwatt.study.pools import check_dask, dask_client, run_here, run_on_dask
 from batwatt.study.processes import cpu_count
@@ -262,5 +262,4 @@ def check_inputs(cells: Sequence[Cell]) -> None:
 
                     check_optimum(spec)
                 else:
-                    more = {"capacity": ANY} if isinstance(spec.inputs.capacity, CapacitySpec) else {}
-                    make_scheduler(spec.scheduler, spec.scheduler_options() | more)
+                    check_options(spec)

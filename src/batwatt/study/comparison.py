@@ -21,9 +21,9 @@ from batwatt.results.figures import Values, rounded
 from batwatt.results.outcomes import JobOutcomes
 from batwatt.results.power import PowerTrace
 from batwatt.results.power import compare as against
-from batwatt.run.find_scheduler import SchedulerError, make_scheduler, scheduler_class
+from batwatt.run.find_scheduler import SchedulerError, scheduler_class
 from batwatt.run.repeats import noted
-from batwatt.run.resolve import prepare
+from batwatt.run.resolve import check_options, prepare
 from batwatt.run.run import outputs_of, perform, staging, warn_if_none_finished
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -35,8 +35,6 @@ LIMITS = ("envelope", "none", "mean")
 """Parts of the envelope that a case may follow: all, nothing, its mean."""
 SERIES = ("envelope", "capacity", "signal", "price")
 """Options of a case that are series, from 0 s of its run on."""
-ANY = Series((0.0,), (1.0,), "machines")
-"""Capacity for the check of options; the run makes the true one of the power."""
 
 
 @dataclass(frozen=True)
@@ -163,18 +161,12 @@ class ComparedRuns:
 
     def _check_options(self, label: str, case: Case) -> None:
         """Raise InputError for wrong options of a scheduler of ours; its run checks series that texts describe."""
-        kind = scheduler_class(case.scheduler)
-        if not issubclass(kind, Scheduler):
+        if not issubclass(scheduler_class(case.scheduler), Scheduler):
             return
         own = {name: value for name, value in case.options.items() if name not in SERIES}
-        spec = replace(self._spec_of(RunTask(label, 1, self.seeds[0])), options=own)
-        signal = spec.inputs.carbon or spec.inputs.price
-        usual = {"capacity": ANY, **({"signal": signal} if signal else {}), **spec.scheduler_options(self.hosts)}
-        follows = kind.Options.model_fields.keys()
-        options = {name: value for name, value in usual.items() if name in follows or name in own}
         # other errors of a scheduler are errors of its run
         with suppress(SchedulerError), errors_of(f"case {label!r}"):
-            make_scheduler(case.scheduler, options, kind)
+            check_options(replace(self._spec_of(RunTask(label, 1, self.seeds[0])), options=own))
 
     def all_measured(
         self, workers: int, report: Callable[[RunTask, Mapping[RunTask, Ended]], None]
