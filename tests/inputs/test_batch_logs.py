@@ -122,6 +122,26 @@ def test_run_times_over_changes_of_clocks(tmp_path: Path, line: str, tz: str, ru
             assert [job.run_s for job in jobs_in(log, LogOptions(tz=tz))] == [run_s]
 
 
+@pytest.mark.parametrize(
+    "submit,start,end,wait_run_s",
+    [
+        # 00:50Z, 01:10Z, 01:40Z: in the first and in the second of two equal hours
+        ("02:50:00", "02:10:00", "02:40:00", (1200, 1800)),
+        ("02:50:00", "02:55:00", "02:05:00", (300, 600)),
+        ("01:50:00", "02:10:00", "03:10:00", (1200, 7200)),
+        # a start before the submission by another clock
+        ("12:50:00", "12:49:59", "13:00:00", (0, 601)),
+    ],
+)
+def test_waits_over_a_change_of_clocks(tmp_path: Path, submit: str, start: str, end: str, wait_run_s):
+    dates = [f"2024-10-27T{time}" for time in (submit, start, end)]
+    sacct = dump(tmp_path, f"JobID|Submit|Start|End|NCPUS\n7|{'|'.join(dates)}|4\n")
+    head = "job_id,submit_time,start_time,end_time,num_cores_alloc"
+    for log in (sacct, written(tmp_path, f"{head}\n7,{','.join(dates)},4\n", "pm100.csv")):
+        [job] = jobs_in(log, LogOptions(tz="Europe/Berlin"))
+        assert (job.extra["start_s"], job.run_s) == wait_run_s
+
+
 def test_starts_stand_for_submissions_with_a_remark(tmp_path: Path, caplog):
     late = "8||2024-07-01T12:30:00|9|1"
     path = dump(tmp_path, f"JobID|Submit|Start|ElapsedRaw|NCPUS\n7|2024-07-01T12:00:00|Unknown|9|1\n{late}\n")

@@ -252,18 +252,18 @@ def dates_s(texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
     return each(texts, lambda text: parse_date(text, zone, unit_s))
 
 
-def lengths_s(start_s: Column, ends: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
-    """Return the times in s from starts to the dates of ends.
+def later_s(since_s: Column, texts: Sequence[str], zone: tzinfo, unit_s: float = 1.0) -> Column:
+    """Return `dates_s` of texts that are not before other dates, such as ends of jobs that have started.
 
     A date without an offset, in an hour that clocks of the zone show twice, is of the first one, or of the second one
-    if it would else be before the start.
+    if it would else be too early.
     """
-    end_s = dates_s(ends, zone, unit_s)
-    for row in np.flatnonzero(end_s < start_s).tolist() if zone is not UTC else ():
+    later = dates_s(texts, zone, unit_s)
+    for row in np.flatnonzero(later < since_s).tolist() if zone is not UTC else ():
         # a date with an offset is the same in any zone
-        if end_s[row] != parse_date(ends[row], UTC, unit_s):
-            end_s[row] += _second_s(float(end_s[row]), zone)
-    return end_s - start_s
+        if later[row] != parse_date(texts[row], UTC, unit_s):
+            later[row] += _second_s(float(later[row]), zone)
+    return later
 
 
 def duration_s(text: str) -> float:

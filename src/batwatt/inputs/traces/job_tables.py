@@ -42,7 +42,7 @@ from batwatt.inputs.traces.job_log import (
     duration_s,
     each,
     jobs_of,
-    lengths_s,
+    later_s,
     number,
 )
 from batwatt.inputs.traces.trace_table import Column, Texts, TraceTable, labels_of
@@ -234,13 +234,13 @@ def _parts(path: Path | str) -> Iterator[tuple[pd.DataFrame, Layout]]:
 
 
 def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path | str) -> LogColumns:
-    def dates(name: str) -> Column:
-        return dates_s(_texts(part, name).tolist(), options.zone, layout.time_s)
+    def later(since_s: Column, name: str) -> Column:
+        return later_s(since_s, _texts(part, name).tolist(), options.zone, layout.time_s)
 
-    start_s = dates(layout.start)
+    submit_s = dates_s(_texts(part, layout.submit).tolist(), options.zone, layout.time_s)
+    start_s = later(submit_s, layout.start)
     run_s = _lengths(part, layout.run, layout.time_s)
-    ends = _texts(part, layout.end).tolist()
-    run_s = np.where(np.isnan(run_s), lengths_s(start_s, ends, options.zone, layout.time_s), run_s)
+    run_s = np.where(np.isnan(run_s), later(start_s, layout.end) - start_s, run_s)
     cpus, nodes = (_first(part, names) for names in (layout.cpus, layout.nodes))
     power = np.full((3, len(part)), np.nan)
     for name in layout.power:
@@ -252,7 +252,7 @@ def _columns(part: pd.DataFrame, layout: Layout, options: LogOptions, path: Path
     limit_s = _lengths(part, layout.limit, layout.limit_s)
     return LogColumns(
         _texts(part, layout.id),
-        dates(layout.submit),
+        submit_s,
         start_s,
         run_s,
         nodes if options.width == "nodes" else cpus,

@@ -52,7 +52,7 @@ from batwatt.inputs.traces.job_log import (
     duration_s,
     each,
     jobs_of,
-    lengths_s,
+    later_s,
     number,
     size,
 )
@@ -144,7 +144,7 @@ class _Dump:
             raise InputError(path, f"has the field {twice!r} twice", "name each once")
         sources = _sources(options, path)
         wanted = {field for fields in sources.values() for field, _ in fields}
-        wanted |= {"state", "end", *(field for fields in _LABELS.values() for field in fields)}
+        wanted |= {"state", "start", "end", *(field for fields in _LABELS.values() for field in fields)}
         # at least two, so that itemgetter returns a tuple
         read = [id_field, id_field, *(name for name in self._names if name in wanted)]
         self._pick = itemgetter(*(self._names.index(name) for name in read))
@@ -264,9 +264,14 @@ class _Dump:
                 merged[missing] = np.array([stripped[text] for text in column], dtype=object)[missing]
             return merged
 
-        start_s, run_s = number_of("start_s"), number_of("run_s")
-        if np.isnan(run_s).any() and {"start", "end"} <= self._place.keys():
-            run_s = np.where(np.isnan(run_s), lengths_s(start_s, texts[self._place["end"]], self.options.zone), run_s)
+        def later(since_s: Column, field: str) -> Column:
+            return later_s(since_s, texts[self._place[field]], self.options.zone) if field in self._place else unknown
+
+        unknown = np.full(len(rows), np.nan)
+        submit_s, run_s = number_of("submit_s"), number_of("run_s")
+        start_s = later(submit_s, "start")
+        if np.isnan(run_s).any():
+            run_s = np.where(np.isnan(run_s), later(start_s, "end") - start_s, run_s)
         memory = number_of("memory")
         for what in ("cpus", "nodes"):
             per = number_of(f"memory of {what}")
@@ -274,7 +279,7 @@ class _Dump:
         labels = _LABELS | ({"group": _ACCOUNTS} if self.options.accounting else {})
         return LogColumns(
             np.array([id.strip() for id in texts[0]], dtype=object),
-            number_of("submit_s"),
+            submit_s,
             start_s,
             run_s,
             number_of("cpus"),
@@ -314,7 +319,6 @@ def _sources(options: LogOptions, path: object) -> dict[str, Sources]:
         "all cpus": widths["cpus"],
         "all nodes": widths["nodes"],
         "run_s": [("elapsedraw", _by_text(number)), ("elapsed", _by_text(duration_s))],
-        "start_s": [("start", date)],
         "submit_s": [("submit", date), ("eligible", date)],
         "estimate": [("timelimitraw", _by_text(_minutes)), ("timelimit", _by_text(_limit))],
         "memory": [("alloctres", _tres("mem", memory)), ("reqmem", _by_text(memory))],
