@@ -212,6 +212,21 @@ def test_begins_where_a_file_has_both(read):
     assert line == "has one row, which is the end of an unknown time; add rows, or say stamp=begin"
 
 
+def test_begins_and_ends_of_days_and_times_of_day(read):
+    """As TransnetBW writes wind power; the last row ends on the next day."""
+    head = "Datum von;Uhrzeit von;Datum bis;Uhrzeit bis;Prognose (MW);Ist-Wert (MW);\n"
+    rows = (
+        "31.10.2015;23:30:00;31.10.2015;23:45:00;66,5;116;\n",
+        "31.10.2015;23:45:00;01.11.2015;00:00:00;64,0;114;\n",
+    )
+    signal = read(head + "".join(rows), "power", column="Prognose (MW)", tz="Europe/Berlin")
+    assert (signal.begin, signal.end_s, read.warnings()) == ("2015-10-31T22:30Z", 1800.0, [])
+    assert signal.series.values == (66.5e6, 64e6) and signal.series.times_s == (0.0, 900.0)
+    # an end that is the same for all rows states no duration
+    text = "time,campaign_end,price\n2024-01-01 00:00,2024-02-01,1\n2024-01-01 01:00,2024-02-01,2\n"
+    assert read(text).end_s == 7200.0
+
+
 def test_stamp_overrides_the_name(read):
     text = "period_end,price\n2024-03-01 01:00,10\n2024-03-01 02:00,20\n"
     assert (read(text, stamp="begin").begin, read.warnings()) == ("2024-03-01T01:00Z", [])

@@ -196,8 +196,11 @@ def _stated(frame: pd.DataFrame, time_column: str, times: _Floats, end: bool, fi
         # not the column of ends
         return None
     positive = passed > 0.0
+    usual = np.median(passed[positive]) if positive.any() else np.inf
+    if usual > 1.5 * Rows(np.unique(times[np.isfinite(times)]), times, dated=True).step_s:
+        return None
     # across a change of clocks ends do not tell
-    return np.where(positive, passed, np.median(passed[positive])) if positive.any() else None
+    return np.where(positive, passed, usual)
 
 
 def _duration_s(text: str) -> float | None:

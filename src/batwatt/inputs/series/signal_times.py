@@ -84,9 +84,9 @@ def _is_time(cell: str) -> bool:
     return looks_like_date(cell) or (cell.isdigit() and int(cell) >= SINCE_1970_S)
 
 
-def is_end(name: str, file: SignalFile) -> bool:
-    """Return whether the times of a column are ends of intervals, by `file.stamp`, else by the name of the column."""
-    return file.stamp == "end" if file.stamp else bool(_END.search(name.lower()) and not _BEGIN.search(name.lower()))
+def _says_end(name: str) -> bool:
+    """Return whether the name of a column says that its times are ends of intervals."""
+    return bool(_END.search(name.lower()) and not _BEGIN.search(name.lower()))
 
 
 def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Series[str], bool]:
@@ -94,15 +94,15 @@ def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Se
 
     A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
     """
-    cells, end = frame[name].str.strip(), is_end(name, file)
+    cells, end = frame[name].str.strip(), _says_end(name)
     columns = [frame.iloc[:, at].str.strip() for at in range(frame.shape[1])]
-    # of two columns of times of day that of begins counts
-    columns.sort(key=lambda column: is_end(str(column.name), file))
+    # begins of days have begins of times of day
+    columns.sort(key=lambda column: _says_end(str(column.name)) != end)
     clocks = [column for column in columns if column.str.fullmatch(_CLOCK).all()]
     hours = [column for column in columns if _HOUR.search(str(column.name).lower()) and _are_hours(column)]
     if cells.str.fullmatch(_DAY).all() and clocks + hours:
         clock = (clocks + hours)[0]
-        end = end or is_end(str(clock.name), file)
+        end = end or _says_end(str(clock.name))
         if not clocks:
             numbers = clock.str.rstrip("X*").astype(int)
             if not (end or file.stamp or numbers.isin((0, 24)).any()):
@@ -114,7 +114,7 @@ def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Se
         day = next((column for column in columns if column.str.fullmatch(_DAY).all()), None)
         if day is not None:
             cells = (day + " " + cells.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
-    return cells, end or (not file.stamp and bool(cells.str.contains(_MIDNIGHT).any()))
+    return cells, file.stamp == "end" if file.stamp else end or bool(cells.str.contains(_MIDNIGHT).any())
 
 
 def _are_hours(cells: pd.Series[str]) -> bool:
