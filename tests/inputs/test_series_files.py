@@ -6,12 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from files_of_tests import refusal
+from files_of_tests import refusal, written
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from batwatt.inputs.series.capacity import read_capacity
 from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.series import Series
 
 
@@ -117,3 +119,17 @@ def test_bounds_are_inclusive_and_optional(tmp_path):
 def test_refused_capacities(tmp_path, text, said):
     line = refusal(load, tmp_path, text)
     assert line.startswith(f"{tmp_path / 'c.txt'}: ") and said in line
+
+
+COMMENTED = '# Renewables.ninja PV\n# {{"units": {{"time": "UTC", \'a\': "kW}}\n\n{}0,500\n300,200\n'
+
+
+@pytest.mark.parametrize("head", ["time_s,power_w\n", "# time_s,power_w\n", "#time_s,power_w\n"])
+def test_lines_that_begin_with_a_hash_are_no_rows(tmp_path, head):
+    path = written(tmp_path, COMMENTED.format(head))
+    for series in (read_series(path), read_signal(SignalFile(path, wanted="power")).series):
+        assert (series.times_s, series.values) == ((0.0, 300.0), (500.0, 200.0))
+    capacity = read_capacity(written(tmp_path, "# of a site\n8\n60 4\n"), 8)
+    assert (capacity.times_s, capacity.values) == ((0.0, 60.0), (8.0, 4.0))
+    path = written(tmp_path, COMMENTED.format(head) + "600,x\n")
+    assert f"{path}: line 7: power_w" in refusal(read_series, path)

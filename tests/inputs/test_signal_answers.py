@@ -89,6 +89,7 @@ def test_json_without_a_series_or_with_two(read, content):
     two = {name: [{"time": "2023-01-01", "a": 1}] for name in ("hourly", "daily")}
     assert read.refused(json.dumps(two)) == "has 2 tables: hourly, daily; leave one of them in the file"
     assert read.refused("<a></a>").startswith("is XML; take the CSV export")
+    assert read.refused("<!DOCTYPE html><html>").startswith("is a page of HTML; take the CSV export")
 
 
 def test_solcast(read):

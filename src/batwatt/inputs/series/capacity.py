@@ -7,7 +7,7 @@ from pathlib import Path
 from batwatt.checks import number_in_file
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.inputs.series.series_csv import TIME, read_series
+from batwatt.inputs.series.series_csv import TIME, read_series, without_comments
 from batwatt.model.series import MACHINES, Series, checked_capacity
 from batwatt.units import number_text
 
@@ -20,7 +20,9 @@ def read_capacity(path: Path | str, slots: int | None) -> Series:
     By the first line, the file is CSV with the header `time_s,machines`; or the riskaware paper's text, whose first
     line is the count at 0 s and each other line `time count`. Times in s, strictly increasing. Raises InputError.
     """
-    lines = [(number, line.split()) for number, line in enumerate(read_text(path).split("\n"), start=1)]
+    lines = [
+        (number, line.split()) for number, line in enumerate(without_comments(read_text(path)).split("\n"), start=1)
+    ]
     filled = [(number, words) for number, words in lines if words]
     as_text = bool(filled) and filled[0][1][0][0] in "+-.0123456789"
     series = _read_text_format(filled, path) if as_text else read_series(path, MACHINES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -27,8 +28,21 @@ def read_series(path: Path | str, column: str = "power_w") -> Series:
     Times must increase by a millisecond or more, values be >= 0, and neither be larger than `LARGEST`. A cache by path
     and content has the last small series, for the runs of a campaign. Raises InputError with the line.
     """
-    text = read_text(path)
+    text = without_comments(read_text(path))
     return (_small if len(text) <= SMALL else _series_in)(text, path, column)
+
+
+def without_comments(text: str) -> str:
+    """Return a text with empty lines for its first lines that begin with `#`; the last one may be the header.
+
+    It is if the next line begins with a number and has as many commas.
+    """
+    below = re.sub(r"\A(?:[ \t]*(?:#.*)?\r?\n)+", "", text)
+    lines = text[: len(text) - len(below)].splitlines()
+    first = below.partition("\n")[0]
+    if lines and first[:1].isdigit() and first.count(",") == lines[-1].count(",") > 0:
+        below = f"{lines.pop().lstrip('# ')}\n{below}"
+    return "\n" * len(lines) + below
 
 
 @lru_cache(maxsize=16)

@@ -13,7 +13,7 @@ import pandas as pd
 from batwatt.checks import row_too_long
 from batwatt.errors import InputError
 from batwatt.files import read_text
-from batwatt.inputs.series.series_csv import MORE_FIELDS
+from batwatt.inputs.series.series_csv import MORE_FIELDS, without_comments
 from batwatt.inputs.series.signal_json import json_table
 from batwatt.inputs.series.signal_times import looks_like_date
 from batwatt.inputs.traces.trace import csv_rows
@@ -38,10 +38,11 @@ def table_of(path: Path) -> pd.DataFrame:
     separated by commas, semicolons, tabs or blanks, and numbers may have decimal commas or separators of thousands. A
     column without a name is called `column N`. Raises InputError.
     """
-    text = read_text(path)
+    text = without_comments(read_text(path))
     first = text.lstrip()[:1]
     if first == "<":
-        raise InputError(path, "is XML", "take the CSV export of the same series, or JSON")
+        kind = "XML" if re.match(r"\s*<(?:!doctype )?html", text, re.IGNORECASE) is None else "a page of HTML"
+        raise InputError(path, f"is {kind}", "take the CSV export of the same series, or JSON")
     if first in ("{", "["):
         return json_table(text, path)
     pvgis = _PVGIS.search(text.replace("\r\n", "\n"))
