@@ -247,6 +247,12 @@ def test_parts_that_are_not_there(read, part):
         ("Time,x\n2024-01-01,\n", {}, "which column is meant|no value in column 'x'"),
         ("Time,x\n2024-01-01,1\n01.02.2024,2\n", {}, r"row 2: Time '01.02.2024' is not a date; write 2024-07-01"),
         ("Time,price\n2024-01-01,1\n2024-01-02,abc\n", {}, "row 2: price 'abc' is not a finite number"),
+        (
+            "1387666800000;1387670400000;0.05;Eur/MWh\n" * 2,
+            {},
+            "has no line of header, but '1387666800000;1387670400000",
+        ),
+        ("2024-01-01 00:00,1\n2024-01-01 01:00,2\n", {}, "has no line of header, but '2024-01-01 00:00,1'; the first"),
         ("time_s,price\n0,1\n1e307,2\n", {}, r"row 2: time_s 1e\+307 s is larger than 1e\+15, the bound of times in s"),
         ("timestamp,x\n2024070113,1\n", {}, "timestamp go from 2024070113 to 2024070113, which are neither s of a run"),
         ("time,x\n202407011300,1\n", {}, "time go from 202407011300 to 202407011300, which are neither s of a run"),

@@ -79,6 +79,8 @@ def _csv_table(text: str, path: Path) -> pd.DataFrame:
     names = next(csv_rows(plain, path, _HINT), [])
     if len(names) != len(frame.columns):
         names = list(frame.columns)
+    if names and (looks_like_date(names[0]) or re.fullmatch(r"\s*[\d.,]+\s*", names[0])):
+        raise InputError(path, f"has no line of header, but {header[:40]!r}", _HINT)
     frame.columns = pd.Index([name.strip() or f"column {number}" for number, name in enumerate(names, start=1)])
     firsts = [str(cell) for cell in frame.iloc[:2, 0]]
     if len(firsts) == 2 and looks_like_date(firsts[1]) and firsts[0].strip() and not firsts[0].strip()[0].isdigit():
