@@ -119,6 +119,7 @@ class Jobpower(PowerScheduler[JobPowerOptions]):
         injector = self.injector
         if injector is not None and injector.due(now_s) and self.settings.excess == "kill-latest":
             self._kill_latest()
+        self.reject_stalled()
         # a job that is being killed still holds its hosts
         if not self.lifecycle.pending:
             self._place()

@@ -69,7 +69,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
 
     def machines_alive(self) -> int:
         """Return the capacity: cores that are shared do not depend on which machines take jobs."""
-        return int(self.steps[max(self.next_step - 1, 0)][1])
+        return int(self.capacity.at(self.begun_s))
 
     # what pybatsim calls ----------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             raise InputError("option 'platform'", problem, "give a file: batwatt serve --platform FILE")
         speeds, self._states = speeds_of(platform)
         super().onSimulationBegins()
-        if self.steps[-1][1] == 0.0 and self.settings.until_s is None:
+        if not self.capacity.most(self.capacity.settled_s) and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
             raise InputError(self.capacity.source, problem, "let it end with more, or give --window")
         self.shares = Shares(speeds)

@@ -100,7 +100,7 @@ class Varcap(VaryingScheduler[VarcapOptions]):
             names = ("bias", "noise", "false_alarms", "missed")
             errors = {name: getattr(settings, f"foresight_{name}") for name in names}
             horizon_s = settings.foresight_h * HOUR_S
-            forecast = CapacityForecast(self.steps, machines, horizon_s, **errors, seed=settings.seed)
+            forecast = CapacityForecast(self.capacity, machines, horizon_s, **errors, seed=settings.seed)
         mapping = self._map(MappingSite(machines, self._queue, self.capacity, settings))
         return mapping, self._termination, forecast, self._preemption
 

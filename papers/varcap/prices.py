@@ -63,7 +63,7 @@ def capacity_of(text: str) -> tuple[Signal, Signal]:
     """Return the capacity that a text describes, and the signal behind it."""
     spec = parse_capacity(text)
     assert spec is not None
-    signal = spec.signal(0.0)
+    signal = spec.signal()
     assert signal is not None
     return spec.unrepeated(0.0), signal
 

@@ -121,7 +121,7 @@ def check_optimum(spec: RunSpec) -> tuple[SearchBudget, Series]:
         raise InputError("--envelope", "the optimum needs one", "give a CSV file with columns time_s,power_w")
     if spec.inputs.events is not None:
         raise InputError("--events", "the optimum takes no events", "leave them out")
-    if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Series) and envelope.repeat_s):
+    if isinstance(envelope, EnvelopeSpec) or (isinstance(envelope, Series) and envelope.repeats):
         raise InputError(
             "--envelope",
             "the optimum takes a file, or a series that does not repeat",

@@ -36,7 +36,7 @@ def test_a_workload_of_a_table():
 REFUSED = {
     "watts: must be a number, got '5'": lambda: bw.Platform.machines(4, watts="5"),
     "Series: a series needs at least one row": lambda: bw.Series((), ()),
-    "repeat_s: must be 0 or after the last time, 10 s, got 5 s": lambda: bw.Series((0, 10), (1, 2), repeat_s=5),
+    "Series: a series repeats rows after its last time": lambda: bw.Series((0, 10), (1, 2), loop=0, period_s=5),
     "simulate: missing a required argument: 'workload'; the arguments are platform": lambda: bw.simulate(GRID),
     "simulate: got an unexpected keyword argument 'envelop'": lambda: bw.simulate(GRID, GOOGLE, envelop="x"),
     "unit: is for traces of jobs": lambda: bw.simulate(GRID, GOOGLE, unit="h"),

@@ -98,7 +98,7 @@ def test_a_number_is_a_constant(load, files):
 
 def test_signals_are_read_as_the_command_line_reads_them(load, files):
     price = bw.read_signal("p.csv,from=2024-07-01T06:00,days=1,period=7200,unit=EUR/MWh,repeat=yes")
-    assert price.values[:2] == pytest.approx([0.07, 0.055]) and price.repeat and price.end_s == 86_400.0
+    assert price.values[:2] == pytest.approx([0.07, 0.055]) and price.repeat and price.edges_s[-1] == 86_400.0
     day = bw.read_signal("p.csv,days=0.125,repeat=yes")
     assert metrics(load, price=day)["cost"] == metrics(load, price="p.csv,days=0.125,repeat=yes")["cost"] is not None
     sun = bw.read_signal("power:sun.csv,scale=2 + constant:500")

@@ -42,7 +42,7 @@ def test_the_text_of_the_contract():
     assert series.values == tuple(float(int(v * 1000 + 1e-9)) for v in vary(variation, 90_000.0).values)
     assert len(series) == 25 and (series.name, series.source) == ("machines", text)
     assert checked_capacity(series, 1000, text) is series
-    assert (spec.files(), spec.signal(1e6)) == ((), None)
+    assert (spec.files(), spec.signal()) == ((), None)
     # runs are known by their parameters
     assert hash(parse_capacity(" ".join(text.split(",")).replace(" ", ", "))) == hash(spec)
     assert pickle.loads(pickle.dumps(spec)) == spec
@@ -75,7 +75,7 @@ def test_all_keys():
 def test_how_long_it_is():
     text = "walk:period=60,seed=1,level=0,end=300"
     assert len(parse_capacity("walk:period=60,seed=1").series(10, 900.0)) == 15
-    short, again = parse_capacity(text).series(10, 900.0), parse_capacity(f"{text},repeat=1").series(10, 900.0)
+    short, again = parse_capacity(text).series(10, 9.0), parse_capacity(f"{text},repeat=1").series(10, 9.0).upto(900.0)
     assert len(short) == 5 and again.values == short.values * 3 and again.times_s == tuple(60.0 * k for k in range(15))
     assert short.at(1e9) == short.values[-1]
 
@@ -85,20 +85,24 @@ def test_what_a_budget_buys(folder):
     assert spec.series(200, 1e6).values == (175.0, 70.0, 43.0)
     line = refusal(parse_capacity("price:p.csv,headroom=2").series, 100, 1e6)
     assert "price:p.csv,headroom=2: requires 175 machines of 100; give more machines" in line
-    paid = spec.signal(1e6)
+    paid = spec.signal()
     assert paid is not None and paid.series.values == (100, 250, 400)
     assert bill(spec.fractions(1e6), paid).saved == pytest.approx(0.0)
     assert parse_capacity("price:p.csv,from=2024-01-01T01:00,days=0.04").series(100, 1e6).values == (70.0,)
-    assert parse_capacity("stranded:p.csv,threshold=250,repeat=1").series(10, 18000.0).values == (10, 10, 0, 10, 10)
-    again = parse_capacity("price:p.csv,repeat=1").signal(18000.0)
-    assert again is not None and again.series.values == (100, 250, 400, 100, 250) and again.end_s == 18000.0
+    assert parse_capacity("stranded:p.csv,threshold=250,repeat=1").series(10, 9.0).upto(18000.0).values == (
+        10,
+        10,
+        0,
+        10,
+        10,
+    )
 
 
 def test_traces(folder):
     Path("m.csv").write_text("time_s,machines\n0,5\n100,10\n")
     Path("f.csv").write_text("time_s,fraction\n0,0.5\n100,0.77\n")
     assert parse_capacity("trace:m.csv").series(10, 1e6).values == (5, 10)
-    assert parse_capacity("trace:m.csv,repeat=1").series(10, 300).values == (5, 10, 5)
+    assert parse_capacity("trace:m.csv,repeat=1").series(10, 9.0).upto(300.0).values == (5, 10, 5)
     assert parse_capacity("trace:f.csv").series(10, 1e6).values == (5, 7)
     assert parse_capacity("trace:f.csv,full=100").series(200, 1e6).values == (50, 77)
     # beside a column of power the machines count, a share in % is one of 100, and power is no capacity

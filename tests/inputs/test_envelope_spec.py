@@ -75,8 +75,8 @@ def test_a_peak(folder):
 
 
 def test_how_long_it_is(folder):
-    assert parse_envelope("power:sun.csv,repeat=yes").series(18_000.0).values == (0, 2000, 8000, 4000, 0)
-    assert parse_envelope("power:sun.csv,repeat=no").series(7200.0).values == (0, 2000)
+    assert parse_envelope("power:sun.csv,repeat=yes").series(9.0).upto(18_000.0).values == (0, 2000, 8000, 4000, 0)
+    assert parse_envelope("power:sun.csv,repeat=no").series(9.0).upto(7200.0).values == (0, 2000)
     lengths_s = [parse_envelope(text).length_s() for text in ("power:sun.csv + power:wind.csv", "constant:5")]
     assert lengths_s == [14_400.0, None]
 
@@ -189,7 +189,6 @@ def test_a_sum_is_at_any_time_that_of_its_terms(tmp_path_factory, terms, end_s):
     apart = [parse_envelope(term, folder).series(end_s, 1000.0) for term in terms]
     for time_s in np.linspace(0.0, end_s, 37)[:-1]:
         assert together.at(time_s) == pytest.approx(sum(series.at(time_s) for series in apart), rel=1e-12)
-    assert together.times_s[-1] < end_s
 
 
 def test_every_kind_and_key_is_in_the_docs():

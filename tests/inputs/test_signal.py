@@ -21,12 +21,13 @@ def test_averaged_by_hand():
     assert signal.averaged(15.0).series.values == pytest.approx((1, 1, (50 + 10) / 15, 2, 2))
 
 
-def test_repeated_by_hand():
+def test_lasting_by_hand():
     signal = Signal(Series((0.0, 30.0), (1.0, 5.0)), 40.0)
-    assert signal.repeated(40.0) is signal
-    long = signal.repeated(75.0)
-    assert (long.series.times_s, long.series.values) == ((0.0, 30.0, 40.0, 70.0), (1.0, 5.0, 1.0, 5.0))
-    assert "more than 10000000 rows" in refusal(signal.repeated, 1e9)
+    long = signal.lasting(True).upto(75.0)
+    assert (long.times_s, long.values) == ((0.0, 30.0, 40.0, 70.0), (1.0, 5.0, 1.0, 5.0))
+    assert "more than 10000000 rows" in refusal(signal.lasting(True).upto, 1e9)
+    ends = signal.lasting(False)
+    assert (ends.end_s, ends.upto(75.0), ends.at(1e9)) == (40.0, ends, 5.0)
     for series, end in ((Series((1.0,), (1.0,)), 2.0), (Series((0.0, 5.0), (1.0, 2.0)), 5.0)):
         with pytest.raises(ValueError, match="a signal begins at 0 s"):
             Signal(series, end)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import batwatt as bw
@@ -156,7 +157,7 @@ ENVELOPES = [
 def test_envelopes_of_other_dates(caplog, text, values, said):
     inputs = inputs_of("night.sacct", envelope=f"power:{text}")
     assert at(inputs.envelope, *values) == list(values.values())
-    assert said in caplog.messages[-1]
+    assert any(said in message for message in caplog.messages)
 
 
 def test_signals_of_other_dates(caplog):
@@ -270,3 +271,17 @@ def test_objects_that_the_date_of_0_s_would_change_are_refused():
         simulated("night.sacct", envelope=sun)
     with pytest.raises(InputError, match="has no end of its own; give it to simulate, as envelope="):
         bw.read_signal("power:sun.csv,repeat=yes")
+
+
+def test_a_series_that_ends_says_so(tmp_path, caplog):
+    """Before the run when a job may outlast it, and after the run when one did."""
+    frame = pd.DataFrame({"submission_time_s": [0.0, 3600.0], "length_s": [36000.0, 3600.0], "hosts": [1, 1]})
+    path = tmp_path / "sun.csv"
+    path.write_text("time,power_w\n2024-06-01T00:00Z,400\n2024-06-01T01:00Z,400\n")
+    result = bw.simulate(
+        bw.Platform.machines(2, 1, watts=200), bw.Workload.from_frame(frame), "varcap", envelope=f"power:{path}"
+    )
+    assert result.metrics["jobs_finished"] == 2
+    text = f"{path}: ends at 7200 s, and jobs may run until 36000 s: its last value holds; repeat=yes repeats it"
+    assert text in caplog.messages
+    assert any("ended at 7200 s, the run at 36000" in message for message in caplog.messages)

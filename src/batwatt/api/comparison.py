@@ -265,7 +265,7 @@ def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, 
     if read.clock is not None:
         workload, cap = replace(workload, begin=read.clock.date), replace(cap, begin=read.clock.date)
     # over all rows of the power, and at least until the last submission
-    length_s = max(cap.times_s[-1] + cap.last_step_s, workload.last_submission_s)
+    length_s = max(cap.end_s, workload.last_submission_s)
     return Sample(workload, cap, {"carbon_g": read.carbon, "cost": read.price}, length_s)
 
 

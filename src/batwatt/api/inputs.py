@@ -21,6 +21,7 @@ from batwatt.api.arguments import (
     seed_of,
     several,
     text,
+    whole,
     window_of,
 )
 from batwatt.api.described import Described
@@ -245,7 +246,8 @@ class Workload(Described, workloads.Workload):
 class Series(Described, model_series.Series):
     """Values that hold from their time (s) until the next: `Series((0, 3600), (500, 200))` is an envelope in W.
 
-    Times and values are any sequences of numbers. Raises InputError.
+    Times and values are any sequences of numbers. `loop=0, period_s=86400` repeats them every day, for ever; by default
+    the last value holds. Raises InputError.
     """
 
     makers: ClassVar[str] = "read_series(path) or read_signal(path)"
@@ -256,7 +258,9 @@ class Series(Described, model_series.Series):
         if self.begin:
             object.__setattr__(self, "begin", date_text(date_s_of(self.begin)))
         one_of(get_args(model_series.Told))("told", self.told)
-        repeat_s = real("repeat_s", self.repeat_s)
+        if self.loop is not None:
+            whole("loop", self.loop, -1)
+        real("period_s", self.period_s)
         try:
             for name in ("times_s", "values"):
                 numbers = several(name, getattr(self, name), real_of, "a list of numbers", MAX_ROWS)
@@ -264,9 +268,6 @@ class Series(Described, model_series.Series):
             super().__post_init__()
         except ValueError as error:
             raise InputError("Series", str(error), "give times in s and as many values") from None
-        if 0.0 < repeat_s <= self.times_s[-1]:
-            problem = f"must be 0 or after the last time, {self.times_s[-1]:g} s, got {repeat_s:g} s"
-            raise InputError("repeat_s", problem, "give the s from 0 s to the first repetition")
 
     def facts(self) -> Mapping[str, object]:
         """Return the facts of `Described`."""
@@ -335,4 +336,4 @@ def read_signal(path: PathLike, wanted: str | None = None) -> SignalIntegral:
         raise InputError(described, "has no end of its own", "give it to simulate, as envelope=")
     date = common_date(envelope.signal_files())
     begin = "" if date is None else date_text(date[0])
-    return SignalIntegral.of(Signal(envelope.series(end_s), end_s, begin), told="text")
+    return SignalIntegral.of(Signal(envelope.series(end_s).upto(end_s), end_s, begin), told="text")

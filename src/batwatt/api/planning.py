@@ -106,8 +106,8 @@ def plan_carbon(
     from batwatt.systems.carbon.job_plan import plan_job
 
     model = model_of(dict(job), "job") if isinstance(job, Mapping) else read_model(Path(job))
-    carbon = _integral("carbon", "signal", signal, deadline_s)
-    cost = None if price is None else _integral("price", "price", price, deadline_s)
+    carbon = _integral("carbon", "signal", signal)
+    cost = None if price is None else _integral("price", "price", price)
     if cost is not None and carbon.begin:
         cost = on_clock(cost, Clock(date_s_of(carbon.begin), last_s=deadline_s, end_s=deadline_s))
     weights = carbon_weight, price_weight
@@ -158,11 +158,9 @@ def optimum(
     return result
 
 
-def _integral(kind: SignalKind, name: str, value: SeriesLike, end_s: float) -> SignalIntegral:
+def _integral(kind: SignalKind, name: str, value: SeriesLike) -> SignalIntegral:
     signal = signal_or(kind, value, name)
     if signal is None:
         raise InputError(name, "is missing", "give a file or a signal")
-    integral: SignalIntegral = (
-        parse_signal(kind, signal).integral(end_s) if isinstance(signal, str) else signal.until(end_s)
-    )
+    integral: SignalIntegral = parse_signal(kind, signal).read() if isinstance(signal, str) else signal
     return integral

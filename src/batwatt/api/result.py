@@ -18,7 +18,7 @@ from batwatt.results.csv_block import as_read
 from batwatt.results.figures import Values, rounded
 from batwatt.results.rejections import rejections_text
 from batwatt.results.writers import write_record
-from batwatt.run.run import Figures, RunOutcome, staging, warn_if_none_finished
+from batwatt.run.run import Figures, RunOutcome, staging, warn_after_run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,9 +149,9 @@ class Result(Described):
         return {"scheduler": self.scheduler, **values, **rejected}
 
     def warn(self) -> None:
-        """Log the reason if no job has finished."""
-        if SUCCESSFUL not in self._outcome.record.jobs.states:
-            warn_if_none_finished(self._outcome.figures.metrics, self._inputs)
+        """Log the reason if no job has finished, and the limits that ended before the run."""
+        if SUCCESSFUL not in self._outcome.record.jobs.states or self._inputs.ends:
+            warn_after_run(self._outcome.figures.metrics, self._inputs)
 
 
 def _displayed(figure: Figure) -> Figure:

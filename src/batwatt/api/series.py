@@ -86,15 +86,16 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
         unit = "" if stated is None else stated.text
     else:
         return None
-    last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
+    if isinstance(value, Series):
+        last_s = value.last_step_s
+    else:
+        last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
     if not 0.0 <= times[0] < SINCE_1970_S:
         problem = f"begins at {times[0]:.10g} s, and a run at 0 s"
         raise InputError(name, problem, "let its times begin at 0, or give a series of pandas with dates")
-    if isinstance(value, Series) and value.repeat_s:
-        last_s = value.repeat_s - times[-1]
     edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
     told = value.told if isinstance(value, Series) else ""
-    return SignalIntegral(edges, values, begin, source, unit, isinstance(value, Series) and value.repeat_s > 0.0, told)
+    return SignalIntegral(edges, values, begin, source, unit, isinstance(value, Series) and value.loop == 0, told)
 
 
 def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, str]:

@@ -53,7 +53,7 @@ def characterise_capacity(
     else:
         if column is not None:
             raise InputError("--column", "is for a file", f"write column={column} into the text")
-        signal, paid = spec.unrepeated(end, machines or 1), spec.signal(0.0)
+        signal, paid = spec.unrepeated(end, machines or 1), spec.signal()
     character = characterise(signal)
     rows, content = _rows(character, signal), _content(character, signal)
     if paid is not None:

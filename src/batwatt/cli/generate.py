@@ -226,7 +226,8 @@ def generate_capacity(
     spec = parse_capacity(capacity)
     if spec is None:
         raise InputError("CAPACITY", f"{capacity!r} describes no capacity", "write for instance walk:range=0.6,seed=1")
-    write_output(to_csv(spec.fractions(end) if machines is None else spec.series(machines, end)), output)
+    series = spec.fractions(end) if machines is None else spec.series(machines, end)
+    write_output(to_csv(series.upto(end) if series.repeats else series), output)
 
 
 @generate.command("envelope")
@@ -265,6 +266,6 @@ def generate_envelope(
     if charge is not None and spec.buffer is None:
         raise InputError("--state-of-charge", "there is no battery", "add for instance battery:capacity_kwh=40")
     end_s = end or spec.length_s(full_power) or END_S
-    write_output(to_csv(spec.series(end_s, full_power)), output)
+    write_output(to_csv(spec.series(end_s, full_power).upto(end_s)), output)
     if charge is not None:
         write_output(to_csv(spec.dispatch(end_s, full_power).state_of_charge(text)), charge)

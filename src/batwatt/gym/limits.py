@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from batwatt.model.platform import NOISE_W, Platform
 from batwatt.model.series import Series
@@ -13,8 +14,9 @@ from batwatt.model.series import Series
 class Limits:
     """The limits of a run, followed in time: `cap_w` and `capacity` hold now, infinite without such a limit.
 
-    `changes` are the times in s > 0 of changes, `next_s` is the next one (infinite: none), `most` how many hosts can
-    have jobs at a time after the last change. `idle_w` is the power of all hosts without a job, `most_w` with one each.
+    `next_s` is the time in s of the next change (infinite: none), `next_cap_w` and `next_capacity` hold from then on.
+    `most` is how many hosts can have jobs at a time after the last change; under limits that change for ever, now and
+    then. `idle_w` is the power of all hosts without a job, `most_w` with one each.
     """
 
     def __init__(self, platform: Platform, envelope: Series | None, capacity: Series | None) -> None:
@@ -23,32 +25,34 @@ class Limits:
         extra_w = [max(0.0, state.full_w - state.idle_w) for state in states]
         self.most_w = self.idle_w + sum(extra_w)
         self.active = envelope is not None or capacity is not None
-        times = {time for series in (envelope, capacity) if series for time in series.times_s if time > 0.0}
-        rows = [(time, _value(envelope, time), _value(capacity, time)) for time in (0.0, *sorted(times))]
-        # where nothing changes there is no step
-        rows = [row for index, row in enumerate(rows) if not index or row[1:] != rows[index - 1][1:]]
-        self.changes = [time for time, _, _ in rows[1:]]
-        self._caps_w, self._capacities = [cap for _, cap, _ in rows], [hosts for _, _, hosts in rows]
-        slack_w = self._caps_w[-1] - self.idle_w + NOISE_W
-        fed = int(np.searchsorted(np.cumsum(extra_w), slack_w, side="right"))
-        self.most = int(min(fed, self._capacities[-1]))
+        self._envelope, self._capacity = envelope, capacity
+        series = [one for one in (envelope, capacity) if one is not None]
+        settled_s = max((one.times_s[-1] for one in series), default=0.0)
+        times_s = {time_s for one in series if one.repeats for time_s in one.upto(settled_s + one.end_s).times_s}
+        last_s = {settled_s} | {time_s for time_s in times_s if time_s >= settled_s}
+        sums_w = np.cumsum(extra_w)
+        self.most = max(self._hosts(sums_w, time_s) for time_s in last_s)
         self.begin()
+
+    def _hosts(self, sums_w: npt.NDArray[np.float64], time_s: float) -> int:
+        slack_w = _value(self._envelope, time_s) - self.idle_w + NOISE_W
+        fed = int(np.searchsorted(sums_w, slack_w, side="right"))
+        return int(min(fed, _value(self._capacity, time_s)))
 
     def begin(self) -> None:
         """Go back to 0 s."""
-        self._take(0)
+        self._take(0.0)
 
-    def _take(self, index: int) -> None:
-        self._index = index
-        self.cap_w, self.capacity = self._caps_w[index], self._capacities[index]
-        last = index == len(self.changes)
-        self.next_s = math.inf if last else self.changes[index]
-        self.next_cap_w = self.cap_w if last else self._caps_w[index + 1]
-        self.next_capacity = self.capacity if last else self._capacities[index + 1]
+    def _take(self, now_s: float) -> None:
+        self.cap_w, self.capacity = _value(self._envelope, now_s), _value(self._capacity, now_s)
+        series = (one for one in (self._envelope, self._capacity) if one is not None)
+        self.next_s = min((one.next_change(now_s) for one in series), default=math.inf)
+        next_s = now_s if self.next_s == math.inf else self.next_s
+        self.next_cap_w, self.next_capacity = _value(self._envelope, next_s), _value(self._capacity, next_s)
 
     def step(self) -> None:
         """Go on to the next change."""
-        self._take(self._index + 1)
+        self._take(self.next_s)
 
 
 def _value(series: Series | None, time_s: float) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,11 +40,12 @@ from batwatt.model.work import run_times_s
 from batwatt.model.workload import LONG_S, Workload, merged
 from batwatt.protocol.events import ExternalEvent
 from batwatt.protocol.workload4 import parsed_workload
+from batwatt.remarks import remark
 from batwatt.units import DAY_S, YEAR_S
 
 _log = logging.getLogger(__name__)
 BEYOND_S = 30 * DAY_S
-"""Time in s between twice the last submission and the end of a generated capacity; then its last value holds."""
+"""Time in s between twice the last submission and the end of what varies at random, or has a battery."""
 LATEST_END_S = 1e10
 """Latest end of a job in s, 300 years, under an envelope or a capacity; later ones are taken for errors."""
 
@@ -121,6 +123,8 @@ class RunInputs:
     events: tuple[ExternalEvent, ...] = ()
     clock: Clock | None = None
     """The clock with the date of 0 s; None if no input states it."""
+    ends: Mapping[str, float] = field(default_factory=dict)
+    """Ends in s of the parts of the envelope and of the capacity that end, by their sources."""
 
     @property
     def signals(self) -> dict[str, SignalIntegral]:
@@ -184,6 +188,13 @@ def load(inputs: Inputs, needs: Needs) -> RunInputs:
     simulated = () if work_flops is None else tuple(workload_with_flops(load, work_flops) for load in loads)
     carbon, price = (signal_of(signal, last_s, clock) for signal in (inputs.carbon, inputs.price))
     tell(clock)
+    parts = [one for one in (capacity, envelope) if one is not None]
+    if isinstance(inputs.envelope, EnvelopeSpec) and inputs.envelope.buffer is None:
+        full_w = platform.full_w if platform.has_power else None
+        parts[-1:] = inputs.envelope.on(clock).parts(2.0 * last_s + BEYOND_S, full_w)
+    ends = {part.source: part.end_s for part in parts if part.loop is None}
+    if ends:
+        _tell_ends(ends, max(_last_end_s(load, platform.fastest_flops) for load in loads))
     events = read_events(inputs.events, needs.unknown_events, len(platform)) if inputs.events is not None else ()
     return RunInputs(
         inputs,
@@ -198,7 +209,24 @@ def load(inputs: Inputs, needs: Needs) -> RunInputs:
         price,
         events,
         clock,
+        ends,
     )
+
+
+def _last_end_s(load: Workload, speed_flops: float) -> float:
+    """Return the last end in s of a job if all started when they are submitted."""
+    if not load.jobs:
+        return 0.0
+    submits_s = np.array([job.submit_time_s for job in load.jobs])
+    return float(np.nanmax(submits_s + np.nan_to_num(run_times_s(load, speed_flops))))
+
+
+def _tell_ends(ends: Mapping[str, float], last_s: float) -> None:
+    """Log the ends of series that jobs may outlast."""
+    for source, end_s in ends.items():
+        if last_s > end_s:
+            text = "%s: ends at %.15g s, and jobs may run until %.15g s: its last value holds; repeat=yes repeats it"
+            remark(_log, text, source, end_s, last_s)
 
 
 def _check_ends(load: Workload, speed_flops: float) -> None:
@@ -241,10 +269,9 @@ def unshared(workload: Workload) -> Workload:
 def capacity_of(
     capacity: Path | CapacitySpec | Series, machines: int, last_submission_s: float = 0.0, clock: Clock | None = None
 ) -> Series:
-    """Read or generate the machines alive out of `machines`, until long after the jobs. Raises InputError."""
+    """Read or generate the machines alive out of `machines`. Raises InputError."""
     if isinstance(capacity, Series):
-        end_s = 2.0 * last_submission_s + BEYOND_S
-        return checked_capacity(series_on_clock(capacity, clock, end_s), machines, "capacity")
+        return checked_capacity(series_on_clock(capacity, clock), machines, "capacity")
     if isinstance(capacity, CapacitySpec):
         return capacity.on(clock).series(machines, 2.0 * last_submission_s + BEYOND_S)
     return read_capacity(capacity, machines)
@@ -256,9 +283,9 @@ def envelope_of(
     last_submission_s: float = 0.0,
     clock: Clock | None = None,
 ) -> Series:
-    """Read or generate the power cap in W, until long after the jobs. Raises InputError."""
+    """Read or generate the power cap in W. Raises InputError."""
     if isinstance(envelope, Series):
-        return series_on_clock(envelope, clock, 2.0 * last_submission_s + BEYOND_S)
+        return series_on_clock(envelope, clock)
     if isinstance(envelope, EnvelopeSpec):
         return envelope.on(clock).series(
             2.0 * last_submission_s + BEYOND_S, platform.full_w if platform.has_power else None
@@ -269,12 +296,8 @@ def envelope_of(
 def signal_of(
     signal: SignalSpec | SignalIntegral | None, last_submission_s: float, clock: Clock | None = None
 ) -> SignalIntegral | None:
-    """Read a carbon or price signal, until after the last submission. Raises InputError."""
-    end_s = 2.0 * last_submission_s + BEYOND_S
-    if isinstance(signal, SignalSpec):
-        integral: SignalIntegral | None = signal.on(clock).integral(end_s)
-    else:
-        integral = signal and on_clock(signal, clock).until(end_s)
+    """Read a carbon or price signal. Raises InputError if it ends before the last submission."""
+    integral = signal.on(clock).read() if isinstance(signal, SignalSpec) else signal and on_clock(signal, clock)
     if integral is not None and not integral.end_s > last_submission_s:
         problem = f"the signal ends at {integral.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
         raise InputError(integral.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
 from batwatt.errors import InputError
@@ -34,9 +35,11 @@ Told = Literal["", "from", "days", "text"]
 class Series:
     """A step function: values that hold from their time until the next; times in s, strictly increasing.
 
-    Before the first time the first value holds; after the last time the last value holds for ever, in steps as long
-    as the last step of the file (a series of one row: `DEFAULT_STEP_S`). `unit` is that of the values (`W`, `g/kWh`,
-    `EUR/kWh`, `fraction`, `machines`; `?`: its file states none); empty: the unit of the argument that has the series.
+    Before the first time the first value holds. After `end_s` the rows from `loop` on come again for ever, every
+    `period_s`: by default (-1, the last row) the last value, in steps as long as the last one (a series of one row:
+    `DEFAULT_STEP_S`). A `loop` of None is a source that ends then, `period_s` after its first time: its last value
+    holds, which the run reports. `unit` is that of the values (`W`, `g/kWh`, `EUR/kWh`, `fraction`, `machines`; `?`:
+    its file states none); empty: the unit of the argument that has the series.
     """
 
     times_s: tuple[float, ...]
@@ -47,8 +50,10 @@ class Series:
     begin: str = field(default="", compare=False)
     """The date of 0 s in UTC, or empty."""
     told: Told = field(default="", compare=False)
-    repeat_s: float = field(default=0.0, compare=False)
-    """Period in s after which a run repeats the series; 0: no repetition."""
+    loop: int | None = -1
+    """Index of the row from which on the rows come again."""
+    period_s: float = 0.0
+    """Length in s of the rows from `loop` on; 0: of one row, as the last step."""
 
     def __post_init__(self) -> None:
         if not self.times_s or len(self.times_s) != len(self.values):
@@ -57,28 +62,94 @@ class Series:
             raise ValueError("times and values must be finite")
         if not all(a < b for a, b in zip(self.times_s, self.times_s[1:], strict=False)):
             raise ValueError("times must increase strictly")
+        if not -1 <= (self.loop or 0) < len(self.times_s) or not self.times_s[-1] < self.end_s < math.inf:
+            raise ValueError(f"a series repeats rows after its last time, got {self.loop} and {self.period_s!r} s")
 
     def __len__(self) -> int:
         return len(self.times_s)
 
-    def at(self, time_s: float) -> float:
-        """Return the value at `time_s`."""
-        return self.values[max(0, bisect_right(self.times_s, time_s) - 1)]
+    # rows ---------------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _loop(self) -> tuple[int, float]:
+        """Index of the row from which on rows come again, and their length in s; of a source that ends, the last."""
+        last = len(self.times_s) - 1
+        if self.loop is None:
+            return last, self.times_s[0] + self.period_s - self.times_s[-1]
+        usual_s = self.times_s[-1] - self.times_s[-2] if last else DEFAULT_STEP_S
+        return self.loop % (last + 1), self.period_s or usual_s
+
+    @cached_property
+    def end_s(self) -> float:
+        """End of the last row in s, from which on rows come again."""
+        row, period_s = self._loop
+        return self.times_s[row] + period_s
+
+    @property
     def last_step_s(self) -> float:
-        """Length in s of the steps after the last row."""
-        return self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else DEFAULT_STEP_S
+        """Length in s of the last row."""
+        return self.end_s - self.times_s[-1]
+
+    @property
+    def repeats(self) -> bool:
+        """True if the value changes for ever."""
+        return self.settled_s == math.inf
+
+    @cached_property
+    def settled_s(self) -> float:
+        """Time in s of the last change of the value, infinite if it changes for ever; the first time without any."""
+        row, _ = self._loop
+        if any(value != self.values[row] for value in self.values[row:]):
+            return math.inf
+        return self.times_s[self._turns[-1]] if self._turns else self.times_s[0]
+
+    @cached_property
+    def _turns(self) -> list[int]:
+        """Indices of the rows whose value is another one than that of the row before."""
+        pairs = zip(self.values, self.values[1:], strict=False)
+        return [index for index, (before, value) in enumerate(pairs, 1) if value != before]
+
+    def _row_s(self, turn: int, index: int) -> float:
+        return turn * self._loop[1] + self.times_s[index]
+
+    def _place(self, time_s: float) -> tuple[int, int]:
+        """Return how often the rows have come again at a time, and the index of the row that holds (-1: none yet)."""
+        first, period_s = self._loop
+        if time_s < self.end_s:
+            return 0, bisect_right(self.times_s, time_s) - 1
+        # quotients and differences are rounded: a row holds at the very time that `step_after` returns
+        turn = math.floor((time_s - self.times_s[first]) / period_s)
+        if self._row_s(turn + 1, first) <= time_s:
+            turn += 1
+        elif self._row_s(turn, first) > time_s:
+            turn -= 1
+        index = max(first, bisect_right(self.times_s, time_s - turn * period_s) - 1)
+        if index + 1 < len(self.times_s) and self._row_s(turn, index + 1) <= time_s:
+            index += 1
+        elif index > first and self._row_s(turn, index) > time_s:
+            index -= 1
+        return turn, index
+
+    def at(self, time_s: float) -> float:
+        """Return the value at `time_s`."""
+        return self.values[max(0, self._place(time_s)[1])]
 
     def step_after(self, time_s: float) -> float:
         """Return the start in s of the first step that begins strictly after `time_s`."""
-        index = bisect_right(self.times_s, time_s)
-        if index < len(self.times_s):
-            return self.times_s[index]
-        last, step = self.times_s[-1], self.last_step_s
-        count = math.floor((time_s - last) / step) + 1
-        # a quotient that is rounded down must not return the step that begins at `time_s`
-        return last + count * step if last + count * step > time_s else last + (count + 1) * step
+        turn, index = self._place(time_s)
+        return self._row_s(turn, index + 1) if index + 1 < len(self.times_s) else self._row_s(turn + 1, self._loop[0])
+
+    def next_change(self, time_s: float) -> float:
+        """Return the first time in s after `time_s` at which the value is another one, or infinity."""
+        turn, index = self._place(time_s)
+        at = bisect_right(self._turns, max(0, index))
+        if at < len(self._turns):
+            return self._row_s(turn, self._turns[at])
+        first, _ = self._loop
+        if self.values[first] != self.values[-1]:
+            return self._row_s(turn + 1, first)
+        at = bisect_right(self._turns, first)
+        return self._row_s(turn + 1, self._turns[at]) if at < len(self._turns) else math.inf
 
     def steps(self, begin_s: float, end_s: float) -> Iterator[tuple[float, float, float]]:
         """Yield the steps (start, end, value) that cover [begin_s, end_s[, cut at both ends."""
@@ -88,11 +159,112 @@ class Series:
             yield start, end, self.at(start)
             start = end
 
+    def of(self, values: tuple[float, ...], name: str, unit: str, source: str) -> Series:
+        """Return a series of other values at the same times."""
+        return Series(self.times_s, values, name, source, unit, loop=self.loop, period_s=self.period_s)
+
+    def upto(self, end_s: float) -> Series:
+        """Return the series with its rows before `end_s`, at least one, each a row of its own. Raises InputError."""
+        times, values = list(self.times_s), list(self.values)
+        if self.repeats and end_s > self.end_s:
+            first, period_s = self._loop
+            turns = math.ceil((end_s - self.end_s) / period_s)
+            if not len(self) + turns * (len(self) - first) <= MAX_ROWS:
+                problem = f"{turns + 1} repetitions of {len(self) - first} rows are more than {MAX_ROWS} rows"
+                raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
+            times += (self._row_s(turn, row) for turn in range(1, turns + 1) for row in range(first, len(self)))
+            values += self.values[first:] * turns
+        elif self.times_s[-1] < end_s:
+            return self
+        count = max(1, bisect_left(times, end_s))
+        lasts_s = max(end_s - times[count - 1], DEFAULT_STEP_S)
+        return replace(self, times_s=tuple(times[:count]), values=tuple(values[:count]), loop=-1, period_s=lasts_s)
+
+    def since(self, time_s: float) -> Series:
+        """Return the series from a time >= 0 s on, which becomes 0 s."""
+        turn, index = self._place(time_s)
+        again, period_s = self._loop
+        rows = [(turn, row) for row in range(max(0, index), len(self))]
+        loop: int | None = -1
+        length_s = self.last_step_s
+        if self.loop is None:
+            loop, length_s = None, round(self.end_s - time_s, 6)
+        elif self.repeats:
+            # rows that are over come at the end, once the rest of their turn has
+            rows += [(turn + 1, row) for row in range(again, index + 1)]
+            loop, length_s = max(0, again - max(0, index)), period_s
+            rows = [at for at in rows if self._row_s(*at) < max(time_s, self.times_s[again]) + period_s]
+        times = [round(self._row_s(*at) - time_s, 6) for at in rows]
+        values = tuple(self.values[row] for _, row in rows)
+        return Series((0.0, *times[1:]), values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
+
+    # values -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _after(self) -> tuple[list[float], list[float]]:
+        """The least and the greatest value from each row on."""
+        backwards = self.values[::-1]
+        least, most = list(accumulate(backwards, min))[::-1], list(accumulate(backwards, max))[::-1]
+        return least, most
+
+    def least(self, from_s: float = -math.inf) -> float:
+        """Return the least value from a time on."""
+        return self._after[0][self._first_from(from_s)]
+
+    def most(self, from_s: float = -math.inf) -> float:
+        """Return the greatest value from a time on."""
+        return self._after[1][self._first_from(from_s)]
+
+    def _first_from(self, time_s: float) -> int:
+        return min(max(0, self._place(time_s)[1]), self._loop[0]) if time_s > -math.inf else 0
+
+
+def combined(parts: Sequence[Series], join: Callable[[Iterable[float]], float]) -> Series:
+    """Return the series of a function of the values of others, which has the name and the unit of the first.
+
+    It repeats if one of them does, after the least common multiple of their periods. Raises InputError.
+    """
+    repeating = [part for part in parts if part.repeats]
+    settled_s = max(part.times_s[part.loop or 0] if part.repeats else part.settled_s for part in parts)
+    period_s = _common_period_s(repeating) if repeating else math.inf
+    plain = [part.upto(settled_s + period_s) for part in parts]
+    times = sorted({settled_s, *(time_s for part in plain for time_s in part.times_s if time_s < settled_s + period_s)})
+    values = tuple(join(part.at(time_s) for part in plain) for time_s in times)
+    ends_s = max((part.end_s for part in parts if part.loop is None), default=-math.inf)
+    if repeating:
+        loop: int | None = times.index(settled_s)
+    else:
+        loop, period_s = (None, ends_s - times[0]) if ends_s > times[-1] else (-1, 0.0)
+    return Series(tuple(times), values, parts[0].name, parts[0].source, parts[0].unit, loop=loop, period_s=period_s)
+
+
+def _common_period_s(repeating: Sequence[Series]) -> float:
+    """Return the period in s after which all of some series repeat. Raises InputError."""
+    periods_s = list(dict.fromkeys(part.end_s - part.times_s[part.loop or 0] for part in repeating))
+    if len(periods_s) == 1:
+        return periods_s[0]
+    common_s = math.lcm(*(round(period_s * 1000.0) for period_s in periods_s)) / 1000.0
+    rows = sum(len(part) * common_s / part.period_s for part in repeating)
+    if not (rows <= MAX_ROWS and all(round(period_s, 3) == period_s for period_s in periods_s)):
+        lengths = " and ".join(f"{period_s:.15g} s" for period_s in periods_s)
+        problem = f"repeats with another series, every {lengths}, which have no common period of {MAX_ROWS} rows"
+        raise InputError(repeating[0].source, problem, "let one period be a multiple of the other: to= or days=")
+    return common_s
+
 
 def least_around(series: Series, before_s: float, after_s: float) -> Series:
     """Return the series of the least value from `before_s` s before each time to `after_s` s after it."""
     if not (before_s or after_s):
         return series
+    if series.repeats:
+        # what is before `settled_s` may look back to rows that do not come again
+        period_s = series.end_s - series.times_s[series.loop or 0]
+        settled_s = max(0.0, series.times_s[series.loop or 0] + before_s)
+        plain = least_around(series.upto(settled_s + 2.0 * period_s + after_s), before_s, after_s)
+        times = sorted({settled_s, *(time_s for time_s in plain.times_s if time_s < settled_s + period_s)})
+        values = tuple(plain.at(time_s) for time_s in times)
+        again = times.index(settled_s)
+        return Series(tuple(times), values, series.name, series.source, series.unit, loop=again, period_s=period_s)
     rows = deque[tuple[float, float]]()
     least: dict[float, float] = {}
     # a row holds from `after_s` before its time until `before_s` after its end: both are in the order of the rows

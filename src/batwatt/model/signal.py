@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from batwatt.errors import InputError
 from batwatt.model.clock import date_s_of, date_text
-from batwatt.model.series import LARGEST, MAX_ROWS, MAX_STEPS, Series
+from batwatt.model.series import LARGEST, MAX_STEPS, Series
 
 
 @dataclass(frozen=True)
@@ -82,19 +82,9 @@ class Signal:
         begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
         return replace(self, series=series, begin=begin)
 
-    def repeated(self, end_s: float) -> Signal:
-        """Return the signal repeated until `end_s`, or unchanged if it is no shorter. Raises InputError."""
-        if self.end_s >= end_s:
-            return self
-        count = math.ceil(end_s / self.end_s)
-        if not count * len(self.series) <= MAX_ROWS:
-            problem = f"{count} repetitions of {len(self.series)} rows are more than {MAX_ROWS} rows"
-            raise InputError(self.series.source, problem, "take a longer part of the file")
-        times = (np.arange(count)[:, None] * self.end_s + np.asarray(self.series.times_s)).ravel()
-        values = np.tile(self.series.values, count)
-        inside = times < end_s
-        series = replace(self.series, times_s=tuple(times[inside].tolist()), values=tuple(values[inside].tolist()))
-        return Signal(series, end_s, self.begin)
+    def lasting(self, repeat: bool) -> Series:
+        """Return the signal as a series that begins again at its end, for ever, or ends there."""
+        return replace(self.series, loop=0 if repeat else None, period_s=self.end_s)
 
 
 def held(series: Series, times_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from batwatt.errors import InputError
 from batwatt.model.phases import Array, Steps
-from batwatt.model.series import Series, Told
+from batwatt.model.series import MAX_ROWS, Series, Told, combined
 from batwatt.model.signal import Signal
 from batwatt.units import J_PER_KWH, REPORTED_S
 
@@ -19,8 +20,8 @@ from batwatt.units import J_PER_KWH, REPORTED_S
 class SignalIntegral:
     """A signal: `values[i]` (g/kWh, or money/kWh) holds in [`edges_s[i]`, `edges_s[i + 1]`[; shapes [n], [n + 1].
 
-    Edges begin at 0 s and increase strictly; there is no value beyond the last. `begin`: the date of 0 s in UTC, or "".
-    `unit` and `told` as in `Series`. A run repeats the signal if `repeat` is true.
+    Edges begin at 0 s and increase strictly. At the last edge the signal begins again, for ever, if `repeat` is true;
+    else there is no value beyond it. `begin`: the date of 0 s in UTC, or "". `unit` and `told` as in `Series`.
     """
 
     edges_s: Array
@@ -40,10 +41,15 @@ class SignalIntegral:
 
     @property
     def series(self) -> Series:
-        """The signal as a series, whose last value holds for ever."""
+        """The signal as a series; if it ends its last value holds."""
+        return replace(self.signal.lasting(self.repeat), told=self.told)
+
+    @property
+    def signal(self) -> Signal:
+        """The signal without repetition."""
         edges_s, values = tuple(self.edges_s[:-1].tolist()), tuple(self.values.tolist())
-        repeat_s = self.end_s if self.repeat else 0.0
-        return Series(edges_s, values, "value", self.source, self.unit, self.begin, self.told, repeat_s)
+        series = Series(edges_s, values, "value", self.source, self.unit, self.begin)
+        return Signal(series, float(self.edges_s[-1]), self.begin)
 
     @property
     def currency(self) -> str:
@@ -51,11 +57,21 @@ class SignalIntegral:
         money, _, energy = self.unit.partition("/")
         return money if energy == "kWh" and money not in ("g", "money") else ""
 
-    def until(self, end_s: float) -> SignalIntegral:
-        """Return the signal, repeated until `end_s` if `repeat` is true. Raises InputError."""
+    def upto(self, end_s: float) -> SignalIntegral:
+        """Return the signal without repetition, but as long as `end_s` or longer if it repeats. Raises InputError."""
         if not self.repeat:
             return self
-        return SignalIntegral.of(Signal(self.series, self.end_s, self.begin).repeated(end_s))
+        longer: SignalIntegral | None = self.__dict__.get("_longer")
+        if longer is None or longer.end_s < end_s:
+            turns = math.ceil(2.0 * end_s / self.edges_s[-1])
+            if not turns * len(self.values) <= MAX_ROWS:
+                problem = f"{turns} repetitions of {len(self.values)} rows are more than {MAX_ROWS} rows"
+                raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
+            begins_s = np.arange(max(1, turns))[:, None] * self.edges_s[-1]
+            edges_s = np.append((begins_s + self.edges_s[:-1]).ravel(), len(begins_s) * self.edges_s[-1])
+            longer = replace(self, edges_s=edges_s, values=np.tile(self.values, len(begins_s)), repeat=False)
+            self.__dict__["_longer"] = longer
+        return longer
 
     @classmethod
     def regular(cls, values: Sequence[float], step_s: float = 3600.0) -> SignalIntegral:
@@ -65,8 +81,8 @@ class SignalIntegral:
 
     @property
     def end_s(self) -> float:
-        """End of the signal in s."""
-        return float(self.edges_s[-1])
+        """End of the signal in s, infinite if it repeats."""
+        return math.inf if self.repeat else float(self.edges_s[-1])
 
     @cached_property
     def _reached(self) -> Array:
@@ -74,19 +90,24 @@ class SignalIntegral:
 
     def integral(self, time_s: Array | float) -> Array:
         """Return the integral from 0 to each time in [0, end], in the signal's unit x s."""
-        integrals: Array = np.interp(np.asarray(time_s), self.edges_s, self._reached)
+        times = np.asarray(time_s)
+        plain = self.upto(float(times.max(initial=0.0)))
+        integrals: Array = np.interp(times, plain.edges_s, plain._reached)
         return integrals
 
     def at(self, time_s: Array | float) -> Array:
         """Return the value at each time in s."""
-        index = np.searchsorted(self.edges_s, time_s, "right") - 1
-        values: Array = self.values[np.clip(index, 0, len(self.values) - 1)]
+        times = np.asarray(time_s)
+        plain = self.upto(float(times.max(initial=0.0)))
+        index = np.searchsorted(plain.edges_s, times, "right") - 1
+        values: Array = plain.values[np.clip(index, 0, len(plain.values) - 1)]
         return values
 
     def edges_in(self, begin_s: float, end_s: float) -> Array:
         """Return the edges strictly between two times, in s."""
-        first, last = np.searchsorted(self.edges_s, [begin_s, end_s], "right")
-        edges = self.edges_s[first:last]
+        plain = self.upto(end_s)
+        first, last = np.searchsorted(plain.edges_s, [begin_s, end_s], "right")
+        edges = plain.edges_s[first:last]
         return edges[edges < end_s]
 
     def per_watt(self, begin_s: Array | float, end_s: Array | float) -> Array:
@@ -106,9 +127,15 @@ class SignalIntegral:
             raise InputError(self.source, problem, "take a longer signal, or let jobs wait less")
 
     def plus(self, other: SignalIntegral, own: float, others: float) -> SignalIntegral:
-        """Return `own` x this + `others` x another signal, such as carbon and price, over the time that both cover."""
+        """Return `own` x this + `others` x another signal, such as carbon and price, over the time that both cover.
+
+        Raises InputError.
+        """
         end = min(self.end_s, other.end_s)
-        edges = np.unique(np.concatenate([self.edges_s, other.edges_s]))
+        both = end == math.inf
+        if both:
+            end = combined((self.series, other.series), sum).end_s
+        edges = np.unique(np.concatenate([self.upto(end).edges_s, other.upto(end).edges_s]))
         edges = np.append(edges[edges < end], end)
         values = own * self.at(edges[:-1]) + others * other.at(edges[:-1])
-        return SignalIntegral(edges, values, self.begin, self.source)
+        return SignalIntegral(edges, values, self.begin, self.source, repeat=both)

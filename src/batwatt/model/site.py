@@ -12,12 +12,12 @@ never draw more than P.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from batwatt.errors import InputError
 from batwatt.model.platform import Host, Platform, machine_of
-from batwatt.model.series import MACHINES, Series
+from batwatt.model.series import MACHINES, Series, combined
 
 _ROUNDING = 1e-9
 """Relative rounding error of a quotient: 0.3 / 0.1 machines are 3."""
@@ -56,22 +56,20 @@ class MachinePower:
         for power_w in envelope.values:
             count = math.floor((power_w - least) / each * (1.0 + _ROUNDING) + _ROUNDING)
             values.append(float(min(self.machines, max(0, count))))
-        return Series(envelope.times_s, tuple(values), MACHINES, f"{envelope.source}, {self}")
+        return envelope.of(tuple(values), MACHINES, MACHINES, f"{envelope.source}, {self}")
 
     def drawn_by(self, capacity: Series) -> Series:
         """Return the power in W that a capacity in machines may draw, as a series."""
         values = tuple(n * self.full_w + (self.machines - n) * self.off_w for n in capacity.values)
-        return Series(capacity.times_s, values, "power_w", f"{capacity.source}, {self}")
+        return capacity.of(values, "power_w", "W", f"{capacity.source}, {self}")
 
     def __str__(self) -> str:
         return f"{self.machines} machines of {self.full_w:g} W (off: {self.off_w:g} W)"
 
 
 def least_of(one: Series, other: Series) -> Series:
-    """Return the smaller of two series at any time."""
-    times = sorted({*one.times_s, *other.times_s})
-    values = tuple(min(one.at(time_s), other.at(time_s)) for time_s in times)
-    return Series(tuple(times), values, one.name, f"least of {one.source} and {other.source}")
+    """Return the smaller of two series at any time. Raises InputError."""
+    return replace(combined((one, other), min), source=f"least of {one.source} and {other.source}")
 
 
 def _off_w(host: Host) -> float:

@@ -89,6 +89,7 @@ def goodput_figures(run_table: RunTable, capacity: Series, cores: int, long_s: f
 
 def capacity_core_s(capacity: Series, cores: int, window: Window) -> float:
     """Return the core seconds of the machines alive in the window: cores x the integral of the capacity."""
+    capacity = capacity.upto(window.end_s)
     times = np.asarray(capacity.times_s)
     inner = times[(times > window.begin_s) & (times < window.end_s)]
     edges = np.concatenate(([window.begin_s], inner, [window.end_s]))

@@ -192,6 +192,7 @@ def compare(trace: PowerTrace, envelope: Series) -> CappedTrace:
     A piece is over the cap if it lasts `SHORTEST_S` or more and exceeds the cap by more than `EXCESS_W` and the error
     of the trace.
     """
+    envelope = envelope.upto(trace.end_s) if envelope.repeats else envelope
     starts, numbers, steps = step_bounds(envelope, trace.end_s, trace.times_s)
     if not len(trace.times_s):
         none, numb = np.empty(0), np.empty(0, np.intp)

@@ -121,7 +121,11 @@ def _input(source: Path | Platform | Workload | Series | SignalIntegral) -> dict
     elif isinstance(source, SignalIntegral):
         content = repr((source.edges_s.tolist(), source.values.tolist()))
     else:
-        content = repr((source.times_s, source.values) if isinstance(source, Series) else source.hosts)
+        content = repr(
+            (source.times_s, source.values, source.loop, source.period_s)
+            if isinstance(source, Series)
+            else source.hosts
+        )
     return {"object": _named(source), "sha256": hashlib.sha256(content.encode()).hexdigest()}
 
 

@@ -22,6 +22,7 @@ from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.model.record import Record
+from batwatt.model.series import Series
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS, Values
@@ -96,8 +97,8 @@ class RunOutcome:
         """Write all files of the run under a prefix."""
         began = time.perf_counter()
         write_record(self.record, prefix)
-        _write_generated(prefix, self.resolved)
         self.figures.write(prefix)
+        _write_generated(prefix, self.resolved, self.figures)
         resolved, elapsed_s = self.resolved, self.elapsed_s + time.perf_counter() - began
         write_metadata(prefix, resolved.spec, resolved.config, resolved.inputs.clock, elapsed_s)
 
@@ -147,13 +148,18 @@ def run(
             figures, deadlock = _run_apart(resolved, inner, progress, began)
     if deadlock is not None:
         raise deadlock
-    warn_if_none_finished(figures.metrics, resolved.inputs)
+    warn_after_run(figures.metrics, resolved.inputs)
     return figures
 
 
-def warn_if_none_finished(metrics: Values, inputs: RunInputs) -> None:
-    """Log the reason if no job of a run has finished."""
+def warn_after_run(metrics: Values, inputs: RunInputs) -> None:
+    """Log the reason if no job of a run has finished, and the envelope or the capacity that ended before the run."""
     from batwatt.results.unfinished import why_none_finished
+
+    end_s = metrics["makespan_s"] or 0.0
+    for source, ends_s in inputs.ends.items():
+        if end_s > ends_s:
+            LOGGER.warning("%s: ended at %.15g s, the run at %.15g s: its last value held", source, ends_s, end_s)
 
     why = why_none_finished(metrics, inputs.run[0], inputs.platform)
     if why is not None:
@@ -170,8 +176,8 @@ def _run_apart(
     inputs = resolved.inputs
     apart = Apart.of(resolved.spec, inputs, resolved.scheduler, resolved.config, inner, _watch(resolved, progress))
     about, deadlock = apart.run()
-    _write_generated(inner, resolved)
     figures = write_results(inner, inputs)
+    _write_generated(inner, resolved, figures)
     elapsed_s = time.perf_counter() - began
     write_metadata(inner, resolved.spec, resolved.config, inputs.clock, elapsed_s, about)
     return figures, deadlock
@@ -226,14 +232,22 @@ def staging(prefix: Path, durable: bool = True) -> Iterator[Path]:
         raise InputError(option, f"cannot be written ({error.strerror})", "choose another place") from None
 
 
-def _write_generated(prefix: Path, resolved: ResolvedRun) -> None:
-    """Write the series that are in no file: generated, an object, or a view of another series (watts, machines)."""
+def _write_generated(prefix: Path, resolved: ResolvedRun, figures: Figures) -> None:
+    """Write the series that are in no file: generated, an object, or a view of another series (watts, machines).
+
+    One that repeats is written until the end of the run.
+    """
     inputs, declared = resolved.inputs, resolved.spec.inputs
+    end_s = max(figures.metrics["makespan_s"] or 0.0, inputs.measured.last_submission_s)
     capacity, envelope = inputs.capacity, inputs.envelope
     if capacity is not None and not (isinstance(declared.capacity, Path) and capacity.source == str(declared.capacity)):
-        write_text(file_of(prefix, "capacity"), to_csv(capacity))
+        write_text(file_of(prefix, "capacity"), to_csv(_written(capacity, end_s)))
     if envelope is not None and isinstance(declared.envelope, EnvelopeSpec):
-        write_text(file_of(prefix, "envelope"), to_csv(envelope))
+        write_text(file_of(prefix, "envelope"), to_csv(_written(envelope, end_s)))
+
+
+def _written(series: Series, end_s: float) -> Series:
+    return series.upto(end_s) if series.repeats else series
 
 
 def write_results(prefix: Path, inputs: RunInputs) -> Figures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from batsim.batsim import BatsimScheduler
@@ -11,6 +11,8 @@ from batsim.batsim import BatsimScheduler
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.hostset import HostSet
+from batwatt.model.series import Series
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
 from batwatt.scheduling.options import SchedulerOptions, parse_options
 from batwatt.scheduling.registry import make
@@ -115,6 +117,13 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         """True if hosts switch within their limits, or events may bring hosts back."""
         away = self.transitions.away and not self.bs.no_more_external_events
         return bool(self.transitions.pending or away)
+
+    def stalled(self, limit: Series | None, waiting: Iterable[ManagedJob]) -> tuple[list[ManagedJob], str]:
+        """Return the waiting jobs to reject after a whole period of a limit in vain, and the reason."""
+        if limit is None or (self.transitions.away and not self.bs.no_more_external_events):
+            return [], ""
+        jobs = self.lifecycle.stalled(limit, waiting, self.transitions.switching_s)
+        return jobs, f"as no job ended or saved work in a whole period of {limit.period_s:.15g} s"
 
     def hosts_changed(self) -> None:
         """Follow a change of the hosts out of service."""

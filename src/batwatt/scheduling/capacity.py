@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from itertools import accumulate
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -24,6 +23,7 @@ from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.fleet import Fleet
 from batwatt.scheduling.hosts import Hosts
 from batwatt.scheduling.job_lengths import JobLengths
+from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.options import LIMIT, SchedulerOptions
 
 
@@ -63,14 +63,13 @@ class CapacityScheduler(Scheduler[Settings]):
         if self.settings.capacity is None:
             raise InputError("option 'capacity'", "the scheduler needs one", "give a file: batwatt run --capacity FILE")
         self.capacity: Series = self.settings.capacity
-        self.steps = list(_changes(self.capacity))
-        """(time in s, machines) of each change."""
-        self.next_step = 0
-        self.step_s = self.steps[0][0]
-        """The time of the next step in s, infinite if there is none."""
+        self.begun_s = self.step_s = 0.0
+        """Beginnings in s of the present and of the next step (infinite: none): the value changes there, but at 0 s."""
+        self.stepped = False
+        """True after the step at 0 s."""
         self.stopped = False
         """True if the window is over."""
-        self._asked = -1
+        self._asked_s = -1.0
         self._hosts_changed = False
 
     @property
@@ -93,6 +92,14 @@ class CapacityScheduler(Scheduler[Settings]):
     @abstractmethod
     def stop(self) -> None:
         """End the window: kill running jobs, reject waiting ones."""
+
+    @abstractmethod
+    def waiting(self) -> Iterable[ManagedJob]:
+        """Return the jobs that wait."""
+
+    @abstractmethod
+    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+        """Reject jobs that wait, and those that depend on them."""
 
     @abstractmethod
     def unrunnable(self) -> tuple[list[Job], str]:
@@ -118,7 +125,6 @@ class CapacityScheduler(Scheduler[Settings]):
         self.lengths = JobLengths(self.bs, self.nominal_flops, full_flops)
         if self.run_times is not None:
             self.run_times.lengths = self.lengths
-        self._most_after = list(accumulate((int(value) for _, value in reversed(self.steps)), max))[::-1]
 
     def onJobSubmission(self, job: Job) -> None:
         """Take in a job of the workload, or note the acknowledgement of one of our own."""
@@ -174,22 +180,26 @@ class CapacityScheduler(Scheduler[Settings]):
 
     def machines_alive(self) -> int:
         """Return the number of machines alive in the present step, without those out of service."""
-        alive = int(self.steps[max(self.next_step - 1, 0)][1])
+        alive = int(self.capacity.at(self.begun_s))
         return max(0, min(alive - self.hosts.held, len(self.fleet) - self.fleet.outs))
 
     def step(self) -> int:
         """Go past the next step; return the number of machines alive from there on, without those out of service."""
-        self.next_step += 1
-        self.step_s = self.steps[self.next_step][0] if self.next_step < len(self.steps) else math.inf
+        self.begun_s, self.stepped = self.step_s, True
+        self.step_s = self.capacity.next_change(self.begun_s)
         return self.machines_alive()
 
     def most_machines(self) -> int:
         """Return the most machines alive from the present step on."""
-        return self._most_after[max(self.next_step - 1, 0)]
+        return int(self.capacity.most(self.begun_s))
 
     def call(self, now_s: float) -> None:
         """Request a wake-up at the next step and at the end, as long as there is something to wait for."""
-        if (self._asked == self.next_step and self.step_s < math.inf) or self.finished():
+        stalled, why = self.stalled(self.capacity, self.waiting())
+        if stalled:
+            self.give_up(stalled, why)
+            self.apply()
+        if (self._asked_s == self.step_s < math.inf) or self.finished():
             return
         until_s = self.settings.until_s
         away = self.transitions.away and not self.bs.no_more_external_events
@@ -200,7 +210,7 @@ class CapacityScheduler(Scheduler[Settings]):
                 return
         for time_s in sorted({self.step_s, math.inf if until_s is None else until_s}):
             self.lifecycle.wake_at(time_s, now_s)
-        self._asked = self.next_step
+        self._asked_s = self.step_s
 
 
 def machines_fed(capacity: Series | None, envelope: Series | None, platform: Platform | None, machines: int) -> Series:
@@ -212,9 +222,3 @@ def machines_fed(capacity: Series | None, envelope: Series | None, platform: Pla
         raise InputError("option 'envelope'", problem, "give the option platform")
     fed = MachinePower.of(platform).fed_by(envelope)
     return fed if capacity is None else least_of(capacity, fed)
-
-
-def _changes(series: Series) -> list[tuple[float, float]]:
-    """Return the times in s at which the value changes, and the first, which counts from 0, with the values."""
-    rows = list(zip((0.0, *series.times_s[1:]), series.values, strict=True))
-    return [row for i, row in enumerate(rows) if i == 0 or row[1] != rows[i - 1][1]]

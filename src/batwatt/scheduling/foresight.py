@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
@@ -44,7 +44,7 @@ class EnvelopeForecast:
 
 
 class CapacityForecast:
-    """The steps of a capacity of `machines` machines as they are forecast for `horizon_s` s ahead.
+    """The changes of a capacity of `machines` machines as they are forecast for `horizon_s` s ahead.
 
     Errors (section 8.2.1 of the varcap dissertation): `bias` is relative, `noise` the standard deviation an hour ahead
     as a share of all machines, growing with the root of the time ahead. `false_alarms` is the chance that a change is
@@ -53,7 +53,7 @@ class CapacityForecast:
 
     def __init__(
         self,
-        steps: Sequence[tuple[float, float]],
+        capacity: Series,
         machines: int,
         horizon_s: float,
         bias: float,
@@ -62,8 +62,8 @@ class CapacityForecast:
         missed: float,
         seed: int,
     ) -> None:
-        self._times = np.array([time_s for time_s, _ in steps], dtype=np.float64)
-        self._values = np.array([value for _, value in steps], dtype=np.float64)
+        self._capacity = capacity
+        self._times, self._values = [0.0], [capacity.at(0.0)]
         self._machines = machines
         self._horizon_s = horizon_s
         self._bias, self._noise, self._false_alarms, self._missed = bias, noise, false_alarms, missed
@@ -71,10 +71,14 @@ class CapacityForecast:
 
     def at(self, now_s: float) -> tuple[Floats, Floats, float]:
         """Return times of change in ]now, now + horizon], the forecast capacities, and the time of the next look."""
-        first, beyond = np.searchsorted(self._times, [now_s, now_s + self._horizon_s], side="right").tolist()
+        while (last_s := self._times[-1]) <= now_s + self._horizon_s:
+            if (change_s := self._capacity.next_change(last_s)) == math.inf:
+                break
+            self._times.append(change_s)
+            self._values.append(self._capacity.at(change_s))
+        first, beyond = (bisect_right(self._times, time_s) for time_s in (now_s, now_s + self._horizon_s))
         next_s = self._times[beyond] - self._horizon_s if beyond < len(self._times) else math.inf
-        times = self._times[first:beyond]
-        values = self._values[first:beyond].copy()
+        times, values = np.array(self._times[first:beyond]), np.array(self._values[first:beyond])
         if len(times) and (self._bias or self._noise or self._false_alarms or self._missed):
             values = self._forecast(values, times, max(first - 1, 0))
         return times, values, float(next_s)
@@ -91,7 +95,7 @@ class CapacityForecast:
             if values[k] < before and chance[k, 0] < self._missed:
                 values[k] = before
             if chance[k, 1] < self._false_alarms:
-                values[k] = self._values.min()
+                values[k] = self._capacity.least()
             before = values[k]
         return values
 

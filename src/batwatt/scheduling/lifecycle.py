@@ -8,6 +8,9 @@
    decide nothing unless a host is past its limit.
 5. End of registration: reported once, when no job is to come and none is left.
 6. Jobs that can never run are rejected, and reported by cause at the end: how many, and the first.
+7. Stall: a limit that repeats would kill a job longer than its best hours for ever. If in a whole period no job
+   arrives, ends by itself or saves work, and none runs throughout, the waiting jobs that were killed meanwhile are
+   rejected; without such jobs, and if nothing runs, all that wait.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from batsim.batsim import Job
 
 from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
+from batwatt.model.series import Series
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.units import LAG_S, REPORTED_S
@@ -49,6 +53,9 @@ class JobLifecycle:
         self._names: dict[str, str] = {}
         self._attempts: dict[str, int] = {}
         self._unrunnable: dict[str, list[str]] = {}
+        self._progress_s = 0.0
+        self._killed: set[str] = set()
+        """Jobs killed since the last progress."""
 
     def begin(self, bs: Any, needs_dynamic_jobs: bool) -> None:
         """Begin a simulation. Raises InputError if jobs cannot be submitted again though they must be."""
@@ -89,6 +96,8 @@ class JobLifecycle:
     def acknowledged(self, job: Job) -> bool:
         """Return whether a submission is but the acknowledgement of an attempt, which may run by then."""
         self.news = True
+        if job.id not in self._names:
+            self.progress()
         return job.id in self._names
 
     @staticmethod
@@ -123,6 +132,10 @@ class JobLifecycle:
             self.ran += 1
             self.requests += (job.requested_time or 0) > 0 or ESTIMATE in (job.json_dict or {})
         killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
+        if killed:
+            self._killed.add(state.name)
+        elif job.metadata != RECOVERY:
+            self.progress()
         if state.dying:
             self.pending -= 1
             state.dying = False
@@ -136,6 +149,33 @@ class JobLifecycle:
         for job in jobs:
             if job.id not in self.states:
                 self.bs.jobs.pop(job.id, None)
+
+    # stall ------------------------------------------------------------------------------------------------------
+
+    def progress(self) -> None:
+        """Note that a job arrived, ended by itself or saved work."""
+        self._progress_s = self.bs.time()
+        self._killed.clear()
+
+    def stalled(self, limit: Series, waiting: Iterable[ManagedJob], switching_s: float) -> list[ManagedJob]:
+        """Return the waiting jobs to reject, as a whole period of a limit has passed in vain.
+
+        `switching_s` is the time in s in which hosts switch, beyond which a period counts.
+        """
+        if not limit.repeats or self.more_jobs or self.pending:
+            return []
+        now_s, period_s = self.bs.time(), limit.period_s
+        if now_s - self._progress_s < period_s + switching_s:
+            return []
+        jobs = list(waiting)
+        idle = {job.number for job in jobs}
+        running = [state for state in self.states.values() if state.number not in idle]
+        if any(state.mask and state.start_s <= now_s - period_s for state in running):
+            return []
+        hopeless = [job for job in jobs if job.name in self._killed] or ([] if running else jobs)
+        if hopeless:
+            self.progress()
+        return hopeless
 
     # times ------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,12 @@ class Transitions:
         return bool(self._until)
 
     @property
+    def switching_s(self) -> float:
+        """The longest time in s in which a host of the platform switches off and on again."""
+        pairs = [(sleep.switch_off, sleep.switch_on, host) for host, _ in self._kinds for sleep in host.sleeps]
+        return max((sum(host.pstates[way].duration_s for way in ways) for *ways, host in pairs), default=0.0)
+
+    @property
     def next_s(self) -> float:
         """The next limit, as a time in s; infinite without one."""
         return min(self._until, default=math.inf)

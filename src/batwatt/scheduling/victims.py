@@ -180,6 +180,9 @@ class Victims:
         """Set the next run of a job that is killed; None: there is none."""
         name = self._lifecycle.name_of(job)
         self._first.setdefault(name, job)
+        before = self._runs.get(name)
+        if following is not None and following.saved_s > (0.0 if before is None else before.saved_s):
+            self._lifecycle.progress()
         self._runs[name] = following
         if following is not None and following.killed:
             self._lifecycle.bs.set_job_metadata(job.id, following.killed)

@@ -34,6 +34,8 @@ from batwatt.units import DAY_S
 DECLARED = Path(__file__).with_name("benchmark_v1.yaml")
 REQUESTS = (1.2, 4.0)
 """Bounds of walltime / run time, drawn uniformly for jobs without a request."""
+BEYOND_S = 30 * DAY_S
+"""Time in s from twice the last submission of a log to the last row of power in its digests."""
 MARGIN_S = 60.0
 """Time in s by which a walltime exceeds the run time at least: no job is cut off at full speed."""
 
@@ -77,7 +79,8 @@ class Benchmark(Declared):
 
     def check(self, cell: str, jobs: Mapping[str, Any], cap: Series) -> None:
         """Raise InputError if jobs, hosts and power of a cell are not those of its digest."""
-        inputs = [jobs, self.log_of(cell).hosts, self.host_w, cap.times_s, cap.values]
+        rows = cap.upto(2.0 * jobs["jobs"][-1]["subtime"] + BEYOND_S)
+        inputs = [jobs, self.log_of(cell).hosts, self.host_w, rows.times_s, rows.values]
         digest = hashlib.sha256(canonical(inputs).encode()).hexdigest()
         if digest != self.cells[cell]["sha256"]:
             problem = f"has other jobs, hosts or power than {self.version} declares (SHA-256 {digest})"

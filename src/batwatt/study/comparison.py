@@ -24,7 +24,7 @@ from batwatt.results.power import compare as against
 from batwatt.run.find_scheduler import SchedulerError, scheduler_class
 from batwatt.run.repeats import noted
 from batwatt.run.resolve import check_options, prepare
-from batwatt.run.run import outputs_of, perform, staging, warn_if_none_finished
+from batwatt.run.run import outputs_of, perform, staging, warn_after_run
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
 from batwatt.study.processes import run_safely
@@ -218,7 +218,7 @@ class ComparedRuns:
                 if outcome.deadlock is not None:
                     raise outcome.deadlock
                 figures = outcome.figures
-                warn_if_none_finished(figures.metrics, outcome.resolved.inputs)
+                warn_after_run(figures.metrics, outcome.resolved.inputs)
                 if self.keep is not None:
                     with staging(self.prefix_of(task, self.keep)) as inner:
                         outcome.write(inner)

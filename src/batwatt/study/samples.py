@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from batwatt.errors import InputError
 from batwatt.model.clock import date_s_of, date_text
 from batwatt.model.series import Series
-from batwatt.model.signal import Signal
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import DEPENDS, RELEASE, START_S, Job, Workload
-from batwatt.units import DAY_S
 
 
 @dataclass(frozen=True)
@@ -58,13 +56,9 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
             problem = f"window {number + 1} of {count}, {at_s:g} to {at_s + length_s:g} s, has no job"
             raise InputError(workload.source, problem, "take fewer samples, or another window")
         signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
-        cap = whole.cap
-        # its last value holds for ever
-        end_s = max(cap.times_s[-1] + cap.last_step_s, at_s + DAY_S)
-        first = replace(cap, times_s=(0.0, *cap.times_s[1:])) if cap.times_s[0] > 0.0 else cap
-        later = Signal(first, end_s, cap.begin).since(at_s)
-        own = replace(later.series, begin=later.begin)
-        samples.append(Sample(_begun(workload, jobs, at_s), own, signals, length_s))
+        begun = _begun(workload, jobs, at_s)
+        cap = replace(whole.cap.since(at_s), begin=begun.begin if whole.cap.begin else "")
+        samples.append(Sample(begun, cap, signals, length_s))
     return samples
 
 
@@ -87,5 +81,6 @@ def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
 
 def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
     """Return the signal with `at_s` as 0 s."""
-    later = Signal(signal.series, signal.end_s, signal.begin).since(at_s)
-    return replace(SignalIntegral.of(later, told=signal.told), source=signal.source)
+    plain = signal.signal
+    later = plain.turned(at_s) if signal.repeat else plain.since(at_s)
+    return SignalIntegral.of(later, repeat=signal.repeat, told=signal.told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -172,7 +173,7 @@ sequences = st.integers(3, 14).flatmap(
     lambda machines: st.fixed_dictionaries(
         {
             "machines": st.just(machines),
-            "moves": st.lists(st.integers(-4, 4), max_size=6),
+            "moves": st.lists(st.sampled_from([-4, -3, -2, -1, 1, 2, 3, 4]), max_size=6),
             "first": st.integers(1, machines),
             "jobs": st.lists(st.tuples(st.integers(1, machines), small | long, small), min_size=1, max_size=7),
             "constant": st.sampled_from([None, 2]),
@@ -191,6 +192,8 @@ def test_the_engine_gives_what_plans_claim(drawn):
     machines, capacities = drawn["machines"], [drawn["first"]]
     for move in drawn["moves"]:
         capacities.append(min(max(capacities[-1] + move, 1), machines))
+    # where the capacity stays there is no change to prepare for
+    assume(all(one != two for one, two in itertools.pairwise(capacities)))
     # a checkpoint that takes no time needs no plan: the scheduler saves such jobs at every change
     drawn["min_yield"] *= drawn["method"] == "dp"
     jobs = [(min(p, min(capacities)), drawn["constant"] or c + 1, r) for p, c, r in drawn["jobs"]]

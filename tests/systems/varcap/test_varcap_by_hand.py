@@ -13,6 +13,7 @@ import pytest
 from varcap_talk import rules_of, scheduler
 
 from batwatt.errors import InputError
+from batwatt.model.series import Series
 from batwatt.scheduling.foresight import CapacityForecast
 
 RULES = rules_of("""
@@ -348,8 +349,8 @@ def test_the_noise_of_what_is_foreseen(change_s, deviation):
     """
 
     def foreseen(seed: int) -> float:
-        steps = [(0.0, 10.0), (change_s, 5.0)]
-        return CapacityForecast(steps, 10, 3600.0, 0.0, 0.2, 0.0, 0.0, seed).at(0.0)[1].item()
+        capacity = Series((0.0, change_s), (10.0, 5.0))
+        return CapacityForecast(capacity, 10, 3600.0, 0.0, 0.2, 0.0, 0.0, seed).at(0.0)[1].item()
 
     counts = [foreseen(seed) for seed in range(400)]
     # four standard errors of a mean and of a standard deviation, with some for the bounds 0 and 10

@@ -99,8 +99,11 @@ class CapacitySpec(Parameters, where=_WHERE):
         return self.text
 
     def fractions(self, end_s: float, machines: int = 1) -> Series:
-        """Return the capacity as fractions of `full`, or else `machines`, over [0, `end_s`[. Raises InputError."""
-        return self._lasting(self.unrepeated(end_s, machines), end_s).series
+        """Return the capacity as fractions of `full`, or else `machines`. Raises InputError.
+
+        One that varies at random ends at `end_s`, unless its text says when.
+        """
+        return self.unrepeated(end_s, machines).lasting(self.repeat)
 
     def unrepeated(self, end_s: float, machines: int = 1) -> Signal:
         """Return the series over the length of the source. Raises InputError with the text."""
@@ -113,7 +116,10 @@ class CapacitySpec(Parameters, where=_WHERE):
             raise InputError(self.text or _WHERE, problem) from None
 
     def series(self, machines: int, end_s: float) -> Series:
-        """Return the machines alive out of `machines`, over [0, `end_s`[: floor(fraction x full). Raises InputError."""
+        """Return the machines alive out of `machines`: floor(fraction x full); `end_s` as for `fractions`.
+
+        Raises InputError.
+        """
         full = self.full or machines
         fractions = self.fractions(end_s, machines)
         values = np.floor(np.asarray(fractions.values) * full + _ROUNDING)
@@ -124,11 +130,11 @@ class CapacitySpec(Parameters, where=_WHERE):
             )
             raise InputError(self.text or _WHERE, problem, hint)
         source = self.text or fractions.source
-        return Series(fractions.times_s, tuple(values.tolist()), name=MACHINES, source=source, unit=MACHINES)
+        return fractions.of(tuple(values.tolist()), MACHINES, MACHINES, source)
 
-    def signal(self, end_s: float) -> Signal | None:
-        """Return the price or carbon signal of the power of this capacity over [0, `end_s`[, or None."""
-        return self._lasting(self.source.signal(), end_s) if isinstance(self.source, UnderBudget) else None
+    def signal(self) -> Signal | None:
+        """Return the price or carbon signal of the power of this capacity, or None."""
+        return self.source.signal() if isinstance(self.source, UnderBudget) else None
 
     def on(self, clock: Clock | None) -> CapacitySpec:
         """Return the capacity on the clock of a run."""
@@ -144,9 +150,6 @@ class CapacitySpec(Parameters, where=_WHERE):
     def files(self) -> tuple[Path, ...]:
         """Return the paths of the files that the capacity reads."""
         return tuple(file.path for file in self.signal_files())
-
-    def _lasting(self, signal: Signal, end_s: float) -> Signal:
-        return signal.repeated(end_s) if self.repeat else signal
 
 
 def is_spec(text: str) -> bool:

@@ -22,8 +22,7 @@ from batwatt.inputs.series.parsed_spec import FILE_KEYS, ParsedSpec, exists, has
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.battery import Battery, Dispatch, greedy, smoothing
 from batwatt.model.clock import Clock
-from batwatt.model.series import FRACTION, LARGEST, Series
-from batwatt.model.signal import Signal, held
+from batwatt.model.series import FRACTION, LARGEST, Series, combined
 from batwatt.model.signal_units import POWER_W
 from batwatt.remarks import remark
 from batwatt.units import DAY_S
@@ -40,8 +39,8 @@ class Term(ABC):
     """A part of an envelope."""
 
     @abstractmethod
-    def watts(self, end_s: float, full_w: float | None) -> Signal:
-        """Return the power in W over [0, `end_s`[, or over the length of the source. Raises InputError."""
+    def watts(self, end_s: float, full_w: float | None) -> Series:
+        """Return the power in W; one that varies at random ends at `end_s`. Raises InputError."""
 
     def on(self, clock: Clock | None) -> Term:
         """Return the term on the clock of a run."""
@@ -62,9 +61,9 @@ class Constant(Parameters, Term, where=_WHERE):
 
     power_w: Watts
 
-    def watts(self, end_s: float, full_w: float | None) -> Signal:
+    def watts(self, end_s: float, full_w: float | None) -> Series:
         """Return the constant power in W."""
-        return Signal(Series((0.0,), (self.power_w,), name=POWER_W, unit="W"), end_s)
+        return Series((0.0,), (self.power_w,), name=POWER_W, unit="W")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class Metered(Parameters, Term, where=_WHERE):
     base_w: Annotated[float, Between(-1e12, 1e12)] = 0.0
     repeat: bool = False
 
-    def watts(self, end_s: float, full_w: float | None) -> Signal:
+    def watts(self, end_s: float, full_w: float | None) -> Series:
         """Return the column in W."""
         from batwatt.inputs.series.signal_csv import largest_in
 
@@ -95,7 +94,7 @@ class Metered(Parameters, Term, where=_WHERE):
                 raise InputError(self.file.path, "is never above 0 W, peak_w= cannot scale that", "leave peak_w out")
             factor = self.peak_w / most
         return _with_values(
-            signal, self.base_w + self.scale * factor * np.asarray(signal.series.values), end_s, self.repeat
+            signal.lasting(self.repeat), self.base_w + self.scale * factor * np.asarray(signal.series.values)
         )
 
     def on(self, clock: Clock | None) -> Term:
@@ -113,15 +112,14 @@ class Share(Term):
 
     capacity: CapacitySpec
 
-    def watts(self, end_s: float, full_w: float | None) -> Signal:
+    def watts(self, end_s: float, full_w: float | None) -> Series:
         """Return the fractions x the power of the whole machine, in W."""
-        fractions = self.capacity.unrepeated(end_s)
+        fractions = self.capacity.fractions(end_s)
         if full_w is None:
             problem = "is a share of the unknown power of the whole machine"
             hint = "give watts to all hosts of the platform, or --full-w without a platform"
             raise InputError(self.capacity, problem, hint)
-        values = full_w * np.asarray(fractions.series.values)
-        return _with_values(fractions, values, end_s, self.capacity.repeat)
+        return _with_values(fractions, full_w * np.asarray(fractions.values))
 
     def on(self, clock: Clock | None) -> Term:
         """Return the term on the clock of a run."""
@@ -143,6 +141,7 @@ class Buffer(Parameters, where=_WHERE):
 
     def dispatch(self, supply: Series, end_s: float) -> Dispatch:
         """Return the dispatch for a supply over [0, `end_s`[. Raises InputError."""
+        supply = supply.upto(end_s)
         if self.demand_w is None:
             return smoothing(supply, self.window_s, self.battery, end_s, self.step_s)
         demand = Series((0.0,), (self.demand_w,), name="demand_w")
@@ -164,10 +163,18 @@ class EnvelopeSpec:
         return self.text
 
     def series(self, end_s: float, full_w: float | None = None) -> Series:
-        """Return the power in W over [0, `end_s`[; `full_w` is that of the whole machine. Raises InputError."""
+        """Return the power in W; `full_w` is that of the whole machine. Raises InputError.
+
+        What varies at random, and a battery, ends at `end_s`.
+        """
         if self.buffer is None:
             return self.supply(end_s, full_w)
-        return self.dispatch(end_s, full_w).envelope(POWER_W, self.text)
+        return replace(self.dispatch(end_s, full_w).envelope(POWER_W, self.text), loop=None, period_s=end_s)
+
+    def parts(self, end_s: float, full_w: float | None = None) -> list[Series]:
+        """Return the terms in W. Raises InputError."""
+        with _errors_with_text(self.text):
+            return [term.watts(end_s, full_w) for term in self._of_one_clock()]
 
     def dispatch(self, end_s: float, full_w: float | None = None) -> Dispatch:
         """Return the dispatch of the battery, whose envelope is `series`. Raises InputError, also without a battery."""
@@ -179,15 +186,11 @@ class EnvelopeSpec:
 
     def supply(self, end_s: float, full_w: float | None = None) -> Series:
         """Return the sum of the terms in W, without the battery; sums below 0 become 0. Raises InputError."""
-        with _errors_with_text(self.text):
-            signals = [term.watts(end_s, full_w) for term in self._of_one_clock()]
-        times = np.unique(np.concatenate([signal.series.times_s for signal in signals]))
-        times = times[times < end_s]
-        values = np.sum([held(signal.series, times) for signal in signals], axis=0)
-        if (values < 0.0).any():
-            remark(_log, "%s: %d values below 0 W taken as 0", self.text, np.count_nonzero(values < 0.0))
-            values = np.maximum(values, 0.0)
-        return Series(tuple(times.tolist()), tuple(values.tolist()), name=POWER_W, source=self.text, unit="W")
+        total = combined(self.parts(end_s, full_w), sum)
+        negative = sum(value < 0.0 for value in total.values)
+        if negative:
+            remark(_log, "%s: %d values below 0 W taken as 0", self.text, negative)
+        return total.of(tuple(max(0.0, value) for value in total.values), POWER_W, "W", self.text)
 
     def length_s(self, full_w: float | None = None) -> float | None:
         """Return the length in s of its longest file, None without files. Raises InputError."""
@@ -226,13 +229,11 @@ def _errors_with_text(text: str) -> Iterator[None]:
         raise InputError(text, problem) from None
 
 
-def _with_values(source: Signal, values: np.ndarray, end_s: float, repeat: bool) -> Signal:
+def _with_values(source: Series, values: np.ndarray) -> Series:
     largest = float(np.abs(values).max())
     if not largest <= LARGEST:
-        raise InputError(source.series.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")
-    series = replace(source.series, values=tuple(values.tolist()), name=POWER_W, unit="W")
-    signal = replace(source, series=series)
-    return signal.repeated(end_s) if repeat else signal
+        raise InputError(source.source, f"gives {largest:g} W, more than {LARGEST:g} W", "correct its keys")
+    return source.of(tuple(values.tolist()), POWER_W, "W", source.source)
 
 
 def is_envelope(text: str) -> bool:

@@ -43,21 +43,17 @@ def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
     """Return a signal from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
     if clock is None or not integral.begin or integral.begin == clock.date:
         return integral
-    signal = Signal(integral.series, integral.end_s, integral.begin)
-    moved = _moved(signal, clock, integral.told, integral.repeat, integral.source)
+    moved = _moved(integral.signal, clock, integral.told, integral.repeat, integral.source)
     return replace(SignalIntegral.of(moved, repeat=integral.repeat), source=integral.source)
 
 
-def series_on_clock(series: Series, clock: Clock | None, end_s: float) -> Series:
-    """Return a series on the clock of a run; a repeated one until `end_s`, any other with its last step repeated."""
-    dated = clock is not None and series.begin and series.begin != clock.date
-    if not (dated or series.repeat_s):
+def series_on_clock(series: Series, clock: Clock | None) -> Series:
+    """Return a series on the clock of a run."""
+    if clock is None or not series.begin or series.begin == clock.date:
         return series
-    signal = Signal(series, series.repeat_s or series.times_s[-1] + series.last_step_s, series.begin)
-    if clock is not None and dated:
-        signal = _moved(signal, clock, series.told, series.repeat_s > 0.0, series.source)
-    signal = signal.repeated(end_s) if series.repeat_s else signal
-    return replace(signal.series, begin=signal.begin, told="", repeat_s=0.0)
+    signal = _moved(Signal(series, series.end_s, series.begin), clock, series.told, series.loop == 0, series.source)
+    lasts_s = series.last_step_s if series.loop == -1 else signal.end_s
+    return replace(signal.series, begin=signal.begin, told="", period_s=lasts_s)
 
 
 def _moved(signal: Signal, clock: Clock, told: Told, repeats: bool, source: object) -> Signal:

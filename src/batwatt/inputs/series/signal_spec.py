@@ -40,12 +40,8 @@ class SignalSpec(Parameters, where="signal"):
         """Return the file of the signal."""
         return (self.file,)
 
-    def integral(self, end_s: float) -> SignalIntegral:
-        """Read the signal, until `end_s` if it repeats. Raises InputError."""
-        return self.read().until(end_s)
-
     def read(self) -> SignalIntegral:
-        """Read the signal without repetition. Raises InputError."""
+        """Read the signal. Raises InputError."""
         told: Told = "from" if self.file.begin is not None else "days" if self.file.days is not None else ""
         return SignalIntegral.of(read_on_clock(self.file), repeat=self.repeat, told=told)
 
@@ -85,5 +81,5 @@ def covering(kind: SignalKind, signal: str | SignalIntegral, clock: Clock) -> Si
         problem = f"has no values for hours of the account: {', '.join(lacking)}"
         raise InputError(plain.source, problem, "give a longer file, from=, repeat=yes, or --since and --until")
     if isinstance(signal, SignalIntegral):
-        return on_clock(signal, clock).until(clock.end_s)
-    return parse_signal(kind, signal).on(clock).read().until(clock.end_s)
+        return on_clock(signal, clock)
+    return parse_signal(kind, signal).on(clock).read()

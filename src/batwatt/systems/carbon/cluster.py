@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, takewhile
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from batwatt.errors import InputError
 from batwatt.model.hostset import HostSet
 from batwatt.model.phases import ShiftJob, constant
 from batwatt.model.platform import Platform
-from batwatt.model.series import Series, checked_capacity, least_around
+from batwatt.model.series import MACHINES, Series, checked_capacity, least_around
 from batwatt.model.workload import NO_WALLTIME
 from batwatt.protocol.phases import ARRIVAL, CPUS, PHASES, reported_machines, reported_model
 from batwatt.scheduling.capacity import machines_fed
@@ -81,8 +81,10 @@ class CarbonCluster:
         self._lengths = JobLengths(bs, alike.speed_flops if alike else 0.0)
         self._power_w = alike.full_w if alike and alike.full_w > 0.0 else 1.0
         self._on_s, self._off_s = _switching_s(platform) if self._hosts.pstates is not None else (0.0, 0.0)
-        self._steps: list[tuple[float, float, float]] = []
-        """(s, machines, the most machines from then on), the next last."""
+        self._capacity = Series((0.0,), (float(self._serving),), MACHINES)
+        """Machines that serve over time."""
+        self._step_s = math.inf
+        """Time in s of the next change of that."""
         self._going_on: deque[tuple[float, Places]] = deque()
         """(s, machines): when machines that are switched on are to be ready."""
         self._occupied = 0
@@ -103,10 +105,7 @@ class CarbonCluster:
         """
         capacity = machines_fed(capacity, envelope, self._platform, len(self._hosts))
         checked_capacity(capacity, len(self._hosts), capacity.source)
-        serving = least_around(capacity, 0.0, self._off_s)
-        backwards = serving.values[::-1]
-        times_s = (0.0, *serving.times_s[1:])[::-1]
-        self._steps = list(zip(times_s, backwards, accumulate(backwards, max), strict=True))
+        self._capacity, self._step_s = least_around(capacity, 0.0, self._off_s), 0.0
         return least_around(capacity, self._on_s, self._off_s), None, self._hosts.cores
 
     def accepts(self, job: Job) -> bool:
@@ -182,7 +181,8 @@ class CarbonCluster:
 
     def may_start(self, job: ManagedJob, machines: Sequence[int]) -> bool:
         """Return whether there will be hosts for a start, now or later."""
-        max_machines = max(self._serving, self._steps[-1][2]) if self._steps else self._serving
+        coming = int(self._capacity.most(self._step_s)) if self._step_s < math.inf else 0
+        max_machines = max(self._serving, coming)
         return (max(machines) < max_machines) if machines else job.hosts <= max_machines
 
     # service ----------------------------------------------------------------------------------------------------
@@ -206,8 +206,9 @@ class CarbonCluster:
 
     def follow(self, now_s: float, starts: Sequence[ManagedJob]) -> float:
         """Let hosts be on and off for the capacity and the planned starts, in order; return when that changes next."""
-        while self._steps and self._steps[-1][0] <= now_s + LAG_S:
-            self._serving = int(self._steps.pop()[1])
+        while self._step_s <= now_s + LAG_S:
+            self._serving = int(self._capacity.at(self._step_s))
+            self._step_s = self._capacity.next_change(self._step_s)
         near = list(takewhile(lambda job: self._needed_s(job) <= now_s + LAG_S, starts))
         fleet, hosts = self._fleet, self._hosts
         for machines, on in zip(self._changes([job for job in near if not job.mask]), (True, False), strict=True):
@@ -221,8 +222,7 @@ class CarbonCluster:
                     self._going_on.append((now_s + self._on_s, np.unique(hosts.machines(mask))))
             # those that go on at once
             self.settle(now_s)
-        step_s = self._steps[-1][0] if self._steps else math.inf
-        return min(step_s, self._needed_s(starts[len(near)]) if len(near) < len(starts) else math.inf)
+        return min(self._step_s, self._needed_s(starts[len(near)]) if len(near) < len(starts) else math.inf)
 
     def _needed_s(self, job: ManagedJob) -> float:
         """Return the time from which on hosts for a planned start are not switched off, or are switched on."""

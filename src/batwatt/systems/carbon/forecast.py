@@ -14,6 +14,8 @@ from batwatt.units import DAY_S, HOUR_S
 
 SMOOTH_S = 6 * HOUR_S
 """Errors of times closer than this go together, as those of a forecast of weather do."""
+AHEAD_S = 60 * DAY_S
+"""Least length in s of the forecast of a signal that repeats."""
 MOST_STEPS = 336
 """Steps of the signal over which the error grows (two weeks by the hour), and no further."""
 
@@ -52,7 +54,6 @@ class SignalForecast:
     def __init__(self, truth: SignalIntegral, error: float = 0.0, seed: int = 0, sure_h: float | None = None) -> None:
         self._truth, self._error, self._seed, self._sure_h = truth, error, seed, sure_h
         lengths_h = np.diff(truth.edges_s) / HOUR_S
-        self._roots = np.sqrt(lengths_h)
         self._width = max(1, round(SMOOTH_S / HOUR_S / float(np.median(lengths_h))))
         self._learnt: dict[int, Array] = {}
         self._last: tuple[int, SignalIntegral] | None = None
@@ -61,22 +62,23 @@ class SignalForecast:
         """Return the signal as it is forecast at the beginning of the step of `now_s`; its past is as it was."""
         if not self._error and self._sure_h is None:
             return self._truth
-        step = int(np.searchsorted(self._truth.edges_s, now_s, "right")) - 1
+        truth = self._truth.upto(now_s + AHEAD_S)
+        step = int(np.searchsorted(truth.edges_s, now_s, "right")) - 1
         if self._last is None or self._last[0] != step:
-            self._last = step, self._issued(step)
+            self._last = step, self._issued(truth, step)
         return self._last[1]
 
-    def _issued(self, step: int) -> SignalIntegral:
-        truth = self._truth
+    def _issued(self, truth: SignalIntegral, step: int) -> SignalIntegral:
+        roots = np.sqrt(np.diff(truth.edges_s) / HOUR_S)
         if self._sure_h is not None:
-            truth = replace(truth, values=self._repeated(step, self._sure_h))
+            truth = replace(truth, values=self._repeated(truth, step, self._sure_h))
         if not self._error:
             return truth
         ahead = len(truth.values) - step - 1
         count = min(ahead, MOST_STEPS)
         wrong = np.zeros(max(ahead, 0))
         for at in range(count):
-            wrong[at:count] += self._roots[step + 1 + at] * self._revision(step + 1 + at)[: count - at]
+            wrong[at:count] += roots[step + 1 + at] * self._revision(step + 1 + at)[: count - at]
         if count > 0:
             wrong[count:] = wrong[count - 1]
         self._learnt = {r: draws for r, draws in self._learnt.items() if r > step}
@@ -84,15 +86,16 @@ class SignalForecast:
         values = np.concatenate([truth.values[: step + 1], truth.values[step + 1 :] * factors])
         return replace(truth, values=values)
 
-    def _repeated(self, step: int, sure_h: float) -> Array:
+    @staticmethod
+    def _repeated(truth: SignalIntegral, step: int, sure_h: float) -> Array:
         """Return the values with those beyond the hours that are sure replaced by those of the last day before."""
-        begins_s, values = self._truth.edges_s[:-1], self._truth.values.copy()
-        sure_s = max(float(begins_s[step]) + sure_h * HOUR_S, float(self._truth.edges_s[step + 1]))
+        begins_s, values = truth.edges_s[:-1], truth.values.copy()
+        sure_s = max(float(begins_s[step]) + sure_h * HOUR_S, float(truth.edges_s[step + 1]))
         beyond = begins_s >= sure_s
         days = np.floor((begins_s[beyond] - sure_s) / DAY_S) + 1.0
         before_s = begins_s[beyond] - days * DAY_S
         at = np.searchsorted(begins_s, before_s, "right") - 1
-        values[beyond] = np.where(at >= 0, self._truth.values[at], self._truth.values[step])
+        values[beyond] = np.where(at >= 0, truth.values[at], truth.values[step])
         return values
 
     def _revision(self, step: int) -> Array:

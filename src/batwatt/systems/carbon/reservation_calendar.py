@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from batwatt.model.phases import Array
-from batwatt.model.series import Series
+from batwatt.model.series import Series, combined
 from batwatt.systems.carbon.execution import Execution, Segment
-from batwatt.systems.carbon.starts import check_slots
+from batwatt.systems.carbon.starts import MOST_SLOTS, check_slots
 from batwatt.units import PRECISION_S
 
 Ids = npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ class ReservationCalendar:
     service longest: a job has its cores on one of them, or whole machines if it needs more, the same from start to end.
 
     A slot has the least of the capacity and of the envelope within it, and a job that runs in a part of it holds all
-    of it: what fits here fits at every moment. After the last row of a series its last value holds for ever.
+    of it: what fits here fits at every moment.
 
     `prefer` orders the machines with room for the whole of a run, which are given fullest first.
     """
@@ -73,10 +73,19 @@ class ReservationCalendar:
         self.slot_s = slot_s
         self._prefer = prefer
         self._machines, self._watts, self._cores = machines, watts, cores
-        ends = [series.times_s[-1] for series in (machines, watts) if series is not None]
+        limits = [series for series in (machines, watts) if series is not None]
+        ends = [series.end_s if series.repeats else series.times_s[-1] for series in limits]
         check_slots(max(ends), slot_s)
         self._settled = math.ceil(max(ends) / slot_s) + 1
-        """First slot from which on nothing changes and nothing is held."""
+        """First slot from which on nothing is held, and limits hold for ever or repeat."""
+        repeating = [limit for limit in limits if limit.repeats]
+        self._period = 0
+        """Slots in which all that repeats has come with each of its begins in a slot; as many as are searched."""
+        if repeating:
+            both = combined(repeating, sum)
+            period_s = both.end_s - both.times_s[both.loop or 0]
+            slots = math.lcm(max(1, round(period_s * 1000.0)), max(1, round(slot_s * 1000.0))) / 1000.0 / slot_s
+            self._period = min(math.ceil(slots), MOST_SLOTS // 2)
         self._base = 0
         """The first slot that is not forgotten."""
         rows = int(max(machines.values)) if self.apart else 1
@@ -128,7 +137,7 @@ class ReservationCalendar:
 
     def delay(self, need: Need) -> int | None:
         """Return the least number of slots after which a need fits; None if it never does."""
-        most, begin = max(0, self._settled - need.first), 0
+        most, begin = max(0, self._settled - need.first) + self._period, 0
         while begin <= most and need.rows <= len(self.free):
             good = self.fitting(need.later(begin), min(most - begin, max(_SLOTS, len(need))))
             if good.any():
@@ -244,6 +253,7 @@ class ReservationCalendar:
 
     def _least(self, series: Series, first: int, last: int) -> Array:
         """Return the least value within each of some slots."""
+        series = series.upto((last + 1) * self.slot_s) if series.repeats else series
         times, values = np.array(series.times_s), np.array(series.values)
         begins: Array = np.arange(first, last, dtype=np.float64) * self.slot_s
         least: Array = values[np.maximum(np.searchsorted(times, begins, "right") - 1, 0)]

@@ -40,14 +40,12 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(options)
-        # the times at which it may change are known, also where it does not
-        self.steps = list(zip((0.0, *self.capacity.times_s[1:]), self.capacity.values, strict=True))
         self.alive = 0
         """Number of machines that may be used."""
         self._announced = False
         self._counted_s = 0.0
-        values = [int(value) for _, value in self.steps]
-        largest = max((abs(b - a) for a, b in pairwise(values)), default=0)
+        again = () if self.capacity.loop is None else (self.capacity.values[self.capacity.loop],)
+        largest = max((int(abs(b - a)) for a, b in pairwise((*self.capacity.values, *again))), default=0)
         self.most_change = largest if self.settings.k is None else self.settings.k
         """k: the most machines by which the capacity may change at once, as far as is known."""
         self._starts: list[ManagedJob] = []
@@ -135,14 +133,15 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         Infinite if that is over, or none comes.
         """
         step_s = self.step_s
-        if self._announced or not self.next_step or step_s == math.inf:
+        if self._announced or not self.stepped or step_s == math.inf:
             return math.inf
         longest_s = max((task.plan.checkpoint_s for task in self.fleet.tasks.values()), default=0.0)
         return step_s - (longest_s if self.settings.warning_s is None else self.settings.warning_s)
 
     def _wake(self, time_s: float, now_s: float) -> None:
         # what is nearer is done now: Batsim's clock may be ahead of what it reports
-        self.lifecycle.wake_at(time_s, now_s + LAG_S)
+        if not self.finished():
+            self.lifecycle.wake_at(time_s, now_s + LAG_S)
 
     def _nearly_saved(self, now_s: float) -> bool:
         """Return whether a checkpoint is to end just now, as those before a change do."""
@@ -192,7 +191,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
             waiting = self._plannable(len(self.fleet), self._idle)
             return [waiting_job(task) for task in in_order((*waiting, *leaving))]
 
-        period_s = self._length_s(self.next_step + 1, step_s)
+        period_s = self._length_s(self.capacity.next_change(step_s), step_s)
         # jobs that go on where hosts went out of service may hold more machines than are alive
         processors = max(self.alive - unable, sum(job.processors for job in jobs))
         for name in self.prepare(jobs, others, period_s, processors).ids & able.keys():
@@ -232,7 +231,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         jobs = [self._before(task, now_s) for task in tasks.values()]
         decisions: dict[str, Decision] = {job.id: "stop" for job in jobs}
         if free > 0 and jobs:
-            instance = Instance(self._length_s(self.next_step, now_s), free, tuple(jobs))
+            instance = Instance(self._length_s(self.step_s, now_s), free, tuple(jobs))
             period_plan = self.plan(instance, lambda: self._past(tasks.values(), now_s))
             decisions = {act.job.id: act.decision for act in period_plan.acts}
             self._later_s = now_s + period_plan.checkpoints_end_s
@@ -376,7 +375,7 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
         if not waiting:
             return
         jobs = tuple(waiting_job(task) for task in waiting)
-        instance = Instance(self._length_s(self.next_step, now_s), room, jobs)
+        instance = Instance(self._length_s(self.step_s, now_s), room, jobs)
         period_plan = self.plan(instance, lambda: self._past(waiting, now_s))
         for task, act in zip(waiting, period_plan.acts, strict=True):
             if act.decision == "recover":
@@ -411,10 +410,10 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
 
     # facts ------------------------------------------------------------------------------------------------------
 
-    def _length_s(self, step: int, now_s: float) -> float:
+    def _length_s(self, step_s: float, now_s: float) -> float:
         """Return the s to a step; one that is due waits for the ends of kills."""
-        if step < len(self.steps):
-            return max(self.steps[step][0] - now_s, LAG_S)
+        if step_s < math.inf:
+            return max(step_s - now_s, LAG_S)
         until_s = self.settings.until_s
         return FOREVER_S if until_s is None or until_s <= now_s else until_s - now_s
 
@@ -436,6 +435,19 @@ class CheckpointScheduler(CapacityScheduler[CheckpointOptions]):
                 self.segments.end(task)
             else:
                 self.segments.kill(task, "lose")
+
+    def waiting(self) -> Iterable[ManagedJob]:
+        """See `CapacityScheduler`."""
+        return self.segments.waiting.values()
+
+    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+        """See `CapacityScheduler`."""
+        numbers = {task.number for task in jobs}
+        self._starts = [task for task in self._starts if task.number not in numbers]
+        self._later = [task for task in self._later if task.number not in numbers]
+        for task in jobs:
+            self.segments.refuse(task, why)
+        self.segments.room = True
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""

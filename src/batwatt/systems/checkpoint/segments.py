@@ -205,10 +205,10 @@ class Segments:
         self.fleet.remove(task)
         self._wait(task)
 
-    def refuse(self, task: ManagedJob) -> None:
+    def refuse(self, task: ManagedJob, why: str = UNFIT) -> None:
         """Forget a job that waits and can never run again."""
         self._leave_queue(task)
-        self._lifecycle.reject([self._given_up(task)], UNFIT)
+        self._lifecycle.reject([self._given_up(task)], why)
 
     def leave_waiting(self) -> list[Job]:
         """Forget the jobs that wait."""

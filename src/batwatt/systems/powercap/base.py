@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
+from batwatt.model.series import Series
 from batwatt.model.workload import LENGTH
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster, Progress
@@ -113,6 +114,13 @@ class PowerScheduler(Scheduler[Settings]):
             del self.lifecycle.states[job.job.id]
         self.lifecycle.live -= len(jobs)
         self.lifecycle.reject([job.job for job in jobs], why)
+
+    def reject_stalled(self) -> bool:
+        """Reject the jobs that a repeating envelope never lets run; return whether there are any."""
+        limit = self.settings.envelope
+        jobs, why = self.stalled(limit if isinstance(limit, Series) else None, self.queue)
+        self.reject(jobs, why)
+        return bool(jobs)
 
     def reject_stuck(self) -> bool:
         """Reject the waiting jobs wider than the hosts in service; return whether there are any."""

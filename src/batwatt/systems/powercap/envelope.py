@@ -35,7 +35,7 @@ class FileInjector:
         slept_through = self.over and now_s > self._next_s + REPORTED_S
         self.cap_w = self.series.at(begin_s)
         self._next_s = self.series.step_after(begin_s)
-        self.over = begin_s >= self.series.times_s[-1]
+        self.over = begin_s >= self.series.settled_s
         return not slept_through
 
     def catch_up(self, now_s: float) -> None:

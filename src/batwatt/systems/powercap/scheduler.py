@@ -155,6 +155,9 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             if stepped:
                 forecast_w = self.forecast.after(now_s) if self.forecast else ()
                 acted = self._respond(self.the_response.respond, forecast_w) or acted
+            if self.reject_stalled():
+                self.changed()
+                self._placed = -1
             acted = self._place() or acted
             # jobs that are being killed still hold their servers: what is left can be known only afterwards
             settled = injector.cap_w is not None and not self.lifecycle.pending and not self.lifecycle.finished

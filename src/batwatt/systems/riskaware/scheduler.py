@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -280,6 +280,17 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
         for work in running:
             self.victims.stopped(work.job, self.bs.time() - work.start_s)
         self.lifecycle.kill(running)
+
+    def waiting(self) -> Iterable[ManagedJob]:
+        """See `CapacityScheduler`."""
+        return (work for work in self.lifecycle.states.values() if not (work.mask or work.plan.wanted))
+
+    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+        """See `CapacityScheduler`."""
+        decisions = [decision for work in jobs for decision in self.planner.ended(work.number, self.bs.time())]
+        self.lifecycle.live -= len(jobs)
+        self.lifecycle.reject(self._leave(jobs), why)
+        self._receive(decisions)
 
     def unrunnable(self) -> tuple[list[Job], str]:
         """See `CapacityScheduler`."""

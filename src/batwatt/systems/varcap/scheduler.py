@@ -42,7 +42,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.victim: VictimRule = Resubmit()
         """Rule for jobs that are killed."""
         self.selection: NodeSelection = First()
-        self._checked = int(max(value for _, value in self.steps))
+        self._checked = int(self.capacity.most())
 
     @abstractmethod
     def make_parts(self, machines: int) -> Parts:
@@ -306,7 +306,7 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         """See `CapacityScheduler`."""
         if self.fleet.tasks or self.lifecycle.pending or self.flow.to_move:
             return [], ""
-        if any(self._waiting()):
+        if any(self.waiting()):
             if self.fleet.outs and not self.transitions.pending:
                 self._reject_stuck(self.bs.time())
             return [], ""
@@ -333,8 +333,19 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.flow.freed = True
         self.flow.fill(now_s)
 
-    def _waiting(self) -> Iterable[ManagedJob]:
+    def waiting(self) -> Iterable[ManagedJob]:
+        """See `CapacityScheduler`."""
         return (task for queue in self.mapping.queues for task in queue.tasks())
+
+    def give_up(self, jobs: list[ManagedJob], why: str) -> None:
+        """See `CapacityScheduler`."""
+        numbers = {task.number for task in jobs}
+        unfit = [task for queue in self.mapping.queues for task in queue.drop(lambda task: task.number in numbers)]
+        if self.preemptions is not None:
+            for task in unfit:
+                self.preemptions.leave(task)
+        self.flow.reject(unfit, (), why)
+        self.flow.freed = True
 
 
 def _spans_of(tasks: Iterable[ManagedJob], now_s: float) -> dict[int, tuple[float, float]]:

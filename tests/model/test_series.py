@@ -1,0 +1,96 @@
+"""Series that hold their last value, end, or repeat for ever."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from batwatt.errors import InputError
+from batwatt.model.series import Series, combined, least_around
+
+DAY = Series((0.0, 6.0, 18.0), (1.0, 4.0, 1.0), loop=0, period_s=24.0)
+"""Night, day, night; midnight is no change."""
+
+
+def test_a_day_that_repeats():
+    assert [DAY.at(time_s) for time_s in (-1.0, 0.0, 6.0, 17.9, 18.0, 24.0, 30.0, 24e6 + 6.0)] == [
+        1,
+        1,
+        4,
+        4,
+        1,
+        1,
+        4,
+        4,
+    ]
+    assert [DAY.step_after(time_s) for time_s in (0.0, 18.0, 24.0, 240.0)] == [6, 24, 30, 246]
+    assert [DAY.next_change(time_s) for time_s in (0.0, 6.0, 18.0, 24.0, 42.0)] == [6, 18, 30, 30, 54]
+    assert (DAY.repeats, DAY.settled_s, DAY.end_s, DAY.least(7.0), DAY.most(19.0)) == (True, math.inf, 24.0, 1.0, 4.0)
+    assert DAY.upto(30.0) == Series((0.0, 6.0, 18.0, 24.0), (1.0, 4.0, 1.0, 1.0), period_s=300.0)
+    assert DAY.since(31.0) == Series((0.0, 11.0, 17.0, 23.0), (4.0, 1.0, 1.0, 4.0), loop=0, period_s=24.0)
+
+
+def test_a_beginning_before_what_repeats():
+    series = Series((0.0, 10.0, 15.0), (9.0, 2.0, 3.0), loop=1, period_s=8.0)
+    assert [series.at(time_s) for time_s in (0.0, 17.0, 18.0, 23.0, 26.0)] == [9, 3, 2, 3, 2]
+    assert [series.most(time_s) for time_s in (0.0, 10.0, 1e6)] == [9, 3, 3]
+    assert series.since(4.0) == Series((0.0, 6.0, 11.0), (9.0, 2.0, 3.0), loop=1, period_s=8.0)
+
+
+def test_series_that_settle():
+    held = Series((0.0, 5.0, 10.0), (2.0, 1.0, 1.0))
+    assert (held.repeats, held.settled_s, held.next_change(5.0), held.end_s) == (False, 5.0, math.inf, 15.0)
+    ends = Series((0.0, 5.0), (2.0, 1.0), loop=None, period_s=9.0)
+    assert (ends.end_s, ends.at(1e9), ends.next_change(0.0), ends.next_change(6.0)) == (9.0, 1.0, 5.0, math.inf)
+    constant = Series((0.0, 5.0), (2.0, 2.0), loop=0, period_s=9.0)
+    assert (constant.repeats, constant.settled_s, constant.next_change(3.0)) == (False, 0.0, math.inf)
+    for loop, period_s in ((2, 5.0), (0, 5.0), (None, 5.0), (0, math.inf)):
+        with pytest.raises(ValueError, match="repeats rows after its last time"):
+            Series((0.0, 5.0), (2.0, 1.0), loop=loop, period_s=period_s)
+
+
+def test_sums():
+    steps = Series((0.0, 2.0), (1.0, 2.0), loop=0, period_s=4.0)
+    total = combined((DAY, steps, Series((0.0, 3.0), (0.0, 10.0))), sum)
+    assert (total.loop, total.end_s) == (total.times_s.index(3.0), 27.0)
+    for tick in range(400):
+        assert total.at(tick / 2) == DAY.at(tick / 2) + steps.at(tick / 2) + (10.0 if tick >= 6 else 0.0)
+    with pytest.raises(InputError, match=r"every 24 s and 3.14159265 s, which have no common period"):
+        combined((DAY, Series((0.0, 2.0), (1.0, 2.0), loop=0, period_s=3.14159265)), sum)
+
+
+edges = st.lists(st.floats(0.0, 100.0).map(lambda x: round(x, 3)), min_size=1, max_size=6, unique=True).map(sorted)
+
+
+@st.composite
+def repeating(draw) -> Series:
+    """Series with any beginning before what repeats."""
+    times = tuple(draw(edges))
+    values = draw(st.lists(st.sampled_from([0.0, 1.0, 2.0]), min_size=len(times), max_size=len(times)))
+    loop = draw(st.integers(0, len(times) - 1))
+    more_s = draw(st.floats(0.1, 50.0).map(lambda x: round(x, 3)))
+    return Series(times, tuple(values), loop=loop, period_s=times[-1] - times[loop] + more_s)
+
+
+def test_a_repetition_is_as_if_written_out():
+    @examples(200)
+    @given(repeating(), st.floats(0.0, 700.0), st.sampled_from([0.0, 7.5]), st.sampled_from([0.0, 30.0]))
+    def check(series: Series, time_s: float, before_s: float, after_s: float) -> None:
+        written = series.upto(1500.0)
+        rows = [at for at in written.times_s if at < 700.0]
+        for at in (*rows, time_s):
+            assert series.at(at) == written.at(at)
+            if series.repeats:
+                assert series.step_after(at) == pytest.approx(written.step_after(at), rel=1e-12)
+                assert series.next_change(at) == written.next_change(at)
+                assert series.least(at) == min(written.at(later) for later in (at, *written.times_s) if later >= at)
+            later = series.since(time_s)
+            assert later.at(at) == written.at(time_s + at + 1e-5) or later.at(at) == written.at(time_s + at - 1e-5)
+        around, plain = (least_around(one, before_s, after_s) for one in (series, written))
+        assert [around.at(at + 1e-6) for at in rows] == [plain.at(at + 1e-6) for at in rows]
+
+    check()

@@ -1,0 +1,65 @@
+"""Limits that repeat for ever: what no period can run is rejected, whatever else waits, and runs end."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import batwatt as bw
+
+pytestmark = pytest.mark.usefixtures("quiet")
+
+HOUR_S = 3600.0
+SUN = bw.Series((0.0, 9 * HOUR_S, 15 * HOUR_S), (0.0, 400.0, 0.0), loop=0, period_s=24 * HOUR_S)
+"""A day with six hours of power for two machines of 200 W."""
+MACHINES = bw.Platform.machines(2, 1, watts=200)
+LONG = pd.DataFrame({"submission_time_s": [0.0, 3600.0], "length_s": [10 * HOUR_S, HOUR_S], "hosts": [1, 1]})
+"""Ten hours are never in one day, an hour is."""
+STALLS = "as no job ended or saved work in a whole period of 86400 s"
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "options"),
+    [
+        ("varcap", {}),
+        ("varcap", {"mapping": "migration"}),
+        ("riskaware", {}),
+        ("adaptive", {}),
+        ("powercap", {"response": "hfld", "victim": "resubmit"}),
+        ("powercap", {"response": "idsb", "victim": "resubmit"}),
+        ("jobpower", {"excess": "kill-latest", "victim": "resubmit"}),
+    ],
+)
+def test_a_job_that_no_day_can_run(scheduler, options):
+    """It is killed twice at the most, the other job runs, and the run ends."""
+    result = bw.simulate(MACHINES, bw.Workload.from_frame(LONG), scheduler, envelope=SUN, options=options)
+    rows = result.jobs.assign(name=result.jobs["job_id"].astype(str).str.partition("#")[0])
+    long, short = (rows[rows["name"] == name] for name in ("1", "2"))
+    assert list(short["final_state"]) == ["COMPLETED_SUCCESSFULLY"]
+    assert long["final_state"].iloc[-1] == "REJECTED" and long["metadata"].iloc[-1] == STALLS
+    assert len(long) <= 3
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "options"),
+    [("checkpoint", {}), ("varcap", {"victim": "checkpoint"}), ("adaptive", {"checkpoint_s": 60.0})],
+)
+def test_a_job_that_saves_its_work_ends_on_a_later_day(scheduler, options):
+    """Ten hours are done on two days of six."""
+    result = bw.simulate(MACHINES, bw.Workload.from_frame(LONG), scheduler, envelope=SUN, options=options)
+    assert (
+        result.metrics["completed_fraction"] in (1.0, None) and 33 * HOUR_S < result.metrics["makespan_s"] < 39 * HOUR_S
+    )
+
+
+def test_a_run_may_last_for_years():
+    """A job a year after the other one still has its days, its carbon and its cost."""
+    late = pd.DataFrame({"submission_time_s": [0.0, 0.0], "length_s": [5 * HOUR_S] * 2, "hosts": [2, 2]})
+    days = pd.concat([late] * 40, ignore_index=True)
+    carbon = bw.Series((0.0, 12 * HOUR_S), (100.0, 300.0), unit="g/kWh", loop=0, period_s=24 * HOUR_S)
+    result = bw.simulate(MACHINES, bw.Workload.from_frame(days), "varcap", envelope=SUN, carbon=carbon)
+    # machines are on from 9:00 to 15:00, on the last of 80 days until 14:00: 3 h at 100 and 3 h at 300 g/kWh
+    assert result.metrics["jobs_finished"] == 80 and result.metrics["makespan_s"] == pytest.approx(
+        (79 * 24 + 14) * HOUR_S
+    )
+    assert result.metrics["carbon_g"] == pytest.approx(80 * 0.4 * (3 * 100 + 3 * 300) - 0.4 * 300, rel=1e-6)
