@@ -283,6 +283,14 @@ def test_headroom_blocks_no_job_after_an_outage():
     assert play(lambda: Powercap(wide), [job("A", 10, 5, 100)], machine(5)) == {"A": "620-720@0-4"}
 
 
+@pytest.mark.parametrize(("first_w", "times"), [(255.0, "170-270"), (400.0, "470-570")])
+def test_a_job_waits_for_headroom_only_if_a_cap_had_it(first_w, times):
+    """30 % of 255 W leave 178.5 W, of 400 W 280: five hosts draw 200 W. The cap falls to 60 W in between."""
+    caps = envelope(first_w, 255.0, 60.0, first_w, 60.0, step=150.0)
+    options = {"platform": machine(5), "envelope": caps, "response": {"name": "frugal", "headroom": 0.3}}
+    assert play(lambda: Powercap(options), [job("A", 10, 5, 100)], machine(5)) == {"A": f"{times}@0-4"}
+
+
 @pytest.mark.parametrize("backfilling", ["none", "easy"])
 @pytest.mark.parametrize("order", ["fcfs", "desc_walltime"])
 def test_only_jobs_that_are_too_wide_are_rejected(order, backfilling):

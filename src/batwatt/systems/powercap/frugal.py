@@ -34,9 +34,10 @@ class Frugal(Response):
       far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
     - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
       those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps forecast.
-      A fall to that is followed by slowing down, without a kill. While no job runs, there is none to kill: as many as
-      the first waiting job lacks then need the cap only. If the cap is exceeded in this step, as those that fall
-      asleep draw power meanwhile, more idle ones go, least efficient first, where that frees power.
+      A fall to that is followed by slowing down, without a kill. While no job runs, as many as the first waiting job
+      lacks need the cap only, if this cap is the last or no cap so far had room for them: it would wait for ever. If
+      the cap is exceeded in this step, as those that fall asleep draw power meanwhile, more idle ones go, least
+      efficient first, where that frees power.
     - F4 Slow before kill: idle servers run at their slowest state; before a job is killed, so do running ones.
     - F5 Fewest kills: if one kill is enough, the job of least wasted work (flops done so far on all its servers) among
       those that are; else the one that frees most power, and again. If even killing all cannot meet the cap in this
@@ -67,6 +68,7 @@ class Frugal(Response):
             raise ValueError(f"efficiency must be at most 1, got {efficiency!r}")
         self.headroom, self.efficiency, self.backlog, self.reserve = headroom, efficiency, backlog, reserve
         self._widest = 0
+        self._greatest_w = 0.0
         self._watts = _Watts((), efficiency)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
@@ -107,15 +109,19 @@ class Frugal(Response):
         wanted = sum(run.hosts for run in plan.running) + sum(widths) + self._widest
         limit_w = min(((1.0 - self.headroom) * cap_w, *plan.forecast_w))
         lacking = max(widths, default=0) - count
+        self._greatest_w = max(self._greatest_w, cap_w)
         first = 0 if plan.running else next((job.hosts for job in plan.queue.ordered(plan.now_s)), 0)
-        all_w = min((cap_w, *plan.forecast_w))
+        idle.sort(key=lambda server: (-watts.merit[server], server))
+        needed_w = slow_w + sum(watts.slow[server] - watts.sleep[server] for server in idle[: max(0, first - count)])
+        room = not plan.last and needed_w <= (1.0 - self.headroom) * self._greatest_w + NOISE_W
+        first_w = limit_w if room else min((cap_w, *plan.forecast_w))
         help_wanted = at_least(sum(widths), self.backlog * len(watts.efficient))
         stay: list[int] = []
         wake: list[int] = []
-        for rank, server in enumerate(sorted(idle, key=lambda server: (-watts.merit[server], server))):
+        for rank, server in enumerate(idle):
             more_w = watts.slow[server] - watts.sleep[server]
             more_off_w = watts.off[server] - watts.sleep[server]
-            fits = count < wanted and slow_w + more_w <= (all_w if count < first else limit_w) + NOISE_W
+            fits = count < wanted and slow_w + more_w <= (first_w if count < first else limit_w) + NOISE_W
             if rank >= lacking and server not in watts.efficient:
                 fits = fits and help_wanted and off_w + more_off_w <= self.reserve * cap_w + NOISE_W
             if fits:

@@ -172,7 +172,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
     def _respond(self, change: Callable[[Plan, float], None], forecast_w: tuple[float, ...] = ()) -> bool:
         injector, cluster = self.injector, self.cluster
         assert injector is not None and injector.cap_w is not None
-        plan = Plan(cluster, forecast_w)
+        plan = Plan(cluster, forecast_w, injector.over)
         change(plan, injector.cap_w)
         doomed = 0
         for job in plan.killed:

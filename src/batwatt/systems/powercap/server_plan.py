@@ -30,10 +30,10 @@ class Plan:
     """The servers' states as a response changes them, starting from the present (line 2 of Algorithm 1).
 
     `queue` are the waiting jobs; `killed` the jobs to kill; `out` the servers out of service; `forecast_w` the caps of
-    the next steps in W, if the scheduler has a forecast.
+    the next steps in W, if the scheduler has a forecast; `last` is True if the cap holds for ever.
     """
 
-    def __init__(self, cluster: Cluster, forecast_w: tuple[float, ...] = ()) -> None:
+    def __init__(self, cluster: Cluster, forecast_w: tuple[float, ...] = (), last: bool = False) -> None:
         if cluster.platform is None:
             raise InputError("option 'platform'", "a response needs speeds and watts", "give the XML file")
         self.hosts = cluster.platform.hosts
@@ -41,6 +41,7 @@ class Plan:
         self.now_s = cluster.now_s
         self.queue = cluster.queue
         self.forecast_w = forecast_w
+        self.last = last
         self.locked = cluster.locked
         self.out = cluster.transitions.out
         self.asleep = cluster.asleep
