@@ -38,7 +38,10 @@ def test_by_hand():
     assert row["mean_full_speed_slowdown"] == pytest.approx((1 + 1 + 90 / 60) / 3)
     # 300 W for 100 s, then 200 W for 50 s, all of which is drawn as machines that are on draw 100 W
     assert row["energy_j"] == pytest.approx(300 * 100 + 200 * 50, abs=1.0)
-    assert row["fed_host_use"] == pytest.approx((150 + 2 * 80 + 60) / (3 * 100 + 2 * 50))
+    assert row["work_per_fed_host"] == pytest.approx((150 + 2 * 80 + 60) / (3 * 100 + 2 * 50))
+    # a case that does not follow the power of one machine, 150 s long
+    dim = compare(MACHINES, FEW, bw.Series((0.0,), (100.0,)), {"free": cases["free"]}).table
+    assert dim["work_per_fed_host"].item() == pytest.approx((150 + 2 * 80 + 60) / 150, abs=1e-6)
     free = result.table.set_index("case").loc["free"]
     assert free["energy_above_cap_j"] == pytest.approx(100 * 50, abs=1.0) and free["violations"] == 1
     jobs = result.jobs.set_index(["case", "job_id"])

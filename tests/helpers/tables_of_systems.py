@@ -27,7 +27,7 @@ def row(case: str, seed: int = 0, **figures: Any) -> dict[str, Any]:
         "jobs_finished": 100, "jobs_rejected": 0, "killed_power": 0, "killed_walltime": 0, "jobs_failed": 0,
         "jobs_unfinished": 0, "mean_slowdown": 1.5, "mean_full_speed_slowdown": 2.0, "mean_bounded_slowdown": 2.0,
         "mean_wait_s": 600.0, "p95_wait_s": 1200.0, "finished_work_fraction": 0.5,
-        "fed_host_use": 0.5, "makespan_s": 7200.0, "energy_j": 3.6e6,
+        "work_per_fed_host": 0.5, "makespan_s": 7200.0, "energy_j": 3.6e6,
         "violations": 0, "energy_above_cap_j": 0.0, "unused_j": 0.0,
     }  # fmt: skip
     return {"case": case, "scheduler": "varcap", "window": 1, "seed": seed} | found | figures

@@ -28,8 +28,8 @@ NARROW = (
 COMPARED = (
     "jobs_finished", "jobs_rejected", "killed_power", "killed_walltime", "jobs_failed", "jobs_unfinished",
     "mean_slowdown", "mean_full_speed_slowdown", "mean_bounded_slowdown", "mean_wait_s", "p95_wait_s",
-    "finished_work_fraction", "fed_host_use", "energy_j", "violations", "energy_above_cap_j", "unused_j", "carbon_g",
-    "cost", "makespan_s",
+    "finished_work_fraction", "work_per_fed_host", "energy_j", "violations", "energy_above_cap_j", "unused_j",
+    "carbon_g", "cost", "makespan_s",
 )  # fmt: skip
 """Figures of the table of cases; the cap of all cases is the envelope, whatever limit they follow."""
 

@@ -149,8 +149,9 @@ _OTHERS = (
     _count("kills", "jobs", "kills for power + kills at the walltime", "lower", "kills", "kills\npower +\nwalltime",
            parts=("killed_power", "killed_walltime")),
     # of a case compared with others
-    _share("fed_host_use", "", "host s of work of the finished jobs / host s that the power feeds until the last job "
-           "of the case ends", "higher", "use of fed hosts", "use of\nfed\nhosts", decimals=1),
+    Figure("work_per_fed_host", "", "host s of work of finished jobs at full speed / host s that the power feeds at "
+           "full watts until the last end; above 1 where hosts draw less, or the case follows no power", "higher",
+           "work per fed host", "work\nper fed\nhost"),
     # of a cell of the benchmark
     Figure("score", "", "slowdown of all jobs, lost ones included, relative to EASY without a limit: geometric mean",
            "lower", "score", "score", decimals=3),

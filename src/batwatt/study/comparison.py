@@ -247,7 +247,7 @@ class ComparedRuns:
         fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
         if fed_s > 0.0:
             used = run.outcomes.useful_host_s / (fed_s * len(self.hosts) / power.machines)
-            figures["fed_host_use"] = round(used, 6)
+            figures["work_per_fed_host"] = round(used, 6)
         if run.trace is not None:
             pieces = against(run.trace, cap)
             figures["violations"] = pieces.violations
