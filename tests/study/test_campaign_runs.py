@@ -183,3 +183,22 @@ def test_the_optimum_is_a_row_with_its_bound(small):
     assert best["proven_optimal"] is True and best["gap"] == 0.0
     assert best["lower_bound"] == pytest.approx(1.5)
     assert (small.out / "runs" / best["key"] / "run_plan.json").is_file()
+
+
+def test_status_and_clean_import_no_scheduler(small):
+    """Only run and resume do; a file that has changed since is one that has not run."""
+    imports = small.folder / "imports"
+    text = f"open({str(imports)!r}, 'a').write('x')\nfrom batwatt.schedulers.powercap import Powercap\n\n\n"
+    small.house.write("own.py", f"{text}class Own(Powercap):\n    pass\n")
+    small.declare(scheduler="own.py", seeds=[1], options={"response": "none", "forecast_error": 0.1})
+    assert small.run().code == 0
+    count = len(imports.read_text())
+    assert small.state() == [4, 0, 0] and "0 stale" in small.batwatt("clean").out
+    small.house.write("own.py", f"{text}class Own(Powercap):\n    old = 1\n")
+    assert small.state() == [0, 0, 4]
+    for content in ("[]", '{"campaign": "../../tiny.yaml"}', '{"campaign": "../../tiny.yaml", "schedulers": {"x": 3}}'):
+        (small.out / "origin.json").write_text(content)
+        assert small.batwatt("status").code == (2 if content == "[]" else 0)
+    assert len(imports.read_text()) == count
+    (small.out / "origin.json").write_text('{"campaign": "../../tiny.yaml"}')
+    assert small.batwatt("resume").code == 0 and len(imports.read_text()) > count

@@ -155,7 +155,7 @@ def status_command(path: Folder, plugin: Plugins = None) -> None:
     """
     from batwatt.study.campaign import campaign_of
 
-    folder = campaign_of(path)
+    folder = campaign_of(path, imports=False)
     _print_states(folder.states())
     stale = len(folder.stale())
     if stale:
@@ -173,7 +173,7 @@ def clean_command(path: Folder, plugin: Plugins = None) -> None:
     """
     from batwatt.study.campaign import campaign_of
 
-    folder = campaign_of(path)
+    folder = campaign_of(path, imports=False)
     with folder.store.locked():
         stale = folder.stale()
         folder.store.remove(stale)

@@ -45,13 +45,17 @@ RUN_S = 0.1
 class CampaignFolder:
     """A declared campaign with its folder and its cells."""
 
-    def __init__(self, text: str, origin: Path, where: Path, results: Path, name: str | None = None) -> None:
+    def __init__(
+        self, text: str, origin: Path, where: Path, results: Path, name: str | None = None, imports: bool = True
+    ) -> None:
+        """Expand the campaign; without `imports` by what the folder says of files of schedulers."""
         self.text = text
         self.origin = origin
         self.campaign = parse_declared(text, where, Campaign)
         self.store = Store(results / folder_name(name, self.campaign.name))
         generated = self.store.folder / INPUTS
-        self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated)
+        schedulers = None if imports else self.store.schedulers()
+        self.cells, self.missing = expand(self.campaign, where, origin.parent.resolve(), generated, schedulers)
         self.keeping = {cell.key for cell in self.cells if cell.keep}
 
     def need(self, only: Sequence[str] = ()) -> None:
@@ -97,12 +101,15 @@ def campaign_in(path: Path, results: Path, name: str | None = None) -> CampaignF
     return CampaignFolder(read_text(path), path, path, results, name)
 
 
-def campaign_of(folder: Path) -> CampaignFolder:
-    """Return the campaign of a folder of results, as it was last run. Raises InputError."""
+def campaign_of(folder: Path, imports: bool = True) -> CampaignFolder:
+    """Return the campaign of a folder of results, as it was last run, to be run again with `imports`.
+
+    Raises InputError.
+    """
     folder = folder.resolve()
     origin = Store(folder).origin()
     copy = folder / COPY
-    return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name)
+    return CampaignFolder(read_text(copy), origin, copy, folder.parent, folder.name, imports)
 
 
 def carry_out(
@@ -132,7 +139,8 @@ def carry_out(
     store = declared.store
     with store.locked():
         records, damaged = declared.records()
-        store.declare(declared.text, declared.origin)
+        files = {cell.identity["scheduler_file"]: cell.option_names for cell in declared.cells}
+        store.declare(declared.text, declared.origin, {sha256: names for sha256, names in files.items() if sha256})
         store.log(*damaged)
         wanted = {cell.key: cell for cell in reversed(declared.cells) if not only or cell.study in only}
         left = [cell for key, cell in reversed(wanted.items()) if _status(records.get(key)) != "done"]

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from itertools import product
@@ -46,6 +46,8 @@ CODE = (
 SUFFIXES = (".py", ".csv")
 """Suffixes of the files in these folders that count: modules and data."""
 CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "offline.py")
+OptionNames = Mapping[str, Collection[str] | None]
+"""SHA-256 of the file of a scheduler -> names of its options; None for a scheduler that is not ours."""
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
 
 
@@ -55,6 +57,7 @@ class Cell:
 
     `options` are the declared ones, without those of a generated capacity, and without the seed. `identity` has
     everything that determines the figures of the run, files by their content; `files` are those that it reads.
+    `option_names` are those of its scheduler, None for one that is not ours.
     """
 
     study: str
@@ -69,6 +72,7 @@ class Cell:
     spec: RunSpec
     identity: Mapping[str, Any]
     files: tuple[InputFile, ...]
+    option_names: Collection[str] | None = None
     keep: bool = False
     key: str = ""
 
@@ -121,13 +125,13 @@ def _digest_of_executable(name: str) -> str:
 
 
 def expand(
-    campaign: Campaign, where: Path, base: Path, generated: Path
+    campaign: Campaign, where: Path, base: Path, generated: Path, schedulers: OptionNames | None = None
 ) -> tuple[list[Cell], dict[str, MissingFileError]]:
     """Return all cells in the order of the declaration, and the error of each study that misses an input.
 
     The order is study, grid and then cases, platform, workload, envelope, ... `where` names the file in errors, `base`
-    is the folder of its relative paths, `generated` that of generated inputs (which are not written here). Raises
-    InputError for everything else.
+    is the folder of its relative paths, `generated` that of generated inputs (which are not written here). With the
+    `schedulers` of earlier runs no file of a scheduler is imported. Raises InputError for everything else.
     """
     sources = Sources(base, generated)
     cells: list[Cell] = []
@@ -135,7 +139,7 @@ def expand(
     for name, study in campaign.effective().items():
         place = f"{where}: studies.{name}"
         try:
-            own = list(_cells_of(name, study, sources, place))
+            own = list(_cells_of(name, study, sources, place, schedulers))
         except MissingFileError as error:
             missing[name] = error
             continue
@@ -189,7 +193,7 @@ def _settings(study: Study, place: str) -> Iterator[tuple[str, str, Mapping[str,
         yield label, scheduler, options
 
 
-def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator[Cell]:
+def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers: OptionNames | None) -> Iterator[Cell]:
     settings = list(_settings(study, place))
     twice = [label for label, count in Counter(label for label, *_ in settings).items() if count > 1]
     if twice:
@@ -214,8 +218,8 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
         where = f"{place}: {label!r}"
         if scheduler == OPTIMUM:
             _check_optimum(study, where)
-        kind, file = _scheduler(scheduler, sources, where)
-        takes = kind.Options.model_fields.keys() - options.keys() if issubclass(kind, Scheduler) else set()
+        option_names, file = _scheduler(scheduler, sources, where, schedulers)
+        takes = set(option_names or ()) - options.keys()
         for platform, workload, envelope, whole, engine, seed in product(
             platforms, workloads, envelopes, capacities, engines, seeds
         ):
@@ -225,7 +229,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
             reference = workload.reference if "reference" in takes else None
             run_options = {name: value for name, value in (capacity.options if capacity else ()) if name in takes}
             run_options |= options
-            if seed is not None and (seed_option := _seed_option(kind, options)):
+            if seed is not None and (seed_option := _seed_option(option_names, options)):
                 run_options[seed_option] = seed
             parts = [part for part in (platform, workload, envelope, capacity) if part]
             inputs = Inputs(**{name: value for part in parts for name, value in part.inputs.items()})
@@ -260,7 +264,19 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str) -> Iterator
             others = filter(None, (events, file, *depends, reference))
             read = (*(one for part in parts for one in part.files), *others)
             yield Cell(
-                name, label, platform, workload, envelope, capacity, scheduler, options, seed, spec, identity, read
+                name,
+                label,
+                platform,
+                workload,
+                envelope,
+                capacity,
+                scheduler,
+                options,
+                seed,
+                spec,
+                identity,
+                read,
+                option_names,
             )
 
 
@@ -282,22 +298,31 @@ def _check_optimum(study: Study, place: str) -> None:
         raise InputError(place, problem, "give it files of Batsim, and an envelope")
 
 
-def _scheduler(name: str, sources: Sources, place: str) -> tuple[type[Any], InputFile | None]:
-    """Return the class of a declared scheduler, and its file if it is not ours. Raises InputError."""
+def _scheduler(
+    name: str, sources: Sources, place: str, schedulers: OptionNames | None
+) -> tuple[Collection[str] | None, InputFile | None]:
+    """Return the names of the options of a declared scheduler, and its file if it is not shipped. Raises InputError.
+
+    A scheduler that is not ours has no such names.
+    """
     if name == OPTIMUM:
-        return object, None
+        return None, None
     if "/" in name or name.endswith(".py"):
         file = sources.file(name, place)
-        return scheduler_class(str(file.path)), file
+        return schedulers.get(file.sha256) if schedulers is not None else _names(scheduler_class(str(file.path))), file
     try:
         kind = scheduler_class(name)
     except UnknownNameError as error:
         raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
-    return kind, None if issubclass(kind, Scheduler) else sources.file(inspect.getfile(kind), place)
+    return _names(kind), None if issubclass(kind, Scheduler) else sources.file(inspect.getfile(kind), place)
 
 
-def _seed_option(kind: type[Any], options: Mapping[str, Any]) -> str | None:
+def _names(kind: type[Any]) -> list[str] | None:
+    return sorted(kind.Options.model_fields) if issubclass(kind, Scheduler) else None
+
+
+def _seed_option(names: Collection[str] | None, options: Mapping[str, Any]) -> str | None:
     """Return the option of the seed; None for a scheduler of ours that draws no random numbers."""
-    if not issubclass(kind, Scheduler) or "seed" in kind.Options.model_fields:
+    if names is None or "seed" in names:
         return "seed"
     return "forecast_seed" if options.get("forecast_error") and "forecast_seed" not in options else None

@@ -156,10 +156,13 @@ class Store:
                 raise OSError(errno.EPERM, "is a pipe, or also the file of another name")
             out.writelines(f"{now} {printable(line)}\n" for line in lines)
 
-    def declare(self, text: str, origin: Path) -> None:
-        """Keep the declaration as it is run, and the place of the original, where its relative paths begin."""
+    def declare(self, text: str, origin: Path, schedulers: Mapping[str, Collection[str] | None]) -> None:
+        """Keep the declaration as it is run, and the place of the original, where its relative paths begin.
+
+        `schedulers`: SHA-256 of the file of a scheduler -> names of its options, None for one that is not ours.
+        """
         # relative, so that a project that is moved as a whole still finds its inputs
-        where = {"campaign": os.path.relpath(origin.resolve(), self.folder.resolve())}
+        where = {"campaign": os.path.relpath(origin.resolve(), self.folder.resolve()), "schedulers": schedulers}
         self.write(self.folder / COPY, text)
         self.write(self.folder / ORIGIN, json.dumps(where, indent=2) + "\n")
 
@@ -172,6 +175,14 @@ class Store:
         except (InputError, ValueError, KeyError, TypeError):
             hint = "begin with `batwatt campaign run`"
             raise InputError(self.folder, f"is not the folder of a campaign (no {ORIGIN})", hint) from None
+
+    def schedulers(self) -> dict[str, list[str] | None]:
+        """Return the names of the options of the schedulers that were run from files, by SHA-256 of these."""
+        try:
+            saved = json.loads(read_text(self.folder / ORIGIN))["schedulers"]
+            return {str(sha256): None if names is None else [*map(str, names)] for sha256, names in saved.items()}
+        except (InputError, ValueError, KeyError, TypeError, AttributeError):
+            return {}  # as if none of them had run
 
     def save(self, record: CellRecord, files: Mapping[str, bytes] | None = None) -> None:
         """Write a finished cell: first its files, if they are kept, then its record, each all at once."""
