@@ -9,6 +9,7 @@ import threading
 import pytest
 import zmq
 
+from batwatt.engine import wire
 from batwatt.engine.batsim4 import read_message, read_reply, write_message
 from batwatt.engine.bs import Bs
 from batwatt.engine.config import EngineConfig
@@ -227,6 +228,40 @@ def test_frames_to_either_side(frames):
         done.set()
         peer.join(10)
     one_line(error.value)
+
+
+def test_a_frame_that_is_too_long(monkeypatch):
+    """Of either side, first or later; one that is just short enough is read."""
+    monkeypatch.setattr(wire, "MOST_BYTES", 1000)
+    ready = threading.Event()
+    with zmq.Context() as context, context.socket(zmq.REP) as side:
+        side.setsockopt(zmq.LINGER, 0)
+        endpoint = f"tcp://127.0.0.1:{side.bind_to_random_port('tcp://127.0.0.1')}"
+        peer = threading.Thread(target=lambda: (side.recv(), side.send(b"x" * 1001), ready.wait(10)))
+        peer.start()
+        with pytest.raises(PeerError, match=r"closed the connection .*, or sent more than 1000 bytes"):
+            serve(engine(), endpoint, patience_s=10)
+        ready.set()
+        peer.join(10)
+    for sizes, problem in (
+        ((1001,), r"silent for 1 s, after a closed connection \(or more than 1000 bytes\)"),
+        ((1000, 1001), "closed the connection .*, or sent more than 1000 bytes"),
+    ):
+        with (
+            SchedulerSocket("tcp://127.0.0.1:*", patience_s=1 if len(sizes) == 1 else 10) as link,
+            zmq.Context() as context,
+            context.socket(zmq.REQ) as side,
+        ):
+            side.setsockopt(zmq.LINGER, 0)
+            side.connect(link.endpoint)
+            for number, size in enumerate(sizes):
+                side.send(b"y" * size)
+                if number < len(sizes) - 1:
+                    assert link.receive(5, lambda: None, "Batsim") == b"y" * size
+                    link._socket.send(b"{}")
+                    assert side.recv() == b"{}"
+            with pytest.raises(PeerError, match=problem):
+                link.receive(1 if len(sizes) == 1 else 10, lambda: None, "Batsim")
 
 
 def test_bytes_that_are_no_frames_do_not_hold_the_scheduler_up():

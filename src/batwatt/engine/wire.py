@@ -28,6 +28,9 @@ LINGER_MS = 500
 LAST_WORDS_S = 1.0
 """Greatest time in s in which a supervisor explains why the other side closed the connection."""
 
+MOST_BYTES = 1 << 28
+"""Most bytes of a frame; ZeroMQ closes the connection for a longer one before it is in memory."""
+
 LENGTH = struct.Struct("<I")
 """Begin of the first frame under Batsim 5: the length of a text from Batsim; flags from the scheduler."""
 
@@ -42,8 +45,11 @@ class _Socket:
         self._context = zmq.Context()
         self._socket = self._context.socket(kind)
         self._socket.setsockopt(zmq.LINGER, LINGER_MS)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
         self._monitor = self._socket.get_monitor_socket(_JOINED | _LEFT | zmq.EVENT_HANDSHAKE_SUCCEEDED)
         self._peers: set[int] = set()
+        self._greeted: set[int] = set()
+        self._lost = False
         self._talking = False
         self._bind = bind
         try:
@@ -73,16 +79,19 @@ class _Socket:
         self._context.term()
 
     def _left(self) -> bool:
-        """Return whether the other side has sent a message or connected, and has closed its connection since."""
+        """Return whether the other side has sent a message or connected, and its connection was closed since."""
         while self._monitor.poll(0):
             event = recv_monitor_message(self._monitor)
             if event["event"] & _JOINED:
                 self._peers.add(event["value"])
             elif event["event"] & _LEFT:
                 self._peers.discard(event["value"])
-            elif not self._bind:
-                self._talking = True
-        return self._talking and not self._peers
+                # also if it connects again, as after a frame that is too long: that frame is lost
+                self._lost |= event["value"] in self._greeted
+            else:
+                self._greeted |= self._peers
+                self._talking |= not self._bind
+        return self._talking and (self._lost or not self._peers)
 
     def _frames(self, timeout_ms: int) -> list[bytes] | None:
         """Return the frames received within `timeout_ms`; None without a message."""
@@ -108,9 +117,11 @@ class _Socket:
             now_s = time.monotonic()
             left_s = (left_s or now_s) if left else None
             if left_s is not None and now_s - left_s >= LAST_WORDS_S:
-                raise PeerError(f"{who} closed the connection before the simulation was over")
+                problem = f"closed the connection before the simulation was over, or sent more than {MOST_BYTES} bytes"
+                raise PeerError(f"{who} {problem}")
             if now_s > limit:
                 never = "" if self._talking else f" and never connected{f' to {self.endpoint}' if self._bind else ''}"
+                never = f", after a closed connection (or more than {MOST_BYTES} bytes)" if self._lost else never
                 raise PeerError(f"{who} has been silent for {patience_s:g} s{never}")
         frame, *others = frames
         # a connection without a frame (a readiness check) is not yet the other side of a listening socket
