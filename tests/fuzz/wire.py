@@ -100,7 +100,11 @@ def odd_frame(rng: Random, frame: bytes) -> bytes:
     head, brace, text = frame.partition(b"{")
     if rng.random() < 0.3 or len(head) not in (0, 4) or not brace:
         return octets(rng, frame)
-    value = json.loads((brace + text).rstrip(b"\0"))
+    try:
+        value = json.loads((brace + text).rstrip(b"\0"))
+    except ValueError:
+        # some recorded answers are broken on purpose
+        return octets(rng, frame)
     for _ in range(rng.choice((1, 1, 1, 3))):
         value = changed(rng, value)
     return head + json.dumps(value).encode()
