@@ -34,6 +34,8 @@ def test_the_british_api(read):
     assert read.warnings()[0].startswith(said)
     line = read.refused(json.dumps(ahead).replace(": 64", ": null"), "carbon", column="actual")
     assert "no value in column 'intensity.actual'" in line
+    flat = "from,to,intensity_forecast,intensity_actual,index\n2018-01-20T17:00Z,2018-01-20T17:30Z,270,268,low\n"
+    assert (read(flat, "carbon").series.values, read(flat, "carbon").end_s) == ((268,), 1800.0)
     columns = "time,CO2 actual (g/kWh),CO2 Forecast (g/kWh)\n2024-01-01,,7\n2024-01-02,5,6\n"
     assert read(columns, "carbon").series.values == (7, 5)
 

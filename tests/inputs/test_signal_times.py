@@ -132,6 +132,14 @@ def test_the_month_first_and_not_padded(read):
     assert "row 2: column 1 '31/2/2022 0:00' is not a date" in line
 
 
+def test_twelve_hours(read):
+    labels = ("12/31/2020 11:30:00 PM", "1/1/2021 12:00:00 AM", "1/1/2021 12:30:00 AM", "1/1/2021 1:00:00 AM")
+    rows = [f"{label},{k}\n" for k, label in enumerate((*labels, "1/1/2021 12:00:00 PM", "1/1/2021 01:30 pm"))]
+    signal = read("datetime_beginning_utc,price\n" + "".join(rows))
+    assert signal.begin == "2020-12-31T23:30Z"
+    assert signal.series.times_s == (0.0, 1800.0, 3600.0, 5400.0, 45_000.0, 50_400.0)
+
+
 ZONES = ("Europe/Berlin", "Europe/Lisbon", "America/New_York", "Australia/Lord_Howe", "UTC")
 
 

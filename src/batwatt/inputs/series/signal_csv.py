@@ -55,7 +55,7 @@ _DURATION_S = {"S": 1.0, "M": 60.0, "H": HOUR_S, "D": DAY_S}
 _PLAIN_NAMES = ("value", "price", "power")
 """Names of columns to which the unit of a whole file applies."""
 _EMISSIONS = {"lifecycle": ("life cycle", "lca", "lifecycle"), "direct": ("direct",)}
-_IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.", re.IGNORECASE)
+_IN_GRAMS = re.compile(r"carbon[ _]?intensity|intensity\.|intensity_(?:actual|forecast)$", re.IGNORECASE)
 """Columns of Electricity Maps and of the British API, which are in g/kWh without a stated unit."""
 _MISSING = {"", "na", "nan", "null", "none", "n/a", "n/e", "-"}
 _log = logging.getLogger(__name__)

@@ -50,7 +50,9 @@ _MIDNIGHT = r"(?<=[ T])24:00(?=(?::00(?:\.0+)?)?(?:Z|[+-]|$))"
 """The end of a day, which is the begin of the next one."""
 _YEAR = r"(?:1[89]|2[01])\d\d"
 """Accepted years of dates: others are typing errors, or beyond the ns of pandas."""
-_PARTS = re.compile(rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?)?")
+_PARTS = re.compile(
+    rf"(\d{{1,2}})[./](\d{{1,2}})[./]({_YEAR})(?:[ T]+(\d{{1,2}}):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?: *([AaPp])[Mm])?)?"
+)
 _SLASHED = re.compile(r"\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DAY = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 _DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{8}:\d{4}$")
@@ -308,7 +310,10 @@ def _stamps_of_parts(begins: pd.Series[str], texts: pd.Series[str], file: Signal
     """Return the dates of texts such as `20.03.2022 00:00` or `1/2/2022 0:15`. Raises InputError with the row."""
     parts = begins.str.extract(f"^{_PARTS.pattern}$")
     _refuse(parts[0].isna(), texts, file)
-    filled = parts.fillna("0").astype(int)
+    half = parts[6]
+    filled = parts[range(6)].fillna("0").astype(int)
+    # 12:30 AM is half past midnight
+    filled[3] = filled[3].where(half.isna(), filled[3] % 12 + 12 * half.isin(["P", "p"]))
     clock = filled[[2, 3, 4, 5]].set_axis(["year", "hour", "minute", "second"], axis=1)
     either: dict[Dates, pd.Series[pd.Timestamp]] = {
         "day-first": pd.to_datetime(clock.assign(month=filled[1], day=filled[0]), errors="coerce"),
