@@ -253,6 +253,11 @@ def test_parts_that_are_not_there(read, part):
             {},
             "has no line of header, but '1387666800000;1387670400000",
         ),
+        (
+            f"Date,{','.join(f'HE{k}' for k in range(1, 25))}\n2024-01-01{',7' * 24}\n2024-01-02{',8' * 24}\n",
+            {},
+            r"has its hours in columns, from 'HE1' to 'HE24'; write a row for each hour \(pandas.melt\)",
+        ),
         ("2024-01-01 00:00,1\n2024-01-01 01:00,2\n", {}, "has no line of header, but '2024-01-01 00:00,1'; the first"),
         ("time_s,price\n0,1\n1e307,2\n", {}, r"row 2: time_s 1e\+307 s is larger than 1e\+15, the bound of times in s"),
         ("timestamp,x\n2024070113,1\n", {}, "timestamp go from 2024070113 to 2024070113, which are neither s of a run"),

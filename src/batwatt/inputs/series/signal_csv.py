@@ -266,6 +266,10 @@ def _value_column(frame: pd.DataFrame, file: SignalFile, time_column: str) -> st
     for candidates in (usual[:1], of_kind, emitted, numeric):
         if len(candidates) == 1:
             return _named(frame, candidates[0], file)
+    hours = [name for name in numeric if re.search(r"\d\d?(?::00)?$", name)]
+    if len(hours) >= 23:
+        problem = f"has its hours in columns, from {hours[0]!r} to {hours[-1]!r}"
+        raise InputError(file.path, problem, "write a row for each hour (pandas.melt)")
     listed = ", ".join(name[:60] for name in (numeric or names)[:12])
     raise InputError(file.path, f"which column is meant, of: {listed}?", "name it with column=")
 
