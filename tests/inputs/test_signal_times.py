@@ -188,6 +188,7 @@ ENDS = "times {!r} taken as ends of rows"
     [
         ("Interval End,price\n2024-03-01T01:00Z,10\n2024-03-01T02:00Z,20\n", "Interval End"),
         ("period_end,price\n2024-03-01 01:00,10\n2024-03-01 02:00,20\n", "period_end"),
+        ("PeriodEnd;price\n01.03.2024 01:00;10\n01.03.2024 02:00;20\n", "PeriodEnd"),
         ("DateTime Ending;price\n01.03.2024 01:00;10\n01.03.2024 02:00;20\n", "DateTime Ending"),
         ("bis;price\n01.03.2024 01:00;10\n01.03.2024 02:00;20\n", "bis"),
         ("end_timestamp,price\n1709254800,10\n1709258400,20\n", "end_timestamp"),

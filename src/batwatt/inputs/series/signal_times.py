@@ -78,7 +78,7 @@ def time_column_of(frame: pd.DataFrame) -> str | None:
 def _interval_columns(frame: pd.DataFrame, words: re.Pattern[str]) -> list[str]:
     """Return the columns of times with one of some words in their names, those in UTC first."""
     firsts = zip(frame.columns, map(str, frame.iloc[0]), strict=True) if len(frame) else ()
-    names = [name for name, cell in firsts if words.search(name.lower()) and _is_time(cell.strip())]
+    names = [name for name, cell in firsts if words.search(_words(name)) and _is_time(cell.strip())]
     return sorted(names, key=lambda name: re.search(r"utc|gmt", name.lower()) is None)
 
 
@@ -88,7 +88,12 @@ def _is_time(cell: str) -> bool:
 
 def _says_end(name: str) -> bool:
     """Return whether the name of a column says that its times are ends of intervals."""
-    return bool(_END.search(name.lower()) and not _BEGIN.search(name.lower()))
+    return bool(_END.search(_words(name)) and not _BEGIN.search(_words(name)))
+
+
+def _words(name: str) -> str:
+    """Return a name in lower case, with blanks within `PeriodEnd`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Series[str], bool]:
@@ -97,26 +102,29 @@ def whole_dates(frame: pd.DataFrame, name: str, file: SignalFile) -> tuple[pd.Se
     A column of days is joined with one of times of day, or of hours, of which 24, or 24:00, makes all of them ends.
     """
     cells, end = frame[name].str.strip(), _says_end(name)
-    columns = [frame.iloc[:, at].str.strip() for at in range(frame.shape[1])]
-    # begins of days have begins of times of day
-    columns.sort(key=lambda column: _says_end(str(column.name)) != end)
-    clocks = [column for column in columns if column.str.fullmatch(_CLOCK).all()]
-    hours = [column for column in columns if _HOUR.search(str(column.name).lower()) and _are_hours(column)]
-    if cells.str.fullmatch(_DAY).all() and clocks + hours:
-        clock = (clocks + hours)[0]
-        end = end or _says_end(str(clock.name))
-        if not clocks:
-            numbers = clock.str.rstrip("X*").astype(int)
-            if not (end or file.stamp or numbers.isin((0, 24)).any()):
-                problem = f"{clock.name} {clock.iloc[0]} is {numbers.iloc[0]}:00, or the hour that ends then"
-                raise InputError(file.path, problem, "say stamp=begin or stamp=end")
-            clock = numbers.astype(str) + ":00"
-        cells = (cells + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
-    elif cells.str.fullmatch(_CLOCK).all():
-        day = next((column for column in columns if column.str.fullmatch(_DAY).all()), None)
-        if day is not None:
-            cells = (day + " " + cells.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
+    are_days, are_clocks = (bool(cells.str.fullmatch(pattern).all()) for pattern in (_DAY, _CLOCK))
+    if are_days or are_clocks:
+        columns = [frame.iloc[:, at].str.strip() for at in range(frame.shape[1])]
+        # begins of days have begins of times of day
+        columns.sort(key=lambda column: _says_end(str(column.name)) != end)
+        others = [column for column in columns if column.str.fullmatch(_CLOCK if are_days else _DAY).all()]
+        if are_days and not others:
+            hours = [column for column in columns if _HOUR.search(_words(str(column.name))) and _are_hours(column)]
+            others = [_clocks(column, end, file) for column in hours[:1]]
+        if others:
+            day, clock = (cells, others[0]) if are_days else (others[0], cells)
+            end = end or _says_end(str(clock.name))
+            cells = (day + " " + clock.str.replace(r"^(\d):", r"0\1:", regex=True)).rename(name)
     return cells, file.stamp == "end" if file.stamp else end or bool(cells.str.contains(_MIDNIGHT).any())
+
+
+def _clocks(hours: pd.Series[str], end: bool, file: SignalFile) -> pd.Series[str]:
+    """Return a column of hours as times of day. Raises InputError if they may be begins or ends."""
+    numbers = hours.str.rstrip("X*").astype(int)
+    if not (end or _says_end(str(hours.name)) or file.stamp or numbers.isin((0, 24)).any()):
+        problem = f"{hours.name} {hours.iloc[0]} is {numbers.iloc[0]}:00, or the hour that ends then"
+        raise InputError(file.path, problem, "say stamp=begin or stamp=end")
+    return numbers.astype(str) + ":00"
 
 
 def _are_hours(cells: pd.Series[str]) -> bool:
