@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+import numpy as np
+import pandas as pd
 import pytest
-from files_of_tests import refusal
+from examples import examples
+from files_of_tests import refusal, written
+from hypothesis import given
+from hypothesis import strategies as st
 
 from batwatt.errors import InputError
+from batwatt.inputs.series.signal_csv import read_signal
+from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.series import Series
 from batwatt.model.signal import Signal
 
@@ -147,6 +156,30 @@ def test_dates_and_seconds_give_the_same_numbers(read, name, wanted, gaps):
     assert dated.series.at(35 * 60.0) == at_1925 == seconds.series.at(35 * 60.0)
     # a day after 19:25
     assert dated.series.at((35 + 1440) * 60.0) == {"hold": 4000, "line": at_1925}[gaps]
+
+
+@examples(40)
+@given(
+    steps=st.lists(st.sampled_from((5, 5, 5, 15, 60, 500, 2000)), min_size=2, max_size=40),
+    values=st.lists(st.none() | st.integers(0, 99), min_size=41, max_size=41),
+    gaps=st.sampled_from(("hold", "line")),
+)
+def test_any_dates_and_seconds_give_the_same_numbers(tmp_path_factory, steps, values, gaps):
+    minutes = [sum(steps[:k]) for k in range(len(steps) + 1)]
+    cells = ["7", *("" if value is None else str(value) for value in values)]
+    folder = tmp_path_factory.mktemp("gaps")
+    series = []
+    for head, text in (("time", "{:%Y-%m-%d %H:%M}"), ("time_s", "{:.0f}")):
+        begin = datetime(2024, 1, 1) if head == "time" else 0
+        unit = timedelta(minutes=1) if head == "time" else 60
+        rows = [f"{text.format(begin + m * unit)},{cell}\n" for m, cell in zip(minutes, cells, strict=False)]
+        path = written(folder, f"{head},price\n" + "".join(rows), f"{head}.csv")
+        signal = read_signal(SignalFile(path, gaps=gaps))
+        series.append((signal.series.times_s, signal.series.values, signal.end_s))
+    assert series[0] == series[1]
+    if gaps == "hold":
+        held = pd.Series([float(cell) if cell else np.nan for cell in cells[: len(minutes)]]).ffill()
+        assert series[0][1] == tuple(held)
 
 
 @pytest.mark.parametrize(
