@@ -73,6 +73,10 @@ class Adaptive(Scheduler[AdaptiveOptions]):
         """True: killed jobs are submitted again."""
         return True
 
+    def without_requests(self) -> str:
+        """See `Scheduler`: all cores but that for carbon plan by requests."""
+        return "" if self.settings.objective == "carbon" else "as the core has it"
+
     @classmethod
     def needs_alike_hosts(cls, options: Mapping[str, Any]) -> bool:
         """See `Scheduler`: the core for carbon does."""

@@ -24,10 +24,10 @@ def test_a_workload_of_a_table():
     frame = pd.DataFrame({"submission_time_s": [0, 10, 20.5], "length_s": [100, 200, 50.25], "hosts": [4, 8, 2]})
     workload = bw.Workload.from_frame(frame)
     assert workload.frame()["submission_time_s"].tolist() == [0.0, 10.0, 20.5] and workload.nb_res == 8
-    # 2 needs all hosts; 3 has no walltime, so it is not backfilled
+    # 2 needs all hosts from 100 s on; 3 has no request, and ends before that by its run time
     result = bw.simulate(bw.Platform.machines(2, 4), workload, "easyBackfill")
     assert sorted(zip(result.jobs["job_id"], result.jobs["finish_time_s"], strict=True)) == [
-        ("1", 100.0), ("2", 300.0), ("3", 350.25),
+        ("1", 100.0), ("2", 300.0), ("3", 70.75),
     ]  # fmt: skip
     part = bw.Workload.from_frame(frame, window=(15.0, 30.0), hosts=9)
     assert (len(part.jobs), part.nb_res) == (3, 9) and part.jobs[0].submit_time_s == 15.0

@@ -187,14 +187,20 @@ def test_kept_files_appear_as_runs_end(tmp_path):
 
 def test_what_a_run_warns_of_is_said_with_its_case(caplog):
     """Also if it ran in another process; nothing that all share is said twice."""
-    rows = {"id": ["a", "b"], "submission_time_s": [0, 0], "length_s": [10, 10], "hosts": [9, 9]}
+    rows = {
+        "id": ["a", "b"],
+        "submission_time_s": [0, 0],
+        "length_s": [10, 10],
+        "hosts": [9, 9],
+        "estimate_s": [20, 20],
+    }
     jobs = bw.Workload.from_frame(pd.DataFrame(rows))
     logging.disable(logging.NOTSET)
     for workers in (1, 2):
         caplog.clear()
         result = compare(MACHINES, jobs, FALLS, {"x": Case("varcap"), "y": Case("varcap")}, workers=workers)
         texts = [record.getMessage() for record in caplog.records]
-        assert list(dict.fromkeys(text.partition(":")[0] for text in texts)) == ["case 'x'", "case 'y'"]
+        assert [text.partition(":")[0] for text in texts] == ["cases 'x', 'y'"] * len(texts)
         assert "2 jobs can never run" in texts[0]
         assert list(result.remarks) == texts
 

@@ -49,11 +49,12 @@ def test_from_raw_files_to_the_answer(site):
 
 
 def test_what_readers_left_out_is_on_the_page(site):
-    """The warnings of the command line, of the jobs and of the power; none where nothing is left out or has a date."""
+    """The warnings of the command line, of the jobs, of the power and of requests."""
     cases = ("-c", "mine=varcap", "-j", 1)
-    heading = "Of the inputs: times and dates, what is left out or filled in"
     done = compare(site, *cases, envelope="constant:90")
-    assert done.err == "case mine has ended: 1 of 1 runs\n" and heading not in (site.out / "cmp.html").read_text()
+    [end, requests] = done.err.splitlines()
+    assert end == "case mine has ended: 1 of 1 runs" and "jobs.csv: 25 of 25 jobs request no run time" in requests
+    assert requests.removeprefix("WARNING: ") in html.unescape((site.out / "cmp.html").read_text())
     site.write("jobs.csv", TRACE + "99,0,1,a\n")
     site.write("solar.csv", SOLAR.replace("T00:00Z,0.00", "T00:00Z,-0.01"))
     done = compare(site, *cases)
@@ -64,7 +65,7 @@ def test_what_readers_left_out_is_on_the_page(site):
     clock += f"without dates, from 0 s on: {site.folder}/jobs.csv"
     lines = (jobs, power, clock)
     assert [f"WARNING: {line}" in done.err and f"<li>{line}</li>" in page for line in lines] == [True] * 3
-    assert compare(site, *cases, "--quiet").err == "" and page.split("<main")[1].count("<li>") == 3
+    assert compare(site, *cases, "--quiet").err == "" and page.split("<main")[1].count("<li>") == 4
 
 
 DYING = """import os, signal

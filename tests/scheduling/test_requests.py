@@ -117,19 +117,34 @@ def test_a_request_limits_nothing(tmp_path, caplog, name):
     with caplog.at_level("WARNING"):
         begun = begins(path, name, EASY[name])["3"]
     assert begun == 150.0 if name == "easyBackfill" else begun < 100.0
-    text = (
-        "easyBackfill: 1 of 3 jobs run longer than they request: their walltimes are their run times, so none is killed"
-    )
+    text = f"{path}: 1 of 3 jobs run longer than they request: their walltimes are their run times, so none is killed"
     assert (text in caplog.messages) == (name == "easyBackfill")
 
 
-def test_what_others_are_told(tmp_path):
-    """A delay that lasts as long as its walltime is killed, so that 100 s become 101."""
+def test_what_others_are_told(tmp_path, caplog):
+    """A delay as long as its walltime is killed, so that 100 s become 101; no request becomes the run time."""
     path = tmp_path / "jobs.csv"
     path.write_text("arrival_time,length,cpus,estimate\n0,100,1,100\n1,99.5,1,50\n2,10,1,\n3,10,1,20\n")
-    jobs = bw.simulate(MACHINES, bw.Workload.read(path), "easyBackfill").jobs
-    assert jobs.sort_values("submission_time_s")["requested_time_s"].tolist() == [101.0, 100.0, -1.0, 20.0]
+    with caplog.at_level("WARNING"):
+        jobs = bw.simulate(MACHINES, bw.Workload.read(path), "easyBackfill").jobs
+    assert jobs.sort_values("submission_time_s")["requested_time_s"].tolist() == [101.0, 100.0, 11.0, 20.0]
     assert jobs["success"].all()
+    assert [text.partition(": ")[2][:12] for text in caplog.messages] == ["1 of 4 jobs ", "1 of 4 jobs "]
+
+
+@pytest.mark.parametrize("name", [name for name in EASY if name != "slurm"])
+@pytest.mark.parametrize("first", [120, ""])
+def test_jobs_of_a_trace_without_a_request_are_planned_by_their_run_times(tmp_path, caplog, name, first):
+    """The last job takes 50 s, and does not delay the second, or 500 s, and would."""
+    for last, begin_s in ((50, 2.0), (500, 150.0)):
+        path = tmp_path / f"{last}.csv"
+        path.write_text(f"id,arrival_time,length,cpus,estimate\n1,0,100,8,{first}\n2,1,50,10,\n3,2,{last},2,\n")
+        caplog.clear()
+        with caplog.at_level("WARNING"):
+            assert begins(path, name, EASY[name])["3"] == begin_s
+        count = 2 if first else 3
+        line = f"{path}: {count} of 3 jobs request no run time: they are planned by their exact run times"
+        assert [text for text in caplog.messages if "request" in text] == [f"{line} (docs/explanation/run-times.md)"]
 
 
 def test_exact_run_times_by_option(tmp_path):
@@ -140,11 +155,14 @@ def test_exact_run_times_by_option(tmp_path):
         assert begins(path, name, {**EASY[name], "run_times": "exact"})["3"] == 2.0
 
 
+RESERVED = "nothing is reserved behind those that run, and none is backfilled before a reservation"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "effect"),
     [
         ("fcfs", {}, None),
-        ("easy", {}, "backfilling starts them only on hosts that the first job will not need"),
+        ("easy", {}, RESERVED),
         ("powercap", {"response": "none", "backfilling": "none"}, "the order 'slowdown' takes them as endless"),
         ("powercap", {"response": "none", "backfilling": "none", "order": "asc_size"}, None),
         ("varcap", {}, "they are planned by their exact run times"),
@@ -152,13 +170,23 @@ def test_exact_run_times_by_option(tmp_path):
         ("easy", {"run_times": {"name": "walltime", "otherwise_s": 60}}, None),
     ],
 )
-def test_jobs_without_a_request_are_counted(tmp_path, caplog, name, options, effect):
-    path = tmp_path / "jobs.csv"
-    path.write_text("arrival_time,length,cpus,estimate\n0,100,1,100\n2,10,1,\n")
+def test_jobs_of_batsim_without_a_walltime_are_counted(tmp_path, caplog, name, options, effect):
+    path = tmp_path / "jobs.json"
+    path.write_text(limited([(1, 0, 100, 1, 120), (2, 2, 10, 1, 20)]).replace(', "walltime": 20', ""))
     with caplog.at_level("WARNING"):
         begins(path, name, options)
-    line = f"{name}: 1 of 2 jobs request no run time: {effect} (docs/explanation/run-times.md)"
+    line = f"1 of 2 jobs request no run time: {effect} (docs/explanation/run-times.md)"
     assert [text for text in caplog.messages if "request" in text] == ([line] if effect else [])
+
+
+def test_an_endless_job_reserves_nothing_and_is_not_backfilled(tmp_path):
+    """The first job has no walltime: the last, of 500 s, starts before the second. Without one of its own it waits."""
+    path = tmp_path / "jobs.json"
+    for rows, asks, begin_s in (([120, 60, 500], 120, 2.0), ([120, 60, 501], 501, 150.0)):
+        jobs = [(1, 0, 100, 8, rows[0]), (2, 1, 50, 10, rows[1]), (3, 2, 500, 2, rows[2])]
+        path.write_text(limited(jobs).replace(f', "walltime": {asks}', ""))
+        jobs = bw.simulate(MACHINES, bw.Workload.read(path), "easy").jobs
+        assert jobs.set_index("job_id")["starting_time_s"]["3"] == begin_s
 
 
 @pytest.mark.parametrize("name", ["riskaware", "checkpoint"])
@@ -167,7 +195,7 @@ def test_plans_by_exact_run_times_say_so(tmp_path, caplog, name):
     path.write_text(swf(JOBS))
     with caplog.at_level("WARNING"):
         bw.simulate(bw.Platform.machines(2, 10), bw.Workload.read(path), name, capacity=bw.Series((0.0,), (2.0,), "m"))
-    line = f"{name} plans by exact run times, which no site has: it does not use the requests of 2 of 2 jobs"
+    line = "plans are by exact run times, which no site has: the requests of 2 of 2 jobs are not used"
     assert [text for text in caplog.messages if "request" in text] == [line]
 
 

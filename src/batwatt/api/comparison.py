@@ -276,7 +276,7 @@ def _comparison(
     import pandas as pd
 
     first_seed, sample = runs.seeds[0], runs.samples[0]
-    rows, notes = [], []
+    rows = []
     for label, case in runs.cases.items():
         for window, seed in product(range(1, len(runs.samples) + 1), runs.seeds):
             task = RunTask(label, window, seed if case.draws else first_seed)
@@ -289,7 +289,6 @@ def _comparison(
         counts = rejections.setdefault(task.case, {})
         for cause, count in run.rejections.items():
             counts[cause] = counts.get(cause, 0) + count
-        notes += [f"{runs.named(task)}: {note}" for note in run.notes]
     price = sample.signals["cost"]
     return Comparison(
         table=pd.DataFrame(rows).dropna(axis="columns", how="all"),
@@ -300,7 +299,7 @@ def _comparison(
         envelope=sample.cap,
         machines=runs.power,
         workload=sample.workload.source,
-        remarks=(*remarks, *dict.fromkeys(notes)),
+        remarks=(*remarks, *runs.notes_of(of_first_seed)),
         rejections={label: counts for label, counts in rejections.items() if counts},
         currency=price.currency if price is not None else "",
     )

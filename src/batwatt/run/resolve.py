@@ -22,6 +22,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.work import run_times_s
+from batwatt.model.workload import ESTIMATE, LENGTH
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.remarks import remark
 from batwatt.run.find_scheduler import (
@@ -158,8 +159,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
     # after all checks: an error is one line
     with blaming(spec.scheduler_name, scheduler):
         _remark_delays(inputs, scheduler)
-    if not isinstance(scheduler, Scheduler):
-        inputs = _with_walltimes(inputs, spec.scheduler_name)
+        inputs = _with_requests(inputs, scheduler)
     return ResolvedRun(spec, inputs, scheduler, config, held)
 
 
@@ -228,30 +228,44 @@ def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
         remark(_log, text, inputs.measured.source, delays, total)
 
 
-def _with_walltimes(inputs: RunInputs, name: str) -> RunInputs:
-    """Return inputs whose requests are walltimes, the only requests that a scheduler from elsewhere has.
+def _with_requests(inputs: RunInputs, scheduler: Any) -> RunInputs:
+    """Return inputs in which each job of a trace has a request, its exact run time where the trace has none.
 
-    A request limits nothing, but Batsim kills a job at its walltime, and a delay that lasts just as long, too: a
-    walltime is at least the next whole second after the run time, at the least speed of the hosts.
+    Schedulers from elsewhere only have walltimes: a request becomes one. It limits nothing, but Batsim kills a job at
+    its walltime, and a delay that lasts just as long, too: a walltime is at least the next whole second after the run
+    time, at the least speed of the hosts.
     """
-    speed_flops = min(host.pstates[state].speed_flops for host in inputs.platform.hosts for state in host.compute)
-    longer = total = 0
+    ours = isinstance(scheduler, Scheduler)
+    if ours and (scheduler.run_times is not None or not (scheduler.fills_requests and scheduler.without_requests())):
+        return inputs
+    hosts, source = inputs.platform.hosts, inputs.measured.source
+    least_flops = min((host.pstates[state].speed_flops for host in hosts for state in host.compute), default=1.0)
+    missing = limited = longer = total = 0
     loads = []
     for workload in inputs.run:
         jobs = []
-        for job, run_s in zip(workload.jobs, run_times_s(workload, speed_flops).tolist(), strict=True):
-            requested_s = request_s(None, job.raw, job.id)
-            if job.walltime_s is None and requested_s < math.inf and run_s < math.inf:
-                walltime_s = max(requested_s, math.floor(run_s) + 1.0)
-                longer += walltime_s > requested_s
-                total += 1
-                job = job._replace(walltime_s=walltime_s, raw={**job.raw, "walltime": walltime_s})
-            jobs.append(job)
+        lengths_s, slow_s = (
+            run_times_s(workload, speed).tolist() for speed in (inputs.platform.fastest_flops, least_flops)
+        )
+        for job, length_s, longest_s in zip(workload.jobs, lengths_s, slow_s, strict=True):
+            requested_s, raw, walltime_s = request_s(job.walltime_s, job.raw, job.id), dict(job.raw), job.walltime_s
+            total += 1
+            if workload.recorded and requested_s == math.inf and length_s < math.inf:
+                missing += 1
+                requested_s = raw[ESTIMATE] = raw.get(LENGTH, round(length_s, 6))
+            if not ours and walltime_s is None and requested_s < math.inf and longest_s < math.inf:
+                limited += 1
+                longer += longest_s > requested_s
+                walltime_s = raw["walltime"] = max(requested_s, math.floor(longest_s) + 1.0)
+            jobs.append(job._replace(walltime_s=walltime_s, raw=raw))
         loads.append(replace(workload, jobs=tuple(jobs)))
+    if missing:
+        text = "%s: %d of %d jobs request no run time: they are planned by their exact run times (%s)"
+        remark(_log, text, source, missing, total, "docs/explanation/run-times.md")
     if longer:
         text = "%s: %d of %d jobs run longer than they request: their walltimes are their run times, so none is killed"
-        remark(_log, text, name, longer, total)
-    return replace(inputs, simulated=tuple(loads)) if total else inputs
+        remark(_log, text, source, longer, total)
+    return replace(inputs, simulated=tuple(loads)) if missing or limited else inputs
 
 
 def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConfig:

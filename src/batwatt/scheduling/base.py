@@ -34,8 +34,8 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     """True if plans fail where a job takes longer, or less, than planned."""
     knows_lengths: ClassVar[bool] = False
     """True if plans go by exact run times, whatever estimates orders and reservations go by."""
-    takes_requests_only: ClassVar[bool] = False
-    """True if exact run times do not replace missing requests."""
+    fills_requests: ClassVar[bool] = True
+    """True if exact run times replace the missing requests of jobs of a trace."""
     needs_speeds: ClassVar[bool] = False
     """True if the scheduler changes speeds of jobs: then delays become flops, and cores have several speeds."""
 
@@ -162,13 +162,13 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         exact, effect = self.needs_exact_times or self.knows_lengths, self.without_requests()
         if not exact and not effect:
             return
-        name, requests, jobs = type(self).__name__.lower(), self.lifecycle.requests, self.lifecycle.ran
+        requests, jobs = self.lifecycle.requests, self.lifecycle.ran
         if exact and requests:
-            text = "%s plans by exact run times, which no site has: it does not use the requests of %d of %d jobs"
-            self.logger.warning(text, name, requests, jobs)
-        elif not exact and requests < jobs and (requests or self.takes_requests_only):
-            text = "%s: %d of %d jobs request no run time: %s (docs/explanation/run-times.md)"
-            self.logger.warning(text, name, jobs - requests, jobs, effect)
+            text = "plans are by exact run times, which no site has: the requests of %d of %d jobs are not used"
+            self.logger.warning(text, requests, jobs)
+        elif not exact and requests < jobs:
+            text = "%d of %d jobs request no run time: %s (docs/explanation/run-times.md)"
+            self.logger.warning(text, jobs - requests, jobs, effect)
 
     def onJobsKilled(self, jobs: list[Job]) -> None:
         """Forget killed jobs, whose completion was reported before."""

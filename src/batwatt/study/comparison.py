@@ -187,10 +187,22 @@ class ComparedRuns:
                 ended[task] = end
                 report(task, ended)
         ended = {task: ended[task] for task in tasks}
+        for note in self.notes_of(ended):
+            _log.warning("%s", note)
+        return ended
+
+    def notes_of(self, ended: Mapping[RunTask, Ended]) -> list[str]:
+        """Return the warnings of runs, each once with the names of its cases."""
+        tasks_of: dict[str, list[RunTask]] = {}
         for task, end in ended.items():
             for note in end.notes if isinstance(end, Measured) else ():
-                _log.warning("%s: %s", self.named(task), note)
-        return ended
+                tasks_of.setdefault(note, []).append(task)
+        notes = []
+        for note, tasks in tasks_of.items():
+            cases = list(dict.fromkeys(repr(task.case) for task in tasks))
+            named = self._named(tasks[0]) if len(cases) == 1 else f"cases {', '.join(cases)}"
+            notes.append(f"{named}: {note}")
+        return notes
 
     def _spec_of(self, task: RunTask) -> RunSpec:
         """Return the specification of a run."""
@@ -206,7 +218,7 @@ class ComparedRuns:
         options = {**case.options, "seed": task.seed} if case.draws else case.options
         return RunSpec(inputs, case.scheduler, options)
 
-    def named(self, task: RunTask) -> str:
+    def _named(self, task: RunTask) -> str:
         """Return the name of a run in a message."""
         return f"case {task.case!r}" + (f", window {task.window}" if len(self.samples) > 1 else "")
 

@@ -29,7 +29,6 @@ class PowerScheduler(Scheduler[Settings]):
     """A scheduler that tracks queue, hosts, envelope and killed jobs; subclasses decide in `onNoMoreEvents`."""
 
     Options: ClassVar[type[PowerOptions]] = PowerOptions
-    takes_requests_only: ClassVar[bool] = True
     the_order: Order
     """Order of the queue; set by subclasses."""
     injector: Injector | None = None
@@ -68,7 +67,7 @@ class PowerScheduler(Scheduler[Settings]):
         """See `Scheduler`: jobs without a request count as endless."""
         effects = [f"the order {self.the_order.name!r} takes them as endless"] if self.the_order.of_walltimes else []
         if self.rule not in ("pass", "stop"):
-            effects.append("backfilling starts them only on hosts that the first job will not need")
+            effects.append("nothing is reserved behind those that run, and none is backfilled before a reservation")
         return ", ".join(effects)
 
     def changed(self) -> None:

@@ -61,7 +61,7 @@ class SlurmScheduler(Scheduler[SlurmOptions]):
     def names_in(self, text: str) -> Sequence[str]:
         """Return the names in a list of hosts in Slurm's notation. Raises ValueError."""
 
-    takes_requests_only: ClassVar[bool] = True
+    fills_requests: ClassVar[bool] = False
 
     def without_requests(self) -> str:
         """See `Scheduler`."""
