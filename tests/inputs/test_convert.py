@@ -123,7 +123,7 @@ def test_memory_of_swf_in_bytes(tmp_path: Path, caplog, memories_kb: list[int], 
 def test_swf_becomes_batsim(swf: Path):
     done = convert_file(swf, cores_per_server=10, walltime_factor=1.5)
     check_batsim(done.workload)
-    assert (done.kept, done.skipped_run_time, done.skipped_cpus, done.cut_off) == (3, 1, 1, 1)
+    assert (done.kept, done.skipped_run_time, done.skipped_cpus, done.outrun) == (3, 1, 1, 1)
     first, second, last = done.workload["jobs"]
     assert (first["subtime"], first["res"], first["walltime"]) == (0, 2, 7200)
     assert (second["subtime"], second["res"], second["walltime"]) == (60.5, 1, 901)
@@ -177,8 +177,11 @@ def test_flops_keep_the_run_time_on_the_reference():
     assert len(done.workload["profiles"]) == 2
     assert done.workload["profiles"]["work10"] == {"type": "parallel_homogeneous", "cpu": 20_000_000_000, "com": 0}
     assert [job["walltime"] for job in done.workload["jobs"]] == [10, 10, 4]
-    assert done.cut_off == 0
-    assert to_batsim([TraceJob("a", 0, 10, 1, 10.0)]).cut_off == 1
+    assert done.outrun == 0
+    # a request limits nothing
+    done = to_batsim([TraceJob("a", 0, 10, 1, 10.0), TraceJob("b", 0, 10, 1, 11.0), TraceJob("c", 0, 3.5, 1, 2.0)])
+    assert [(job["walltime"], job.get("estimate_s")) for job in done.workload["jobs"]] == [(11, 10), (11, None), (4, 2)]
+    assert done.outrun == 2
     done = to_batsim([TraceJob("a", 5, 10, 64), TraceJob("b", 5, 10, 2)], walltime_factor=None, nb_res=4)
     assert not any("walltime" in job for job in done.workload["jobs"]) and done.too_wide == 1
 

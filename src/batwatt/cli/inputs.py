@@ -139,7 +139,7 @@ def convert(
     for count, what in (
         (conversion.skipped_run_time, "skipped: without a run time"),
         (conversion.skipped_cpus, "skipped: without a width"),
-        (conversion.cut_off, "ran at least their requested time and will be cut off"),
+        (conversion.outrun, "ran at least their requested time: estimate_s has it, and their walltime is longer"),
         (conversion.too_wide, "wider than the platform and will be rejected"),
     ):
         if count:

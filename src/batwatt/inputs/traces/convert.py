@@ -24,7 +24,7 @@ from batwatt.inputs.traces.swf import read_swf, swf_origin_s, swf_trace_jobs
 from batwatt.inputs.traces.trace import TraceJob
 from batwatt.inputs.traces.trace_table import TraceTable
 from batwatt.inputs.traces.zero import from_zero, remark_earlier, zero_of
-from batwatt.model.workload import JOB_FIELDS, START_S
+from batwatt.model.workload import ESTIMATE, JOB_FIELDS, START_S
 from batwatt.remarks import remark
 from batwatt.units import microseconds
 
@@ -57,16 +57,16 @@ _MAX_HOSTS = 2**31 - 1
 class Conversion:
     """A converted trace: `workload` is Batsim's JSON data, other fields are numbers of jobs for the user.
 
-    Jobs of `skipped_run_time` and `skipped_cpus` are left out: their run time or width is unknown or not positive. The
-    walltime ends the jobs of `cut_off`, whose run time in the trace is at least the requested one. A scheduler must
-    reject the jobs of `too_wide`, which request more than `nb_res` servers.
+    Jobs of `skipped_run_time` and `skipped_cpus` are left out: their run time or width is unknown or not positive. Jobs
+    of `outrun` run for longer than they request: their walltime is longer, too, and `estimate_s` the request. A
+    scheduler must reject the jobs of `too_wide`, which request more than `nb_res` servers.
     """
 
     workload: dict[str, Any]
     kept: int
     skipped_run_time: int = 0
     skipped_cpus: int = 0
-    cut_off: int = 0
+    outrun: int = 0
     too_wide: int = 0
 
     @property
@@ -79,11 +79,11 @@ class Conversion:
 class WorkloadOptions(Parameters, where="workload of a trace"):
     """Options of the conversion of a trace to a Batsim workload.
 
-    A job has ceil(cpus / `cores_per_server`) servers. Its walltime is the requested time if known, else run time x
-    `walltime_factor` rounded up to the second, or none for a factor of None. With `reference_flops` (flop/s of one
-    core) a job is work of run time x `reference_flops` per server, so that slower servers take longer, else a delay.
-    The factor must be >= 1, and > 1 for delays, because a Batsim delay equal to its walltime times out. `nb_res` None
-    is the width of the widest job. Raises InputError.
+    A job has ceil(cpus / `cores_per_server`) servers. Its walltime is the requested time if known, at least so long
+    that it does not end the job, else run time x `walltime_factor` rounded up to the second, or none for a factor of
+    None. With `reference_flops` (flop/s of one core) a job is work of run time x `reference_flops` per server, so that
+    slower servers take longer, else a delay. The factor must be >= 1, and > 1 for delays, because a Batsim delay equal
+    to its walltime times out. `nb_res` None is the width of the widest job. Raises InputError.
     """
 
     cores_per_server: Annotated[int, Between(1, _MAX_HOSTS)] = 1
@@ -114,6 +114,8 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         walltime_s = self.walltime_s(job)
         if walltime_s is not None:
             row["walltime"] = _plain(place, "walltime", walltime_s)
+            if job.requested_s is not None and 0.0 < round(job.requested_s, 6) < walltime_s:
+                row[ESTIMATE] = _plain(place, ESTIMATE, job.requested_s)
         row["profile"] = self.profile(run_s, profiles, place)
         extra = dict(job.extra)
         start_s = extra.get(START_S)
@@ -122,17 +124,24 @@ class WorkloadOptions(Parameters, where="workload of a trace"):
         return row | extra
 
     def walltime_s(self, job: TraceJob) -> float | None:
-        """Return the walltime in s: the requested time, else a multiple of the run time in whole seconds, else None."""
+        """Return the walltime in s: the requested time, else a multiple of the run time in whole seconds, else None.
+
+        It is at least the run time of work, and the next whole second after that of a delay: a delay as long as its
+        walltime would time out.
+        """
+        run_s = round(job.run_s, 6)
+        least = math.floor(run_s) + 1 if self.reference_flops is None else run_s
         if job.requested_s is not None and round(job.requested_s, 6) > 0.0:
-            return job.requested_s
+            return max(job.requested_s, least) if self.outruns(job) else job.requested_s
         if self.walltime_factor is None:
             return None
         product = job.run_s * self.walltime_factor
-        if not math.isfinite(product):
-            return product
-        # a delay as long as its walltime would time out
-        least = math.floor(round(job.run_s, 6)) + 1 if self.reference_flops is None else 0
-        return max(math.ceil(product), least)
+        return max(math.ceil(product), least) if math.isfinite(product) else product
+
+    def outruns(self, job: TraceJob) -> bool:
+        """Return whether a walltime as long as the requested time ends a job: of delays one that is as long, too."""
+        run_s, requested_s = round(job.run_s, 6), round(job.requested_s or 0.0, 6)
+        return 0.0 < requested_s <= run_s if self.reference_flops is None else 0.0 < requested_s < run_s
 
     def profile(self, run_s: float, profiles: dict[str, dict[str, Any]], place: str) -> str:
         """Return the name of the profile of a run time, which is added if it is new. Raises InputError."""
@@ -184,7 +193,7 @@ def to_batsim(
         kept=len(rows),
         skipped_run_time=skipped_run_time,
         skipped_cpus=skipped_cpus,
-        cut_off=sum(_cut_off(row, job, settings) for row, job in zip(rows, convertible, strict=True)),
+        outrun=sum(map(settings.outruns, convertible)),
         too_wide=sum(row["res"] > size for row in rows),
     )
 
@@ -279,15 +288,6 @@ def _jobs_of(
     if format == "swf":
         return swf_trace_jobs(path) if fields else read_swf(path)
     return iter_jobs_csv(path, unit)
-
-
-def _cut_off(row: dict[str, Any], job: TraceJob, options: WorkloadOptions) -> bool:
-    """Return whether the walltime ends the job: a delay as long as it times out, work as long as it does not."""
-    walltime_s = row.get("walltime")
-    if walltime_s is None:
-        return False
-    run_s = round(job.run_s, 6)
-    return run_s >= walltime_s if options.reference_flops is None else run_s > walltime_s
 
 
 def _plain(place: str, name: str, value: float) -> float:
