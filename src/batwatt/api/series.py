@@ -60,11 +60,17 @@ def capacity_or(value: Any) -> Any:
 def _series_or(name: str, value: Any) -> str | Path | Series | None:
     if value is None or isinstance(value, str | Series):
         return value
+    if (number := _number(name, value)) is not None:
+        return Series((0.0,), (number,), name, f"constant {number:g}")
     signal = value if isinstance(value, SignalIntegral) else _signal_of(name, value)
-    if signal is not None:
-        return signal.series
-    path: Path = path_or(name, value, Series)
-    return path
+    path: Path | None = path_or(name, value, Series) if signal is None else None
+    return path if signal is None else signal.series
+
+
+def _number(name: str, value: Any) -> float | None:
+    """Return a number, the value of a constant, as a float; None for another kind of value. Raises InputError."""
+    number = isinstance(plain(value), int | float) and not isinstance(value, bool)
+    return real(name, value, -math.inf) if number else None
 
 
 def _signal_of(name: str, value: Any) -> SignalIntegral | None:
@@ -73,8 +79,7 @@ def _signal_of(name: str, value: Any) -> SignalIntegral | None:
     The signal ends after its last row, which holds as long as the one before. The first value holds before its time,
     unless that is a date. The name of a series of pandas may have a unit. A number is a constant.
     """
-    if isinstance(plain(value), int | float) and not isinstance(value, bool):
-        number = real(name, value, -math.inf)
+    if (number := _number(name, value)) is not None:
         return SignalIntegral(np.array((0.0, LARGEST)), np.array((number,)), source=f"constant {number:g}")
     if isinstance(value, Series):
         times, values = np.array(value.times_s), np.array(value.values)
