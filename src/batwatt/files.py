@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from batwatt.errors import InputError
 
@@ -132,6 +132,22 @@ def whole_set(
             raise InputError(place, f"cannot be written ({error.strerror})", "make room on the disk") from None
         finally:
             shutil.rmtree(part, ignore_errors=True)
+
+
+def open_own(path: Path, mode: str) -> TextIO:
+    """Open a text file to write it ("w") or to append ("a"). Raises OSError for a link, a pipe, or a hard link."""
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "is a link", str(path))
+    how = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_APPEND if mode == "a" else 0)
+    stream: Any = os.fdopen(os.open(path, how, 0o666), mode, encoding="utf-8", newline="")
+    state = os.fstat(stream.fileno())
+    if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
+        stream.close()
+        raise OSError(errno.EPERM, "is a pipe, or also the file of another name", str(path))
+    if mode == "w":
+        os.truncate(stream.fileno(), 0)
+    own: TextIO = stream
+    return own
 
 
 def refuse_folder(prefix: Path, place: str) -> None:

@@ -1,6 +1,7 @@
 """Parts of the bridge to Slurm that need none."""
 
 import json
+import os
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ from batwatt.engine import events as ev
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.slurm.account import Account
 from batwatt.slurm.actions import KillRule
 from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, SessionClock, Watched
@@ -196,6 +198,26 @@ def test_a_journal_without_its_last_half_line(tmp_path):
     again.close()
     assert Journal(journal.path).session() is None
     assert all(json.loads(line) for line in journal.path.read_text().splitlines())
+
+
+@pytest.mark.parametrize("plant", ["link", "hard link", "dangling", "pipe"])
+def test_files_of_a_session_that_somebody_else_made(tmp_path, plant):
+    """A journal or table that is a link writes nothing elsewhere."""
+    thesis, new = tmp_path / "thesis.tex", tmp_path / "new"
+    thesis.write_text("mine")
+    for name in ("x_journal.jsonl", "x_starts.csv"):
+        path = tmp_path / name
+        if plant == "pipe":
+            os.mkfifo(path)
+        elif plant == "hard link":
+            path.hardlink_to(thesis)
+        else:
+            path.symlink_to(thesis if plant == "link" else new)
+    with pytest.raises(InputError, match=r"x_journal.jsonl: cannot be written \((is a|No such device)"):
+        Journal(tmp_path / "x_journal.jsonl").open()
+    with pytest.raises(OSError, match=r"x_starts\.csv"):
+        Account(None, tmp_path / "x", True).open(resumed=False)
+    assert thesis.read_text() == "mine" and not new.exists()
 
 
 def test_a_clock_that_jumps_moves_no_session(monkeypatch):

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from batwatt.files import open_own
 from batwatt.model.platform import Host, Platform
 from batwatt.slurm.facts import SlurmNode, Snapshot
 
@@ -96,7 +97,7 @@ class Account:
         """Open the files; those of a session that is resumed go on."""
         self.prefix.parent.mkdir(parents=True, exist_ok=True)
         for stem, names in (("starts", ("job", *_Row.__dataclass_fields__)), ("power", POWER)):
-            self._files[stem] = self._path(stem).open("a" if resumed else "w", encoding="utf-8", newline="")
+            self._files[stem] = open_own(self._path(stem), "a" if resumed else "w")
             if not resumed:
                 self._write(stem, names)
 

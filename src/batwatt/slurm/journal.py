@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from batwatt.engine import batsim4
 from batwatt.engine import events as ev
 from batwatt.errors import BatwattError, InputError
+from batwatt.files import open_own
 
 LOCKS = Path("/run")
 """Folder of locks that only root can create."""
@@ -37,12 +38,11 @@ class Journal:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            if self.path.exists():
-                data = self.path.read_bytes()
-                whole = data.rfind(b"\n") + 1
-                if whole < len(data):
-                    os.truncate(self.path, whole)
-            self._file = self.path.open("a", encoding="utf-8")
+            self._file = open_own(self.path, "a")
+            data = self.path.read_bytes()
+            whole = data.rfind(b"\n") + 1
+            if whole < len(data):
+                os.truncate(self._file.fileno(), whole)
         except OSError as error:
             raise InputError(self.path, f"cannot be written ({error.strerror})", "choose another --export") from None
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import json
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
-from batwatt.files import FULL, PART, is_folder, read_text, sync, whole_set
+from batwatt.files import FULL, PART, is_folder, open_own, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
 from batwatt.study.execute import BOUNDS
 from batwatt.study.files import InputFile
@@ -146,14 +144,7 @@ class Store:
     def log(self, *lines: str) -> None:
         """Append lines with the date to the log."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        how = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        with (
-            self._writing(self.folder / LOG),
-            os.fdopen(os.open(self.folder / LOG, how, 0o666), "a", encoding="utf-8") as out,
-        ):
-            state = os.fstat(out.fileno())
-            if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
-                raise OSError(errno.EPERM, "is a pipe, or also the file of another name")
+        with self._writing(self.folder / LOG), open_own(self.folder / LOG, "a") as out:
             out.writelines(f"{now} {printable(line)}\n" for line in lines)
 
     def declare(self, text: str, origin: Path, schedulers: Mapping[str, Collection[str] | None]) -> None:
