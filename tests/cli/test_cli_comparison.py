@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import resource
 import signal as signals
 
 import pytest
@@ -124,6 +125,16 @@ def test_a_case_that_fails_costs_no_other(site):
     assert done.code == 2 and "case 'two'" in done.err.splitlines()[-1]
     assert [row["case"] for row in site.rows("cmp_comparison.csv")] == ["one"]
     assert "nowhere.csv" in (site.out / "cmp.html").read_text()
+
+
+def test_a_full_disk(site):
+    """A limit on the size of files hits the table of jobs: one line, and nothing is there."""
+    words = ("-w", site.folder / "jobs.csv", "--machines", 12, "--cores", 1, "--envelope", "constant:900", "-j", 1)
+    limits = (2000, resource.RLIM_INFINITY)
+    command = ("--quiet", "compare", *words, "-c", "mine=varcap", "-e", site.out / "cmp")
+    done = site.end(site.start(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits)))
+    assert done.code == 2 and "cannot be written (File too large); make room on the disk" in done.line
+    assert site.left == []
 
 
 def test_groups(site):

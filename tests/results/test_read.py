@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import shutil
+import signal
 from pathlib import Path
 
 import pandas as pd
@@ -120,3 +124,39 @@ def test_odd_metadata_names_no_files(house, text):
     assert house.run().code == 0
     (house.out / "x_metadata.json").write_text(text)
     assert len(read.jobs(house.out / "x")) == 8
+
+
+def test_no_kill_among_renames_leaves_files_that_are_read_as_one_run(house, monkeypatch):
+    """A run of 6 s naps over one of 5 s is killed before each of its renames, or just after the last one."""
+    platform = house.platform("a", "b", "c", "d")
+    job = {"id": "1", "subtime": 0, "res": 4, "profile": "nap"}
+    short, long = (
+        house.workload(job, nap={"type": "delay", "delay": delay}).rename(house.folder / f"{delay}.json")
+        for delay in (5, 6)
+    )
+    real, makespans = Path.replace, []
+    for number in range(1, 12):
+        assert house.run("--energy", platform=platform, workload=short).code == 0
+        child = os.fork()
+        if child == 0:
+            moves = itertools.count(1)
+
+            def replace(self, target, moves=moves, number=number):
+                if Path(target).parent == house.out and next(moves) == number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(self, target)
+
+            monkeypatch.setattr(Path, "replace", replace)
+            house.run("--energy", platform=platform, workload=long)
+            os._exit(0)
+        ended = os.waitpid(child, 0)[1]
+        metrics = house.batwatt("metrics", house.out / "x", "-p", platform, "-w", long)
+        makespans.append(
+            house.metrics()["makespan_s"] if metrics.code == 0 else "x_jobs.csv: cannot be read" in metrics.line
+        )
+        for path in house.out.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if ended == 0:
+            break
+    # jobs are the third last file, before metrics and metadata
+    assert len(makespans) > 6 and makespans == [True] * (len(makespans) - 3) + [6.0] * 3
