@@ -81,7 +81,8 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
             raise InputError("option 'platform'", problem, "give a file: batwatt serve --platform FILE")
         speeds, self._states = speeds_of(platform)
         super().onSimulationBegins()
-        if not self.capacity.most(self.capacity.settled_s) and self.settings.until_s is None:
+        ends = not self.capacity.repeats and not self.capacity.at(self.capacity.settled_s)
+        if ends and self.settings.until_s is None:
             problem = "ends with 0 machines, under which nothing that runs ever ends"
             raise InputError(self.capacity.source, problem, "let it end with more, or give --window")
         self.shares = Shares(speeds)

@@ -269,18 +269,18 @@ def test_no_segment_of_a_checkpointed_job_begins_on_a_machine_that_is_away():
 def test_headroom_blocks_no_job_after_an_outage():
     """0 and 1 go while they boot; A needs three of the others, with which 4 x 40 + 50 W are drawn, of 212.
 
-    frugal keeps 15 % of the cap free, 180.2 W: four are woken at 150 s (4 x 40 + 5 W), and a fifth at 300 s, as nothing
-    runs that a falling cap could kill.
+    frugal keeps 15 % of the cap free, 180.2 W: four are woken at 150 s (4 x 40 + 5 W), and a fifth when these are on, at
+    170 s (4 x 40 + 50 W), as nothing runs that a falling cap could kill.
     """
     options = {"platform": machine(5), "envelope": Series((0.0, 150.0), (60.0, 212.0)), "response": "frugal"}
     jobs = [job("A", 10, 3, 100)]
     gone = play(lambda: Powercap(options), jobs, machine(5), events=away("0-1", 160))
-    assert gone == {"A": "320-420@2-4"}
+    assert gone == {"A": "190-290@2-4"}
     there = play(lambda: Powercap(options), jobs, machine(5))
     assert there == {"A": "170-270@0-2"}
-    # without an outage: booting draws 50 W, so that four are woken at 300 s and the fifth at 600 s
+    # before the first job four stay awake (4 x 40 + 5 W); the fifth sleeps when A comes at 10 s, and is on at 30 s
     wide = options | {"envelope": Series((0.0,), (212.0,))}
-    assert play(lambda: Powercap(wide), [job("A", 10, 5, 100)], machine(5)) == {"A": "620-720@0-4"}
+    assert play(lambda: Powercap(wide), [job("A", 10, 5, 100)], machine(5)) == {"A": "30-130@0-4"}
 
 
 @pytest.mark.parametrize(("first_w", "times"), [(255.0, "170-270"), (400.0, "470-570")])

@@ -118,3 +118,17 @@ def test_what_servers_of_several_speeds_do_not_go_with(arguments, line):
 def test_what_does_not_go_together(facts, options, line):
     with pytest.raises(InputError, match=line):
         bw.simulate(MACHINES, JOBS, "adaptive", capacity=CAPACITY, **facts, options=options)
+
+
+@pytest.mark.parametrize("scheduler", ["adaptive", "powercap"])
+@pytest.mark.parametrize("step_s", [3600.0, 300.0, 150.0])
+def test_jobs_start_when_they_arrive_and_fit(scheduler, step_s):
+    """Not at rows: two servers of 100 W and 200 W, then 150 W, in rows of any length."""
+    values = [200.0] * round(3600.0 / step_s) + [150.0] * round(3600.0 / step_s) + [200.0]
+    rows = bw.Series(tuple(step_s * i for i in range(len(values))), tuple(values))
+    jobs = bw.Workload.from_frame(
+        pd.DataFrame({"submission_time_s": [0.0, 600.0, 4000.0], "length_s": [100.0] * 3, "hosts": [1, 1, 1]})
+    )
+    options = {} if scheduler == "adaptive" else {"response": "frugal"}
+    result = bw.simulate(machine(2, 0), jobs, scheduler, envelope=rows, options=options)
+    assert list(result.jobs["starting_time_s"]) == [0.0, 600.0, 4000.0]

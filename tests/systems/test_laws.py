@@ -56,6 +56,7 @@ from links import Race, ThroughText
 
 from batwatt.model.machines import STANDSTILL
 from batwatt.model.record import JobRow
+from batwatt.model.series import Series
 from batwatt.model.workload import CHECKPOINT, CHECKPOINTED, MIGRATED, RECOVERY, SUSPENDED, WINDOW_OVER
 from batwatt.protocol.events import envelope_events
 from batwatt.results.writers import write_record
@@ -446,3 +447,64 @@ def test_runs_of_riskaware_are_those_of_its_plans(case):
         if attempt.state == COMPLETED:
             assert attempt.machines(CORES) == {witnesses[0].machine_of(number)}
             assert number in witnesses[0].early or abs(attempt.end_s - witnesses[0].end_s(number)) <= LAG_S, attempt
+
+
+# series -------------------------------------------------------------------------------------------------------------
+
+LIMITED = {name: system for name, system in EACH.items() if name not in ("planned", "replay", "slurm")}
+SERIES = ("capacity", "envelope")
+
+
+few_examples = examples(100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+def with_series(case: Case, change: Callable[[Series], Series]) -> Case:
+    """The case with each of its limits changed."""
+    limits = {name: change(case.options[name]) for name in SERIES if isinstance(case.options.get(name), Series)}
+    assume(limits)
+    own = {name: change(limit) for name in SERIES if (limit := getattr(case, name)) is not None}
+    return replace(case, options=case.options | limits, **own)
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_rows_cut_differently(name):
+    """A value that does not change is no event: rows cut in two give the same jobs."""
+
+    def check(case: Case, parts: list[float]) -> None:
+        def cut(series: Series) -> Series:
+            rows = list(zip(series.times_s, series.values, strict=True))
+            ends = [*series.times_s[1:], series.times_s[-1] + 1000.0]
+            lengths = zip(rows, ends, parts, strict=False)
+            more = {at + round(part * (end_s - at), 3): value for (at, value), end_s, part in lengths if part}
+            times, values = zip(*sorted((more | dict(rows)).items()), strict=True)
+            return Series(times, values, series.name, unit=series.unit)
+
+        one, two = case.run(), with_series(case, cut).run()
+        assert list(one.record.jobs) == list(two.record.jobs)
+
+    shares = st.lists(st.sampled_from([0.0, 0.5, 0.123]), min_size=12, max_size=12)
+    few_examples(given(LIMITED[name].cases, shares)(check))()
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_a_repetition_and_the_rows_written_out(name):
+    """A series that repeats gives the jobs of the same series with many periods of rows."""
+
+    def check(case: Case) -> None:
+        def again(series: Series) -> Series:
+            return replace(series, loop=0, period_s=series.times_s[-1] - series.times_s[0] + 100.0)
+
+        looped = with_series(case, again)
+        run = looped.run()
+        assume(all(row.final_state != REJECTED for row in run.record.jobs))
+        end_s = max((attempt.end_s for attempt in run.ran), default=0.0)
+        written = with_series(
+            looped,
+            # to the end of a period
+            lambda series: series.upto(
+                series.times_s[0] + series.period_s * (40.0 + (end_s + 20_000.0) // series.period_s)
+            ),
+        ).run()
+        assert list(run.record.jobs) == list(written.record.jobs)
+
+    few_examples(given(LIMITED[name].cases)(check))()

@@ -26,6 +26,9 @@ class Limits:
         self.most_w = self.idle_w + sum(extra_w)
         self.active = envelope is not None or capacity is not None
         self._envelope, self._capacity = envelope, capacity
+        repeating = (one for one in (envelope, capacity) if one is not None and one.repeats)
+        self.slowest = max(repeating, key=lambda one: one.period_s, default=None)
+        """The limit that repeats after the longest time."""
         series = [one for one in (envelope, capacity) if one is not None]
         settled_s = max((one.times_s[-1] for one in series), default=0.0)
         times_s = {time_s for one in series if one.repeats for time_s in one.upto(settled_s + one.end_s).times_s}

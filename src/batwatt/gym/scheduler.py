@@ -223,6 +223,13 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         if self.limits.active and self.limits.next_s <= self.bs.time() + REPORTED_S:
             self._follow(self.bs.time())
             changed = True
+        stalled, why = self.stalled(self.limits.slowest, self.queue.rows)
+        for job in stalled:
+            self.queue.take(self.queue.rows.index(job))
+            self.waiting_hosts -= job.hosts
+        self.lifecycle.live -= len(stalled)
+        if stalled:
+            self.lifecycle.refuse([job.job for job in stalled], why)
         self.finished = not (self._unseen or self.lifecycle.live)
         if self._every_s < math.inf and not self.finished:
             changed = self._tick(self.bs.time()) or changed

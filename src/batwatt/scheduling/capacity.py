@@ -203,7 +203,9 @@ class CapacityScheduler(Scheduler[Settings]):
             return
         until_s = self.settings.until_s
         away = self.transitions.away and not self.bs.no_more_external_events
-        if self.step_s == math.inf and not self.lifecycle.more_jobs and until_s is None and not away:
+        # jobs that wait for each other are in no queue
+        over = self.step_s == math.inf or self.lifecycle.in_vain(self.capacity, self.transitions.switching_s)
+        if over and not self.lifecycle.more_jobs and until_s is None and not away:
             waiting, why = self.unrunnable()
             if waiting:
                 self.lifecycle.reject(waiting, why)

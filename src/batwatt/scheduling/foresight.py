@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from batwatt.model.series import Series
+from batwatt.model.series import DEFAULT_STEP_S, Series
 from batwatt.units import HOUR_S
 
 Floats: TypeAlias = NDArray[np.float64]
 _NOTHING = np.empty(0)
+
+
+def next_step_s(series: Series | None, time_s: float) -> float:
+    """Return the begin in s of the first step after a time: a change of a value, or a multiple of the usual step."""
+    usual_s = (math.floor(time_s / DEFAULT_STEP_S) + 1) * DEFAULT_STEP_S
+    return usual_s if series is None else min(series.next_change(time_s), usual_s)
 
 
 @dataclass(frozen=True)
@@ -34,11 +39,14 @@ class EnvelopeForecast:
 
     def after(self, now_s: float) -> tuple[float, ...]:
         """Return the caps in W of the next steps that begin after `now_s`, as they are forecast then."""
-        coming = self.series.steps(self.series.step_after(now_s), math.inf)
-        caps_w = [cap_w for _, _, cap_w in islice(coming, self.steps)]
+        issued_s = now_s
+        caps_w: list[float] = []
+        for _ in range(self.steps):
+            now_s = next_step_s(self.series, now_s)
+            caps_w.append(self.series.at(now_s))
         if not self.error:
             return tuple(caps_w)
-        normal = np.random.default_rng((self.seed, round(now_s * 1e6))).standard_normal(self.steps)
+        normal = np.random.default_rng((self.seed, round(issued_s * 1e6))).standard_normal(self.steps)
         spread = self.error * np.sqrt(np.arange(1, self.steps + 1))
         return tuple(np.maximum(np.asarray(caps_w) * (1.0 + spread * normal), 0.0).tolist())
 

@@ -157,20 +157,24 @@ class JobLifecycle:
         self._progress_s = self.bs.time()
         self._killed.clear()
 
-    def stalled(self, limit: Series, waiting: Iterable[ManagedJob], switching_s: float) -> list[ManagedJob]:
-        """Return the waiting jobs to reject, as a whole period of a limit has passed in vain.
+    def in_vain(self, limit: Series, switching_s: float) -> bool:
+        """Return whether no job arrived, ended by itself or saved work in a whole period of a limit.
 
         `switching_s` is the time in s in which hosts switch, beyond which a period counts.
         """
         if not limit.repeats or self.more_jobs or self.pending:
+            return False
+        return self.bs.time() - self._progress_s >= limit.period_s + switching_s
+
+    def stalled(self, limit: Series, waiting: Iterable[ManagedJob], switching_s: float) -> list[ManagedJob]:
+        """Return the waiting jobs to reject, as a whole period of a limit has passed in vain."""
+        if not self.in_vain(limit, switching_s):
             return []
         now_s, period_s = self.bs.time(), limit.period_s
-        if now_s - self._progress_s < period_s + switching_s:
-            return []
         jobs = list(waiting)
         idle = {job.number for job in jobs}
-        running = [state for state in self.states.values() if state.number not in idle]
-        if any(state.mask and state.start_s <= now_s - period_s for state in running):
+        running = [state for state in self.states.values() if state.mask and state.number not in idle]
+        if any(state.start_s <= now_s - period_s for state in running):
             return []
         hopeless = [job for job in jobs if job.name in self._killed] or ([] if running else jobs)
         if hopeless:

@@ -220,3 +220,12 @@ def test_the_engine_gives_what_plans_claim(drawn):
         worked = math.fsum(end - begin for name, kind, begin, end, *_ in spans if name == str(job) and kind == "work")
         claimed_s = math.fsum(act.work_s for act in acts if act.job.id == str(job))
         assert worked == pytest.approx(claimed_s, abs=1e-5), (job, cpus)
+
+
+def test_a_row_of_the_same_capacity_is_no_change():
+    """Nothing is saved before it: the job of 1000 s ends at 1000 s, in one piece."""
+    rows = [job_row("0 0 1000 1 checkpoint_s=60 recovery_s=60")]
+    one, two = ([(0.0, 2), (2000.0, 1)], [(0.0, 2), (500.0, 2), (2000.0, 1)])
+    for steps in (one, two):
+        record = play(rows, series_of(steps), 2)
+        assert [(row.starting_time, row.execution_time) for row in record.jobs] == [(0.0, 1000.0)]

@@ -23,7 +23,7 @@ def test_a_step_of_the_envelope_ends_with_a_backfilling_but_with_none_there_are_
     # (t - 2) / 200 > (t - 1) / 400, but nothing happens in the queue until "a" ends: only a step can start it before
     jobs = [job("a", 0, 1, 100, 100), job("b", 1, 2, 400, 400), job("c", 2, 1, 200, 200)]
     parts = {"order": "slowdown", "backfilling": "easy", "platform": machine(2)}
-    plenty = envelope(*[1000.0] * 10, step=50.0)
+    plenty = envelope(*[1000.0, 1001.0] * 5, step=50.0)
     stepping = played(EnvelopeScheduler(parts | {"response": "hfld", "envelope": plenty}), machine(2), *jobs)
     assert {name: at for name, (at, _) in starts(stepping).items()} == {"a": 0, "c": 50, "b": 250}
     for caps in ({}, {"envelope": plenty}, {"envelope": envelope(1.0)}):

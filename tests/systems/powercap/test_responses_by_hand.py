@@ -122,9 +122,9 @@ a slow server has one state less
   wide@01 0 100 1000
   hfld 115 -> 2 1
   hfld 105 -> A A; wide
-F1: nobody is awake for nothing
+F2: before the first job the efficient kind is awake, as a job may come now
   fast=2, slow=1
-  frugal 1000 -> A A A
+  frugal 1000 -> 2 2 A
 F2: as many as are asked for and the widest job again, of the efficient kind
   # one server asked for and one more; three fast ones are there
   fast=3, slow=1
@@ -327,8 +327,8 @@ def test_within_a_step_speeds_follow_the_jobs():
     # steps of 300 s at 1000 W: b starts at 310 s on a server that is awake and idle, and runs at full speed at once
     options = {"response": "frugal", "envelope": envelope(1000.0), "platform": machine(2, 0), "order": "fcfs"}
     record = played(EnvelopeScheduler(options), machine(2, 0), job(0, 1, 1, 600, 700), job(1, 310, 1, 100, 150))
-    # asleep at 0 for want of jobs, woken at 300, on at 320
-    assert {row[0]: (row[8], row[10]) for row in record.jobs} == {"0": (320.0, 920.0), "1": (320.0, 420.0)}
+    # both are awake at 0 s, before the first job, and one more than is asked for stays so
+    assert {row[0]: (row[8], row[10]) for row in record.jobs} == {"0": (1.0, 601.0), "1": (310.0, 410.0)}
 
 
 def test_what_jobs_needed_is_learned():

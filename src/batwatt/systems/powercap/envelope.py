@@ -1,9 +1,9 @@
 """The power-envelope injector: the beginnings of steps and their caps.
 
 The envelope comes from a file (a `Series`; the injector asks to be woken at each step) or as external events of type
-`power_envelope` that the engine forwards. Either way a scheduler learns a value only when its step begins. After the
-last row the last value holds and steps of the last length go on, so that servers put to sleep can be woken again.
-`cap_w` is the current cap (None before any is known); `over` once the last value holds for ever.
+`power_envelope` that the engine forwards. Either way a scheduler learns a value only when it begins to hold. A step
+begins where the value changes, and every `DEFAULT_STEP_S` from 0 s on, however the rows are cut: servers put to sleep
+can be woken again. `cap_w` is the current cap (None before any is known); `over` once the last value holds for ever.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from batwatt.errors import InputError
-from batwatt.model.series import DEFAULT_STEP_S, Series
+from batwatt.model.series import Series
 from batwatt.protocol.events import EVENT_TYPE, EVENT_VALUE
+from batwatt.scheduling.foresight import next_step_s
 from batwatt.units import REPORTED_S
 
 
 class FileInjector:
-    """An injector of a series from `next_s` on."""
+    """An injector of a series."""
 
     cap_w: float | None = None
     over = False
 
-    def __init__(self, series: Series, next_s: float = 0.0) -> None:
+    def __init__(self, series: Series) -> None:
         self.series = series
-        self._next_s = next_s
+        self._next_s = 0.0
 
     def due(self, now_s: float) -> bool:
         """Return whether a new step begins now; then `cap_w` is its cap. The first is at 0."""
@@ -34,13 +35,13 @@ class FileInjector:
         begin_s = max(now_s, self._next_s)
         slept_through = self.over and now_s > self._next_s + REPORTED_S
         self.cap_w = self.series.at(begin_s)
-        self._next_s = self.series.step_after(begin_s)
+        self._next_s = next_step_s(self.series, begin_s)
         self.over = begin_s >= self.series.settled_s
         return not slept_through
 
     def catch_up(self, now_s: float) -> None:
         """Skip the steps that began before now, in which there was nothing to do."""
-        self._next_s = max(self._next_s, self.series.step_after(now_s - REPORTED_S))
+        self._next_s = max(self._next_s, next_step_s(self.series, now_s - REPORTED_S))
 
     def next_call_s(self) -> float | None:
         """Return the time in s of the wake-up for the next step."""
@@ -48,16 +49,14 @@ class FileInjector:
 
 
 class EventInjector:
-    """An injector of external events, which `take` receives; after the last one, of a series of the last value."""
+    """An injector of external events, which `take` receives."""
 
     cap_w: float | None = None
     over = False
 
     def __init__(self) -> None:
         self._due = False
-        self._last_s: float | None = None
-        self._length_s = DEFAULT_STEP_S
-        self._after: FileInjector | None = None
+        self._next_s = 0.0
 
     def take(self, event: Mapping[str, Any], now_s: float) -> None:
         """Take a forwarded event; those of other types are ignored, a malformed one is an InputError."""
@@ -66,35 +65,29 @@ class EventInjector:
         value = event.get(EVENT_VALUE)
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0.0:
             raise InputError(f"event {EVENT_TYPE} at {now_s:g} s", f"{EVENT_VALUE} is {value!r}", "give watts >= 0")
+        self._due |= float(value) != self.cap_w
         self.cap_w = float(value)
-        self._due = True
-        if self._last_s is not None and now_s > self._last_s:
-            self._length_s = now_s - self._last_s
-        self._last_s = now_s
 
     def no_more(self) -> None:
-        """Note that no event will follow: steps of the last length go on from the last one."""
+        """Note that no event will follow."""
         self.over = True
-        if self.cap_w is not None and self._last_s is not None:
-            last = Series((self._last_s - self._length_s, self._last_s), (self.cap_w, self.cap_w))
-            self._after = FileInjector(last, self._last_s + self._length_s)
-            self._after.over = True
 
     def due(self, now_s: float) -> bool:
-        """Return whether a new step begins now: after an event, or as `FileInjector` once there are no more."""
-        if self._after is not None and self._after.due(now_s):
-            return True
+        """Return whether a new step begins now: after an event that changes the cap, or as `FileInjector`."""
         due, self._due = self._due, False
-        return due
+        if self.cap_w is None or (not due and now_s < self._next_s - REPORTED_S):
+            return False
+        slept_through = not due and self.over and now_s > self._next_s + REPORTED_S
+        self._next_s = next_step_s(None, max(now_s, self._next_s) if not due else now_s)
+        return not slept_through
 
     def catch_up(self, now_s: float) -> None:
-        """Skip steps as `FileInjector`, once there are no more events."""
-        if self._after is not None:
-            self._after.catch_up(now_s)
+        """Skip steps as `FileInjector`."""
+        self._next_s = max(self._next_s, next_step_s(None, now_s - REPORTED_S))
 
     def next_call_s(self) -> float | None:
-        """Return the time in s of the wake-up for the next step; None if an external event will tell."""
-        return self._after.next_call_s() if self._after is not None else None
+        """Return the time in s of the wake-up for the next step; None before the first event."""
+        return None if self.cap_w is None else self._next_s
 
 
 Injector = FileInjector | EventInjector

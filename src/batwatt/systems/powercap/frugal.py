@@ -31,7 +31,8 @@ class Frugal(Response):
       would draw at most `reserve` x cap with those asleep: a cap that falls to that share can be followed in its step.
       If a job waits that is wider than all that are in use or efficient, as many as it lacks come in as well.
     - F2 Needed: at most as many are awake as running and waiting jobs ask for, and as many more as the widest job so
-      far, so that a job to come need not wait for a transition. Most efficient first, ties by id.
+      far, so that a job to come need not wait for a transition; before the first job, any. Most efficient first, ties
+      by id.
     - F3 Headroom: an idle server stays awake, or is woken, only while all that are awake, at their slowest states, and
       those asleep need at most (1 - headroom) x cap and, with a forecast, the least of the caps forecast.
       A fall to that is followed by slowing down, without a kill. While no job runs, as many as the first waiting job
@@ -72,7 +73,7 @@ class Frugal(Response):
         self._watts = _Watts((), efficiency)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
-        """Apply F1 to F7 at the beginning of a step."""
+        """Apply F1 to F7 at the beginning of a step, and where jobs wait when others have come or ended."""
         watts = self._watts_of(plan)
         _slow_down(plan, watts)
         to_wake = self._choose(plan, cap_w)
@@ -106,7 +107,9 @@ class Frugal(Response):
         count = sum(not plan.out >> server & 1 for server in in_use)
         slow_w = math.fsum(watts.slow[server] if server in in_use else watts.sleep[server] for server in watts.ids)
         off_w = math.fsum(watts.off[server] if server in in_use else watts.sleep[server] for server in watts.ids)
-        wanted = sum(run.hosts for run in plan.running) + sum(widths) + self._widest
+        wanted: float = sum(run.hosts for run in plan.running) + sum(widths) + self._widest
+        if not self._widest:
+            wanted = math.inf  # no job has come yet, and one may come now
         limit_w = min(((1.0 - self.headroom) * cap_w, *plan.forecast_w))
         lacking = max(widths, default=0) - count
         self._greatest_w = max(self._greatest_w, cap_w)

@@ -61,6 +61,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         self._settled = self._paused = self._steady = False
         self._idle_steps = 0
         self._placed = -1
+        self._seen = (-1, -1)
+        """State of the cluster and arrivals at the last response within a step."""
         self._to_sleep: dict[int, int] = {}
         self._delays = 0
         self._first_delay = ""
@@ -153,8 +155,7 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             # once all work is over nothing is changed any more, however long the envelope
             stepped = injector.due(now_s) and not self.lifecycle.finished
             if stepped:
-                forecast_w = self.forecast.after(now_s) if self.forecast else ()
-                acted = self._respond(self.the_response.respond, forecast_w) or acted
+                acted = self._respond(self.the_response.respond, self._forecast_w(now_s)) or acted
             if self.reject_stalled():
                 self.changed()
                 self._placed = -1
@@ -162,10 +163,18 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             # jobs that are being killed still hold their servers: what is left can be known only afterwards
             settled = injector.cap_w is not None and not self.lifecycle.pending and not self.lifecycle.finished
             if settled and self.the_response.between_steps:
-                acted = self._respond(self.the_response.adjust) or acted
+                # a job that waits may need servers that sleep
+                waits = len(cluster.queue) and not stepped and self._seen != (cluster.version, self._count)
+                change = self.the_response.respond if waits else self.the_response.adjust
+                acted = self._respond(change, self._forecast_w(now_s)) or acted
+                self._seen = (cluster.version, self._count)
             self._call_next_step(now_s, stepped and not acted)
+            self.lifecycle.wake_for_limit(self.transitions.next_s, now_s)
         if self.needs_dynamic_jobs or self.bs.dynamic_job_registration_enabled:
             self.lifecycle.close(self.lifecycle.finished)
+
+    def _forecast_w(self, now_s: float) -> tuple[float, ...]:
+        return self.forecast.after(now_s) if self.forecast else ()
 
     # carrying out decisions ---------------------------------------------------------------------------------------
 
