@@ -269,8 +269,8 @@ def test_no_segment_of_a_checkpointed_job_begins_on_a_machine_that_is_away():
 def test_headroom_blocks_no_job_after_an_outage():
     """0 and 1 go while they boot; A needs three of the others, with which 4 x 40 + 50 W are drawn, of 212.
 
-    frugal keeps 15 % of the cap free, 180.2 W: four are woken at 150 s (4 x 40 + 5 W), and a fifth when these are on, at
-    170 s (4 x 40 + 50 W), as nothing runs that a falling cap could kill.
+    frugal keeps 15 % of the cap free, 180.2 W: four are woken at 150 s (4 x 40 + 5 W), and a fifth at 170 s, when these
+    are on (4 x 40 + 50 W), as nothing runs that a falling cap could kill.
     """
     options = {"platform": machine(5), "envelope": Series((0.0, 150.0), (60.0, 212.0)), "response": "frugal"}
     jobs = [job("A", 10, 3, 100)]
@@ -283,12 +283,15 @@ def test_headroom_blocks_no_job_after_an_outage():
     assert play(lambda: Powercap(wide), [job("A", 10, 5, 100)], machine(5)) == {"A": "30-130@0-4"}
 
 
-@pytest.mark.parametrize(("first_w", "times"), [(255.0, "170-270"), (400.0, "470-570")])
+@pytest.mark.parametrize(("first_w", "times"), [(255.0, "185-285"), (400.0, "470-570")])
 def test_a_job_waits_for_headroom_only_if_a_cap_had_it(first_w, times):
-    """30 % of 255 W leave 178.5 W, of 400 W 280: five hosts draw 200 W. The cap falls to 60 W in between."""
+    """30 % of 255 W leave 178.5 W, of 400 W 280: five hosts draw 200 W. The cap falls to 60 W in between.
+
+    Four hosts are awake under 255 W when A comes at 165 s; the fifth takes 20 s.
+    """
     caps = envelope(first_w, 255.0, 60.0, first_w, 60.0, step=150.0)
     options = {"platform": machine(5), "envelope": caps, "response": {"name": "frugal", "headroom": 0.3}}
-    assert play(lambda: Powercap(options), [job("A", 10, 5, 100)], machine(5)) == {"A": f"{times}@0-4"}
+    assert play(lambda: Powercap(options), [job("A", 165, 5, 100)], machine(5)) == {"A": f"{times}@0-4"}
 
 
 @pytest.mark.parametrize("backfilling", ["none", "easy"])
