@@ -67,6 +67,11 @@ class Oversubscribed(VaryingScheduler[OversubscribedOptions]):
         """Return all machines, which are always in service."""
         return len(self.fleet)
 
+    @property
+    def loses_work(self) -> bool:
+        """False: jobs are slowed down, and none is killed."""
+        return False
+
     def machines_alive(self) -> int:
         """Return the capacity: cores that are shared do not depend on which machines take jobs."""
         return int(self.capacity.at(self.begun_s))

@@ -34,6 +34,14 @@ def test_a_day_that_repeats():
     assert DAY.since(31.0) == Series((0.0, 11.0, 17.0, 23.0), (4.0, 1.0, 1.0, 4.0), loop=0, period_s=24.0)
 
 
+def test_the_longest_time_of_a_value():
+    assert [DAY.longest_s(value) for value in (1.0, 1.5, 4.0, 4.5)] == [math.inf, 12.0, 12.0, 0.0]
+    night = Series((0.0, 6.0, 18.0), (4.0, 1.0, 4.0), loop=0, period_s=24.0)
+    assert night.longest_s(2.0) == 12.0
+    late = Series((0.0, 30.0, 36.0, 48.0), (4.0, 1.0, 4.0, 1.0), loop=1, period_s=24.0)
+    assert late.longest_s(2.0) == 30.0
+
+
 def test_a_beginning_before_what_repeats():
     series = Series((0.0, 10.0, 15.0), (9.0, 2.0, 3.0), loop=1, period_s=8.0)
     assert [series.at(time_s) for time_s in (0.0, 17.0, 18.0, 23.0, 26.0)] == [9, 3, 2, 3, 2]

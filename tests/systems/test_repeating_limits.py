@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from builders import machine
 
 import batwatt as bw
 
@@ -18,15 +19,52 @@ LONG = pd.DataFrame({"submission_time_s": [0.0, 3600.0], "length_s": [10 * HOUR_
 STALLS = "as no job ended or saved work in a whole period of 86400 s"
 
 
+NEVER_SAVED = {"name": "checkpoint", "checkpoint_s": 30_000.0, "recovery_s": 0.0}
+"""A checkpoint takes longer than the sun shines."""
+
+
+RESUBMIT = {"victim": "resubmit"}
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "options", "need"),
+    [
+        ("varcap", {}, "1 machine"),
+        ("riskaware", {}, "1 machine"),
+        ("adaptive", {}, "1 machine"),
+        ("powercap", RESUBMIT | {"response": "hfld"}, "200 W"),
+        ("powercap", RESUBMIT | {"response": "idsb"}, "200 W"),
+        ("powercap", RESUBMIT | {"response": "frugal"}, "200 W"),
+    ],
+)
+def test_a_job_that_no_day_can_run_is_rejected_at_once(scheduler, options, need):
+    """With its need, its length, and the longest time for which the limit gives that."""
+    result = bw.simulate(MACHINES, bw.Workload.from_frame(LONG), scheduler, envelope=SUN, options=options)
+    rows = result.jobs.set_index("job_id").sort_index()
+    assert rows.loc["1", "metadata"] == f"needs {need} for 10 h; the limit gives that for at most 6 h"
+    assert list(rows["final_state"]) == ["REJECTED", "COMPLETED_SUCCESSFULLY"]
+
+
+def test_a_job_that_no_speed_can_run_is_rejected_at_once():
+    """Three servers of 5 W asleep and 40 W at their slowest: two need 85 W for 2000 s, and have that for 900 s."""
+    caps = bw.Series((0.0, 900.0), (100.0, 50.0), loop=0, period_s=1800.0)
+    rows = pd.DataFrame({"submission_time_s": [0.0] * 3, "length_s": [2000.0, 100.0, 100.0], "hosts": [2, 1, 2]})
+    options = {"response": "frugal", "victim": "resubmit"}
+    result = bw.simulate(machine(3), bw.Workload.from_frame(rows), "powercap", envelope=caps, options=options)
+    assert result.jobs.set_index("job_id").loc["1", "metadata"] == (
+        "needs 85 W for 0.5556 h; the limit gives that for at most 0.25 h"
+    )
+    assert result.metrics["jobs_rejected"] == 1 and result.metrics["jobs_finished"] == 2
+
+
 @pytest.mark.parametrize(
     ("scheduler", "options"),
     [
-        ("varcap", {}),
-        ("varcap", {"mapping": "migration"}),
-        ("riskaware", {}),
-        ("adaptive", {}),
-        ("powercap", {"response": "hfld", "victim": "resubmit"}),
-        ("powercap", {"response": "idsb", "victim": "resubmit"}),
+        ("varcap", {"victim": NEVER_SAVED}),
+        ("varcap", {"mapping": "migration", "victim": NEVER_SAVED}),
+        ("riskaware", {"victim": NEVER_SAVED}),
+        ("powercap", {"response": "hfld", "victim": NEVER_SAVED}),
+        ("powercap", {"response": "idsb", "victim": NEVER_SAVED}),
         ("jobpower", {"excess": "kill-latest", "victim": "resubmit"}),
     ],
 )

@@ -215,6 +215,18 @@ class Series:
         """Return the greatest value from a time on."""
         return self._after[1][self._first_from(from_s)]
 
+    def longest_s(self, least: float) -> float:
+        """Return the longest time in s in a row in which the value is `least` or more; infinite if it always is."""
+        first, period_s = self._loop
+        if min(self.values[first:]) >= least:
+            return math.inf
+        longest_s, low_s = 0.0, self.times_s[0]
+        for _, end_s, value in self.steps(low_s, self.times_s[first] + 2.0 * period_s):
+            if value < least:
+                low_s = end_s
+            longest_s = max(longest_s, end_s - low_s)
+        return longest_s
+
     def _first_from(self, time_s: float) -> int:
         return min(max(0, self._place(time_s)[1]), self._loop[0]) if time_s > -math.inf else 0
 

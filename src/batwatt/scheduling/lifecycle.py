@@ -27,7 +27,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.model.workload import ATTEMPT, CHECKPOINT, ESTIMATE, RECOVERY, WINDOW_OVER
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.units import LAG_S, REPORTED_S
+from batwatt.units import HOUR_S, LAG_S, REPORTED_S
 
 _MANY: Final = 1000
 """Number of wake-ups from which past ones are forgotten."""
@@ -173,8 +173,9 @@ class JobLifecycle:
         now_s, period_s = self.bs.time(), limit.period_s
         jobs = list(waiting)
         idle = {job.number for job in jobs}
-        running = [state for state in self.states.values() if state.mask and state.number not in idle]
-        if any(state.start_s <= now_s - period_s for state in running):
+        # those that wait for other jobs are in no queue
+        running = [state for state in self.states.values() if not state.missing and state.number not in idle]
+        if any(state.mask and state.start_s <= now_s - period_s for state in running):
             return []
         hopeless = [job for job in jobs if job.name in self._killed] or ([] if running else jobs)
         if hopeless:
@@ -224,7 +225,12 @@ class JobLifecycle:
         """Reject jobs that can never run; `why` completes "3 jobs can never run, ..." and becomes their metadata."""
         refused = list(jobs)
         if refused:
-            self.note_unrunnable([self.name_of(job) for job in refused], why)
+            names = [self.name_of(job) for job in refused]
+            if why.startswith("needs "):
+                # each has its own need and length
+                self.note_unrunnable([f"{name} {why}" for name in names], "longer than the limit gives what they need")
+            else:
+                self.note_unrunnable(names, why)
             self.refuse(refused, why)
 
     def refuse(self, jobs: Iterable[Job], why: str) -> None:
@@ -234,6 +240,15 @@ class JobLifecycle:
             if job.metadata not in (CHECKPOINT, RECOVERY):
                 self.bs.set_job_metadata(job.id, why)
         self.bs.reject_jobs(refused)
+
+    @staticmethod
+    def too_long(limit: Series, need: float, unit: str, run_s: float) -> str:
+        """Return why a job whose work is lost if it is killed can never run under a limit; empty if it may."""
+        longest_s = limit.longest_s(need) if limit.repeats else math.inf
+        if run_s <= longest_s + LAG_S:
+            return ""
+        need_text = f"needs {need:.6g} {unit}" if need != 1.0 else f"needs 1 {unit.removesuffix('s')}"
+        return f"{need_text} for {run_s / HOUR_S:.4g} h; the limit gives that for at most {longest_s / HOUR_S:.4g} h"
 
     def note_unrunnable(self, names: Iterable[str], why: str) -> None:
         """Note jobs that can never run, and the reason, for `report`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -81,6 +82,20 @@ class PowerScheduler(Scheduler[Settings]):
     def plan_of(self, job: Job) -> Progress:
         """Return the progress of a job that arrives."""
         return Progress()
+
+    def _too_long(self, job: Job) -> str:
+        """Return why an envelope never lasts as long as a job at the least power of its hosts; empty if it may."""
+        limit, hosts = self.settings.envelope, self.platform.hosts if self.platform is not None else ()
+        kills = isinstance(self.injector, FileInjector) and self.needs_energy and all(host.sleeps for host in hosts)
+        if not (kills and isinstance(limit, Series)) or self.victim.needs_lengths or not self.lengths.has_length(job):
+            return ""
+        asleep_w = [min(host.pstates[sleep.sleep].full_w for sleep in host.sleeps) for host in hosts]
+        least_w = [min(host.pstates[state].full_w for state in host.compute) for host in hosts]
+        more_w = sorted(max(0.0, least - asleep) for least, asleep in zip(least_w, asleep_w, strict=True))
+        need_w = sum(asleep_w) + sum(more_w[: job.requested_resources])
+        limit_s = job.requested_time if (job.requested_time or 0.0) > 0.0 else math.inf
+        run_s = min(self.lengths.described(job)[2], limit_s)
+        return self.lifecycle.too_long(limit, need_w, "W", run_s)
 
     def wait(self, job: ManagedJob) -> None:
         """Queue an attempt of a job; the queue takes it as one that is submitted now."""
@@ -171,6 +186,9 @@ class PowerScheduler(Scheduler[Settings]):
             return
         if self.needs_dynamic_jobs:
             self.lifecycle.check_id(job)
+        if why := self._too_long(job):
+            self.lifecycle.reject([job], why)
+            return
         self.lifecycle.states[job.id] = state = ManagedJob(0, job, plan=self.plan_of(job))
         self.lifecycle.live += 1
         self.wait(state)

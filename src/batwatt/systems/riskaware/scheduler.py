@@ -83,6 +83,11 @@ class MachineScheduler(CapacityScheduler[RiskawareOptions]):
             self.lifecycle.reject([job], f"wider than a machine of {self.cores} cores")
             return
         release_s, length_s, run_s = self.lengths.described(job)
+        loses = not self.victim.needs_lengths and not (self.paces != 1.0).any()
+        why = self.lifecycle.too_long(self.capacity, 1, "machines", run_s) if loses else ""
+        if why:
+            self.lifecycle.reject([job], why)
+            return
         tie = self.planner.tie(job.id.partition("!")[2])
         work = ManagedJob(-1, job, length_s, run_s, plan=MachinePlan(release_s, early=run_s < length_s))
         work.scales = self.lengths.scales(job)

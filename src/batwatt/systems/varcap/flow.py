@@ -72,7 +72,12 @@ class JobFlow:
         lifecycle = self._lifecycle
         lifecycle.states[job.id] = task
         lifecycle.live += 1
-        if self.can_ever_run(task, self._scheduler.most_machines()):
+        run_s = min(task.left_s, task.walltime_s)
+        loses, capacity = self._scheduler.loses_work, self._scheduler.capacity
+        why = lifecycle.too_long(capacity, task.width, "machines", run_s) if loses else ""
+        if why:
+            self.reject([task], (), why)
+        elif self.can_ever_run(task, self._scheduler.most_machines()):
             raw: Any = job.json_dict
             if not self.dependencies.submitted(task, (raw.get(DEPENDS) or ()) if raw else ()):
                 self.reject([], [task])

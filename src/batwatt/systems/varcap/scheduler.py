@@ -44,6 +44,11 @@ class VaryingScheduler(CapacityScheduler[Settings]):
         self.selection: NodeSelection = First()
         self._checked = int(self.capacity.most())
 
+    @property
+    def loses_work(self) -> bool:
+        """True if the work of a job that is killed is done again."""
+        return not self.victim.needs_lengths
+
     @abstractmethod
     def make_parts(self, machines: int) -> Parts:
         """Return the parts for `machines` machines: without a forecast the future is unknown."""
