@@ -455,7 +455,7 @@ LIMITED = {name: system for name, system in EACH.items() if name not in ("planne
 SERIES = ("capacity", "envelope")
 
 
-few_examples = examples(100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+few_examples = examples(15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def with_series(case: Case, change: Callable[[Series], Series]) -> Case:
