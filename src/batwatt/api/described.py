@@ -12,15 +12,15 @@ from batwatt.errors import InputError
 
 
 class Described(ABC):
-    """Base of objects with a few facts, which are printed; `makers` are the calls that make one."""
+    """Base of objects with a few facts, which are printed; `_makers` are the calls that make one."""
 
-    makers: ClassVar[str]
+    _makers: ClassVar[str]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make an object of its fields. Raises InputError for the path of a file."""
         if args and isinstance(args[0], str | Path):
             raise InputError(
-                f"{cls.__name__}({str(args[0])!r})", "is made of fields, not of a file", f"call {cls.makers}"
+                f"{cls.__name__}({str(args[0])!r})", "is made of fields, not of a file", f"call {cls._makers}"
             )
         return super().__new__(cls)
 

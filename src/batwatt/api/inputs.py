@@ -67,7 +67,7 @@ def _of(kind: type[Any], model: Any) -> Any:
 class Platform(Described, platforms.Platform):
     """The hosts that run jobs, in Batsim's order. Attributes as in `batwatt.model.platform.Platform`."""
 
-    makers: ClassVar[str] = "Platform.read(path) or Platform.machines(count)"
+    _makers: ClassVar[str] = "Platform.read(path) or Platform.machines(count)"
     spec: MachineSpec | None = None
     """Machines of which the platform was built; None for a file."""
 
@@ -127,7 +127,7 @@ class Platform(Described, platforms.Platform):
 class Workload(Described, workloads.Workload):
     """Jobs and their profiles. Attributes as in `batwatt.model.workload.Workload`."""
 
-    makers: ClassVar[str] = "Workload.read(path) or Workload.from_frame(frame)"
+    _makers: ClassVar[str] = "Workload.read(path) or Workload.from_frame(frame)"
 
     @classmethod
     @checked(
@@ -250,7 +250,7 @@ class Series(Described, model_series.Series):
     the last value holds. Raises InputError.
     """
 
-    makers: ClassVar[str] = "read_series(path) or read_signal(path)"
+    _makers: ClassVar[str] = "read_series(path) or read_signal(path)"
 
     def __post_init__(self) -> None:
         for name in ("name", "source", "unit", "begin"):

@@ -33,7 +33,7 @@ _SUFFIXES = {"s": "_s", "J": "_j", "W": "_w"}
 class Result(Described):
     """Result of a run on an engine in this process. Nothing is on the disk until `save`."""
 
-    makers: ClassVar[str] = "simulate(platform, workload, scheduler)"
+    _makers: ClassVar[str] = "simulate(platform, workload, scheduler)"
 
     def __init__(self, outcome: RunOutcome) -> None:
         self._outcome = outcome
