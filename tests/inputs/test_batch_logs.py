@@ -154,6 +154,13 @@ def test_a_first_line_with_an_endless_quotation_is_no_header(tmp_path: Path):
     assert "\n" not in refusal(read_trace, path)
 
 
+def test_a_line_with_an_endless_quotation_is_malformed(tmp_path: Path, caplog):
+    line = "7,1703688808,9,36"
+    path = dump(tmp_path, f'JobID,Submit,ElapsedRaw,NCPUS\n{line}\n8,"{"x" * 200_000}\n{line.replace("7", "9", 1)}\n')
+    assert [job.id for job in jobs_in(path)] == ["7", "9"]
+    assert "1 of 3 lines of jobs are left out: 1 malformed" in caplog.text
+
+
 NAMED = "JobID|JobName|NNodes|AllocCPUS|Submit|Start|ElapsedRaw|State|ConsumedEnergyRaw"
 DATES = "2024-03-01T10:00:00|2024-03-01T11:00:00"
 

@@ -65,8 +65,6 @@ Sources = Sequence[tuple[str, Read]]
 ROWS = 20_000
 """Number of lines of a part: its columns take a fraction of the memory of its text."""
 
-_LONGEST_HEADER = 1 << 16
-"""Characters of a first line beyond which it names no fields."""
 _IDS = ("jobid", "jobidraw")
 _LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",), "qos": ("qos",)}
 _ACCOUNTS = ("account", "group", "gid")
@@ -112,8 +110,6 @@ def read_sacct(path: Path | str, options: LogOptions = USUAL) -> TraceTable:
 
 def is_sacct(line: str) -> bool:
     """Return whether the first line of a file is the header of a dump."""
-    if len(line) > _LONGEST_HEADER:
-        return False
     names = {word.strip().lower() for word in _words(line, _separator(line))}
     return len(names) > 1 and not names.isdisjoint(_IDS) and ("|" in line or "submit" in names)
 
@@ -123,8 +119,12 @@ def _separator(header: str) -> str:
 
 
 def _words(line: str, separator: str) -> list[str]:
+    """Return the cells of a line; the line itself, as of no fields, after a quotation mark without an end."""
     line = line.rstrip("\r\n")
-    return next(csv.reader([line])) if separator == "," and '"' in line else line.split(separator)
+    try:
+        return next(csv.reader([line])) if separator == "," and '"' in line else line.split(separator)
+    except csv.Error:
+        return [line]
 
 
 class _Dump:
