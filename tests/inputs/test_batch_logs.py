@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from functools import partial
 from pathlib import Path
 
@@ -159,6 +160,20 @@ def test_a_line_with_an_endless_quotation_is_malformed(tmp_path: Path, caplog):
     path = dump(tmp_path, f'JobID,Submit,ElapsedRaw,NCPUS\n{line}\n8,"{"x" * 200_000}\n{line.replace("7", "9", 1)}\n')
     assert [job.id for job in jobs_in(path)] == ["7", "9"]
     assert "1 of 3 lines of jobs are left out: 1 malformed" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("field", "cell"),
+    [("AllocTRES", "a=" * 200_000 + " b"), ("Submit", "2024-01-01T" + "1" * 400_000 + " b")],
+)
+def test_long_cells_take_no_quadratic_time(tmp_path: Path, field: str, cell: str):
+    names = ["JobID", "JobName", *dict.fromkeys(["Submit", "AllocTRES", field]), "ElapsedRaw", "NCPUS"]
+    cells = {"JobID": "7", "JobName": "a", "Submit": "2024-03-01T10:00:00", "AllocTRES": "cpu=2", "ElapsedRaw": "9"}
+    rows = ({name: name for name in names}, cells, cells | {field: cell, "JobName": "a|b"})
+    path = dump(tmp_path, "\n".join("|".join(row.get(name, "2") for name in names) for row in rows))
+    begin_s = time.process_time()
+    assert [job.cpus for job in jobs_in(path)] == [2]
+    assert time.process_time() - begin_s < 5.0
 
 
 NAMED = "JobID|JobName|NNodes|AllocCPUS|Submit|Start|ElapsedRaw|State|ConsumedEnergyRaw"

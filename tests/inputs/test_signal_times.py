@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -439,3 +440,17 @@ def test_each_row_holds_until_the_next_where_the_step_changes(read):
     signal = read(lacking, gaps="line")
     assert signal.series.values == tuple(map(float, range(len(rows))))
     assert any("2 values missing in 2 gaps" in warning for warning in read.warnings())
+
+
+@pytest.mark.parametrize(
+    ("head", "label"),
+    [
+        ("time,gCO2/kWh", "2024-01-01" + " " * 200_000 + "00:00"),
+        ("time,gCO2/kWh", "2024-01-01 00:00" + " " * 200_000 + "(x)"),
+        ("time,g" + " " * 50_000 + "a", "2024-01-01 00:00"),
+    ],
+)
+def test_long_cells_take_no_quadratic_time(read, head, label):
+    begin_s = time.process_time()
+    assert read.refused(f"{head}\n{label},1\n", "carbon")
+    assert time.process_time() - begin_s < 5.0

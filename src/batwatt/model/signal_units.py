@@ -22,6 +22,8 @@ EXAMPLES: Final = {"power": "W or unit=kW", "carbon": "g/kWh or unit=lb/MWh", "p
 DEAREST = 10.0
 """Greatest price per kWh of a series without a stated unit."""
 
+_LONGEST = 1000
+"""Characters of a name in which a unit is looked for."""
 _PREFIX = {"": 1.0, "k": 1e3, "kilo": 1e3, "m": 1e6, "mega": 1e6, "g": 1e9, "giga": 1e9}
 _GRAMS = {"g": 1.0, "gram": 1.0, "kg": 1e3, "lb": 453.59237, "t": 1e6, "tonne": 1e6}
 _SIGNS = {"€": "EUR", "$": "USD", "us$": "USD", "£": "GBP", "euro": "EUR"}
@@ -123,7 +125,7 @@ def unit_in(text: str) -> Unit | None:
 
 def unknown_unit(text: str) -> str | None:
     """Return the text in the name of a column that resembles a unit but is unknown, or None."""
-    match = None if unit_in(text) else _UNKNOWN.search(text)
+    match = None if unit_in(text) else _UNKNOWN.search(text[:_LONGEST])
     return None if match is None else match[0]
 
 
@@ -164,4 +166,4 @@ def factor_to(kind: str, unit: str, most: float, where: object) -> tuple[float, 
 
 
 def _plain(text: str) -> str:
-    return text.lower().replace("₂", "2").replace("²", "2")
+    return text[:_LONGEST].lower().replace("₂", "2").replace("²", "2")

@@ -23,7 +23,7 @@ MOST_COLUMNS = 1000
 _HINT = "the first line must name the columns"
 _PVGIS = re.compile(r"^(?:time|time\(UTC\)),.*\n(?:\d{8}:\d{4},.*\n?)+", re.MULTILINE)
 """The table of an hourly export of PVGIS, between a block on the site and one on the columns."""
-_PVGIS_UNIT = re.compile(r"^(\S+): .*\((.+)\)\s*$", re.MULTILINE)
+_PVGIS_UNIT = re.compile(r"^(\S+): .*\(([^()\n]+)\)[ \t\r]*$", re.MULTILINE)
 _PVGIS_UNITS = {"P": "W", "H_sun": "degree", "T2m": "degree Celsius", "WS10m": "m/s", "Int": "a mark"}
 """Units of the columns of PVGIS, whose description may be cut off."""
 _BLANK_GROUPS = re.compile("(?<=\\d)[\u00a0\u202f' ](?=\\d{3}(?!\\d))")

@@ -38,11 +38,11 @@ _OTHER_ZONE = re.compile(
 _SUMMER = ("CEST", "WEST", "EEST", "BST", "EDT", "CDT", "MDT", "PDT")
 _FAMILIES = ({"UTC", "GMT"}, {"CET", "CEST"}, {"WET", "WEST"}, {"EET", "EEST"}, {"GMT", "BST"})
 """Names of a zone in winter and in summer; UTC has two."""
-_RANGE = re.compile(r"\s+[-–]\s+")
+_RANGE = re.compile(r"(?<!\s)\s+[-–]\s+")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d):(\d\d)(\d\d)$")
 """Times of PVGIS, in UTC, as in `20230401:0010`."""
-_MARK = r"\s*\(([A-Z]{3,4}(?:/[A-Z]{3,4})?)\)$"
+_MARK = r"(?<!\s)\s*\(([A-Z]{3,4}(?:/[A-Z]{3,4})?)\)$"
 _OFFSET = r"(?:Z|UTC|[+-]\d\d:?\d\d|:\d\d(?:\.\d+)?[+-]\d\d)$"
 _DIGITS = r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:(?:[01]\d|2[0-4])(?:[0-5]\d){0,2})?"
 """Dates such as 20240701 or 202407011300, which are no times since 1970."""

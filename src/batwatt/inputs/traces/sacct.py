@@ -86,10 +86,10 @@ _TYPED = {
     "cputimeraw consumedenergy consumedenergyraw reqmem maxrss maxvmsize",
     r"([0-9]+-)?[0-9:.]*": "elapsed cputime totalcpu systemcpu usercpu suspended planned reserved",
     r"([0-9]+-)?[0-9:.]*|[A-Za-z_]+": "timelimit timelimitraw",
-    r"[0-9]{4}-[0-9-]+T[0-9:]+\S*|[0-9]*|Unknown|None|N/A": "submit eligible start end",
+    r"[0-9]{4}-[0-9-]+T[0-9]\S*|[0-9]*|Unknown|None|N/A": "submit eligible start end",
     r"[A-Z_]*( by .*)?\+?": "state",
     r"([0-9]+:[0-9]+)?": "exitcode derivedexitcode",
-    r"(\S+=\S+)?": "alloctres reqtres",
+    r"([^\s=]+=\S+)?": "alloctres reqtres",
 }
 """Texts of a type -> its fields; a cell may be empty."""
 _TYPE_OF = {name: re.compile(text) for text, names in _TYPED.items() for name in names.split()}
