@@ -264,6 +264,14 @@ def test_hours_from_1_to_24_where_clocks_change(read, second):
         assert read.warnings() == [ENDS.format("Date")]
 
 
+def test_ends_of_an_hour_that_clocks_skip(read):
+    """In Berlin 2024-03-31 has no 02:00 to 03:00: the row to 02:00 is an hour, that to 03:00 is none."""
+    rows = "".join(f"2024-03-31 0{hour}:00,{hour}\n" for hour in range(1, 6))
+    signal = read("interval_end,price\n" + rows, tz="Europe/Berlin")
+    assert (signal.begin, signal.end_s) == ("2024-03-30T23:00Z", 4 * 3600.0)
+    assert signal.series.values == (1.0, 2.0, 4.0, 5.0)
+
+
 @examples(40)
 @given(
     zone=st.sampled_from(ZONES),

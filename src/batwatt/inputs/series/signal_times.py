@@ -273,7 +273,8 @@ def _localized(
     """Return the dates with their zone, and True if they are still ends of intervals.
 
     The first of two equal hours in autumn is summer time, unless marked. Ends are what clocks show then, or a step
-    after what clocks show at the begin (hours from 1 to 24): the reading with fewer double and skipped times counts.
+    after what clocks show at the begin (hours from 1 to 24): the reading with fewer double and skipped times counts,
+    of equal ones with skipped times the second, as clocks do not show these.
     """
     rising = bool(stamps.iloc[0] <= stamps.iloc[-1])
 
@@ -289,7 +290,7 @@ def _localized(
     if end and faults(dates):
         steps = stamps.sort_values().diff()
         begins = localized(stamps - steps[steps > pd.Timedelta(0)].mode().min())
-        if faults(begins) < faults(dates):
+        if faults(begins) < faults(dates) + int(dates.isna().any()):
             dates, end = begins, False
     skipped = int(dates.isna().sum())
     if skipped:
