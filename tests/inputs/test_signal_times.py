@@ -451,6 +451,26 @@ def test_each_row_holds_until_the_next_where_the_step_changes(read):
 
 
 @pytest.mark.parametrize(
+    ("ends_min", "begins_min"),
+    [
+        # quarter hours, then hours
+        ((15, 30, 45, 60, 120, 180, 240), (0, 15, 30, 45, 60, 120, 180)),
+        # of changes: each value from the end before
+        ((60, 70, 420, 450), (50, 60, 70, 420)),
+    ],
+)
+def test_ends_of_rows_of_several_lengths(read, ends_min, begins_min):
+    rows = [(f"2024-07-01 {end // 60:02}:{end % 60:02}", str(60 * end)) for end in ends_min]
+    for column, name, zero_min in ((0, "interval_end", begins_min[0]), (1, "time_s", 0)):
+        text = f"{name},price\n" + "".join(f"{row[column]},{number}\n" for number, row in enumerate(rows))
+        signal = read(text, stamp="end")
+        times_s = tuple(60.0 * (begin - zero_min) for begin in begins_min)
+        assert signal.series.times_s == (0.0, *times_s[1:])
+        assert signal.end_s == 60.0 * (ends_min[-1] - zero_min)
+        assert read.warnings() == [ENDS.format(name)]
+
+
+@pytest.mark.parametrize(
     ("head", "label"),
     [
         ("time,gCO2/kWh", "2024-01-01" + " " * 200_000 + "00:00"),

@@ -163,7 +163,8 @@ def _columns(file: SignalFile) -> tuple[Rows, str, str, list[str]]:
     values, name, unit = _converted(values, frame, column, file, notes)
     stated_s = _stated(frame, time_column, times, end, file) if dated else None
     if end:
-        times = times - (lengths_before(times, file.path) if stated_s is None else stated_s)
+        stated_s = lengths_before(times, file.path) if stated_s is None else stated_s
+        times = times - stated_s
     return Rows(times, values, dated, stated_s), name, unit, notes
 
 

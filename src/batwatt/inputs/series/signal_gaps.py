@@ -81,12 +81,18 @@ class Rows:
 
 
 def lengths_before(times_s: _Floats, path: Path) -> _Floats:
-    """Return the duration in s of the row that ends at each time, NaN at NaN. Raises InputError for one time only."""
+    """Return the duration in s of the row that ends at each time, NaN at NaN. Raises InputError for one time only.
+
+    Rows without a usual distance have no gaps: each begins at the end before.
+    """
     ends = np.unique(times_s[np.isfinite(times_s)])
     if len(ends) < 2:
         raise InputError(path, "has one row, which is the end of an unknown time", "add rows, or say stamp=begin")
     # the row before an end is the row after it, seen from the other side
-    lengths = Rows(-ends[::-1], ends, dated=True).lengths_s[::-1]
+    rows = Rows(-ends[::-1], ends, dated=True)
+    lengths = rows.lengths_s[::-1]
+    if not _is_regular(rows):
+        lengths = np.append(lengths[0], np.diff(ends))
     return np.append(lengths, np.nan)[np.searchsorted(ends, times_s)]
 
 
