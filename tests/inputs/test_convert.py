@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.inputs.traces.convert import TraceJob, convert_file, format_of, read_trace, to_batsim
+from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.swf import SwfJob, iter_swf
 from batwatt.inputs.workloads.google_like import to_text
 from batwatt.protocol.workload4 import parse_workload
@@ -102,6 +103,18 @@ def test_partial_executions_of_swf(tmp_path: Path, caplog, lines: str, jobs, tol
     message = "{}: {} lines of status 2, 3 or 4 are parts of {} jobs; {} of these have no other line and are their sum"
     assert message.format(path, *told) in caplog.messages
     assert sorted(job["id"] for job in convert_file(path).workload["jobs"]) == sorted(id for id, *_ in jobs)
+
+
+def test_parts_of_swf_out_of_order_and_of_several_widths(tmp_path: Path, caplog):
+    """The first part waits 5 s and requests 900 s; 10 s x 2 + 10 s x 6 are 80 core s, 6 x 13.3 s."""
+    lines = ["1 200 50 10 6 -1 -1 6 600 -1 2", "1 100 5 10 2 -1 -1 2 900 -1 3", "2 300 -1 60 -1 -1 -1 4 70 -1 2"]
+    path = written(tmp_path, "".join(f"{line} 1 1 1 1 1 -1 -1\n" for line in lines), "bursts.swf")
+    first, second = read_trace(path, log=LogOptions(begin="0"))
+    assert (first.submit_s, first.extra["start_s"], first.requested_s) == (100, 105, 900)
+    assert (first.cpus, first.run_s) == (6, 13.333333)
+    # requested processors, as none are allocated
+    assert (second.cpus, second.run_s) == (4, 60)
+    assert f"{path}: 1 of these jobs have parts of several widths" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,9 @@ def read_swf(path: Path | str) -> TraceTable:
     """Read the jobs of an SWF file as columns. Raises InputError with the line.
 
     Lines of status 2, 3 and 4 are parts of a job, between checkpoints: they are left out beside the line of the job;
-    without it they are one job, with the first submission and the sum of the run times. Jobs without a submission time
-    are left out. One line has the number of each.
+    without it they are one job: the line with the first submission, with the sum of the run times; of parts of several
+    widths the greatest counts, with a run time that keeps the core seconds. Jobs without a submission time are left
+    out. One line has the number of each.
 
     Processors are the allocated ones, else the requested ones. `memory` is in GB (2^20 KB) of the whole job: the
     requested, else the used memory. `user` and `group` are the ids, `queue` is the number of the queue, else of the
@@ -117,24 +118,29 @@ def _without_parts(rows: npt.NDArray[np.float64], path: Path | str) -> npt.NDArr
     """Return the lines of whole jobs; parts of a job without such a line become one."""
     lines = SwfJob(*rows.T)
     part = np.isin(lines.status, (2, 3, 4))
-    alone = part & ~np.isin(lines.job_number, lines.job_number[~part])
+    alone = np.flatnonzero(part & ~np.isin(lines.job_number, lines.job_number[~part]))
+    # the first submission first; -1 is unknown
+    submits_s = np.where(lines.submit_time >= 0.0, lines.submit_time, np.inf)
+    alone = alone[np.argsort(submits_s[alone], kind="stable")]
     numbers, first, job = np.unique(lines.job_number[alone], return_index=True, return_inverse=True)
-    submit_s = np.full(len(numbers), np.inf)
-    run_s, processors = np.zeros(len(numbers)), np.full(len(numbers), -1.0)
-    # -1 is unknown
-    np.minimum.at(submit_s, job, np.where(lines.submit_time[alone] >= 0.0, lines.submit_time[alone], np.inf))
-    np.add.at(run_s, job, np.maximum(lines.run_time[alone], 0.0))
-    np.maximum.at(processors, job, lines.allocated_processors[alone])
+    runs_s = np.maximum(lines.run_time[alone], 0.0)
+    widths = np.where(lines.allocated_processors > 0, lines.allocated_processors, lines.requested_processors)[alone]
+    widest, core_s = np.full(len(numbers), -1.0), np.zeros(len(numbers))
+    np.maximum.at(widest, job, widths)
+    widths = np.where(widths > 0, widths, widest[job])
+    np.add.at(core_s, job, widths * runs_s)
     rows = rows.copy()
-    places = np.flatnonzero(alone)[first]
-    rows[places, 1] = np.where(submit_s < np.inf, submit_s, -1.0)
-    rows[places, 3] = run_s
-    rows[places, 4] = processors
+    places = alone[first]
+    rows[places, 3] = core_s / np.where(widest != 0.0, widest, 1.0)
+    rows[places, 4] = widest
     whole = ~part
     whole[places] = True
     if part.any():
         text = "%s: %d lines of status 2, 3 or 4 are parts of %d jobs; %d of these have no other line and are their sum"
         remark(_log, text, path, int(part.sum()), len(np.unique(lines.job_number[part])), len(numbers))
+    if several := len(np.unique(job[widths < widest[job]])):
+        text = "%s: %d of these jobs have parts of several widths: the greatest, and a run time with their core seconds"
+        remark(_log, text, path, several)
     return rows[whole]
 
 
