@@ -376,6 +376,12 @@ def test_pbs(tmp_path: Path, name: str, caplog):
         # ncpus of Torque is a default of the queue beside nodes; the slots are those of a public log
         ("exec_host=n4/2+n4/3+n4/4+n4/5 Resource_List.ncpus=1 Resource_List.nodes=1:ppn=4:avx", 4),
         ("Resource_List.nodes=n7:ppn=4+2:avx:ppn=8", 20), ("Resource_List.nodes=3", 3), ("Resource_List.nodes=n7", 1),
+        ("exec_vnode=(n1:ncpus=8:mem=2gb)+(12:ncpus=8+n3:ncpus=1)", 17), ("exec_vnode=(n1:ncpus=8) exec_host=n1/0", 8),
+        ("Resource_List.select=2:ncpus=8:mem=4gb+ncpus=4+gpu:ngpus=1", 21), ("Resource_List.select=3", 3),
+        ("Resource_List.nodes=4#shared", 4), ("Resource_List.nodes=4:ppn=2#shared", 8),
+        ("Resource_List.procs=64 Resource_List.nodes=1:ppn=4", 64),
+        # a range that goes backwards has no slots
+        ("exec_host=n1/7-3+n2/0", 1), ("exec_host=n1/7-3+n2/0-3", 4),
         ("exec_host=n1/0 Resource_List.ncpus=8", 8), ("exec_host=n1/0*4 total_execution_slots=2", 2),
     ],
 )  # fmt: skip
