@@ -210,6 +210,22 @@ def test_line_1_decides_on_a_last_separator(tmp_path: Path):
     assert message in refusal(jobs_in, dump(tmp_path, f"{head}\n2|ab{line}|\n"))
 
 
+@pytest.mark.parametrize("end", ["", "|"])
+@pytest.mark.parametrize("text", [("a|b", "c", "d"), ("a", "b|c", "d"), ("a|b", "c|d", "e|f"), ("a|b",)])
+def test_fields_without_a_header(tmp_path: Path, text: tuple[str, ...], end: str):
+    """The last field is empty: a line of sacct -P with a separator in a name looks like one of sacct -p."""
+    fields = "JobID,JobName,State,Submit,Start,Elapsed,AllocCPUS,Timelimit"
+    lines = [f"{id}|{name}|COMPLETED|{DATES}|00:10:00|4|{end}\n" for id, name in enumerate(text)]
+    jobs = jobs_in(dump(tmp_path, "".join(lines)), LogOptions(fields=fields))
+    assert [(job.id, job.run_s, job.cpus) for job in jobs] == [(str(id), 600, 4) for id in range(len(text))]
+
+
+def test_fields_of_lines_with_commas(tmp_path: Path):
+    lines = f"1,{DATES},00:10:00,4\n2,{DATES},00:20:00,8\n".replace("|", ",")
+    jobs = jobs_in(dump(tmp_path, lines), LogOptions(fields="JobID,Submit,Start,Elapsed,AllocCPUS"))
+    assert [(job.id, job.run_s, job.cpus) for job in jobs] == [("1", 600, 4), ("2", 1200, 8)]
+
+
 def test_a_separator_in_one_of_two_texts(tmp_path: Path, caplog):
     head = "JobID|JobName|User|Comment|Submit|Start|ElapsedRaw|NCPUS"
     # ann with the comment "x|y", or user x with the name "a|ann"

@@ -23,10 +23,10 @@ nodes twice, as Slurm measures whole nodes: `extern` and the numbered steps run 
 same time. So the energy is exact if a step has all nodes all the time, as `extern` has, and too low if steps follow
 each other. An energy of 0, or of Slurm's "unknown" near 2^64, is no energy.
 
-The header alone decides whether lines end with a separator. A separator in a text, such as a job's name, makes a line
-longer: its surplus cells belong to the free text with which all typed cells (numbers, lengths, dates, states) are of
-their type. A line is left out if no text does that, or several with different jobs, and so are shorter lines; they and
-those of `job_log.jobs_of` are counted.
+The header alone decides whether lines end with a separator, without one the first lines. A separator in a text, such as
+a job's name, makes a line longer: its surplus cells belong to the free text with which all typed cells (numbers,
+lengths, dates, states) are of their type. A line is left out if no text does that, or several with different jobs, and
+so are shorter lines; they and those of `job_log.jobs_of` are counted.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -65,6 +66,8 @@ Sources = Sequence[tuple[str, Read]]
 ROWS = 20_000
 """Number of lines of a part: its columns take a fraction of the memory of its text."""
 
+_FIRST = 100
+"""Number of lines that tell whether lines without a header end with a separator."""
 _IDS = ("jobid", "jobidraw")
 _LABELS = {"user": ("user", "uid"), "group": ("group", "account", "gid"), "queue": ("partition",), "qos": ("qos",)}
 _ACCOUNTS = ("account", "group", "gid")
@@ -156,14 +159,15 @@ class _Dump:
             for what, fields in sources.items()
         }
         self._check_fields(sources)
+        if options.fields:
+            self._ended = self._are_ended()
 
     def _header(self) -> list[str]:
-        """Return the names of the fields; note whether lines end with a separator, by line 1."""
+        """Return the names of the fields; note the separator, and whether a line with names ends with one."""
         with open_text(self.path) as stream:
             line = next(stream, "")
         if self.options.fields:
-            words = _words(line, self._separator)
-            self._ended = len(words) > len(self.options.fields) and not words[-1]
+            self._separator = "|" if line.count("|") >= len(self.options.fields) - 1 else ","
             return [name.lower() for name in self.options.fields]
         if not is_sacct(line):
             problem = "line 1 names no fields such as JobID|User|Submit"
@@ -174,6 +178,16 @@ class _Dump:
         # sacct -p ends each line with a separator
         self._ended = words[-1] == ""
         return [word.strip().lower() for word in (words[:-1] if self._ended else words)]
+
+    def _are_ended(self) -> bool:
+        """Return whether more of the first lines, which name no fields, can be read with a separator at their ends."""
+        more = 0
+        with open_text(self.path) as stream:
+            for line in islice(stream, _FIRST):
+                words = _words(line, self._separator)
+                more -= bool(self._readings(words))
+                more += words.pop() == "" and bool(self._readings(words))
+        return more > 0
 
     def _check_fields(self, sources: Mapping[str, Sources]) -> None:
         for what, words in (("run_s", "run time"), ("cpus", "width"), ("submit_s", "submission")):
@@ -218,17 +232,23 @@ class _Dump:
         """Return the cells of a line with separators in a text; none, and count it, if the text is not certain."""
         if words in ([], [""]):
             return []
+        readings = self._readings(words)
+        if len(readings) == 1:
+            return readings[0]
+        self.rejected["with a separator in one of several texts" if readings else "malformed"] += 1
+        return []
+
+    def _readings(self, words: list[str]) -> list[list[str]]:
+        """Return the cells of the jobs that a line may be, with its surplus cells in one of its texts."""
         surplus = len(words) - len(self._names)
+        texts = [place for place, name in enumerate(self._names) if name in _TEXTS.split()]
         lines = {}
-        for begin in [place for place, name in enumerate(self._names) if surplus > 0 and name in _TEXTS.split()]:
+        for begin in texts if surplus > 0 else [0] if surplus == 0 else []:
             end = begin + surplus + 1
             cells = [*words[:begin], self._separator.join(words[begin:end]), *words[end:]]
             if all(type.fullmatch(cells[place].strip()) for place, type in self._typed):
                 lines[self._pick(cells)] = cells
-        if len(lines) == 1:
-            return lines.popitem()[1]
-        self.rejected["with a separator in one of several texts" if lines else "malformed"] += 1
-        return []
+        return list(lines.values())
 
     def _step(self, id: str, row: int | None, cells: tuple[str, ...]) -> None:
         """Note the energy of a step of the job of a row, or of an id if the step does not follow its job."""
