@@ -11,7 +11,7 @@ from batwatt.engine import events as ev
 from batwatt.errors import IllegalDecisionError, InputError
 from batwatt.inputs.platforms.hostlist import expand
 from batwatt.inputs.platforms.platform_xml import read_platform
-from batwatt.slurm.account import Account
+from batwatt.slurm.account import Account, _Row
 from batwatt.slurm.actions import KillRule
 from batwatt.slurm.book import Book
 from batwatt.slurm.bridge import Bridge, SessionClock, Watched
@@ -241,6 +241,19 @@ def test_a_file_that_is_no_journal(tmp_path):
     (tmp_path / "j.jsonl").write_text("hello\n")
     with pytest.raises(InputError, match="line 1: is no line of a journal"):
         Journal(tmp_path / "j.jsonl").session()
+
+
+def test_the_account_of_a_session_has_no_formulas(tmp_path):
+    account = Account(read_platform("platforms/small.xml"), tmp_path / "out/s", shadow=False)
+    account.open(resumed=False)
+    account._rows["7"] = _Row("=cmd|' /C calc'!A0", 2, -1.5, 4.0)
+    account.close()
+    header, row = (tmp_path / "out/s_starts.csv").read_text().splitlines()
+    assert header.startswith("job,user,nodes,submit_s,start_s")
+    assert row.startswith("7,'=cmd|' /C calc'!A0,2,-1.500,4.000,,")
+    account.open(resumed=True)
+    account.close()
+    assert len((tmp_path / "out/s_starts.csv").read_text().splitlines()) == 2
 
 
 def test_one_at_a_time():

@@ -159,7 +159,9 @@ def run_command(
     table = _table(outcomes, base)
     written = _write(request, export or Path("out/carbon"), outcomes[-1], table) if len(names) == 1 else None
     if output is not None:
-        write_output(table.to_csv(index=False, lineterminator="\n"), output)
+        from batwatt.results.csv_block import without_formulas_in
+
+        write_output(without_formulas_in(table).to_csv(index=False, lineterminator="\n"), output)
     _show(table)
     if written is not None:
         below(written)

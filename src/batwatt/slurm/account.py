@@ -13,6 +13,7 @@ import numpy as np
 
 from batwatt.files import open_own
 from batwatt.model.platform import Host, Platform
+from batwatt.results.csv_block import without_formulas
 from batwatt.slurm.facts import SlurmNode, Snapshot
 
 POWER = ("time_s", "cap_w", "watts", "slurm_watts")
@@ -103,9 +104,8 @@ class Account:
 
     def _write(self, stem: str, row: Iterable[object]) -> None:
         cells = ["" if isinstance(cell, float) and math.isnan(cell) else cell for cell in row]
-        csv.writer(self._files[stem], lineterminator="\n").writerow(
-            [f"{cell:.3f}" if isinstance(cell, float) else cell for cell in cells]
-        )
+        texts = [f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in cells]
+        csv.writer(self._files[stem], lineterminator="\n").writerow(without_formulas(texts))
         self._files[stem].flush()
 
     def power(self, now_s: float, watts: float, slurm_watts: float, cap_w: float | None) -> None:
