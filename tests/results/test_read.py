@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -10,10 +12,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from cli_house import JOBS as WORKLOAD
+from cli_house import SMALL
 from files_of_tests import refusal
 
+from batwatt import files
 from batwatt.model.workload import Job, Workload
-from batwatt.results import read
+from batwatt.results import read, run_data
 from batwatt.results.columns import JOBS
 from batwatt.results.origins import Origins, origins_of
 from batwatt.results.writers import write_rows
@@ -117,13 +122,74 @@ def test_files_of_two_runs_are_refused(house):
     assert house.batwatt("metrics", house.out / "y", *words).code == 2
 
 
+NO_FILES = "names no files with their digests; run it again, or remove x_metadata.json to read the files as they are"
+
+
 @pytest.mark.parametrize(
-    "text", ["[]", "{", '{"files": 3}', '{"files": {"../../x": "1"}}', '{"files": {"a/b": 1}}', "7"]
+    ("text", "problem"),
+    [
+        ("[]", NO_FILES),
+        ("7", NO_FILES),
+        ("{}", NO_FILES),
+        ('{"files": 3}', NO_FILES),
+        ('{"files": ["jobs.csv"]}', NO_FILES),
+        ('{"files": "jobs.csv"}', NO_FILES),
+        ('{"files": {"jobs.csv": 1}}', NO_FILES),
+        ('{"files": {"jobs.csv": null}}', NO_FILES),
+        ('{"files": {"../../x": "1"}}', "names '../../x', no file of the run; run it again, or remove"),
+        ('{"files": {"jobs.csv": "1"', "is not JSON (Expecting ',' delimiter, line 1 column 27)"),
+        ("", "is not JSON (Expecting value, line 1 column 1)"),
+    ],
 )
-def test_odd_metadata_names_no_files(house, text):
-    assert house.run().code == 0
+def test_damaged_metadata_are_refused(house, text, problem):
+    """Else the figures of a run of ours that need other inputs would become empty, as for a real Batsim."""
+    assert house.run("--energy").code == 0
     (house.out / "x_metadata.json").write_text(text)
-    assert len(read.jobs(house.out / "x")) == 8
+    before = house.file("x_metrics.json")
+    for command in (
+        ("metrics", house.out / "x", "-w", WORKLOAD),
+        ("gantt", house.out / "x", "-o", house.out / "g.svg"),
+    ):
+        ended = house.batwatt(*command, "-p", SMALL)
+        assert ended.code == 2 and f"x_metadata.json: {problem}" in ended.line
+    assert house.file("x_metrics.json") == before
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir, None])
+def test_metadata_that_cannot_be_read_are_refused(house, plant):
+    assert house.run().code == 0
+    path = house.out / "x_metadata.json"
+    path.unlink()
+    if plant is None:
+        path.symlink_to(house.out / "none")
+    else:
+        plant(path)
+    ended = house.batwatt("metrics", house.out / "x", "-w", WORKLOAD, "-p", SMALL)
+    assert ended.code == 2 and "x_metadata.json: " in ended.line
+
+
+def test_metrics_that_are_no_numbers_are_refused(house):
+    assert house.run().code == 0
+    (house.out / "x_metrics.json").write_text('{"carbon_g": "a"}')
+    metadata = json.loads(house.file("x_metadata.json"))
+    metadata["files"]["metrics.json"] = hashlib.sha256(b'{"carbon_g": "a"}').hexdigest()
+    (house.out / "x_metadata.json").write_text(json.dumps(metadata))
+    ended = house.batwatt("metrics", house.out / "x", "-w", WORKLOAD, "-p", SMALL)
+    assert ended.code == 2 and "x_metrics.json: is no object of numbers; run it again" in ended.line
+
+
+def test_metrics_hash_each_file_of_the_run_once(house, monkeypatch):
+    assert house.run("--energy").code == 0
+    hashed = []
+
+    def digest_of(path):
+        hashed.append(path)
+        return files.digest_of(path)
+
+    monkeypatch.setattr(run_data, "digest_of", digest_of)
+    assert house.batwatt("metrics", house.out / "x", "-w", WORKLOAD, "-p", SMALL).code == 0
+    names = set(json.loads(house.file("x_metadata.json"))["files"])
+    assert sorted(path.name for path in hashed if path.parent == house.out) == sorted(f"x_{name}" for name in names)
 
 
 def test_no_kill_among_renames_leaves_files_that_are_read_as_one_run(house, monkeypatch):

@@ -12,7 +12,7 @@ from batwatt.files import read_text
 from batwatt.model.clock import date_s_of
 from batwatt.model.series import Series
 from batwatt.results import read
-from batwatt.results.run_data import checked_files
+from batwatt.results.run_data import check_files
 from batwatt.results.writers import file_of
 
 
@@ -27,7 +27,7 @@ def begin_of(prefix: Path) -> float | None:
 
 def envelope_of(prefix: Path) -> Series | None:
     """Return the envelope in W of a saved run until its end, of `PREFIX_power.csv`; None for a run without one."""
-    checked_files(prefix)
+    check_files(prefix)
     rows = read.table(prefix, "power")
     rows = rows[rows["cap_w"].notna()]
     if rows.empty:

@@ -13,8 +13,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from batwatt.checks import load_json
 from batwatt.errors import InputError
-from batwatt.files import write_json
+from batwatt.files import read_text, write_json
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.window import Window
@@ -105,6 +106,15 @@ def write_metrics(prefix: Path | str, metrics: Values) -> Path:
     path = file_of(prefix, "metrics", ".json")
     write_json(path, rounded({figure.name: metrics.get(figure.name) for figure in METRICS}))
     return path
+
+
+def read_metrics(prefix: Path | str) -> Values:
+    """Return the figures in `PREFIX_metrics.json`. Raises InputError."""
+    path = file_of(prefix, "metrics", ".json")
+    metrics = load_json(read_text(path), path)
+    if not (isinstance(metrics, dict) and all(isinstance(value, float | int | None) for value in metrics.values())):
+        raise InputError(path, "is no object of numbers", "run it again")
+    return metrics
 
 
 def _mean_slowdown(finish_s: Floats, chains: Chains, origins: Origins, successful: Mask) -> float | None:

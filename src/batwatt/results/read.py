@@ -14,7 +14,7 @@ from batwatt.errors import InputError
 from batwatt.files import read_text, refuse_device
 from batwatt.results.columns import FILES, REJECTED, Column
 from batwatt.results.csv_block import TEXTS, formulas
-from batwatt.results.run_data import RERUN, checked_energy, checked_files
+from batwatt.results.run_data import RERUN, check_files, checked_energy
 from batwatt.results.writers import file_of
 
 _NUMBERS = {"fixed": "float64", "short": "float64", "na": "float64", "int": "int64"}
@@ -28,7 +28,7 @@ def jobs(prefix: Path | str) -> pd.DataFrame:
     The times of a REJECTED job are NaN. Raises InputError if the file is missing or malformed, or if a job that ran
     lacks a time, or if files under the prefix are of different runs.
     """
-    checked_files(Path(prefix))
+    check_files(Path(prefix))
     frame = table(prefix, "jobs")
     path = file_of(prefix, "jobs")
     _complete(frame, path, ["submission_time"])

@@ -5,7 +5,6 @@ Numbers of the record are rounded to the last bit as in the files, so that figur
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -16,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from batwatt.checks import load_json, shown
 from batwatt.errors import InputError
-from batwatt.files import digest_of, read_bytes
+from batwatt.files import digest_of, read_text
 from batwatt.model.record import Record
 from batwatt.results.csv_block import as_read
 from batwatt.results.writers import file_of
@@ -26,6 +26,8 @@ Floats = NDArray[np.float64]
 Columns = Mapping[str, Any]
 """Name -> values of all rows."""
 RERUN = "run the simulation again, or name the prefix it was run with"
+
+_AS_THEY_ARE = "run it again, or remove {} to read the files as they are"
 
 _TEXTS = ("job_id", "workload_name", "final_state", "metadata")
 _TIMES = ("starting_time", "execution_time", "finish_time")
@@ -49,7 +51,7 @@ class RunData:
             from batwatt.results import read
 
             frame = read.jobs(self.prefix)
-            return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS)}
+            return {name: frame[name].to_numpy() for name in (*_TEXTS, *_NUMBERS, "consumed_energy")}
         rows = self._record.jobs
         widths = {"requested_number_of_resources": np.array(rows.widths, dtype=np.float64)}
         columns: Columns = {"submission_time": np.array(rows.submitted), **widths, **rows.times()}
@@ -63,9 +65,7 @@ class RunData:
         if self._record is not None:
             energy_j = as_read(np.array(self._record.jobs.energies))
         else:
-            from batwatt.results import read
-
-            energy_j = read.jobs(self.prefix)["consumed_energy"].to_numpy(dtype=np.float64)
+            energy_j = numbers(self.jobs, "consumed_energy")
         return np.where(energy_j >= 0.0, energy_j, np.nan)
 
     @cached_property
@@ -93,22 +93,29 @@ def digests_of(prefix: Path) -> dict[str, str]:
     return {path.name.removeprefix(begin): digest_of(path) or "" for path in paths}
 
 
-def checked_files(prefix: Path) -> dict[str, str]:
-    """Return the digests in PREFIX_metadata.json; {} without one, as of a real Batsim.
+def declared_files(prefix: Path) -> dict[str, str]:
+    """Return the digests in PREFIX_metadata.json; {} without that file, as of a real Batsim. Raises InputError."""
+    path = file_of(prefix, "metadata", ".json")
+    if not os.path.lexists(path):
+        return {}
+    content = load_json(read_text(path), path, parse_constant=float)
+    files = content.get("files") if isinstance(content, dict) else None
+    if not (isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())):
+        raise InputError(path, "names no files with their digests", _AS_THEY_ARE.format(path.name))
+    for name in files:
+        if "/" in name:
+            raise InputError(path, f"names {shown(name)}, no file of the run", _AS_THEY_ARE.format(path.name))
+    return files
 
-    Raises InputError if a file differs, as the files are then of different runs.
-    """
-    metadata = file_of(prefix, "metadata", ".json")
-    try:
-        files = json.loads(read_bytes(metadata))["files"] if os.path.lexists(metadata) else {}
-        names = {name: prefix.with_name(f"{prefix.name}_{name}") for name in files if "/" not in name}
-    except (InputError, ValueError, KeyError, TypeError):
-        return {}  # of an older version, or of another program
-    for name, path in names.items():
-        if (digest := digest_of(path)) != files[name]:
-            problem = f"{'is not the file' if digest else 'is missing, a file'} that {metadata.name} names"
-            raise InputError(path, problem, f"run it again, or remove {metadata.name} to read the files as they are")
-    return {name: files[name] for name in names}
+
+def check_files(prefix: Path) -> None:
+    """Raise InputError if a file differs from its digest in the metadata: the files are then of different runs."""
+    metadata = file_of(prefix, "metadata", ".json").name
+    for name, digest in declared_files(prefix).items():
+        path = prefix.with_name(f"{prefix.name}_{name}")
+        if (present := digest_of(path)) != digest:
+            problem = f"{'is not the file' if present else 'is missing, a file'} that {metadata} names"
+            raise InputError(path, problem, _AS_THEY_ARE.format(metadata))
 
 
 def checked_energy(prefix: Path | str, times_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:

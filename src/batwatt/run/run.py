@@ -26,7 +26,7 @@ from batwatt.model.series import Series
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS, Values
-from batwatt.results.run_data import RunData, checked_files, digests_of
+from batwatt.results.run_data import RunData, declared_files, digests_of
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.metadata import write_metadata
@@ -255,9 +255,11 @@ def write_results(prefix: Path, inputs: RunInputs) -> Figures:
 
     Figures of a run of ours that these inputs do not suffice for stay as they are. Raises InputError.
     """
-    files = checked_files(prefix)
-    earlier = json.loads(read_text(file_of(prefix, "metrics", ".json"))) if "metrics.json" in files else {}
-    figures = Figures(RunData(prefix), inputs, earlier)
+    from batwatt.results.metrics import read_metrics
+
+    # the reader of the jobs compares them
+    files = declared_files(prefix)
+    figures = Figures(RunData(prefix), inputs, read_metrics(prefix) if "metrics.json" in files else {})
     with whole_set(prefix.parent, place=prefix) as part:
         inner = part / prefix.name
         figures.write(inner)
@@ -266,7 +268,7 @@ def write_results(prefix: Path, inputs: RunInputs) -> Figures:
             file_of(inner, "power").unlink(missing_ok=True)
         if files:
             metadata = json.loads(read_text(file_of(prefix, "metadata", ".json")))
-            metadata["files"] |= digests_of(inner)
+            metadata["files"] = files | digests_of(inner)
             write_json(file_of(inner, "metadata", ".json"), metadata, allow_nan=True)
     return figures
 
