@@ -135,19 +135,23 @@ def whole_set(
 
 
 def open_own(path: Path, mode: str) -> TextIO:
-    """Open a text file to write it ("w") or to append ("a"). Raises OSError for a link, a pipe, or a hard link."""
-    if path.is_symlink():
-        raise OSError(errno.ELOOP, "is a link", str(path))
-    how = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_APPEND if mode == "a" else 0)
-    stream: Any = os.fdopen(os.open(path, how, 0o666), mode, encoding="utf-8", newline="")
-    state = os.fstat(stream.fileno())
-    if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
-        stream.close()
-        raise OSError(errno.EPERM, "is a pipe, or also the file of another name", str(path))
-    if mode == "w":
-        os.truncate(stream.fileno(), 0)
-    own: TextIO = stream
-    return own
+    """Open a text file to write it ("w") or to append ("a"), in a folder that is made if missing.
+
+    Raises InputError if it cannot be written, or is a link, a pipe, a device or also the file of another name.
+    """
+    how = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    with _unwritable(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "is a link")
+        file = os.fdopen(os.open(path, how, 0o666), "a", encoding="utf-8", newline="")
+        state = os.fstat(file.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
+            file.close()
+            raise OSError(errno.EPERM, "is a pipe, or also the file of another name")
+        if mode == "w":
+            file.truncate(0)
+    return file
 
 
 def refuse_folder(prefix: Path, place: str) -> None:

@@ -200,24 +200,31 @@ def test_a_journal_without_its_last_half_line(tmp_path):
     assert all(json.loads(line) for line in journal.path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("plant", ["link", "hard link", "dangling", "pipe"])
-def test_files_of_a_session_that_somebody_else_made(tmp_path, plant):
-    """A journal or table that is a link writes nothing elsewhere."""
-    thesis, new = tmp_path / "thesis.tex", tmp_path / "new"
-    thesis.write_text("mine")
-    for name in ("x_journal.jsonl", "x_starts.csv"):
-        path = tmp_path / name
-        if plant == "pipe":
-            os.mkfifo(path)
-        elif plant == "hard link":
-            path.hardlink_to(thesis)
+OTHERS_FILE = "is a pipe, or also the file of another name"
+
+
+@pytest.mark.parametrize(
+    ("plant", "problem"),
+    [
+        (lambda path, other: path.symlink_to(other), "is a link"),
+        (lambda path, other: path.symlink_to(other.with_name("new")), "is a link"),
+        (lambda path, other: path.hardlink_to(other), OTHERS_FILE),
+        (lambda path, other: os.mkfifo(path), OTHERS_FILE),
+    ],
+)
+@pytest.mark.parametrize("name", ["s_journal.jsonl", "s_starts.csv", "s_power.csv"])
+def test_planted_files_of_a_session(tmp_path, name, plant, problem):
+    """A journal loses a half last line, and a new account its earlier rows, but no file elsewhere."""
+    thesis, folder = tmp_path / "thesis.tex", tmp_path / "out"
+    thesis.write_text("first\nmine")
+    folder.mkdir()
+    plant(folder / name, thesis)
+    with pytest.raises(InputError, match=rf"{name}: cannot be written \({problem}\)"):
+        if name.endswith(".jsonl"):
+            Journal(folder / name).open()
         else:
-            path.symlink_to(thesis if plant == "link" else new)
-    with pytest.raises(InputError, match=r"x_journal.jsonl: cannot be written \((is a|No such device)"):
-        Journal(tmp_path / "x_journal.jsonl").open()
-    with pytest.raises(OSError, match=r"x_starts\.csv"):
-        Account(None, tmp_path / "x", True).open(resumed=False)
-    assert thesis.read_text() == "mine" and not new.exists()
+            Account(read_platform("platforms/small.xml"), folder / "s", shadow=False).open(resumed=False)
+    assert thesis.read_text() == "first\nmine" and not (tmp_path / "new").exists()
 
 
 def test_a_clock_that_jumps_moves_no_session(monkeypatch):
@@ -241,6 +248,9 @@ def test_a_file_that_is_no_journal(tmp_path):
     (tmp_path / "j.jsonl").write_text("hello\n")
     with pytest.raises(InputError, match="line 1: is no line of a journal"):
         Journal(tmp_path / "j.jsonl").session()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(InputError, match=r"pipe\.jsonl: is a pipe, not a file"):
+        Journal(tmp_path / "pipe.jsonl").session()
 
 
 def test_the_account_of_a_session_has_no_formulas(tmp_path):

@@ -95,8 +95,7 @@ class Account:
     _power: tuple[object, ...] = ()
 
     def open(self, *, resumed: bool) -> None:
-        """Open the files; those of a session that is resumed go on."""
-        self.prefix.parent.mkdir(parents=True, exist_ok=True)
+        """Open the files; those of a session that is resumed go on. Raises InputError."""
         for stem, names in (("starts", ("job", *_Row.__dataclass_fields__)), ("power", POWER)):
             self._files[stem] = open_own(self._path(stem), "a" if resumed else "w")
             if not resumed:

@@ -19,7 +19,7 @@ from typing import Any, TextIO
 from batwatt.engine import batsim4
 from batwatt.engine import events as ev
 from batwatt.errors import BatwattError, InputError
-from batwatt.files import open_own
+from batwatt.files import open_own, refuse_device
 
 LOCKS = Path("/run")
 """Folder of locks that only root can create."""
@@ -36,15 +36,8 @@ class Journal:
 
     def open(self) -> None:
         """Open the file for appending, without a line that a crash left half written. Raises InputError."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open_own(self.path, "a")
-            data = self.path.read_bytes()
-            whole = data.rfind(b"\n") + 1
-            if whole < len(data):
-                os.truncate(self._file.fileno(), whole)
-        except OSError as error:
-            raise InputError(self.path, f"cannot be written ({error.strerror})", "choose another --export") from None
+        self._file = open_own(self.path, "a")
+        self._file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
 
     def write(self, kind: str, *, sync: bool = False, **values: Any) -> None:
         """Append a line; with `sync` it is on the disk when this returns."""
@@ -107,6 +100,7 @@ class Journal:
     def _rows(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not self.path.exists():
             return
+        refuse_device(self.path)
         with self.path.open(encoding="utf-8", errors="replace") as file:
             for number, line in enumerate(file, 1):
                 if line.endswith("\n"):
