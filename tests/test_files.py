@@ -136,6 +136,30 @@ def test_a_folder_in_the_place_of_a_file(tmp_path):
     assert begun == ["x_new.csv"] and content(tmp_path) == dict.fromkeys(NAMES, "old")
 
 
+@pytest.mark.parametrize("path", ["", ".", "..", "/", "folder", "folder/", "folder/..", "new/.."])
+def test_a_folder_for_a_file(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    with pytest.raises(InputError) as error:
+        files.write_text(Path(path), "text")
+    assert str(error.value) == f"{Path(path)}: is a folder; name a file in it"
+    assert [*tmp_path.rglob("*")] == [tmp_path / "folder"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "dead").symlink_to(tmp_path / "none")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    (tmp_path / "file").touch()
+    left = {path.name for path in tmp_path.iterdir()}
+    for name, problem in (("dead", "a dead link"), ("circle", "a dead link"), ("file", "no folder")):
+        message = rf"x: cannot be written \({tmp_path / name} is {problem}\); choose"
+        for path in (tmp_path / name / "x", tmp_path / name / "a/x"):
+            for write_to in (lambda path: files.write_text(path, "text"), lambda path: files.open_own(path, "a")):
+                with pytest.raises(InputError, match=message):
+                    write_to(path)
+    assert {path.name for path in tmp_path.iterdir()} == left
+
+
 def test_a_full_disk(tmp_path):
     write(tmp_path, "old")
 

@@ -64,6 +64,8 @@ def whole_file(path: Path | str, mode: str = "w") -> Iterator[IO[Any]]:
     path = Path(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     stream: IO[Any] | None = None
+    if path.name in ("", "..") or (is_folder(path) and not path.is_symlink()):
+        raise InputError(path, "is a folder", "name a file in it")
     with _unwritable(path):
         if _is_stream(path):
             handle = _opened_pipe(path) if path.is_fifo() else os.open(path, os.O_WRONLY)
@@ -141,7 +143,7 @@ def open_own(path: Path, mode: str) -> TextIO:
     """
     how = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
     with _unwritable(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         if path.is_symlink():
             raise OSError(errno.ELOOP, "is a link")
         file = os.fdopen(os.open(path, how, 0o666), "a", encoding="utf-8", newline="")
@@ -178,13 +180,21 @@ def _folders(folder: Path, place: object) -> Iterator[None]:
         made = [missing for missing in (folder, *folder.parents) if not missing.exists()]
     try:
         with _unwritable(place):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         yield
     except BaseException:
         for empty in made:
             with suppress(OSError):
                 empty.rmdir()
         raise
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, if they are missing. Raises OSError."""
+    for path in (folder, *folder.parents):
+        if os.path.lexists(path) and not is_folder(path):
+            raise NotADirectoryError(errno.ENOTDIR, f"{path} is {'no folder' if path.exists() else 'a dead link'}")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 @contextmanager

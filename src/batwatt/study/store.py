@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from batwatt.checks import load_json
 from batwatt.errors import BatwattError, InputError, UnknownNameError, printable
-from batwatt.files import FULL, PART, is_folder, open_own, read_text, sync, whole_set
+from batwatt.files import FULL, PART, is_folder, make_folder, open_own, read_text, sync, whole_set
 from batwatt.results.figures import METRICS
 from batwatt.study.execute import BOUNDS
 from batwatt.study.files import InputFile
@@ -85,7 +85,7 @@ class Store:
             if path.is_symlink():
                 raise InputError(path, "is a link", "remove it: a campaign writes into its own folder only")
         with self._writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
             lock = os.fdopen(os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666))
         with lock:
             try:
