@@ -113,6 +113,35 @@ def test_swf_needs(tmp_path: Path):
     assert [dict(job.extra) for job in read_trace(path)] == [{"queue": "0"}]
 
 
+@pytest.mark.parametrize("request_column", ["estimate", "walltime", "estimate_s"])
+def test_names_of_columns_in_s_and_in_the_unit_of_the_file(tmp_path: Path, request_column: str):
+    """Times in `_s` are in s in a file of hours."""
+    request = "7200" if request_column == "estimate_s" else "2"
+    for head, cells in (("arrival_time,length,cpus,start", "1,0.5,4,1.5"),
+                        ("submission_time_s,length_s,hosts,start_s", "3600,1800,4,5400")):  # fmt: skip
+        path = written(tmp_path, f"{head},{request_column}\n{cells},{request}\n")
+        expected = TraceJob("1", 3600, 1800, 4, 7200, {"start_s": 5400})
+        fast = read_jobs_table(path, "h")
+        assert fast is not None and list(iter_jobs_csv(path, "h")) == list(fast) == [expected]
+        [job] = bw.Workload.from_frame(pd.read_csv(path)).jobs
+        assert job.raw["estimate_s"] == int(request)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("estimate,estimate_s", "names a column twice: estimate and estimate_s; leave one of them out"),
+        ("estimate_s,walltime", "names a column twice: estimate_s and walltime"),
+        ("length_s,start", "names a column twice: length and length_s"),
+        ("walltime_s,start", "a job with a length has no walltime_s; call the column estimate_s"),
+    ],
+)
+def test_two_columns_of_one_meaning(tmp_path: Path, columns: str, message: str):
+    path = written(tmp_path, f"arrival_time,length,cpus,{columns}\n0,1,1,1,1\n")
+    assert f"line 1: {message}" in refusal(read_trace, path)
+    refusal(bw.Workload.from_frame, pd.read_csv(path))
+
+
 @pytest.mark.parametrize("name", ["jobs.csv", "a.swf"])
 def test_jobs_without_a_length_are_counted(tmp_path: Path, name: str, caplog):
     rest = "-1 -1 -1 -1 -1 1 3 1 -1 2 -1 -1 -1\n"

@@ -192,9 +192,10 @@ class Workload(Described, workloads.Workload):
 
         Columns: `submission_time_s`, `length_s` (run time at full speed), `hosts`; if there are any `id`, `estimate_s`
         (request of the user), `memory`, `use`, `checkpoint_s`, `recovery_s`, `depends_on` (a list of ids), and of a job
-        log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean of the run), `start_s` (recorded). Others are left
-        out. Missing values are NaN. The table of a trace by `frame` makes the same trace. `window` and `hosts` as for
-        `read`. Raises InputError with the row.
+        log `user`, `group`, `queue`, `qos` (texts), `power_w` (mean of the run), `start_s` (recorded). The names of a
+        CSV trace (`arrival_time`, `length`, `cpus`, `estimate`, `walltime`, `start`) are read, too, in s. Others are
+        left out. Missing values are NaN. The table of a trace by `frame` makes the same trace. `window` and `hosts` as
+        for `read`. Raises InputError with the row.
         """
         workload: Self = _of(cls, workload_of(frame, cast(Any, window), hosts, source))
         return workload

@@ -11,7 +11,7 @@ from batwatt.api.arguments import plain, wrong
 from batwatt.checks import shown
 from batwatt.errors import InputError
 from batwatt.inputs.traces.trace import TraceJob
-from batwatt.inputs.traces.trace_table import NEEDS
+from batwatt.inputs.traces.trace_table import ALIASES, COLUMNS, NEEDS
 from batwatt.inputs.traces.window import window_workload
 from batwatt.model.clock import date_s_of, date_text
 from batwatt.model.window import Window
@@ -32,8 +32,6 @@ from batwatt.units import number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-JOB_COLUMNS = ("submission_time_s", "length_s", "hosts")
-"""Columns of jobs that are a length at full speed."""
 WHOLE_LENGTH = "whole_length_s"
 """Column for the field `length_s` of a job of which a window cut the beginning off."""
 UNNAMED = "a table"
@@ -81,13 +79,14 @@ def workload_of(frame: Any, window: Window | None, hosts: int | None, source: st
     if not isinstance(frame, pd.DataFrame):
         raise wrong("frame", "a DataFrame of pandas", frame)
     source = source or str(frame.attrs.get("source", UNNAMED))
+    frame = frame.rename(columns=ALIASES)
     if not frame.columns.is_unique:
         raise InputError(source, "has two columns of one name", "rename one")
-    missing = [name for name in JOB_COLUMNS if name not in frame.columns]
+    missing = [name for name in COLUMNS if name not in frame.columns]
     if missing and "profile" in frame.columns:
         raise InputError(source, "is the table of a Batsim workload, without lengths", "give the Workload itself")
     if missing:
-        raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(JOB_COLUMNS)}")
+        raise InputError(source, f"no column {missing[0]!r}", f"the columns are {', '.join(COLUMNS)}")
     if not len(frame):
         raise InputError(source, "has no rows", "give a row for each job")
     rows: list[tuple[str, dict[Any, Any]]] = [

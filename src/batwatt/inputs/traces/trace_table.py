@@ -45,8 +45,11 @@ NEEDS: dict[str, tuple[Test, str]] = {
 }
 """Field of a Batsim job -> test of its valid values in a trace, and the text of the test. An estimate of 0 s or less is
 unknown."""
-TIMES = {"estimate": ESTIMATE, "start": START_S}
-"""Columns of a CSV trace in the unit of its times -> name in NEEDS."""
+COLUMNS = ("submission_time_s", "length_s", "hosts")
+"""Columns that each table of jobs has."""
+ALIASES = dict(zip(("arrival_time", "length", "cpus"), COLUMNS, strict=True))
+ALIASES |= {"estimate": ESTIMATE, "walltime": ESTIMATE, "start": START_S}
+"""Other names of columns of jobs, whose times are in the unit of a file, not in s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +142,7 @@ def need(where: object, name: str, value: object, factor: float = 1.0) -> float 
     if value is None:
         return None
     number = number_named(where, name, value, "write a finite number")
-    allowed, bounds = NEEDS[TIMES.get(name, name)]
+    allowed, bounds = NEEDS[ALIASES.get(name, name)]
     if not allowed(np.array(number)):
         got = str(value).strip()[:SHOWN]
         raise InputError(where, f"{name} must be {bounds}, got {got}", "leave it empty if it is unknown")
