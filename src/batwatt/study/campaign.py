@@ -48,7 +48,7 @@ class CampaignFolder:
     def __init__(
         self, text: str, origin: Path, where: Path, results: Path, name: str | None = None, imports: bool = True
     ) -> None:
-        """Expand the campaign; without `imports` by what the folder says of files of schedulers."""
+        """Expand the campaign; without `imports`, files of schedulers are as the folder states them."""
         self.text = text
         self.origin = origin
         self.campaign = parse_declared(text, where, Campaign)
