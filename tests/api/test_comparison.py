@@ -50,6 +50,23 @@ def test_by_hand():
     assert jobs["wait_more_s"].tolist() == [0.0] * 6
 
 
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy"])
+def test_without_a_limit(tmp_path, scheduler):
+    """As by hand, on three machines that draw 100 W each until a ends at 150 s; nothing is said of a limit."""
+    result = compare(MACHINES, FEW, cases={"one": Case(scheduler), "mean": Case(scheduler, {}, "mean")})
+    for row in result.table.to_dict("records"):
+        assert (row["jobs_finished"], row["mean_wait_s"]) == (3, pytest.approx((0 + 0 + 30) / 3))
+        assert row["energy_j"] == pytest.approx(300 * 150, abs=1.0)
+        assert not {"violations", "energy_above_cap_j", "unused_j", "work_per_fed_host"} & row.keys()
+    # c begins the second window of two, on empty hosts
+    halves = compare(MACHINES, FEW, cases={"one": Case(scheduler)}, window=(0, 90), samples=2).table
+    assert halves["mean_wait_s"].tolist() == [0.0, 0.0] and halves["jobs_finished"].tolist() == [2, 1]
+    page = result.save(tmp_path / "x").with_suffix(".html").read_text()
+    assert "Red: power above" not in page and ">the envelope</td>" not in page
+    with pytest.raises(InputError, match="envelope, capacity: are missing; give one of them, as cases of the preset"):
+        compare(MACHINES, FEW)
+
+
 def busy(count=60, seed=3):
     draw = random.Random(seed)
     time_s, rows = 0.0, []
@@ -278,7 +295,7 @@ def test_a_notebook_shows_the_table_once(monkeypatch):
         ({"samples": 60}, "window 2 of 60, .* has no job; take fewer samples"),
         ({"cases": None}, "cases: must be a preset or a dict of cases"),
         ({"envelope": ""}, "envelope: '' is not an envelope"),
-        ({"envelope": None}, "envelope, capacity: are missing"),
+        ({"envelope": None}, "case 'x': option 'capacity': the scheduler needs one"),
     ],
 )
 def test_odd_arguments_are_one_line(arguments, line):

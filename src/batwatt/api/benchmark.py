@@ -187,7 +187,9 @@ def _run(cell: str, cases: Mapping[str, Case], workers: int) -> dict[str, list[R
     log = declared.log_of(cell)
     hosts, data = Platform.machines(log.hosts, 1, watts=declared.host_w), declared.jobs_of(log)
     jobs, limit = parse_workload(data, "w0", cell), declared.cells[cell]["limit"].format(data=data_folder())
-    cap = replace(sample_read(hosts, jobs, USUAL, envelope=limit).cap, begin="")
+    cap = sample_read(hosts, jobs, USUAL, envelope=limit).cap
+    assert cap is not None
+    cap = replace(cap, begin="")
     declared.check(cell, data, cap)
     window = (0.0, log.days * DAY_S)
     result = compare(hosts, jobs, cap, cases, window=window, samples=declared.windows, workers=workers)

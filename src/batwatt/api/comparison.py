@@ -163,7 +163,7 @@ def compare(
     Args:
         platform: As for `simulate`; its hosts need watts.
         workload: As for `simulate`. A trace of jobs suits all systems: `checkpoint` cannot run jobs in flops.
-        envelope: Power in W over time, as for `simulate`.
+        envelope: Power in W over time, as for `simulate`. Presets need it or a capacity.
         cases: Label -> `Case`, or the name of a preset. The first case is the reference of differences.
         capacity: Machines alive over time, as for `simulate`: their power is an envelope, too.
         carbon: Carbon intensity in g/kWh, as for `simulate`; the scheduler `carbon` is left out of presets without it
@@ -203,6 +203,9 @@ def compare(
         jobs = _jobs_of(workload, cut, begin, unit, samples > 1)
         log = USUAL if isinstance(workload, str | Path) else LogOptions(begin=begin)
         limits = {"envelope": envelope_or(envelope), "capacity": capacity_or(capacity)}
+        if lenient and limits == {"envelope": None, "capacity": None}:
+            # most cases of a preset would be left out
+            raise InputError("envelope, capacity", "are missing", "give one of them, as cases of the preset need it")
         whole_sample = sample_read(hosts, jobs, log, **limits, carbon=carbon, price=price)
     bounds = None if cut is None else (cut.begin_s, cut.end_s)
     parts = samples_of(whole_sample, bounds, samples)
@@ -252,20 +255,18 @@ def _jobs_of(
 
 def sample_read(hosts: Platform, workload: workloads.Workload, log: LogOptions, **series: Any) -> Sample:
     """Return all jobs with the power and the signals, on one clock. Raises InputError."""
-    power = MachinePower.of(hosts)
     inputs = Inputs(hosts, (workload,), log=log, delays_to_flops=False, **series)
-    if inputs.envelope is None and inputs.capacity is None:
-        raise InputError("envelope, capacity", "are missing", "give one of them")
     # each run reports the inputs that the engine ignores
     read = load(inputs, Needs(simulate=False))
     caps = [] if read.envelope is None else [read.envelope]
     if read.capacity is not None:
-        caps.append(power.drawn_by(read.capacity))
-    cap = reduce(least_of, caps)
+        caps.append(MachinePower.of(hosts).drawn_by(read.capacity))
+    cap = reduce(least_of, caps) if caps else None
     if read.clock is not None:
-        workload, cap = replace(workload, begin=read.clock.date), replace(cap, begin=read.clock.date)
+        workload = replace(workload, begin=read.clock.date)
+        cap = cap and replace(cap, begin=read.clock.date)
     # over all rows of the power, and at least until the last submission
-    length_s = max(cap.end_s, workload.last_submission_s)
+    length_s = max(cap.end_s if cap else 0.0, workload.last_submission_s)
     return Sample(workload, cap, {"carbon_g": read.carbon, "cost": read.price}, length_s)
 
 

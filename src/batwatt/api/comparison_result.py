@@ -51,8 +51,8 @@ class Comparison:
     cases: Mapping[str, CaseFacts]
     traces: Mapping[str, PowerTrace]
     """Power of each case; the first window and seed."""
-    envelope: Series
-    """Envelope of the first window."""
+    envelope: Series | None
+    """Envelope of the first window; None without a limit of power."""
     machines: MachinePower
     workload: str
     """Source of the jobs."""
@@ -142,7 +142,7 @@ class Comparison:
             *([("command", command)] if command else []),
             ("jobs", self.workload),
             ("machines", str(self.machines)),
-            ("envelope", self.envelope.source),
+            ("envelope", self.envelope.source if self.envelope else "none"),
             ("windows", str(self.table["window"].nunique())),
             ("seeds", ", ".join(str(seed) for seed in self.table["seed"].unique())),
         ]

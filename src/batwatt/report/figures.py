@@ -127,11 +127,15 @@ def power_figure(data: ComparedCases) -> Section:
     charts = []
     for n, label in enumerate([first, *(label for label in traces if label != first)]):
         draw = partial(draw_power, trace=traces[label], envelope=data.envelope, edges_s=edges_s, unit_s=unit_s)
-        alt = f"Power over time of {label} with the envelope"
+        alt = f"Power over time of {label}{' with the envelope' if data.envelope else ''}"
         charts.append(Chart(f"plot-power-{n}", alt, (), *axes, label, wide=True, draw=draw))
     text = (
-        "Grey: power of the envelope that the case does not draw, until its last job ends. Red: power above the "
-        "envelope."
+        ""
+        if data.envelope is None
+        else (
+            "Grey: power of the envelope that the case does not draw, until its last job ends. Red: power above the "
+            "envelope."
+        )
     )
     widths_s = np.diff(edges_s)
     if len(widths_s) == MOST_BINS and np.allclose(widths_s, widths_s[0]):

@@ -125,9 +125,11 @@ def _group_cell(data: ComparedCases, by: str, row: Any, largest_s: float) -> Pag
 
 def about_cases(data: ComparedCases) -> list[PageTable]:
     """Return the scheduler, the options and the limit of each case, and the reasons of cases without results."""
+    # a campaign has an envelope, or none, for each instance
+    free = data.machines is not None and data.envelope is None
     rows = [
         (label, facts.scheduler, json.dumps(dict(facts.options), ensure_ascii=False, default=str) if facts.options
-         else "", FOLLOWS.get(facts.limit, facts.limit))
+         else "", FOLLOWS["none"] if free else FOLLOWS.get(facts.limit, facts.limit))
         for label, facts in data.cases.items()
     ]  # fmt: skip
     tables = [text_table("abouts", "The cases", ("case", "scheduler", "options", "follows"), rows)]

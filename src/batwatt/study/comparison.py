@@ -240,9 +240,11 @@ class ComparedRuns:
         metrics = rounded(figures.metrics)
         return task, Measured(figures.outcomes, figures.power, metrics, figures.rejections, notes)
 
-    def _followed(self, case: Case, sample: Sample) -> Series:
-        """Return the power that a case follows, in W."""
+    def _followed(self, case: Case, sample: Sample) -> Series | None:
+        """Return the power that a case follows, in W; None without an envelope and a capacity."""
         cap, power = sample.cap, self.power
+        if cap is None:
+            return None
         if case.limit == "none":
             return Series((0.0,), (power.machines * power.full_w,), cap.name, "no limit")
         if case.limit == "envelope":
@@ -255,6 +257,8 @@ class ComparedRuns:
         """Return the figures of a run, rounded as in its files, against the envelope, also if its case has no limit."""
         cap, power = self.samples[task.window - 1].cap, self.power
         figures = {name: run.metrics.get(name) for name in COMPARED}
+        if cap is None:
+            return figures
         end_s = run.metrics["makespan_s"] or 0.0
         fed_s = sum(n * (end - begin) for begin, end, n in power.fed_by(cap).steps(0.0, end_s)) if end_s > 0.0 else 0.0
         if fed_s > 0.0:

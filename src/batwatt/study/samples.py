@@ -14,13 +14,13 @@ from batwatt.model.workload import DEPENDS, RELEASE, START_S, Job, Workload
 
 @dataclass(frozen=True)
 class Sample:
-    """Jobs, the power in W that all cases are measured against, and the signals by the figure that uses them.
+    """Jobs, the power in W that all cases are measured against, if any, and the signals by the figure that uses them.
 
     `length_s` is the length of the window in s.
     """
 
     workload: Workload
-    cap: Series
+    cap: Series | None
     signals: Mapping[str, SignalIntegral | None]
     length_s: float
 
@@ -57,7 +57,7 @@ def samples_of(whole: Sample, window: tuple[float, float] | None, count: int) ->
             raise InputError(workload.source, problem, "take fewer samples, or another window")
         signals = {name: signal and _later(signal, at_s) for name, signal in whole.signals.items()}
         begun = _begun(workload, jobs, at_s)
-        cap = replace(whole.cap.since(at_s), begin=begun.begin if whole.cap.begin else "")
+        cap = whole.cap and replace(whole.cap.since(at_s), begin=begun.begin if whole.cap.begin else "")
         samples.append(Sample(begun, cap, signals, length_s))
     return samples
 
