@@ -42,7 +42,9 @@ def test_kill_9_of_the_campaign(small):
     assert set(saved) < set(small.cells()) and len(small.cells()) == 6
     assert {path.name for path in small.out.glob(".*")} == {".lock", scratch.name}
     assert not [*small.out.glob("cells/.*"), *small.out.glob("runs/.*")]
-    assert small.bytes() == small.undisturbed(yaml)
+    cleaned = small.batwatt("clean")
+    assert cleaned.code == 0 and f"{scratch}: left by a process that was killed; remove it if" in cleaned.err
+    assert scratch.is_dir() and small.bytes() == small.undisturbed(yaml)
 
 
 @pytest.mark.parametrize(

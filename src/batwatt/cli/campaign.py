@@ -165,7 +165,7 @@ def status_command(path: Folder, plugin: Plugins = None) -> None:
 
 @campaign.command("clean")
 def clean_command(path: Folder, plugin: Plugins = None) -> None:
-    """Remove the runs that are no longer declared, or are of other inputs or code.
+    """Remove the runs that are no longer declared, or are of other inputs or code; list what killed processes left.
 
     [bold]Example:[/]
     batwatt campaign run start/first.yaml
@@ -178,3 +178,5 @@ def clean_command(path: Folder, plugin: Plugins = None) -> None:
         stale = folder.stale()
         folder.store.remove(stale)
     tell(f"{len(stale)} stale runs removed")
+    for hidden in folder.store.unfinished():
+        note(printable(f"{hidden}: left by a process that was killed; remove it if none writes there"))

@@ -232,6 +232,10 @@ class Store:
         present = {path.stem for path in self.cells.glob("*.json")} | {path.name for path in self.runs.glob("[!.]*")}
         return sorted(present - set(keys))
 
+    def unfinished(self) -> list[Path]:
+        """Return the hidden folders of processes that were killed, or are still writing."""
+        return sorted(path for folder in (self.folder, self.cells, self.runs) for path in folder.glob(f"{PART}*"))
+
     def remove(self, keys: Iterable[str]) -> None:
         """Remove cells with their files."""
         for key in keys:
