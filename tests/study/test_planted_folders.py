@@ -33,7 +33,8 @@ def linked(target: str, *names: str) -> Plant:
 STAGING = (*(f".x.{number}.part" for number in range(1, 9)), ".x_jobs.csv.1.part", ".compare.1.part", ".batwatt-x")
 RESULTS = ("x_jobs.csv", "x_metrics.json", "x_metadata.json", "x_power.csv", "x_capacity.csv")
 COMPARED = ("compare.html", "compare_comparison.csv", "compare_plot-a.svg")
-BOTH = RESULTS + COMPARED
+KEPT = ("compare-a_jobs.csv", "compare-a_power.csv", "compare-a_metadata.json")
+BOTH = RESULTS + COMPARED + KEPT
 PLANTED: dict[str, Plant] = {
     "set that removes": hidden_set(SET),
     "set that moves": hidden_set(json.dumps({"files": ["../outside/thesis.tex"], "old": [], "durable": True})),
@@ -49,9 +50,9 @@ PLANTED: dict[str, Plant] = {
     "staging linked to a file": linked("thesis.tex", *STAGING),
     "staging linked to nothing": linked("new", *STAGING),
     "staging is a pipe": lambda folder, outside: [os.mkfifo(folder / name) for name in STAGING],
-    "results linked to a file": linked("thesis.tex", *RESULTS, *COMPARED),
-    "results linked to a folder": linked("", *RESULTS, *COMPARED),
-    "results linked to nothing": linked("new/er", *RESULTS, *COMPARED),
+    "results linked to a file": linked("thesis.tex", *BOTH),
+    "results linked to a folder": linked("", *BOTH),
+    "results linked to nothing": linked("new/er", *BOTH),
     "results linked to a device": lambda folder, outside: [(folder / n).symlink_to("/dev/full") for n in RESULTS],
     "results linked in a circle": lambda folder, outside: [(folder / n).symlink_to(n) for n in RESULTS],
     "hard links": lambda folder, outside: [(folder / n).hardlink_to(outside / "thesis.tex") for n in BOTH],
@@ -84,12 +85,28 @@ def run(house, *args: object):
     return house.run("-o", '{"response": "none"}', *args)
 
 
-def compared(house):
+def measured(house):
+    """metrics of a run whose figures have planted names."""
+    assert house.run(to="y").code == 0
+    for name in ("x_jobs.csv", "x_metadata.json"):
+        (house.out / name).unlink(missing_ok=True)
+    (house.out / "x_jobs.csv").write_bytes((house.out / "y_jobs.csv").read_bytes())
+    return house.batwatt("metrics", house.out / "x", "-p", SMALL, "-w", JOBS)
+
+
+def compared(house, *args: object):
     words = ("-p", SMALL, "-w", JOBS, "--envelope", "constant:500", "-c", 'a={"response": "none"}', "-j", 1)
-    return house.batwatt("compare", *words, "-e", house.out / "compare")
+    return house.batwatt("compare", *words, "-e", house.out / "compare", *args)
 
 
-@pytest.mark.parametrize("command", [run, compared])
+def kept(house):
+    return compared(house, "--keep")
+
+
+WRITTEN = {run: RESULTS[:3], measured: RESULTS[:2], compared: COMPARED[:2], kept: (*COMPARED[:2], *KEPT)}
+
+
+@pytest.mark.parametrize("command", WRITTEN)
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_folders(house, outside, command, name):
     house.out.mkdir()
@@ -100,7 +117,7 @@ def test_planted_folders(house, outside, command, name):
     assert state(outside) == before
     # results are files of their own, and hidden files stay
     assert {name for name in left if name.startswith(".")} <= {path.name for path in house.out.iterdir()}
-    written = RESULTS[:3] if command is run else COMPARED[:2]
+    written = WRITTEN[command]
     assert all((house.out / name).is_file() and not (house.out / name).is_symlink() for name in written)
     assert all((house.out / name).lstat().st_nlink == 1 for name in written)
 
