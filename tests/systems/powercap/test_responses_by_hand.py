@@ -16,7 +16,9 @@ import pytest
 from builders import ASLEEP_FAST, ASLEEP_SLOW, envelope, job, machine, played
 from by_hand import blocks_of, options_of
 from clusters import Job, cluster_of, enqueue
+from tables_of_tests import ROOT
 
+import batwatt as bw
 from batwatt.errors import InputError
 from batwatt.scheduling.foresight import EnvelopeForecast
 from batwatt.scheduling.registry import make
@@ -318,6 +320,24 @@ def test_changes_are_one_request_per_state_and_kind():
         plan.put(server, 1)
     assert list(plan.changes()) == [(0b011, 1), (0b100, 1)]
     assert list(Plan(cluster_of(fast=2)).changes()) == []
+
+
+def test_a_server_that_wakes_is_no_part_of_a_change_of_speed():
+    """Batsim tells of both when the last has arrived; the one that only slows down may be asleep again by then."""
+    plan = Plan(cluster_of(fast=3, states=[0, ASLEEP_FAST, 0]))
+    for server in range(3):
+        plan.put(server, 2)
+    assert sorted(plan.changes()) == [(0b010, 2), (0b101, 2)]
+
+
+def test_frugal_with_a_forecast_decides_nothing_illegal_within_steps():
+    """A job comes between two steps; servers wake up in 164 s while others slow down and fall asleep."""
+    run = bw.simulate(
+        ROOT / "platforms/grid5000.xml", ROOT / "workloads/google-288-15.json",
+        options={"backfilling": "easy", "order": "slowdown", "response": "frugal", "forecast_steps": 1},
+        envelope=ROOT / "power_profiles/profile2.csv",
+    )  # fmt: skip
+    assert run.metrics["jobs_finished"] > 250
 
 
 # runs, parameters, forecast -----------------------------------------------------------------------------------------

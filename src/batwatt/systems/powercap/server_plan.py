@@ -154,14 +154,15 @@ class Plan:
             del self._job_of[server]
 
     def changes(self) -> Iterator[tuple[int, int]]:
-        """Yield the new states as (mask, p-state), one request per state and kind of server.
+        """Yield the new states as (mask, p-state), one request per state and kind of server, asleep or not.
 
-        (Batsim acknowledges a request when its last server has arrived, so servers of different kinds go apart.)
+        (Batsim acknowledges a request when its last server has arrived. Servers that wake up go apart from those that
+        only change their speed, which may fall asleep before the others have arrived.)
         """
-        groups: dict[tuple[int, int], int] = {}
+        groups: dict[tuple[int, int, int], int] = {}
         for host in self.hosts:
             if self.state[host.id] != self.before[host.id]:
-                key = (self.state[host.id], self.kinds[host.id])
+                key = (self.state[host.id], self.kinds[host.id], self.asleep >> host.id & 1)
                 groups[key] = groups.get(key, 0) | 1 << host.id
-        for (state, _), mask in groups.items():
+        for (state, *_), mask in groups.items():
             yield mask, state
