@@ -155,6 +155,16 @@ def test_damaged_metadata_are_refused(house, text, problem):
     assert house.file("x_metrics.json") == before
 
 
+def test_a_begin_that_is_no_date_is_refused(house):
+    """Else the hours of a signal would be those of no date in silence."""
+    assert house.run("--energy").code == 0
+    metadata = json.loads(house.file("x_metadata.json"))
+    (house.out / "x_metadata.json").write_text(json.dumps(metadata | {"begin": 5}))
+    signal = "power_profiles/carbon/carbon-hourly.csv"
+    ended = house.batwatt("carbon", "account", house.out / "x", "-w", WORKLOAD, "--carbon", signal)
+    assert ended.code == 2 and "x_metadata.json: begin: 5 is not a date" in ended.line
+
+
 @pytest.mark.parametrize("plant", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir, None])
 def test_metadata_that_cannot_be_read_are_refused(house, plant):
     assert house.run().code == 0

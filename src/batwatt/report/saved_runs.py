@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
-from batwatt.errors import InputError
-from batwatt.files import read_text
 from batwatt.model.clock import date_s_of
 from batwatt.model.series import Series
 from batwatt.results import read
-from batwatt.results.run_data import check_files
+from batwatt.results.run_data import check_files, metadata_of
 from batwatt.results.writers import file_of
 
 
 def begin_of(prefix: Path) -> float | None:
-    """Return the date of 0 s of a run, in s since 1970; None if its metadata lack it or cannot be read."""
-    try:
-        metadata = json.loads(read_text(file_of(prefix, "metadata", ".json")))
-        return date_s_of(metadata["begin"])
-    except (ValueError, KeyError, TypeError, InputError):
-        return None
+    """Return the date of 0 s of a run, in s since 1970; None if its metadata lack it. Raises InputError."""
+    begin = metadata_of(prefix).get("begin")
+    return None if begin is None else date_s_of(begin, f"{file_of(prefix, 'metadata', '.json')}: begin")
 
 
 def envelope_of(prefix: Path) -> Series | None:

@@ -93,25 +93,29 @@ def digests_of(prefix: Path) -> dict[str, str]:
     return {path.name.removeprefix(begin): digest_of(path) or "" for path in paths}
 
 
-def declared_files(prefix: Path) -> dict[str, str]:
-    """Return the digests in PREFIX_metadata.json; {} without that file, as of a real Batsim. Raises InputError."""
+def metadata_of(prefix: Path) -> dict[str, Any]:
+    """Return PREFIX_metadata.json, in which `files` has digests by name; without it no files, as of a real Batsim.
+
+    Raises InputError.
+    """
     path = file_of(prefix, "metadata", ".json")
     if not os.path.lexists(path):
-        return {}
+        return {"files": {}}
     content = load_json(read_text(path), path, parse_constant=float)
-    files = content.get("files") if isinstance(content, dict) else None
+    metadata: dict[str, Any] = content if isinstance(content, dict) else {}
+    files = metadata.get("files")
     if not (isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())):
         raise InputError(path, "names no files with their digests", _AS_THEY_ARE.format(path.name))
     for name in files:
         if "/" in name:
             raise InputError(path, f"names {shown(name)}, no file of the run", _AS_THEY_ARE.format(path.name))
-    return files
+    return metadata
 
 
 def check_files(prefix: Path) -> None:
     """Raise InputError if a file differs from its digest in the metadata: the files are then of different runs."""
     metadata = file_of(prefix, "metadata", ".json").name
-    for name, digest in declared_files(prefix).items():
+    for name, digest in metadata_of(prefix)["files"].items():
         path = prefix.with_name(f"{prefix.name}_{name}")
         if (present := digest_of(path)) != digest:
             problem = f"{'is not the file' if present else 'is missing, a file'} that {metadata} names"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import seldom_collected, serve, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
-from batwatt.files import read_text, refuse_folder, whole_set, write_json, write_text
+from batwatt.files import refuse_folder, whole_set, write_json, write_text
 from batwatt.inputs.load import Needs, RunInputs, load
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
@@ -26,7 +25,7 @@ from batwatt.model.series import Series
 from batwatt.remarks import tell_before_work
 from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS, Values
-from batwatt.results.run_data import RunData, declared_files, digests_of
+from batwatt.results.run_data import RunData, digests_of, metadata_of
 from batwatt.results.writers import file_of, write_record
 from batwatt.run.find_scheduler import blaming
 from batwatt.run.metadata import write_metadata
@@ -258,7 +257,8 @@ def write_results(prefix: Path, inputs: RunInputs) -> Figures:
     from batwatt.results.metrics import read_metrics
 
     # the reader of the jobs compares them
-    files = declared_files(prefix)
+    metadata = metadata_of(prefix)
+    files = metadata["files"]
     figures = Figures(RunData(prefix), inputs, read_metrics(prefix) if "metrics.json" in files else {})
     with whole_set(prefix.parent, place=prefix) as part:
         inner = part / prefix.name
@@ -267,7 +267,6 @@ def write_results(prefix: Path, inputs: RunInputs) -> Figures:
             # it has the cap of the run
             file_of(inner, "power").unlink(missing_ok=True)
         if files:
-            metadata = json.loads(read_text(file_of(prefix, "metadata", ".json")))
             metadata["files"] = files | digests_of(inner)
             write_json(file_of(inner, "metadata", ".json"), metadata, allow_nan=True)
     return figures
