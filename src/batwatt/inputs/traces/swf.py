@@ -91,7 +91,8 @@ def read_swf(path: Path | str) -> TraceTable:
 def swf_trace_jobs(path: Path | str) -> Iterator[TraceJob]:
     """Yield the jobs of an SWF file, also with the 18 fields as extra fields. Raises InputError."""
     rows = _numbers(path)
-    for job, row in zip(_table(rows, path), rows.tolist(), strict=True):
+    # a row at a time, as lists of numbers take much memory
+    for job, row in zip(_table(rows, path), map(np.ndarray.tolist, rows), strict=True):
         fields = zip(SwfJob._fields, (int(value) if value.is_integer() else value for value in row), strict=True)
         yield replace(job, extra=dict(fields) | {name: job.extra[name] for name in _EXTRA if name in job.extra})
 
