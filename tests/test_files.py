@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import random
 import signal
 import stat
 from pathlib import Path
@@ -282,15 +283,31 @@ def lines_of(path: Path) -> list[str]:
 
 def test_what_unpacks_to_a_thousand_times_its_size_is_refused(tmp_path):
     """4 MB that unpack to 4 GB: nothing is read beyond the bound."""
-    path = tmp_path / "x.gz"
-    path.write_bytes(gzip.compress(b"1,1\n" * (1 << 23)) * 2)
+    path, lines = tmp_path / "x.gz", (b"1,1".ljust(127) + b"\n") * (1 << 18)
+    path.write_bytes(gzip.compress(lines) * 2)
     for read in (read_text, lines_of):
         assert f"{path}: unpacks to more than 33554432 bytes, the most for a file of its size" in refusal(read, path)
-    path.write_bytes(gzip.compress(b"1,1\n" * (1 << 23)))
+    path.write_bytes(gzip.compress(lines))
     assert len(read_text(path)) == 1 << 25
     path.write_bytes(gzip.compress(b"x" * (1 << 25)))
     assert len(read_text(path)) == 1 << 25
     assert f"{path}: has a line of more than 16777216 bytes" in refusal(lines_of, path)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_what_unpacks_to_millions_of_rows_is_refused(tmp_path, end):
+    """Rows take hundreds of bytes as jobs: 600,000, or one for each 7 bytes of the packed file."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(gzip.compress((b"1,1,1" + end) * 600_000))
+    assert len(lines_of(path)) == 600_000
+    path.write_bytes(gzip.compress((b"1,1,1" + end) * 600_001))
+    for read in (read_text, lines_of):
+        message = f"{path}: unpacks to more than 600000 rows, the most for a file of its size; unpack it yourself"
+        assert message in refusal(read, path)
+    # noise of 7 MB, in lines of a few hundred bytes
+    noise = gzip.compress(random.Random(1).randbytes(7_000_000))
+    path.write_bytes(noise + gzip.compress(end + (b"1,1,1" + end) * 600_001))
+    assert len(lines_of(path)) > 600_001
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,10 @@ MOST_UNPACKED = 1 << 25
 """Bytes up to which any gzip file unpacks; a longer one unpacks to at most `MOST_TIMES` its size."""
 MOST_TIMES = 20
 """Greatest size of an unpacked file in sizes of the packed one: tables reach 13, zeros a thousand."""
+MOST_ROWS = 600_000
+"""Rows up to which any gzip file unpacks: a year of minutes; a longer one has `LEAST_ROW` packed bytes for each row."""
+LEAST_ROW = 7
+"""Packed bytes of a row: logs of jobs have 8 and more, equal rows a hundredth of one."""
 LONGEST_LINE = 1 << 24
 """Most bytes of a line of a file that is read line by line."""
 FORMATS = {
@@ -301,8 +305,9 @@ def read_text(path: Path | str) -> str:
 def open_bytes(path: Path | str, longest_line: float = math.inf) -> Iterator[IO[bytes]]:
     """Open a file of text for reading, unpacked if it begins like gzip, whatever its name.
 
-    Raises InputError for a file that unpacks to more than `MOST_UNPACKED` bytes and `MOST_TIMES` its size, for the
-    first bytes in `FORMATS`, and while it is read for a line of more than `longest_line` bytes.
+    Raises InputError for a file that unpacks to more than `MOST_UNPACKED` bytes and `MOST_TIMES` its size, or to more
+    than `MOST_ROWS` rows and one for each `LEAST_ROW` of its bytes, for the first bytes in `FORMATS`, and while it is
+    read for a line of more than `longest_line` bytes.
     """
     path = Path(path)
     with ExitStack() as files:
@@ -321,15 +326,19 @@ def open_bytes(path: Path | str, longest_line: float = math.inf) -> Iterator[IO[
 
 
 def _refuse_unpacked(source: io.BufferedIOBase, path: Path) -> None:
-    """Raise InputError if a packed file is too large once unpacked; leave it at its beginning."""
-    size, most = 0, max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size)
+    """Raise InputError if a packed file has too many bytes or rows once unpacked; leave it at its beginning."""
+    packed = path.stat().st_size
+    most = {"bytes": max(MOST_UNPACKED, MOST_TIMES * packed), "rows": max(MOST_ROWS, packed // LEAST_ROW)}
+    size = dict.fromkeys(most, 0)
     with readable(path):
-        while size <= most and (block := source.read(1 << 20)):
-            size += len(block)
+        while all(size[what] <= most[what] for what in most) and (block := source.read(1 << 20)):
+            size["bytes"] += len(block)
+            size["rows"] += max(block.count(b"\n"), block.count(b"\r"))
         source.seek(0)
-    if size > most:
-        problem = f"unpacks to more than {most} bytes, the most for a file of its size"
-        raise InputError(path, problem, "unpack it yourself if that is right")
+    for what, bound in most.items():
+        if size[what] > bound:
+            problem = f"unpacks to more than {bound} {what}, the most for a file of its size"
+            raise InputError(path, problem, "unpack it yourself if that is right")
 
 
 @contextmanager
