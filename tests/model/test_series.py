@@ -40,6 +40,8 @@ def test_the_longest_time_of_a_value():
     assert night.longest_s(2.0) == 12.0
     late = Series((0.0, 30.0, 36.0, 48.0), (4.0, 1.0, 4.0, 1.0), loop=1, period_s=24.0)
     assert late.longest_s(2.0) == 30.0
+    # the first value holds before its time, from 0 s on
+    assert Series((20.0, 26.0, 38.0), (4.0, 1.0, 4.0), loop=1, period_s=24.0).longest_s(2.0) == 26.0
 
 
 def test_a_beginning_before_what_repeats():

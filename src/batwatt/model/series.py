@@ -220,7 +220,7 @@ class Series:
         first, period_s = self._loop
         if min(self.values[first:]) >= least:
             return math.inf
-        longest_s, low_s = 0.0, self.times_s[0]
+        longest_s, low_s = 0.0, min(0.0, self.times_s[0])
         for _, end_s, value in self.steps(low_s, self.times_s[first] + 2.0 * period_s):
             if value < least:
                 low_s = end_s
