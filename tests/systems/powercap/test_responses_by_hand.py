@@ -330,6 +330,17 @@ def test_a_server_that_wakes_is_no_part_of_a_change_of_speed():
     assert sorted(plan.changes()) == [(0b010, 2), (0b101, 2)]
 
 
+def test_frugal_kills_nothing_within_a_step():
+    """Two jobs of at least 40 W each run under 70 W: the begin of a step kills one, a job that comes within it none."""
+    response = make("response", "frugal")
+    for change, killed in ((response.respond, 1), (response.admit, 0)):
+        cluster = cluster_of(fast=2, jobs=[("a", 0b01, 0, 100), ("b", 0b10, 0, 100)])
+        enqueue(cluster.queue, Job("c", 1, 50))
+        plan = Plan(cluster)
+        change(plan, 70.0)
+        assert len(plan.killed) == killed
+
+
 def test_frugal_with_a_forecast_decides_nothing_illegal_within_steps():
     """A job comes between two steps; servers wake up in 164 s while others slow down and fall asleep."""
     run = bw.simulate(

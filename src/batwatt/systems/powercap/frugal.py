@@ -50,6 +50,9 @@ class Frugal(Response):
     - F7 Foresight: with a forecast, if the fall to the next cap will cost more kills then than now, because servers
       that fall asleep draw the power of on->off, jobs are killed ahead, least progress first, as few as will do.
 
+    F1 to F4 and F6 apply within a step, too, where a job waits after others have come or ended; none is killed then.
+    The forecast is that of the begin of the step.
+
     A job's work is that of `work_estimate`; for this response the default is `learned`. Raises ValueError.
     """
 
@@ -73,23 +76,27 @@ class Frugal(Response):
         self._watts = _Watts((), efficiency)
 
     def respond(self, plan: Plan, cap_w: float) -> None:
-        """Apply F1 to F7 at the beginning of a step, and where jobs wait when others have come or ended."""
+        """Apply F1 to F7 at the beginning of a step."""
         watts = self._watts_of(plan)
         _slow_down(plan, watts)
         to_wake = self._choose(plan, cap_w)
         _kill_until(plan, watts, cap_w)
         if plan.forecast_w:
             _kill_ahead(plan, watts, plan.forecast_w[0])
-        for server in to_wake:
-            state = plan.hosts[server].compute[-1]
-            if plan.power_w + plan.state_power_w(server, state) - plan.power_of(server) <= cap_w + NOISE_W:
-                plan.put(server, state)
+        _wake(plan, to_wake, cap_w)
         _speed_up(plan, watts, cap_w)
 
     def adjust(self, plan: Plan, cap_w: float) -> None:
         """Apply F4 and F6 within a step."""
         watts = self._watts_of(plan)
         _slow_down(plan, watts)
+        _speed_up(plan, watts, cap_w)
+
+    def admit(self, plan: Plan, cap_w: float) -> None:
+        """Apply F1 to F4 and F6 within a step, so that a job that waits has its servers before the next one."""
+        watts = self._watts_of(plan)
+        _slow_down(plan, watts)
+        _wake(plan, self._choose(plan, cap_w), cap_w)
         _speed_up(plan, watts, cap_w)
 
     def _watts_of(self, plan: Plan) -> _Watts:
@@ -199,6 +206,14 @@ def _slow_down(plan: Plan, watts: _Watts) -> None:
         if run.mask & watts.adjustable:
             states |= _states(plan, run, _speeds(plan, run)[0])
     plan.put_all(states)
+
+
+def _wake(plan: Plan, servers: list[int], cap_w: float) -> None:
+    """Wake servers to their slowest states, as many as the cap allows."""
+    for server in servers:
+        state = plan.hosts[server].compute[-1]
+        if plan.power_w + plan.state_power_w(server, state) - plan.power_of(server) <= cap_w + NOISE_W:
+            plan.put(server, state)
 
 
 def _victims(runs: list[ManagedJob], freed_w: dict[str, float], excess_w: float, now_s: float) -> list[ManagedJob]:

@@ -46,6 +46,10 @@ class Response(ABC):
         # reached only by a response that sets `between_steps` and forgets this
         raise NotImplementedError(f"{type(self).__name__} does not act between steps")
 
+    def admit(self, plan: Plan, cap_w: float) -> None:
+        """Change the plan within a step where jobs wait, after others have come or ended; by default as `adjust`."""
+        self.adjust(plan, cap_w)
+
 
 @register("response", "none")
 class NoConfiguration(Response):

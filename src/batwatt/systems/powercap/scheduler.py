@@ -63,6 +63,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         self._placed = -1
         self._seen = (-1, -1)
         """State of the cluster and arrivals at the last response within a step."""
+        self._coming_w: tuple[float, ...] = ()
+        """Caps in W that were forecast when the step began."""
         self._to_sleep: dict[int, int] = {}
         self._delays = 0
         self._first_delay = ""
@@ -155,7 +157,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             # once all work is over nothing is changed any more, however long the envelope
             stepped = injector.due(now_s) and not self.lifecycle.finished
             if stepped:
-                acted = self._respond(self.the_response.respond, self._forecast_w(now_s)) or acted
+                self._coming_w = self.forecast.after(now_s) if self.forecast else ()
+                acted = self._respond(self.the_response.respond) or acted
             if self.reject_stalled():
                 self.changed()
                 self._placed = -1
@@ -165,23 +168,19 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
             if settled and self.the_response.between_steps:
                 # a job that waits may need servers that sleep
                 waits = len(cluster.queue) and not stepped and self._seen != (cluster.version, self._count)
-                change = self.the_response.respond if waits else self.the_response.adjust
-                acted = self._respond(change, self._forecast_w(now_s)) or acted
+                acted = self._respond(self.the_response.admit if waits else self.the_response.adjust) or acted
                 self._seen = (cluster.version, self._count)
             self._call_next_step(now_s, stepped and not acted)
             self.lifecycle.wake_for_limit(self.transitions.next_s, now_s)
         if self.needs_dynamic_jobs or self.bs.dynamic_job_registration_enabled:
             self.lifecycle.close(self.lifecycle.finished)
 
-    def _forecast_w(self, now_s: float) -> tuple[float, ...]:
-        return self.forecast.after(now_s) if self.forecast else ()
-
     # carrying out decisions ---------------------------------------------------------------------------------------
 
-    def _respond(self, change: Callable[[Plan, float], None], forecast_w: tuple[float, ...] = ()) -> bool:
+    def _respond(self, change: Callable[[Plan, float], None]) -> bool:
         injector, cluster = self.injector, self.cluster
         assert injector is not None and injector.cap_w is not None
-        plan = Plan(cluster, forecast_w, injector.over)
+        plan = Plan(cluster, self._coming_w, injector.over)
         change(plan, injector.cap_w)
         doomed = 0
         for job in plan.killed:
