@@ -217,14 +217,26 @@ class Series:
 
     def longest_s(self, least: float) -> float:
         """Return the longest time in s in a row in which the value is `least` or more; infinite if it always is."""
+        if least not in self._longest_s:
+            self._longest_s[least] = self._longest_of(least)
+        return self._longest_s[least]
+
+    @cached_property
+    def _longest_s(self) -> dict[float, float]:
+        return {}
+
+    def _longest_of(self, least: float) -> float:
         first, period_s = self._loop
         if min(self.values[first:]) >= least:
             return math.inf
+        # all rows, and those that come again once more
+        ends_s = (*self.times_s[1:], *(time_s + period_s for time_s in self.times_s[first:]))
         longest_s, low_s = 0.0, min(0.0, self.times_s[0])
-        for _, end_s, value in self.steps(low_s, self.times_s[first] + 2.0 * period_s):
+        for end_s, value in zip((*ends_s, self.end_s + period_s), self.values + self.values[first:], strict=True):
             if value < least:
                 low_s = end_s
-            longest_s = max(longest_s, end_s - low_s)
+            elif end_s - low_s > longest_s:
+                longest_s = end_s - low_s
         return longest_s
 
     def _first_from(self, time_s: float) -> int:

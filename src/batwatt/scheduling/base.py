@@ -102,6 +102,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
         """
         failed = self.transitions.expire(now_s)
         if failed:
+            self.lifecycle.progress()
             self.hosts_changed()
         if failed & ~self._told:
             text = "%s out of service: not switched within the limit, at %g s"
@@ -120,7 +121,9 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     def stalled(self, limit: Series | None, waiting: Iterable[ManagedJob]) -> tuple[list[ManagedJob], str]:
         """Return the waiting jobs to reject after a whole period of a limit in vain, and the reason."""
-        if limit is None or (self.transitions.away and not self.bs.no_more_external_events):
+        if limit is None or not self.lifecycle.in_vain(limit, 0.0):
+            return [], ""
+        if self.transitions.away and not self.bs.no_more_external_events:
             return [], ""
         jobs = self.lifecycle.stalled(limit, waiting, self.transitions.switching_s)
         return jobs, f"as no job ended or saved work in a whole period of {limit.period_s:.15g} s"
@@ -144,6 +147,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
 
     def _set_away(self, machines: Any, away: bool) -> None:
         self.lifecycle.news = True
+        self.lifecycle.progress()
         self.transitions.set_away(HostSet.of(machines).mask, away)
         self.hosts_changed()
 

@@ -204,7 +204,8 @@ class CapacityScheduler(Scheduler[Settings]):
         until_s = self.settings.until_s
         away = self.transitions.away and not self.bs.no_more_external_events
         # jobs that wait for each other are in no queue
-        over = self.step_s == math.inf or self.lifecycle.in_vain(self.capacity, self.transitions.switching_s)
+        in_vain = self.lifecycle.in_vain(self.capacity, self.transitions.switching_s)
+        over = self.step_s == math.inf or (in_vain and not any(True for _ in self.waiting()))
         if over and not self.lifecycle.more_jobs and until_s is None and not away:
             waiting, why = self.unrunnable()
             if waiting:

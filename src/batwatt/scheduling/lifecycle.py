@@ -8,14 +8,16 @@
    decide nothing unless a host is past its limit.
 5. End of registration: reported once, when no job is to come and none is left.
 6. Jobs that can never run are rejected, and reported by cause at the end: how many, and the first.
-7. Stall: a limit that repeats would kill a job longer than its best hours for ever. If in a whole period no job
-   arrives, ends by itself or saves work, and none runs throughout, the waiting jobs that were killed meanwhile are
-   rejected; without such jobs, and if nothing runs, all that wait.
+7. Stall: a limit that repeats would kill some jobs for ever. If in a whole period no job arrives, ends by itself or
+   saves work, and no host comes, goes or fails, one job is rejected, the largest of those that wait and were killed
+   three times since then, while nothing runs; or while others run, after three such periods. If none was killed and
+   nothing runs, the widest jobs that wait are rejected. Then the next period counts.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from logging import Logger
 from typing import Any, Final
@@ -31,6 +33,8 @@ from batwatt.units import HOUR_S, LAG_S, REPORTED_S
 
 _MANY: Final = 1000
 """Number of wake-ups from which past ones are forgotten."""
+_KILLS: Final = 3
+"""Kills of a job since the last progress, and periods in vain while others run, before it is rejected."""
 
 
 class JobLifecycle:
@@ -54,8 +58,8 @@ class JobLifecycle:
         self._attempts: dict[str, int] = {}
         self._unrunnable: dict[str, list[str]] = {}
         self._progress_s = 0.0
-        self._killed: set[str] = set()
-        """Jobs killed since the last progress."""
+        self._kills: Counter[str] = Counter()
+        """Kills of each job since the last progress."""
 
     def begin(self, bs: Any, needs_dynamic_jobs: bool) -> None:
         """Begin a simulation. Raises InputError if jobs cannot be submitted again though they must be."""
@@ -133,8 +137,8 @@ class JobLifecycle:
             self.requests += (job.requested_time or 0) > 0 or ESTIMATE in (job.json_dict or {})
         killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
         if killed:
-            self._killed.add(state.name)
-        elif job.metadata != RECOVERY:
+            self._kills[state.name] += 1
+        elif job.metadata not in (CHECKPOINT, RECOVERY):
             self.progress()
         if state.dying:
             self.pending -= 1
@@ -153,33 +157,40 @@ class JobLifecycle:
     # stall ------------------------------------------------------------------------------------------------------
 
     def progress(self) -> None:
-        """Note that a job arrived, ended by itself or saved work."""
+        """Note that a job arrived, ended by itself or saved work, or that a host came, went or failed."""
         self._progress_s = self.bs.time()
-        self._killed.clear()
+        self._kills.clear()
 
-    def in_vain(self, limit: Series, switching_s: float) -> bool:
-        """Return whether no job arrived, ended by itself or saved work in a whole period of a limit.
+    def in_vain(self, limit: Series, switching_s: float, periods: int = 1) -> bool:
+        """Return whether some whole periods of a limit have passed without progress and without a job to come.
 
         `switching_s` is the time in s in which hosts switch, beyond which a period counts.
         """
         if not limit.repeats or self.more_jobs or self.pending:
             return False
-        return self.bs.time() - self._progress_s >= limit.period_s + switching_s
+        return self.bs.time() - self._progress_s >= periods * limit.period_s + switching_s
 
     def stalled(self, limit: Series, waiting: Iterable[ManagedJob], switching_s: float) -> list[ManagedJob]:
-        """Return the waiting jobs to reject, as a whole period of a limit has passed in vain."""
+        """Return the waiting jobs to reject, as whole periods of a limit have passed in vain."""
         if not self.in_vain(limit, switching_s):
             return []
-        now_s, period_s = self.bs.time(), limit.period_s
         jobs = list(waiting)
         idle = {job.number for job in jobs}
-        # those that wait for other jobs are in no queue
-        running = [state for state in self.states.values() if not state.missing and state.number not in idle]
-        if any(state.mask and state.start_s <= now_s - period_s for state in running):
+        starts_s = [state.start_s for state in self.states.values() if state.mask and state.number not in idle]
+        if starts_s and not self.in_vain(limit, switching_s, _KILLS):
             return []
-        hopeless = [job for job in jobs if job.name in self._killed] or ([] if running else jobs)
+        if any(start_s <= self.bs.time() - limit.period_s for start_s in starts_s):
+            # it may end, and leave its hosts to others
+            return []
+        hopeless = [job for job in jobs if self._kills[job.name] >= _KILLS]
         if hopeless:
-            self.progress()
+            # what is left has the best chance without it
+            hopeless = [max(hopeless, key=lambda job: (job.hosts, job.number))]
+        elif jobs and not starts_s and not self._kills:
+            widest = max(job.hosts for job in jobs)
+            hopeless = [job for job in jobs if job.hosts == widest]
+        if hopeless:
+            self._progress_s = self.bs.time()
         return hopeless
 
     # times ------------------------------------------------------------------------------------------------------

@@ -145,6 +145,8 @@ class Segments:
             done_s = round(task.done_s(self._bs.time()), _ROUNDED)
             task.left_s = task.length_s - min(done_s, task.length_s)
         elif doing == "checkpoint" and not killed:
+            if task.left_s < plan.again_s:
+                self._lifecycle.progress()
             plan.again_s = task.left_s
         plan.doing, task.pace = "paused", 0.0
         if self.fleet.stranded(task):

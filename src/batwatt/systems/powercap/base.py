@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Any, ClassVar, TypeVar
 
 from batwatt.errors import InputError
@@ -85,17 +86,23 @@ class PowerScheduler(Scheduler[Settings]):
 
     def _too_long(self, job: Job) -> str:
         """Return why an envelope never lasts as long as a job at the least power of its hosts; empty if it may."""
+        limit = self.settings.envelope
+        if not (isinstance(limit, Series) and self._least_w and self.lengths.has_length(job)):
+            return ""
+        limit_s = job.requested_time if (job.requested_time or 0.0) > 0.0 else math.inf
+        run_s = min(self.lengths.described(job)[2], limit_s)
+        return self.lifecycle.too_long(limit, self._least_w[job.requested_resources], "W", run_s)
+
+    def _least_powers(self) -> list[float]:
+        """Return the least power in W with 0, 1, ... hosts on; nothing where no cap kills a job for ever."""
         limit, hosts = self.settings.envelope, self.platform.hosts if self.platform is not None else ()
         kills = isinstance(self.injector, FileInjector) and self.needs_energy and all(host.sleeps for host in hosts)
-        if not (kills and isinstance(limit, Series)) or self.victim.needs_lengths or not self.lengths.has_length(job):
-            return ""
+        if not (kills and isinstance(limit, Series) and limit.repeats) or self.victim.needs_lengths:
+            return []
         asleep_w = [min(host.pstates[sleep.sleep].full_w for sleep in host.sleeps) for host in hosts]
         least_w = [min(host.pstates[state].full_w for state in host.compute) for host in hosts]
         more_w = sorted(max(0.0, least - asleep) for least, asleep in zip(least_w, asleep_w, strict=True))
-        need_w = sum(asleep_w) + sum(more_w[: job.requested_resources])
-        limit_s = job.requested_time if (job.requested_time or 0.0) > 0.0 else math.inf
-        run_s = min(self.lengths.described(job)[2], limit_s)
-        return self.lifecycle.too_long(limit, need_w, "W", run_s)
+        return list(accumulate(more_w, initial=sum(asleep_w)))
 
     def wait(self, job: ManagedJob) -> None:
         """Queue an attempt of a job; the queue takes it as one that is submitted now."""
@@ -172,6 +179,7 @@ class PowerScheduler(Scheduler[Settings]):
         if self.run_times is not None:
             self.run_times.lengths = self.lengths
         self.victims = Victims(self.victim, self.lifecycle, self.lengths)
+        self._least_w = self._least_powers()
         self.queue = Queue(self.the_order, self.settings.age_limit_s)
         self.cluster = Cluster(
             self.bs.nb_compute_resources, self.queue, self.platform, self.selection, self.transitions
