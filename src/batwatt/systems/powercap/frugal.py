@@ -51,7 +51,7 @@ class Frugal(Response):
       that fall asleep draw the power of on->off, jobs are killed ahead, least progress first, as few as will do.
 
     F1 to F4 and F6 apply within a step, too, where a job waits after others have come or ended; none is killed then.
-    The forecast is that of the begin of the step.
+    The forecast is that of the begin of the step; with one, servers wake as the next cap allows, and none falls asleep.
 
     A job's work is that of `work_estimate`; for this response the default is `learned`. Raises ValueError.
     """
@@ -96,7 +96,8 @@ class Frugal(Response):
         """Apply F1 to F4 and F6 within a step, so that a job that waits has its servers before the next one."""
         watts = self._watts_of(plan)
         _slow_down(plan, watts)
-        _wake(plan, self._choose(plan, cap_w), cap_w)
+        # what wakes up now may do so beyond the next step
+        _wake(plan, self._choose(plan, cap_w, within=True), min((cap_w, *plan.forecast_w[:1])))
         _speed_up(plan, watts, cap_w)
 
     def _watts_of(self, plan: Plan) -> _Watts:
@@ -104,8 +105,11 @@ class Frugal(Response):
             self._watts = _Watts(plan.hosts, self.efficiency)
         return self._watts
 
-    def _choose(self, plan: Plan, cap_w: float) -> list[int]:
-        """Apply F1 to F3: put the idle servers to sleep that are not to be awake; return those to be woken."""
+    def _choose(self, plan: Plan, cap_w: float, within: bool = False) -> list[int]:
+        """Apply F1 to F3: put the idle servers to sleep that are not to be awake; return those to be woken.
+
+        With a forecast none falls asleep `within` a step.
+        """
         watts = self._watts
         widths = [row.hosts for row in plan.queue.rows]
         self._widest = max(self._widest, *widths, *(run.hosts for run in plan.running), 0)
@@ -139,6 +143,9 @@ class Frugal(Response):
                 slow_w += more_w
                 off_w += more_off_w
                 (wake if plan.sleeps(server) else stay).append(server)
+        if within and plan.forecast_w:
+            # a server that falls asleep may do so beyond the next step, and draws more meanwhile
+            return wake
         on = set(stay)
         plan.put_to_sleep(server for server in idle if not (server in on or plan.sleeps(server)))
         while plan.exceeds(cap_w) and stay:
