@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from batwatt.errors import InputError
 from batwatt.model.series import Series, combined, least_around
+from batwatt.model.signal import Signal
 
 DAY = Series((0.0, 6.0, 18.0), (1.0, 4.0, 1.0), loop=0, period_s=24.0)
 """Night, day, night; midnight is no change."""
@@ -71,6 +72,32 @@ def test_sums():
         assert total.at(tick / 2) == DAY.at(tick / 2) + steps.at(tick / 2) + (10.0 if tick >= 6 else 0.0)
     with pytest.raises(InputError, match=r"every 24 s and 3.14159265 s, which have no common period"):
         combined((DAY, Series((0.0, 2.0), (1.0, 2.0), loop=0, period_s=3.14159265)), sum)
+
+
+def test_a_series_is_moved_to_any_time():
+    late = Series((20.0, 26.0, 38.0), (4.0, 1.0, 4.0), loop=0, period_s=24.0)
+    assert late.since(5.0) == Series((0.0, 15.0, 21.0, 33.0), (4.0, 4.0, 1.0, 4.0), loop=1, period_s=24.0)
+    assert late.since(-5.0).times_s == (0.0, 25.0, 31.0, 43.0)
+    assert late.since(20.0).times_s == (0.0, 6.0, 18.0)
+    # 15.7 is 4 turns of 3.2 s after 2.9 s: what comes then are the rows at 0, 1.1, 1.3 and 2.1 s of the next turn
+    tenths = Series((0.0, 1.1, 1.3, 2.1, 2.9), (0.0, 1.0, 2.0, 3.0, 4.0), loop=0, period_s=3.2)
+    for time_s in (15.7, 15.700000000000001):
+        moved = tenths.since(time_s)
+        assert (moved.times_s, moved.values) == ((0.0, 0.3, 1.4, 1.6, 2.4), (4.0, 0.0, 1.0, 2.0, 3.0))
+    turned = Signal(tenths, 3.2).turned(15.7).series
+    assert (turned.times_s, turned.values) == (moved.times_s, moved.values)
+    ends = Series((0.0, 5.0), (2.0, 1.0), loop=None, period_s=9.0)
+    assert (ends.since(6.0).loop, ends.since(6.0).end_s, ends.since(9.0).at(0.0)) == (None, 3.0, 1.0)
+
+
+def test_what_is_moved_is_what_comes():
+    @examples(300)
+    @given(repeating(), st.integers(-100, 7000).map(lambda tenths: tenths / 10), st.floats(0.0, 700.0))
+    def check(series: Series, begin_s: float, time_s: float) -> None:
+        near = {series.at(begin_s + time_s + shift_s) for shift_s in (-1e-4, 1e-4)}
+        assert series.since(begin_s).at(time_s) in near
+
+    check()
 
 
 edges = st.lists(st.floats(0.0, 100.0).map(lambda x: round(x, 3)), min_size=1, max_size=6, unique=True).map(sorted)

@@ -181,22 +181,32 @@ class Series:
         return replace(self, times_s=tuple(times[:count]), values=tuple(values[:count]), loop=-1, period_s=lasts_s)
 
     def since(self, time_s: float) -> Series:
-        """Return the series from a time >= 0 s on, which becomes 0 s."""
+        """Return the series from `time_s` s on, which becomes 0 s; a source that is over then holds its last value."""
         turn, index = self._place(time_s)
         again, period_s = self._loop
-        rows = [(turn, row) for row in range(max(0, index), len(self))]
+        row = max(0, index)
+        # a first row after 0 s holds before, too: it is a row of its own if it comes again
+        next_row = index + 1 if self.repeats and again == 0 else row + 1
+        places = [(turn, later) for later in range(next_row, len(self))]
         loop: int | None = -1
-        length_s = self.last_step_s
-        if self.loop is None:
-            loop, length_s = None, round(self.end_s - time_s, 6)
-        elif self.repeats:
+        length_s, ends_s = self.last_step_s, math.inf
+        again_s = max(0.0, round(self.times_s[again] - time_s, 6))
+        if self.repeats:
             # rows that are over come at the end, once the rest of their turn has
-            rows += [(turn + 1, row) for row in range(again, index + 1)]
-            loop, length_s = max(0, again - max(0, index)), period_s
-            rows = [at for at in rows if self._row_s(*at) < max(time_s, self.times_s[again]) + period_s]
-        times = [round(self._row_s(*at) - time_s, 6) for at in rows]
-        values = tuple(self.values[row] for _, row in rows)
-        return Series((0.0, *times[1:]), values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
+            places += [(turn + 1, earlier) for earlier in range(again, row + 1)]
+            length_s, ends_s = period_s, round(again_s + period_s, 6)
+        # of rows at the same rounded time the last holds
+        rows = {0.0: self.values[row]}
+        for place in places:
+            at_s = round(self._row_s(*place) - time_s, 6)
+            if at_s < ends_s:
+                rows[at_s] = self.values[place[1]]
+        if self.repeats:
+            loop = list(rows).index(again_s)
+        elif self.loop is None and (left_s := round(self.end_s - time_s, 6)) > max(rows):
+            loop, length_s = None, left_s
+        times, values = tuple(rows), tuple(rows.values())
+        return Series(times, values, self.name, self.source, self.unit, loop=loop, period_s=length_s)
 
     # values -------------------------------------------------------------------------------------------------------
 

@@ -58,11 +58,7 @@ class Signal:
         """Return the signal from `time_s` < `end_s` on, which becomes 0 s; before its first row that one holds."""
         if time_s == 0.0:
             return self
-        times = np.round(np.asarray(self.series.times_s) - time_s, 6)
-        first = max(int(np.searchsorted(times, 0.0, side="right")) - 1, 0)
-        times = times[first:]
-        times[0] = 0.0
-        series = replace(self.series, times_s=tuple(times.tolist()), values=self.series.values[first:])
+        series = self._of(self.lasting(False).since(time_s))
         begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
         return replace(self, series=series, end_s=round(self.end_s - time_s, 6), begin=begin)
 
@@ -71,16 +67,12 @@ class Signal:
         at_s = time_s % self.end_s
         if at_s == 0.0:
             return self
-        later = self.since(at_s)
-        times = np.asarray(self.series.times_s)
-        before = times < at_s
-        series = replace(
-            self.series,
-            times_s=(*later.series.times_s, *np.round(times[before] + later.end_s, 6).tolist()),
-            values=(*later.series.values, *np.asarray(self.series.values)[before].tolist()),
-        )
         begin = date_text(date_s_of(self.begin) + time_s) if self.begin else ""
-        return replace(self, series=series, begin=begin)
+        return replace(self, series=self._of(self.lasting(True).since(at_s)), begin=begin)
+
+    def _of(self, rows: Series) -> Series:
+        """Return the series of the signal with other rows."""
+        return replace(self.series, times_s=rows.times_s, values=rows.values)
 
     def lasting(self, repeat: bool) -> Series:
         """Return the signal as a series that begins again at its end, for ever, or ends there."""
