@@ -74,6 +74,21 @@ def test_sums():
         combined((DAY, Series((0.0, 2.0), (1.0, 2.0), loop=0, period_s=3.14159265)), sum)
 
 
+def test_periods_are_common_up_to_rounding():
+    def half(period_s: float, *values: float) -> Series:
+        return Series((0.0, period_s / 2.0), values, loop=0, period_s=period_s)
+
+    # 7 x 3/7 of a day are 3 days
+    three_days = combined((half(86400.0 * 3.0 / 7.0, 1.0, 2.0), half(86400.0, 4.0, 8.0)), sum)
+    assert (three_days.period_s, len(three_days)) == (pytest.approx(259200.0, abs=1e-6), 14 + 6 - 2)
+    # no row of rounding errors: at no time are both at 9
+    both = combined((half(172800.0, 0.0, 9.0), half(172799.99999999997, 9.0, 0.0)), min)
+    assert (both.times_s, both.values, both.period_s) == ((0.0, 86400.0), (0.0, 0.0), 172800.0)
+    later = Series((0.0, 5.0, 86405.0), (0.0, 0.0, 9.0), loop=1, period_s=172800.0)
+    other = Series((0.0, 5.0 + 1e-9, 86405.0), (0.0, 9.0, 0.0), loop=1, period_s=172800.0)
+    assert max(combined((later, other), min).values) == max(combined((other, later), min).values) == 0.0
+
+
 def test_a_series_is_moved_to_any_time():
     late = Series((20.0, 26.0, 38.0), (4.0, 1.0, 4.0), loop=0, period_s=24.0)
     assert late.since(5.0) == Series((0.0, 15.0, 21.0, 33.0), (4.0, 4.0, 1.0, 4.0), loop=1, period_s=24.0)

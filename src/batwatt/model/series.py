@@ -8,10 +8,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Literal
 
 from batwatt.errors import InputError
+from batwatt.units import REPORTED_S
 
 DEFAULT_STEP_S = 300.0
 """Step of a series of one row: the paper's 5 minutes."""
@@ -261,8 +262,12 @@ def combined(parts: Sequence[Series], join: Callable[[Iterable[float]], float]) 
     repeating = [part for part in parts if part.repeats]
     settled_s = max(part.times_s[part.loop or 0] if part.repeats else part.settled_s for part in parts)
     period_s = _common_period_s(repeating) if repeating else math.inf
-    plain = [part.upto(settled_s + period_s) for part in parts]
-    times = sorted({settled_s, *(time_s for part in plain for time_s in part.times_s if time_s < settled_s + period_s)})
+    end_s = settled_s + period_s
+    plain = [part.upto(end_s) for part in parts]
+    edges = sorted({settled_s, *(time_s for part in plain for time_s in part.times_s if time_s < end_s)})
+    # changes of parts that differ by rounding are one, at the later time
+    settled_s = max(time_s for time_s in edges if time_s <= settled_s + REPORTED_S)
+    times = [now_s for now_s, next_s in pairwise((*edges, end_s)) if next_s - now_s > REPORTED_S]
     values = tuple(join(part.at(time_s) for part in plain) for time_s in times)
     ends_s = max((part.end_s for part in parts if part.loop is None), default=-math.inf)
     if repeating:
@@ -274,12 +279,16 @@ def combined(parts: Sequence[Series], join: Callable[[Iterable[float]], float]) 
 
 def _common_period_s(repeating: Sequence[Series]) -> float:
     """Return the period in s after which all of some series repeat. Raises InputError."""
-    periods_s = list(dict.fromkeys(part.end_s - part.times_s[part.loop or 0] for part in repeating))
-    if len(periods_s) == 1:
-        return periods_s[0]
-    common_s = math.lcm(*(round(period_s * 1000.0) for period_s in periods_s)) / 1000.0
+    periods_s = list(dict.fromkeys(part.period_s for part in repeating))
+    common_s = periods_s[0]
+    for period_s in periods_s[1:]:
+        # Euclid's algorithm; what is less than the clock of a run is a rounding error
+        divisor_s, rest_s = period_s, abs(math.remainder(common_s, period_s))
+        while rest_s > REPORTED_S:
+            divisor_s, rest_s = rest_s, abs(math.remainder(divisor_s, rest_s))
+        common_s *= round(period_s / divisor_s)
     rows = sum(len(part) * common_s / part.period_s for part in repeating)
-    if not (rows <= MAX_ROWS and all(round(period_s, 3) == period_s for period_s in periods_s)):
+    if not rows <= MAX_ROWS:
         lengths = " and ".join(f"{period_s:.15g} s" for period_s in periods_s)
         problem = f"repeats with another series, every {lengths}, which have no common period of {MAX_ROWS} rows"
         raise InputError(repeating[0].source, problem, "let one period be a multiple of the other: to= or days=")
