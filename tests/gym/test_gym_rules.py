@@ -89,6 +89,38 @@ def test_a_limit_that_is_too_low_in_the_end_is_lifted():
     assert both.simulation.episode.inputs.capacity.values == (4.0, 3.0)
 
 
+def test_a_limit_that_repeats_is_not_lifted(tmp_path):
+    # 4 hosts, none from 100 s on, 3 from 200 s to 300 s, and again: a job of 4 hosts waits for 300 s
+    path = tmp_path / "on.csv"
+    path.write_text("time_s,machines\n0,4\n100,0\n200,3\n")
+    load = workload_of(job("a", 120, 4, 30), job("b", 400, 4, 30))
+    env = BatwattEnv(platform(), load, queue=3, capacity=f"trace:{path},repeat=yes")
+    assert [time_s for time_s, *_ in play(env, 0, 0)] == [600.0, 630.0]
+    assert {name: row[0] for name, row in rows_of(env).items()} == {"a": 300.0, "b": 600.0}
+    # never room for 4 hosts (400 W): rejected, as under a constant limit
+    watts = Series((0.0, 100.0, 150.0), (390.0, 0.0, 330.0), loop=0, period_s=250.0)
+    env = BatwattEnv(platform(), workload_of(job("a", 120, 4, 30), job("b", 0, 1, 30)), queue=3, envelope=watts)
+    play(env, 0)
+    assert states_of(env) == {"a": "REJECTED", "b": "COMPLETED_SUCCESSFULLY"}
+
+
+def test_a_limit_that_ends_is_lifted_there():
+    ends = Series((0.0, 60.0), (2.0, 1.0), loop=None, period_s=90.0)
+    env = BatwattEnv(platform(), workload_of(job("a", 0, 2, 80)), queue=3, capacity=ends)
+    assert [time_s for time_s, *_ in play(env, 3, 0)] == [90.0, 170.0]
+
+
+def test_limits_with_different_periods_hold_together():
+    # watts in hour 0 of 6, machines in hour 3 of 7: 24 = 4 x 6 = 3 x 7 + 3 is the first hour with both
+    watts = Series((0.0, 3600.0), (400.0, 190.0), loop=0, period_s=21600.0)
+    machines = Series((0.0, 10800.0, 14400.0), (1.0, 4.0, 1.0), loop=0, period_s=25200.0)
+    load = workload_of(job("a", 0, 4, 100))
+    env = BatwattEnv(platform(), load, queue=3, envelope=watts, capacity=machines)
+    assert [time_s for time_s, *_ in play(env, 0)] == [24 * 3600.0 + 100.0]
+    limits = env.simulation.limits
+    assert (limits.most, limits.both.period_s) == (4, 42 * 3600.0)
+
+
 def test_jobs_that_are_too_wide_for_a_constant_limit_are_rejected():
     load = workload_of(job("wide", 0, 5, 1), job("two", 0, 2, 30), job("a", 0, 1, 100), job("b", 70, 2, 1))
     env = BatwattEnv(platform(), load, queue=3, envelope=Series((0.0,), (190.0,)), reward="mean_wait_s")

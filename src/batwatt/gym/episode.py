@@ -36,12 +36,11 @@ class Episode:
         for job in workload.jobs:
             JobLifecycle.check_id(job)
         widest = max((job.hosts for job in workload.jobs if job.hosts <= hosts), default=0)
-        if inputs.envelope is not None:
-            power = Limits(platform, inputs.envelope, None)
-            if power.most < widest:
-                inputs = replace(inputs, envelope=_lifted(inputs.envelope, power.most_w))
-        if inputs.capacity is not None and inputs.capacity.values[-1] < widest:
-            inputs = replace(inputs, capacity=_lifted(inputs.capacity, float(hosts)))
+        envelope, capacity = inputs.envelope, inputs.capacity
+        if envelope is not None and (power := Limits(platform, envelope, None)).most < widest:
+            inputs = replace(inputs, envelope=_lifted(envelope, power.most_w))
+        if capacity is not None and Limits(platform, None, capacity).most < widest:
+            inputs = replace(inputs, capacity=_lifted(capacity, float(hosts)))
         limits = Limits(platform, inputs.envelope, inputs.capacity)
         if spec.inputs.capacity is None:
             inputs = replace(inputs, capacity=Series((0.0,), (float(hosts),), "machines"), cores=1)
@@ -63,8 +62,8 @@ class Episode:
 
 
 def _lifted(series: Series, enough: float) -> Series:
-    """Return a limit that is `enough` once its last value has held for its step; a single row holds always."""
-    if len(series.values) == 1:
+    """Return a limit that is `enough` once its last value has held for its step; one that comes again has no last."""
+    if len(series) == 1 or series.loop not in (None, -1):
         return series
-    end_s = series.times_s[-1] + series.last_step_s
-    return replace(series, times_s=(*series.times_s, end_s), values=(*series.values, enough))
+    times_s, values = (*series.times_s, series.end_s), (*series.values, enough)
+    return replace(series, times_s=times_s, values=values, loop=-1, period_s=0.0)

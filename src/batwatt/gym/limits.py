@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from batwatt.model.platform import NOISE_W, Platform
-from batwatt.model.series import Series
+from batwatt.model.series import Series, combined
 
 
 class Limits:
@@ -26,13 +27,14 @@ class Limits:
         self.most_w = self.idle_w + sum(extra_w)
         self.active = envelope is not None or capacity is not None
         self._envelope, self._capacity = envelope, capacity
-        repeating = (one for one in (envelope, capacity) if one is not None and one.repeats)
-        self.slowest = max(repeating, key=lambda one: one.period_s, default=None)
-        """The limit that repeats after the longest time."""
         series = [one for one in (envelope, capacity) if one is not None]
-        settled_s = max((one.times_s[-1] for one in series), default=0.0)
-        times_s = {time_s for one in series if one.repeats for time_s in one.upto(settled_s + one.end_s).times_s}
-        last_s = {settled_s} | {time_s for time_s in times_s if time_s >= settled_s}
+        numbers: dict[tuple[float, ...], int] = {}
+        self.both: Series | None = None
+        """The limits as one series of numbers of their values, which repeats if one of them does."""
+        last_s: Sequence[float] = (0.0,)
+        if series:
+            self.both = combined(series, lambda values: numbers.setdefault(tuple(values), len(numbers)))
+            last_s = self.both.times_s[-1 if self.both.loop is None else self.both.loop :]
         sums_w = np.cumsum(extra_w)
         self.most = max(self._hosts(sums_w, time_s) for time_s in last_s)
         self.begin()

@@ -223,7 +223,7 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
         if self.limits.active and self.limits.next_s <= self.bs.time() + REPORTED_S:
             self._follow(self.bs.time())
             changed = True
-        stalled, why = self.stalled(self.limits.slowest, self.queue.rows)
+        stalled, why = self.stalled(self.limits.both, self.queue.rows)
         for job in stalled:
             self.queue.take(self.queue.rows.index(job))
             self.waiting_hosts -= job.hosts
