@@ -7,7 +7,10 @@ import pandas as pd
 import pytest
 
 import batwatt as bw
+from batwatt.api.series import signal_or
 from batwatt.errors import InputError
+from batwatt.inputs.series.on_clock import on_clock, series_on_clock
+from batwatt.model.clock import Clock, date_s_of
 
 DATES = pd.date_range("2024-07-01", periods=48, freq="h", tz="UTC")
 PRICES = [40.0 + 10.0 * (hour % 7) for hour in range(48)]
@@ -130,3 +133,46 @@ def test_signals_in_options_of_the_scheduler_are_of_their_kind(load, files):
             bw.simulate(*inputs, options=options | more)
     done = bw.simulate(*inputs, options=options | {"price": bw.read_signal("p.csv")})
     assert done.metrics["jobs_finished"] == 3
+
+
+def carbon_g(series):
+    """Carbon of a job of 5 hours on the only machine, of 1 kW: 1 g for each g/kWh and h."""
+    load = bw.Workload.from_frame(pd.DataFrame({"submission_time_s": [0], "length_s": [18000], "hosts": [1]}))
+    return bw.simulate(bw.Platform.machines(1, watts=1000.0), load, carbon=series).metrics["carbon_g"]
+
+
+def test_a_signal_repeats_from_its_row_loop_on():
+    # 100 until 2 h, then 200 and 100 an hour each in turns: 100 + 100 + 200 + 100 + 200
+    late = bw.Series((3600, 7200), (100, 200), loop=0, period_s=7200)
+    assert carbon_g(late) == pytest.approx(700.0)
+    # 900 for an hour, then 100 and 200 in turns: 900 + 100 + 200 + 100 + 200
+    prefix = bw.Series((0, 3600, 7200), (900, 100, 200), loop=1, period_s=7200)
+    assert carbon_g(prefix) == pytest.approx(1500.0)
+    # the last row comes again for ever
+    assert carbon_g(bw.Series((0, 3600), (900, 100), loop=1, period_s=3600)) == pytest.approx(1300.0)
+    sums = prefix, bw.Series((0, 10800), (1, 3), loop=0, period_s=21600)
+    one, other = (signal_or("carbon", series) for series in sums)
+    both = one.plus(other, 1.0, 1.0)
+    hours = np.arange(40.0) * 3600.0
+    assert both.at(hours).tolist() == [sums[0].at(at_s) + sums[1].at(at_s) for at_s in hours]
+
+
+DATED = {"begin": "2024-07-01T00:00Z"}
+
+
+@pytest.mark.parametrize("moved_h", [1.0, 2.5, -1.5])
+@pytest.mark.parametrize(
+    "series",
+    [
+        bw.Series((0, 3600, 7200), (900, 100, 200), loop=1, period_s=7200, **DATED),
+        bw.Series((3600, 7200), (100, 200), loop=0, period_s=7200, **DATED),
+        bw.Series((3600, 7200), (100, 200), **DATED),
+    ],
+)
+def test_series_by_date_move_to_the_clock_of_a_run(series, moved_h):
+    begin_s = date_s_of(series.begin) + 3600.0 * moved_h
+    clock = Clock(begin_s, last_s=36000.0, end_s=72000.0)
+    moved, signal = series_on_clock(series, clock), on_clock(signal_or("carbon", series), clock)
+    for half_hour in range(40 if series.repeats else 2):
+        at_s = 1800.0 * half_hour + 1.0
+        assert moved.at(at_s) == series.at(at_s + 3600.0 * moved_h) == signal.at(at_s)

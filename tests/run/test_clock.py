@@ -282,6 +282,6 @@ def test_a_series_that_ends_says_so(tmp_path, caplog):
         bw.Platform.machines(2, 1, watts=200), bw.Workload.from_frame(frame), "varcap", envelope=f"power:{path}"
     )
     assert result.metrics["jobs_finished"] == 2
-    text = f"{path}: ends at 7200 s, and jobs may run until 36000 s: its last value holds; repeat=yes repeats it"
+    text = f"{path}: ends at 7200 s, jobs may run until 36000 s: its last value holds; repeat=yes or loop=0 repeats it"
     assert text in caplog.messages
     assert any("ended at 7200 s, the run at 36000" in message for message in caplog.messages)

@@ -76,31 +76,31 @@ def _number(name: str, value: Any) -> float | None:
 def _signal_of(name: str, value: Any) -> SignalIntegral | None:
     """Return a series of ours or of pandas (times are dates, or s) as a signal, else None. Raises InputError.
 
-    The signal ends after its last row, which holds as long as the one before. The first value holds before its time,
-    unless that is a date. The name of a series of pandas may have a unit. A number is a constant.
+    The signal ends after its last row, which holds as long as the one before, or repeats from the row `loop` >= 0 of a
+    series of ours on. The first value holds before its time, unless that is a date. The name of a series of pandas may
+    have a unit. A number is a constant.
     """
     if (number := _number(name, value)) is not None:
         return SignalIntegral(np.array((0.0, LARGEST)), np.array((number,)), source=f"constant {number:g}")
     if isinstance(value, Series):
-        times, values = np.array(value.times_s), np.array(value.values)
-        begin, source, unit = value.begin, value.source, value.unit
-    elif type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
+        _check_begin(name, value.times_s[0])
+        return SignalIntegral.of_series(value, repeat=value.loop not in (None, -1))
+    if type(value).__module__.startswith("pandas") and type(value).__name__ == "Series":
         times, values, begin = _parts_of_pandas(name, value)
-        source = f"the series of {name}" if value.name is None else f"the series {value.name!r}"
+        _check_begin(name, times[0])
         stated = unit_in(str(value.name))
-        unit = "" if stated is None else stated.text
-    else:
-        return None
-    if isinstance(value, Series):
-        last_s = value.last_step_s
-    else:
         last_s = times[-1] - times[-2] if len(times) > 1 else DEFAULT_STEP_S
-    if not 0.0 <= times[0] < SINCE_1970_S:
-        problem = f"begins at {times[0]:.10g} s, and a run at 0 s"
+        edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
+        source = f"the series of {name}" if value.name is None else f"the series {value.name!r}"
+        return SignalIntegral(edges, values, begin, source, "" if stated is None else stated.text)
+    return None
+
+
+def _check_begin(name: str, first_s: float) -> None:
+    """Raise InputError for a first time that is before 0 s, or s since 1970."""
+    if not 0.0 <= first_s < SINCE_1970_S:
+        problem = f"begins at {first_s:.10g} s, and a run at 0 s"
         raise InputError(name, problem, "let its times begin at 0, or give a series of pandas with dates")
-    edges = np.concatenate([(0.0,), times[1:], (times[-1] + last_s,)])
-    told = value.told if isinstance(value, Series) else ""
-    return SignalIntegral(edges, values, begin, source, unit, isinstance(value, Series) and value.loop == 0, told)
 
 
 def _parts_of_pandas(name: str, series: pd.Series[Any]) -> tuple[Array, Array, str]:

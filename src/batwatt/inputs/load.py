@@ -225,7 +225,9 @@ def _tell_ends(ends: Mapping[str, float], last_s: float) -> None:
     """Log the ends of series that jobs may outlast."""
     for source, end_s in ends.items():
         if last_s > end_s:
-            text = "%s: ends at %.15g s, and jobs may run until %.15g s: its last value holds; repeat=yes repeats it"
+            text = (
+                "%s: ends at %.15g s, jobs may run until %.15g s: its last value holds; repeat=yes or loop=0 repeats it"
+            )
             remark(_log, text, source, end_s, last_s)
 
 
@@ -300,7 +302,7 @@ def signal_of(
     integral = signal.on(clock).read() if isinstance(signal, SignalSpec) else signal and on_clock(signal, clock)
     if integral is not None and not integral.end_s > last_submission_s:
         problem = f"the signal ends at {integral.end_s:g} s, the last job is submitted at {last_submission_s:g} s"
-        raise InputError(integral.source, problem, "take a longer one, or begin it again and again: FILE,repeat=yes")
+        raise InputError(integral.source, problem, "take a longer one, or repeat it: FILE,repeat=yes or loop=0")
     return integral
 
 

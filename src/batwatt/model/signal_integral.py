@@ -20,8 +20,9 @@ from batwatt.units import J_PER_KWH, REPORTED_S
 class SignalIntegral:
     """A signal: `values[i]` (g/kWh, or money/kWh) holds in [`edges_s[i]`, `edges_s[i + 1]`[; shapes [n], [n + 1].
 
-    Edges begin at 0 s and increase strictly. At the last edge the signal begins again, for ever, if `repeat` is true;
-    else there is no value beyond it. `begin`: the date of 0 s in UTC, or "". `unit` and `told` as in `Series`.
+    Edges begin at 0 s and increase strictly. At the last edge the values from index `again` on come again, for ever, if
+    `repeat` is true; else there is no value beyond it. `begin`: the date of 0 s in UTC, or "". `unit` and `told` as in
+    `Series`.
     """
 
     edges_s: Array
@@ -31,6 +32,7 @@ class SignalIntegral:
     unit: str = ""
     repeat: bool = False
     told: Told = ""
+    again: int = 0
 
     @classmethod
     def of(cls, signal: Signal, *, repeat: bool = False, told: Told = "") -> SignalIntegral:
@@ -39,10 +41,19 @@ class SignalIntegral:
         series = signal.series
         return cls(edges, np.array(series.values), signal.begin, series.source, series.unit, repeat, told)
 
+    @classmethod
+    def of_series(cls, series: Series, *, repeat: bool) -> SignalIntegral:
+        """Return the integral of a series from 0 s on, which ends after its last row unless `repeat`."""
+        rows = replace(series.since(0.0), begin=series.begin, told=series.told) if series.times_s[0] else series
+        edges_s, values = np.array((*rows.times_s, rows.end_s)), np.array(rows.values)
+        again = rows.loop % len(rows) if repeat and rows.loop is not None else 0
+        return cls(edges_s, values, rows.begin, rows.source, rows.unit, repeat, rows.told, again)
+
     @property
     def series(self) -> Series:
         """The signal as a series; if it ends its last value holds."""
-        return replace(self.signal.lasting(self.repeat), told=self.told)
+        period_s = float(self.edges_s[-1] - self.edges_s[self.again])
+        return replace(self.signal.series, told=self.told, loop=self.again if self.repeat else None, period_s=period_s)
 
     @property
     def signal(self) -> Signal:
@@ -63,13 +74,16 @@ class SignalIntegral:
             return self
         longer: SignalIntegral | None = self.__dict__.get("_longer")
         if longer is None or longer.end_s < end_s:
-            turns = math.ceil(2.0 * end_s / self.edges_s[-1])
-            if not turns * len(self.values) <= MAX_ROWS:
-                problem = f"{turns} repetitions of {len(self.values)} rows are more than {MAX_ROWS} rows"
+            edges_s, first_s = self.edges_s[self.again : -1], self.edges_s[self.again]
+            period_s = self.edges_s[-1] - first_s
+            turns = max(1, math.ceil((2.0 * end_s - first_s) / period_s))
+            if not turns * len(edges_s) <= MAX_ROWS:
+                problem = f"{turns} repetitions of {len(edges_s)} rows are more than {MAX_ROWS} rows"
                 raise InputError(self.source, problem, "take a longer part of the file, or correct the times of jobs")
-            begins_s = np.arange(max(1, turns))[:, None] * self.edges_s[-1]
-            edges_s = np.append((begins_s + self.edges_s[:-1]).ravel(), len(begins_s) * self.edges_s[-1])
-            longer = replace(self, edges_s=edges_s, values=np.tile(self.values, len(begins_s)), repeat=False)
+            begins_s = np.arange(turns)[:, None] * period_s
+            ends = (self.edges_s[: self.again], (begins_s + edges_s).ravel(), (first_s + turns * period_s,))
+            values = np.concatenate([self.values[: self.again], np.tile(self.values[self.again :], turns)])
+            longer = replace(self, edges_s=np.concatenate(ends), values=values, repeat=False, again=0)
             self.__dict__["_longer"] = longer
         return longer
 
@@ -131,11 +145,13 @@ class SignalIntegral:
 
         Raises InputError.
         """
-        end = min(self.end_s, other.end_s)
+        end, again_s = min(self.end_s, other.end_s), 0.0
         both = end == math.inf
         if both:
-            end = combined((self.series, other.series), sum).end_s
+            common = combined((self.series, other.series), sum)
+            end, again_s = common.end_s, common.times_s[common.loop or 0]
         edges = np.unique(np.concatenate([self.upto(end).edges_s, other.upto(end).edges_s]))
         edges = np.append(edges[edges < end], end)
         values = own * self.at(edges[:-1]) + others * other.at(edges[:-1])
-        return SignalIntegral(edges, values, self.begin, self.source, repeat=both)
+        again = int(np.searchsorted(edges, again_s))
+        return SignalIntegral(edges, values, self.begin, self.source, repeat=both, again=again)

@@ -216,7 +216,7 @@ def compare(trace: PowerTrace, envelope: Series) -> CappedTrace:
 def weighted(trace: PowerTrace, signal: SignalIntegral) -> float | None:
     """Return the integral of power x signal, in g or money; None, with a warning, if the signal ends before the run."""
     if not trace.end_s <= signal.end_s + REPORTED_S:
-        text = "%s: ends at %.15g s, the run at %.15g s: its figures stay empty; FILE,repeat=yes repeats it"
+        text = "%s: ends at %.15g s, the run at %.15g s: its figures stay empty; FILE,repeat=yes or loop=0 repeats it"
         _log.warning(text, signal.source, signal.end_s, trace.end_s)
         return None
     edges = np.append(trace.times_s, trace.end_s)

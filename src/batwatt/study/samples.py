@@ -81,6 +81,6 @@ def _begun(workload: Workload, jobs: list[Job], at_s: float) -> Workload:
 
 def _later(signal: SignalIntegral, at_s: float) -> SignalIntegral:
     """Return the signal with `at_s` as 0 s."""
-    plain = signal.signal
-    later = plain.turned(at_s) if signal.repeat else plain.since(at_s)
-    return SignalIntegral.of(later, repeat=signal.repeat, told=signal.told)
+    begin = date_text(date_s_of(signal.begin) + at_s) if signal.begin else ""
+    later = replace(signal.series.since(at_s), begin=begin, told=signal.told)
+    return SignalIntegral.of_series(later, repeat=signal.repeat)

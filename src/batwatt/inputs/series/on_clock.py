@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -34,66 +35,70 @@ def read_on_clock(file: SignalFile) -> Signal:
     if file.begin is not None or file.repeats or file.days is None:
         told: Told = "" if file.begin is None else "from"
         return _moved(signal, clock, told, file.repeats, file.path)
-    begin_s = date_s_of(signal.begin)
-    moved = _since(read_signal(replace(plain, days=None)), clock)
-    return read_signal(replace(plain, begin=clock.date)) if begin_s <= clock.date_s else moved
+    whole = read_signal(replace(plain, days=None))
+    moved = _moved(whole, clock, "", False, whole.series.source)
+    return read_signal(replace(plain, begin=clock.date)) if date_s_of(signal.begin) <= clock.date_s else moved
 
 
 def on_clock(integral: SignalIntegral, clock: Clock | None) -> SignalIntegral:
     """Return a signal from 0 s of the run on, if both have dates. Raises InputError as `read_on_clock` does."""
     if clock is None or not integral.begin or integral.begin == clock.date:
         return integral
-    moved = _moved(integral.signal, clock, integral.told, integral.repeat, integral.source)
-    return replace(SignalIntegral.of(moved, repeat=integral.repeat), source=integral.source)
+    return SignalIntegral.of_series(series_on_clock(integral.series, clock), repeat=integral.repeat)
 
 
 def series_on_clock(series: Series, clock: Clock | None) -> Series:
     """Return a series on the clock of a run."""
     if clock is None or not series.begin or series.begin == clock.date:
         return series
-    signal = _moved(Signal(series, series.end_s, series.begin), clock, series.told, series.loop == 0, series.source)
-    lasts_s = series.last_step_s if series.loop == -1 else signal.end_s
-    return replace(signal.series, begin=signal.begin, told="", period_s=lasts_s)
+    periodic = series.loop == 0 and series.times_s[0] == 0.0
+    ends_s = series.end_s if periodic or not series.repeats else math.inf
+    offset_s = _offset_s(series.begin, (series.times_s[0], ends_s), clock, series.told, periodic, series.source)
+    return replace(series.since(offset_s) if offset_s else series, begin=clock.date, told="")
 
 
 def _moved(signal: Signal, clock: Clock, told: Told, repeats: bool, source: object) -> Signal:
     """Move a signal with a date to 0 s of a run. Raises InputError."""
-    begin_s = date_s_of(signal.begin)
+    offset_s = _offset_s(signal.begin, (0.0, signal.end_s), clock, told, repeats, source)
+    return replace(signal.turned(offset_s) if repeats else signal.since(offset_s), begin=clock.date)
+
+
+def _offset_s(
+    begin: str, rows_s: tuple[float, float], clock: Clock, told: Told, periodic: bool, source: object
+) -> float:
+    """Return the time in s of 0 s of a run in a series of rows from and to some times. Raises InputError.
+
+    A periodic series extends before its first row, too, and begins at 0 s.
+    """
+    begin_s = date_s_of(begin)
+    offset_s = clock.date_s - begin_s
     if told == "from":
-        if begin_s != clock.date_s:
-            remark(_log, "%s", f"{source}: its {signal.begin} stands for {clock.date}, which is 0 s")
-        return replace(signal, begin=clock.date)
+        if offset_s:
+            remark(_log, "%s", f"{source}: its {begin} stands for {clock.date}, which is 0 s")
+        return 0.0
     if told == "text":
-        problem = f"was read from {signal.begin} on, and 0 s of the run is {clock.date}"
+        problem = f"was read from {begin} on, and 0 s of the run is {clock.date}"
         raise InputError(source, problem, "give the text itself to the run, as envelope=")
-    if repeats:
-        whole = signal.end_s % DAY_S == 0.0
-        if not (whole and begin_s <= clock.date_s + clock.first_s and clock.date_s <= begin_s + signal.end_s):
-            at_s = begin_s + (clock.date_s - begin_s) % signal.end_s
-            length = f"repeats every {signal.end_s / DAY_S:.6g} days"
+    first_s, end_s = rows_s
+    if periodic:
+        whole = end_s % DAY_S == 0.0
+        if not (whole and begin_s <= clock.date_s + clock.first_s and offset_s <= end_s):
+            length = f"repeats every {end_s / DAY_S:.6g} days"
             length += "" if whole else ", which moves its time of day: give to= or days="
-            remark(_log, "%s", f"{source}: its {date_text(at_s)} stands for {clock.date}, which is 0 s; it {length}")
-        return signal.turned(_offset_s(signal, clock))
+            at = date_text(begin_s + offset_s % end_s)
+            remark(_log, "%s", f"{source}: its {at} stands for {clock.date}, which is 0 s; it {length}")
+        return offset_s % end_s
     if told == "days":
-        problem = f"was read with days= from {signal.begin} on, and 0 s of the run is {clock.date}"
+        problem = f"was read with days= from {begin} on, and 0 s of the run is {clock.date}"
         raise InputError(source, problem, "give the text itself to the run, say its begin, too, or leave out days=")
-    return _since(signal, clock)
-
-
-def _offset_s(signal: Signal, clock: Clock) -> float:
-    return clock.date_s - date_s_of(signal.begin)
-
-
-def _since(signal: Signal, clock: Clock) -> Signal:
-    begin_s = date_s_of(signal.begin)
-    lines_up(begin_s, begin_s + signal.end_s, clock, signal.series.source)
-    return signal.since(_offset_s(signal, clock))
+    lines_up(begin_s + first_s, begin_s + end_s, clock, source)
+    return offset_s
 
 
 def lines_up(begin_s: float, end_s: float, clock: Clock, source: object) -> None:
     """Warn of submissions outside of the rows of a series over [begin, end[; raise InputError if all are outside."""
     first_s, last_s = clock.date_s + clock.first_s, clock.date_s + clock.last_s
-    rows = f"its rows go from {date_text(begin_s)} to {date_text(end_s)}"
+    rows = f"its rows go from {date_text(begin_s)}" + (f" to {date_text(end_s)}" if end_s < math.inf else " on")
     if begin_s >= clock.date_s + clock.end_s or end_s <= first_s:
         problem = f"{rows}, jobs are submitted from {clock.span()}"
         hint = "say which of its dates is 0 s (from=), that it repeats (repeat=yes), or the date of 0 s (--begin)"
