@@ -10,6 +10,9 @@ import pytest
 from builders import envelope, job, machine, played, starts
 
 import batwatt as bw
+from batwatt.inputs.description import Inputs
+from batwatt.run.resolve import prepare
+from batwatt.run.spec import RunSpec
 from batwatt.schedulers.powercap import Powercap
 
 pytestmark = pytest.mark.usefixtures("quiet")
@@ -130,6 +133,14 @@ def test_what_others_are_told(tmp_path, caplog):
     assert jobs.sort_values("submission_time_s")["requested_time_s"].tolist() == [101.0, 100.0, 11.0, 20.0]
     assert jobs["success"].all()
     assert [text.partition(": ")[2][:12] for text in caplog.messages] == ["1 of 4 jobs ", "1 of 4 jobs "]
+
+
+def test_only_jobs_that_get_a_request_are_copied(tmp_path):
+    (tmp_path / "jobs.csv").write_text("id,arrival_time,length,cpus,estimate\n1,0,100,8,120\n2,1,50,10,\n")
+    load = bw.Workload.read(tmp_path / "jobs.csv")
+    [run] = prepare(RunSpec(Inputs(MACHINES, (load,)), "easy")).inputs.run
+    assert [job is own for job, own in zip(run.jobs, load.jobs, strict=True)] == [True, False]
+    assert (run.jobs[1].raw, "estimate_s" in load.jobs[1].raw) == ({**load.jobs[1].raw, "estimate_s": 50.0}, False)
 
 
 @pytest.mark.parametrize("name", [name for name in EASY if name != "slurm"])

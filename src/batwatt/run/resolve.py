@@ -22,7 +22,7 @@ from batwatt.model.platform import Platform
 from batwatt.model.series import Series
 from batwatt.model.site import MachinePower, least_of
 from batwatt.model.work import run_times_s
-from batwatt.model.workload import ESTIMATE, LENGTH
+from batwatt.model.workload import ESTIMATE, LENGTH, Job
 from batwatt.protocol.events import EVENT_TYPE, refuse_batsim5_events, reported_envelope
 from batwatt.remarks import remark
 from batwatt.run.find_scheduler import (
@@ -243,22 +243,25 @@ def _with_requests(inputs: RunInputs, scheduler: Any) -> RunInputs:
     missing = limited = longer = total = 0
     loads = []
     for workload in inputs.run:
-        jobs = []
+        total += len(workload.jobs)
+        jobs: dict[int, Job] = {}
         lengths_s, slow_s = (
             run_times_s(workload, speed).tolist() for speed in (inputs.platform.fastest_flops, least_flops)
         )
-        for job, length_s, longest_s in zip(workload.jobs, lengths_s, slow_s, strict=True):
-            requested_s, raw, walltime_s = request_s(job.walltime_s, job.raw, job.id), dict(job.raw), job.walltime_s
-            total += 1
+        for number, (job, length_s, longest_s) in enumerate(zip(workload.jobs, lengths_s, slow_s, strict=True)):
+            requested_s, fields, walltime_s = request_s(job.walltime_s, job.raw, job.id), {}, job.walltime_s
             if workload.recorded and requested_s == math.inf and length_s < math.inf:
                 missing += 1
-                requested_s = raw[ESTIMATE] = raw.get(LENGTH, round(length_s, 6))
+                requested_s = fields[ESTIMATE] = job.raw.get(LENGTH, round(length_s, 6))
             if not ours and walltime_s is None and requested_s < math.inf and longest_s < math.inf:
                 limited += 1
                 longer += longest_s > requested_s
-                walltime_s = raw["walltime"] = max(requested_s, math.floor(longest_s) + 1.0)
-            jobs.append(job._replace(walltime_s=walltime_s, raw=raw))
-        loads.append(replace(workload, jobs=tuple(jobs)))
+                walltime_s = fields["walltime"] = max(requested_s, math.floor(longest_s) + 1.0)
+            if fields:
+                jobs[number] = job._replace(walltime_s=walltime_s, raw={**job.raw, **fields})
+        if jobs:
+            workload = replace(workload, jobs=tuple(jobs.get(at, job) for at, job in enumerate(workload.jobs)))
+        loads.append(workload)
     if missing:
         text = "%s: %d of %d jobs request no run time: they are planned by their exact run times (%s)"
         remark(_log, text, source, missing, total, "docs/explanation/run-times.md")
