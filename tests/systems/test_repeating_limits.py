@@ -9,6 +9,9 @@ import pytest
 from builders import machine
 
 import batwatt as bw
+from batwatt.scheduling.capacity import CapacityScheduler, MachineOptions
+from batwatt.scheduling.fleet import Fleet
+from batwatt.scheduling.jobs import ManagedJob
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -142,3 +145,45 @@ def test_a_run_may_last_for_years():
         (79 * 24 + 14) * HOUR_S
     )
     assert result.metrics["carbon_g"] == pytest.approx(80 * 0.4 * (3 * 100 + 3 * 300) - 0.4 * 300, rel=1e-6)
+
+
+class OneByOne(CapacityScheduler[MachineOptions]):
+    """A user's scheduler: jobs start one after another while a machine is alive, and are never killed."""
+
+    def onSimulationBegins(self):
+        super().onSimulationBegins()
+        self.fleet, self.jobs = Fleet(len(self.hosts), 1, float("inf")), []
+
+    def arrived(self, job):
+        self.lifecycle.live += 1
+        self.jobs.append(job)
+
+    def onJobCompletion(self, job):
+        self.lifecycle.ended(job)
+        self.lifecycle.live -= 1
+
+    def process_events(self, now_s):
+        while self.step_s <= now_s:
+            self.step()
+
+    def apply(self):
+        if self.jobs and not self.lifecycle.states and self.machines_alive():
+            job = self.jobs.pop(0)
+            state = self.lifecycle.states[job.id] = ManagedJob(0, job)
+            self.lifecycle.execute(state, 1)
+
+    def stop(self):
+        self.lifecycle.give_up(self.jobs)
+
+    def unrunnable(self):
+        if self.lifecycle.states:
+            return [], ""
+        jobs, self.jobs = self.jobs, []
+        self.lifecycle.live -= len(jobs)
+        return jobs, "no machine is alive"
+
+
+def test_a_scheduler_of_a_user_need_not_know_the_rule_of_stalls():
+    limit = bw.Series((0.0, 3600.0), (0.0, 1.0), loop=0, period_s=7200.0)
+    jobs = bw.simulate(MACHINES, LONG, OneByOne, capacity=limit).jobs
+    assert sorted(jobs["starting_time_s"]) == [HOUR_S, 11 * HOUR_S]

@@ -93,13 +93,13 @@ class CapacityScheduler(Scheduler[Settings]):
     def stop(self) -> None:
         """End the window: kill running jobs, reject waiting ones."""
 
-    @abstractmethod
     def waiting(self) -> Iterable[ManagedJob]:
-        """Return the jobs that wait."""
+        """Return the jobs that wait, of which `give_up` may reject some; none by default."""
+        return ()
 
-    @abstractmethod
     def give_up(self, jobs: list[ManagedJob], why: str) -> None:
         """Reject jobs that wait, and those that depend on them."""
+        raise NotImplementedError(f"{type(self).__name__} has `waiting` and no `give_up`")
 
     @abstractmethod
     def unrunnable(self) -> tuple[list[Job], str]:
