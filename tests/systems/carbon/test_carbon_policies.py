@@ -102,3 +102,13 @@ def test_a_calendar_of_more_slots_than_can_be_kept_is_refused():
     calendar = ReservationCalendar(0.1, Series((0.0,), (4.0,), "machines"))
     with pytest.raises(InputError, match=r"slots of 0\.1 s are more than 20000000 in 1e\+09 s"):
         calendar.need(carry_out(job := ShiftJob("a", 0.0, constant(1e9, 5.0)), ((0.0, job.model.length_s),)))
+
+
+def test_a_calendar_writes_no_repetition_out():
+    # 4 machines by day, 2 by night, in rows of 60 s: 20 years of them are more than a series may have
+    values = tuple(4.0 if 360 <= minute < 1080 else 2.0 for minute in range(1440))
+    day = Series(tuple(60.0 * minute for minute in range(1440)), values, "machines", loop=0, period_s=24 * HOUR)
+    calendar = ReservationCalendar(HOUR, day)
+    begin = 20 * 365 * 24
+    free = [not calendar.full(hour, 1, 3, 0.0)[0] for hour in range(begin, begin + 24)]
+    assert free == [6 <= hour < 18 for hour in range(24)]

@@ -253,8 +253,12 @@ class ReservationCalendar:
 
     def _least(self, series: Series, first: int, last: int) -> Array:
         """Return the least value within each of some slots."""
-        series = series.upto((last + 1) * self.slot_s) if series.repeats else series
-        times, values = np.array(series.times_s), np.array(series.values)
+        # only changes within: slots are added for as long as the run goes on
+        times_s, now_s = [], first * self.slot_s
+        while now_s < last * self.slot_s:
+            times_s.append(now_s)
+            now_s = series.next_change(now_s)
+        times, values = np.array(times_s), np.array([series.at(time_s) for time_s in times_s])
         begins: Array = np.arange(first, last, dtype=np.float64) * self.slot_s
         least: Array = values[np.maximum(np.searchsorted(times, begins, "right") - 1, 0)]
         within = np.floor(times / self.slot_s).astype(int) - first
