@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -176,3 +178,12 @@ def test_series_by_date_move_to_the_clock_of_a_run(series, moved_h):
     for half_hour in range(40 if series.repeats else 2):
         at_s = 1800.0 * half_hour + 1.0
         assert moved.at(at_s) == series.at(at_s + 3600.0 * moved_h) == signal.at(at_s)
+
+
+def test_a_signal_that_repeats_is_another_input(load, tmp_path):
+    digests = set()
+    for loop in (None, 0, 1):
+        series = bw.Series((0, 3600), (100, 200), loop=loop, period_s=1e6 - 3600.0 * (loop or 0))
+        bw.simulate(bw.Platform.machines(4, watts=100.0), load, carbon=series).save(tmp_path / f"{loop}")
+        digests.add(json.loads((tmp_path / f"{loop}_metadata.json").read_text())["inputs"]["carbon"]["sha256"])
+    assert len(digests) == 3

@@ -119,7 +119,8 @@ def _input(source: Path | Platform | Workload | Series | SignalIntegral) -> dict
     if isinstance(source, Workload):
         content = repr([(job.id, job.raw) for job in source.jobs] + [dict(source.raw_profiles)])
     elif isinstance(source, SignalIntegral):
-        content = repr((source.edges_s.tolist(), source.values.tolist()))
+        again = (source.again,) if source.repeat else ()
+        content = repr((source.edges_s.tolist(), source.values.tolist(), *again))
     else:
         content = repr(
             (source.times_s, source.values, source.loop, source.period_s)
