@@ -89,7 +89,7 @@ def finished(platform, rows, scheduler, **limits):
     """The jobs that complete, by id."""
     frame = pd.DataFrame(rows, columns=["id", "submission_time_s", "length_s", "hosts"])
     jobs = bw.simulate(platform, bw.Workload.from_frame(frame), scheduler, **limits).jobs
-    return sorted(jobs.loc[jobs["success"].astype(bool), "job_id"].astype(str).str.partition("#")[0])
+    return sorted(str(name).partition("#")[0] for name in jobs.loc[jobs["success"].astype(bool), "job_id"])
 
 
 @pytest.mark.parametrize("response", ["hfld", "frugal"])
@@ -111,6 +111,13 @@ def test_a_job_waits_for_hosts_that_come_back_after_many_periods(tmp_path, sched
     rows = [("1", 0.0, 1000.0, 2), ("2", 0.0, 500.0, 2)]
     platform = bw.Platform.machines(2, 1, watts=20)
     assert finished(platform, rows, scheduler, envelope=caps, events=events) == ["1", "2"]
+
+
+def test_a_job_that_is_killed_again_and_again_is_lost_at_last():
+    """Each hour one of two machines goes, at random; a job of 200 h begins again at once and never waits."""
+    hours = bw.Series((0.0, HOUR_S), (2.0, 1.0), "machines", loop=0, period_s=2 * HOUR_S)
+    rows = [("1", 0.0, 200 * HOUR_S, 1)]
+    assert finished(bw.Platform.machines(2, 1), rows, "varcap", capacity=hours, options={"termination": "random"}) == []
 
 
 def test_checkpoints_that_save_nothing_new_are_no_progress():

@@ -58,7 +58,7 @@ class JobLifecycle:
         self._attempts: dict[str, int] = {}
         self._unrunnable: dict[str, list[str]] = {}
         self._progress_s = 0.0
-        self._kills: Counter[str] = Counter()
+        self.kills: Counter[str] = Counter()
         """Kills of each job since the last progress."""
 
     def begin(self, bs: Any, needs_dynamic_jobs: bool) -> None:
@@ -137,7 +137,7 @@ class JobLifecycle:
             self.requests += (job.requested_time or 0) > 0 or ESTIMATE in (job.json_dict or {})
         killed = state.dying and job.job_state is Job.State.COMPLETED_KILLED
         if killed:
-            self._kills[state.name] += 1
+            self.kills[state.name] += 1
         elif job.metadata not in (CHECKPOINT, RECOVERY):
             self.progress()
         if state.dying:
@@ -159,7 +159,7 @@ class JobLifecycle:
     def progress(self) -> None:
         """Note that a job arrived, ended by itself or saved work, or that a host came, went or failed."""
         self._progress_s = self.bs.time()
-        self._kills.clear()
+        self.kills.clear()
 
     def in_vain(self, limit: Series, switching_s: float, periods: int = 1) -> bool:
         """Return whether some whole periods of a limit have passed without progress and without a job to come.
@@ -177,16 +177,17 @@ class JobLifecycle:
         jobs = list(waiting)
         idle = {job.number for job in jobs}
         starts_s = [state.start_s for state in self.states.values() if state.mask and state.number not in idle]
-        if starts_s and not self.in_vain(limit, switching_s, _KILLS):
+        often = self.in_vain(limit, switching_s, _KILLS)
+        if starts_s and not often:
             return []
         if any(start_s <= self.bs.time() - limit.period_s for start_s in starts_s):
             # it may end, and leave its hosts to others
             return []
-        hopeless = [job for job in jobs if self._kills[job.name] >= _KILLS]
+        hopeless = [job for job in jobs if self.kills[job.name] >= _KILLS]
         if hopeless:
             # what is left has the best chance without it
             hopeless = [max(hopeless, key=lambda job: (job.hosts, job.number))]
-        elif jobs and not starts_s and not self._kills:
+        elif jobs and not starts_s and (often or not self.kills):
             widest = max(job.hosts for job in jobs)
             hopeless = [job for job in jobs if job.hosts == widest]
         if hopeless:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from batwatt.errors import InputError
 from batwatt.model.workload import CHECKPOINTED, MIGRATED, OVERHEAD, overhead
@@ -119,6 +119,10 @@ def _on_hosts(following: NextRun, ran_s: float, took_s: float) -> NextRun:
     return replace(following, killed=killed.strip())
 
 
+MOST_KILLS: Final = 100
+"""Kills of a job while no other job ends, arrives or saves work, after which it is not submitted again."""
+
+
 class Victims:
     """Next runs of the victims of a scheduler: decided when a run is killed, registered when it has ended."""
 
@@ -183,6 +187,10 @@ class Victims:
         before = self._runs.get(name)
         if following is not None and following.saved_s > (0.0 if before is None else before.saved_s):
             self._lifecycle.progress()
+        elif following is not None and self._lifecycle.kills[name] >= MOST_KILLS:
+            # under a limit that repeats it would go on for ever
+            self._lifecycle.note_unrunnable([name], f"killed {MOST_KILLS} times while no job ended or saved work")
+            following = None
         self._runs[name] = following
         if following is not None and following.killed:
             self._lifecycle.bs.set_job_metadata(job.id, following.killed)
