@@ -145,7 +145,8 @@ class EnvelopeScheduler(PowerScheduler[Settings]):
         if not bs.running_simulation:
             return
         cluster.now_s = now_s = bs.time()
-        self.update_hosts(now_s)
+        if not self.update_hosts(now_s):
+            return
         if injector is None:
             if cluster.queue.rows:
                 self._place()
