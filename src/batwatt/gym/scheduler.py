@@ -192,9 +192,14 @@ class AgentScheduler(Scheduler[SchedulerOptions]):
             return
         self.tally.killed(managed)
         following = self._victims.next_of(job)
-        assert following is not None
+        if following is None:
+            self.lifecycle.live -= 1
+            return
+        requested_s = managed.request_s
         managed.job = self._victims.again(job, following)
         managed.renew()
+        # it begins from zero
+        managed.request_s = requested_s
         self._wait(managed)
 
     def onSimulationEnds(self) -> None:

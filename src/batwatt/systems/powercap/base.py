@@ -221,10 +221,12 @@ class PowerScheduler(Scheduler[Settings]):
 
     def onNoMoreExternalEvents(self) -> None:
         """Let the last value of the envelope hold from now on."""
+        super().onNoMoreExternalEvents()
         if isinstance(self.injector, EventInjector):
             self.injector.no_more()
 
     def onNotifyGenericEvent(self, event_data: Mapping[str, Any]) -> None:
         """Take a step of the envelope, if it comes as events."""
+        super().onNotifyGenericEvent(event_data)
         if isinstance(self.injector, EventInjector):
             self.injector.take(event_data, self.bs.time())
