@@ -10,8 +10,8 @@
 6. Jobs that can never run are rejected, and reported by cause at the end: how many, and the first.
 7. Stall: a limit that repeats would kill some jobs for ever. If in a whole period no job arrives, ends by itself or
    saves work, and no host comes, goes or fails, one job is rejected, the largest of those that wait and were killed
-   three times since then, while nothing runs; or while others run, after three such periods. If none was killed and
-   nothing runs, the widest jobs that wait are rejected. Then the next period counts.
+   three times since then, while nothing runs; or while others run, after three such periods. If nothing runs, and none
+   was killed or three such periods have passed, the widest that wait are rejected. Then the next period counts.
 """
 
 from __future__ import annotations
