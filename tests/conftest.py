@@ -50,8 +50,8 @@ def batsim(request, tmp_path_factory):
 def forgotten_parts():
     """What a file of a test's own registers is forgotten after it, as other tests go over all parts."""
     yield
-    if finding := sys.modules.get("batwatt.run.find_scheduler"):
-        finding._plugins.clear()
+    if loading := sys.modules.get("batwatt.run.loader"):
+        loading._plugins.clear()
     tables = list(registry._parts.values()) if (registry := sys.modules.get("batwatt.scheduling.registry")) else []
     if carbon := sys.modules.get("batwatt.systems.carbon.policies"):
         tables.append(carbon.POLICIES)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import batwatt
-from batwatt.run import find_scheduler
+from batwatt.run import loader
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.study import cells as cells_module
 from batwatt.study.campaign import campaign_in
@@ -84,12 +84,24 @@ def test_seeds_and_files_of_a_scheduler_count(small):
     assert key(small, scheduler=name) != before
 
 
+def test_files_beside_a_scheduler_count(small):
+    keys = []
+    (small.folder / "own").mkdir()
+    for value in "ab":
+        small.house.write("own/common.py", f"X = {value!r}\n")
+        small.house.write("own/flow.py", "from batsim.batsim import BatsimScheduler\nfrom common import X\n"
+                          "class Own(BatsimScheduler): pass\n")  # fmt: skip
+        small.house.write("own/__init__.py", "from .flow import Own\n")
+        keys += [key(small, scheduler=name) for name in ("own/flow.py", "own/")]
+    assert len(set(keys)) == 4
+
+
 def test_a_plugin_counts_by_its_content(small):
     plugin = small.folder / "mine.py"
     keys = [key(small)]
     for name in ("a", "b"):
         plugin.write_text(f"{name} = 1\n")
-        find_scheduler._plugins.clear()
+        loader._plugins.clear()
         load_plugins([plugin])
         cells_module._code_digest.cache_clear()
         keys.append(key(small))
@@ -101,10 +113,10 @@ def test_runs_with_a_plugin_are_not_stale(small):
     plugin = small.house.write("mine.py", "a = 1\n")
     small.declare()
     assert small.run("--plugin", plugin).code == 0
-    find_scheduler._plugins.clear()
+    loader._plugins.clear()
     cells_module._code_digest.cache_clear()
     assert "0 stale runs removed" in small.batwatt("clean", "--plugin", plugin).out
-    find_scheduler._plugins.clear()
+    loader._plugins.clear()
     cells_module._code_digest.cache_clear()
 
 

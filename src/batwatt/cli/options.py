@@ -67,7 +67,7 @@ def complete_scheduler(incomplete: str) -> list[str]:
     return sorted(f"{path}/" if path.is_dir() else str(path) for path in paths if path.is_dir() or path.suffix == ".py")
 
 
-_SCHEDULER_HELP = "A name of `batwatt policies`, one of pybatsim's, or the path of a .py file."
+_SCHEDULER_HELP = "A name of `batwatt policies`, one of pybatsim's, or the path of a .py file or a folder."
 SchedulerName = Annotated[
     str, typer.Option("-s", "--scheduler", help=_SCHEDULER_HELP, autocompletion=complete_scheduler)
 ]

@@ -63,7 +63,7 @@ def policies(
     scheduler: Annotated[
         str | None,
         typer.Argument(
-            help="A scheduler of ours, to list its options; or a .py file, to list its definitions.",
+            help="A scheduler of ours, to list its options; or a .py file or a folder, to list its definitions.",
             autocompletion=complete_scheduler,
         ),
     ] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -74,23 +74,23 @@ def serve_command(
     from batwatt.inputs.platforms.host_choice import platform_of
     from batwatt.run.find_scheduler import blaming, make_scheduler
 
-    settings = read_options(options)
+    settings, run_options = read_options(options), dict[str, Any]()
     if platform is not None:
-        settings.setdefault("platform", platform_of(platform, hosts.choice))
+        run_options["platform"] = platform_of(platform, hosts.choice)
     if envelope is not None:
-        settings.setdefault("envelope", str(envelope))
+        run_options["envelope"] = str(envelope)
     if capacity is not None:
-        settings.setdefault("capacity", _served_capacity(capacity, platform, hosts.choice))
+        run_options["capacity"] = _served_capacity(capacity, platform, hosts.choice)
     patience_s = patience_of(timeout)
 
     # errors come before the wait for Batsim, unless its text may bring a missing option
-    made = None if protocol == 5 else make_scheduler(scheduler, settings)
+    made = None if protocol == 5 else make_scheduler(scheduler, settings, defaults=run_options)
     with SchedulerSocket(socket, patience_s, protocol=protocol) as link:
         note(f"listening on {link.endpoint}; waiting for Batsim to connect, {at_most(patience_s)}")
         init = link.begin()
         brought = read_options(init, INIT) if init and init.strip() else {}
         if made is None or brought:
-            made = make_scheduler(scheduler, {**settings, **brought})
+            made = make_scheduler(scheduler, {**settings, **brought}, defaults=run_options)
         if init is not None:
             link.greet(features.dialect(made))
         with blaming(scheduler, made):

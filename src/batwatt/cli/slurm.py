@@ -126,7 +126,7 @@ def run_command(
         typer.Option(
             "-s",
             "--scheduler",
-            help="A scheduler in this process: a name, or a .py file.",
+            help="A scheduler in this process: a name, or a .py file or a folder.",
             autocompletion=complete_scheduler,
             show_default="one that listens on --socket",
         ),

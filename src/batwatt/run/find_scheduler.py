@@ -1,33 +1,29 @@
-"""Search of a scheduler: one of ours by name, a file by path, or one of pybatsim's own by name."""
+"""Search of a scheduler: one of ours by name, a file or folder by path, or one of pybatsim's own by name."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
-import importlib.util
 import json
 import pkgutil
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import get_annotations
 from pathlib import Path
-from types import FrameType, FunctionType, ModuleType
+from types import FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 import batwatt
 from batwatt.errors import BatwattError, InputError, UnknownNameError
-from batwatt.files import is_file
 from batwatt.model.clock import Clock
 from batwatt.options.files import read_options
+from batwatt.run.loader import PREFIX, code_file, defines, load, load_plugin, pybatsim_files, readable
 from batwatt.scheduling.base import Scheduler
 from batwatt.scheduling.options import SchedulerOptions
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
-OURS = ("platform", "envelope", "capacity", "until_s", "switch")
-"""Options that a run sets for a scheduler of ours."""
 _WIRE = "batwatt.engine.wire"
 SHIFT = "shift"
 """The option by which a run holds jobs (`batwatt.options.shift`)."""
@@ -65,7 +61,7 @@ def describe_options(name: str) -> Iterator[tuple[str, str]]:
     """Yield (name, meaning and default) of each option of one of our schedulers. Raises InputError."""
     ours = our_names()
     if name not in ours:
-        hint = "Give one of these, or the path of a .py file; see `batwatt policies`."
+        hint = "Give one of these, or the path of a .py file or a folder; see `batwatt policies`."
         raise UnknownNameError("SCHEDULER", "scheduler of ours", name, ours, hint)
     yield from _options_of(_one_of_ours(name))
 
@@ -83,22 +79,14 @@ def class_name(stem: str) -> str:
     return stem[:1].upper() + stem[1:]
 
 
-def _pybatsim_files() -> dict[str, Path]:
-    """Return the files of the schedulers that come with pybatsim, by name."""
-    try:
-        files = importlib.metadata.files("pybatsim") or ()
-    except importlib.metadata.PackageNotFoundError:
-        return {}
-    return {
-        file.stem: Path(str(file.locate()))
-        for file in files
-        if len(file.parts) == 2 and file.parts[0] == "schedulers" and file.suffix == ".py" and file.stem != "__init__"
-    }
+def _pybatsim_schedulers() -> dict[str, Path]:
+    """Return the files of the schedulers that come with pybatsim, by name, without those that define none."""
+    return {name: path for name, path in pybatsim_files().items() if defines(path, class_name(name))}
 
 
 def scheduler_names() -> list[str]:
     """Return the names of our schedulers, then of those that come with pybatsim; import none of them."""
-    return [*our_names(), *_pybatsim_files()]
+    return [*our_names(), *_pybatsim_schedulers()]
 
 
 def is_ours(scheduler: Any) -> bool:
@@ -110,7 +98,7 @@ def is_ours(scheduler: Any) -> bool:
 
 
 def scheduler_class(name: Any) -> type[Any]:
-    """Return the class of a name (of ours, of pybatsim's, or the path of a .py file). Raises InputError."""
+    """Return the class of a name (of ours, of pybatsim's, or the path of a file or folder). Raises InputError."""
     if not isinstance(name, str):
         kind = _scheduler_of(name)
         if kind is None and _scheduler_of(type(name)) is not None:
@@ -125,9 +113,9 @@ def scheduler_class(name: Any) -> type[Any]:
         return _one_of_ours(name)
     if is_file_name(name):
         return _from_file(Path(name))
-    theirs = _pybatsim_files()
+    theirs = _pybatsim_schedulers()
     if name not in theirs:
-        hint = "Give a name or the path of a .py file; see `batwatt policies`."
+        hint = "Give a name or the path of a .py file or a folder; see `batwatt policies`."
         raise UnknownNameError("scheduler", "scheduler", name, [*ours, *theirs], hint)
     return _from_file(theirs[name])
 
@@ -137,68 +125,72 @@ def is_file_name(name: str) -> bool:
     return "/" in name or name.endswith(".py")
 
 
-_plugins: dict[Path, ModuleType] = {}
-
-
 def load_plugins(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Import files that register parts, each once in this process; return their full paths. Raises InputError."""
-    files = tuple(path.resolve() if is_file(path) else path for path in paths)
+    """Load files that register parts, each once in this process; return their full paths. Raises InputError."""
+    files = tuple(code_file(path) for path in paths)
     for path in files:
-        if path not in _plugins:
-            # parts that are shipped take their names first
-            for _ in our_schedulers():
-                pass
-            _plugins[path] = _module_of(path)
+        # parts that are shipped take their names first
+        for _ in our_schedulers():
+            pass
+        _run_code(load_plugin, path)
     return files
 
 
-def loaded_plugins() -> tuple[Path, ...]:
-    """Return the files that `load_plugins` has imported in this process."""
-    return tuple(_plugins)
-
-
-def _module_of(path: Path) -> ModuleType:
-    if not is_file(path):
-        raise InputError(path, "no such scheduler file", "give the path of a .py file; names: `batwatt policies`")
-    if path.suffix != ".py":
-        raise InputError(path, "is not a .py file", "give the path of a scheduler in Python")
-    spec = importlib.util.spec_from_file_location(f"batwatt_user_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+def _run_code(run: Callable[[Path], ModuleType], path: Path) -> ModuleType:
+    """Return the module that `run` makes of a file or folder. Raises InputError."""
+    file = code_file(path)
     try:
-        spec.loader.exec_module(module)
+        return run(file)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        del sys.modules[spec.name]
         raise _not_loaded(path, error) from error
-    return module
 
 
 def _not_loaded(path: Path, error: BaseException) -> InputError:
     """Return the error for a file that raised one when it was loaded."""
-    return InputError(path, f"cannot be loaded: {_line_of(error, str(path))}", _remedy(error, "correct the file"))
+    frame = _culprit(error)
+    line = _line_of(error, frame.f_code.co_filename if frame else None)
+    return InputError(path, f"cannot be loaded: {line}", _remedy(error, "correct the file"))
 
 
 def _remedy(error: BaseException, otherwise: str) -> str:
     """Return the remedy for a missing library; `otherwise` for any other error."""
     missing = isinstance(error, ModuleNotFoundError) and error.name
-    return f"install {missing.partition('.')[0]!r} beside batwatt, or {otherwise}" if missing else otherwise
+    if not missing or missing.startswith(PREFIX):
+        return otherwise
+    return f"install {missing.partition('.')[0]!r} beside batwatt, or {otherwise}"
 
 
 def _from_file(path: Path) -> type[Any]:
-    module, expected = _module_of(path), class_name(path.stem)
+    """Return the scheduler of a file or folder: that with its name, else the only one from which no other derives."""
+    module, file = _run_code(load, path), code_file(path)
+    named = file.parent if file.name == "__init__.py" else file
+    expected = class_name(named.name.partition(".")[0])
     thing = vars(module).get(expected)
-    if not isinstance(thing, type | FunctionType):
-        raise InputError(path, f"defines no class {expected}", "pybatsim derives the class from the file's name")
+    classes = [kind for kind in vars(module).values() if isinstance(kind, type) and _is_of(module, kind.__module__)]
     try:
-        scheduler = _scheduler_of(thing)
+        if isinstance(thing, type | FunctionType):
+            schedulers = [kind] if (kind := _scheduler_of(thing)) else []
+        else:
+            every = [kind for kind in classes if _scheduler_of(kind)]
+            leaves = [kind for kind in every if not any(kind in other.__mro__[1:] for other in every)]
+            schedulers = [kind for kind in map(_scheduler_of, leaves) if kind]
     except Exception as error:
         raise _not_loaded(path, error) from error
-    if scheduler is None:
+    if len(schedulers) == 1:
+        return schedulers[0]
+    if isinstance(thing, type | FunctionType):
         raise InputError(path, f"{expected} is not a scheduler", "derive it from batsim.batsim.BatsimScheduler")
-    return scheduler
+    what = "several schedulers" if schedulers else "no scheduler"
+    names = ", ".join(sorted(kind.__name__ for kind in schedulers or classes)) or "none"
+    problem = f"defines no class {expected} and {what} (its classes: {names})"
+    raise InputError(path, problem, f"name its scheduler {expected}, or the file as its scheduler")
+
+
+def _is_of(module: ModuleType, name: str) -> bool:
+    """Return whether a module is `module`, or lies in the package that it is."""
+    return name == module.__name__ or (hasattr(module, "__path__") and name.startswith(f"{module.__name__}."))
 
 
 def _scheduler_of(thing: Any) -> type[Any] | None:
@@ -214,11 +206,11 @@ def _scheduler_of(thing: Any) -> type[Any] | None:
 
 
 def describe_file(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """Return (name, first line of docstring) of the schedulers, parts and options of a .py file, by kind.
+    """Return (name, first line of docstring) of the schedulers, parts and options of a .py file or a folder, by kind.
 
     A part that is not registered has the name of its class. Raises InputError.
     """
-    module = _module_of(path)
+    module = _run_code(load, path)
     try:
         sections = _described(module)
     except Exception as error:
@@ -234,7 +226,7 @@ def _described(module: ModuleType) -> dict[str, list[tuple[str, str]]]:
     registered = {id(part): (kind, name) for kind in KINDS for name, part in parts_of(kind)}
     for name, thing in vars(module).items():
         kind, label = registered.get(id(thing), (None, name))
-        if getattr(thing, "__module__", None) != module.__name__ or not (kind or isinstance(thing, type)):
+        if not _is_of(module, str(getattr(thing, "__module__", None))) or not (kind or isinstance(thing, type)):
             continue
         kind = "scheduler" if isinstance(thing, type) and _scheduler_of(thing) else kind or kind_of(thing)
         if kind is not None:
@@ -245,18 +237,24 @@ def _described(module: ModuleType) -> dict[str, list[tuple[str, str]]]:
 
 
 def make_scheduler(
-    name: Any, options: Mapping[str, Any], kind: type[Any] | None = None, clock: Clock | None = None
+    name: Any,
+    options: Mapping[str, Any],
+    kind: type[Any] | None = None,
+    *,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+    clock: Clock | None = None,
 ) -> Any:
     """Return a scheduler with its options; those of ours are checked, and files read on the clock of the run.
 
+    Ours take the `defaults` of the run, too; any other scheduler has exactly the `options` of its user.
     `kind`: the class of the scheduler; None: that of the name. Raises InputError.
     """
     kind = kind or scheduler_class(name)
     with blaming(name if isinstance(name, str) else kind.__name__, kind):
         if issubclass(kind, Scheduler):
-            return kind(read_options(kind.Options, options, clock))
-        run_options = OURS if has_own_shift(name, kind) else (*OURS, SHIFT)
-        return kind(options={key: value for key, value in options.items() if key not in run_options})
+            return kind(read_options(kind.Options, {**defaults, **options}, clock))
+        # pybatsim has no keyword for them
+        return kind({key: value for key, value in options.items() if key != SHIFT or has_own_shift(name, kind)})
 
 
 def has_own_shift(scheduler: Any, kind: type[Any]) -> bool:
@@ -346,7 +344,7 @@ def _line_of(error: BaseException, file: str | None) -> str:
     """Return an exception in one line: type, text, and its innermost place in `file` (or anywhere)."""
     what = "SystemExit" if isinstance(error, SystemExit) else type(error).__name__
     try:
-        text = " ".join(str(error).split())
+        text = readable(" ".join(str(error).split()))
     except Exception:
         text = ""
     frames = traceback.extract_tb(error.__traceback__)

@@ -83,12 +83,14 @@ def check_options(spec: RunSpec) -> None:
         usual |= {"signal": signal} if signal else {}
         usual |= spec.scheduler_options(platform_of(inputs.platform, inputs.hosts))
         options = {name: value for name, value in usual.items() if name in follows or name in spec.options}
-    make_scheduler(spec.scheduler, options, kind)
+    make_scheduler(spec.scheduler, options if follows else spec.options, kind)
 
 
 def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
     """Return the needs of a class of schedulers for the reading. Raises InputError if it follows no capacity."""
-    follows, options, inputs = _options_of(scheduler), spec.options, spec.inputs
+    follows, inputs = _options_of(scheduler), spec.inputs
+    # options that a scheduler does not declare are its own
+    options = {name: value for name, value in spec.options.items() if name in follows}
     if inputs.capacity is not None and not {"capacity", "envelope"} & follows.keys():
         problem = f"the scheduler {spec.scheduler_name!r} follows no capacity"
         raise InputError("--capacity", problem, "leave it out, or choose one that does, such as riskaware")
@@ -101,7 +103,7 @@ def needs_of(spec: RunSpec, scheduler: type[Any]) -> Needs:
             raise InputError("option 'capacity'", problem, "give one of them")
     of_power = "envelope" in follows and "capacity" not in follows
     named = isinstance(envelope, str | Path | Series | EnvelopeSpec) and envelope not in ("", EVENTS)
-    if "long_s" not in follows or not isinstance(long_s, int | float) or isinstance(long_s, bool):
+    if not isinstance(long_s, int | float) or isinstance(long_s, bool):
         long_s = None
     ours = issubclass(scheduler, Scheduler)
     return Needs(
@@ -141,7 +143,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
             options[name] = signal
     if "long_s" in follows:
         options.setdefault("long_s", spec.inputs.long_s)
-    scheduler = make_scheduler(spec.scheduler, options, kind, inputs.clock)
+    scheduler = make_scheduler(spec.scheduler, options if follows else spec.options, kind, clock=inputs.clock)
     with blaming(spec.scheduler_name, scheduler):
         # code of the scheduler states its needs
         config = _config_for(spec, scheduler, platform)
@@ -153,7 +155,7 @@ def resolve(spec: RunSpec, kind: type[Any], read: RunInputs) -> ResolvedRun:
         if spec.engine != "batsim":
             refuse_batsim5_events(inputs.events, path)
         reported = reported_envelope(inputs.events, path)
-        if spec.options.get("envelope") == EVENTS and reported is None:
+        if _as_events(spec, kind) and reported is None:
             raise InputError(path, f"has no {EVENT_TYPE} event", "make one: batwatt events")
         inputs = replace(inputs, envelope=inputs.envelope or reported)
     # after all checks: an error is one line
@@ -208,6 +210,11 @@ def _with_views(spec: RunSpec, scheduler: type[Any], inputs: RunInputs, options:
 def _options_of(scheduler: type[Any]) -> Mapping[str, Any]:
     """Return the options of a scheduler of this project; none for one from elsewhere."""
     return scheduler.Options.model_fields if issubclass(scheduler, Scheduler) else {}
+
+
+def _as_events(spec: RunSpec, scheduler: type[Any]) -> bool:
+    """Return whether a scheduler that declares an envelope takes it from external events."""
+    return "envelope" in _options_of(scheduler) and spec.options.get("envelope") == EVENTS
 
 
 def _remark_delays(inputs: RunInputs, scheduler: Any) -> None:
@@ -281,7 +288,7 @@ def _config_for(spec: RunSpec, scheduler: Any, platform: Platform) -> EngineConf
         raise InputError("--no-energy", problem, "leave it out")
     if isinstance(scheduler, Scheduler) and scheduler.needs_dynamic_jobs:
         config = replace(config, dynamic_jobs=True, profile_reuse=True)
-    if spec.options.get("envelope") == EVENTS:
+    if _as_events(spec, type(scheduler)):
         if spec.inputs.events is None:
             problem = "the envelope is to come as events but there is no events file"
             raise InputError("--events", problem, "make one: batwatt events")

@@ -190,10 +190,10 @@ class Session:
     def _schedule(self, bridge: Bridge, clock: SessionClock) -> None:
         spec = self.spec
         if spec.scheduler is not None:
-            kind, options = scheduler_class(spec.scheduler), {"platform": self.platform, **spec.options}
+            kind, defaults = scheduler_class(spec.scheduler), dict[str, Any](platform=self.platform)
             if spec.envelope is not None and issubclass(getattr(kind, "Options", object), PowerOptions):
-                options.setdefault("envelope", EVENTS)
-            scheduler = make_scheduler(spec.scheduler, options, kind)
+                defaults["envelope"] = EVENTS
+            scheduler = make_scheduler(spec.scheduler, spec.options, kind, defaults=defaults)
             # others may raise at what they do not know
             bridge.tells |= isinstance(scheduler, Scheduler)
             with blaming(spec.scheduler, scheduler):

@@ -18,7 +18,8 @@ import batwatt
 from batwatt import __version__
 from batwatt.errors import InputError, UnknownNameError
 from batwatt.inputs.description import Inputs
-from batwatt.run.find_scheduler import loaded_plugins, scheduler_class
+from batwatt.run.find_scheduler import is_file_name, scheduler_class
+from batwatt.run.loader import files_beside, loaded_plugins
 from batwatt.run.metadata import version_of
 from batwatt.run.spec import RunSpec
 from batwatt.scheduling.base import Scheduler
@@ -40,7 +41,7 @@ CODE = (
     *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
     "systems/carbon/*.py",
     *(f"results/{name}.py" for name in _RESULTS),
-    *(f"run/{name}.py" for name in ("find_scheduler", "resolve", "run", "spec")),
+    *(f"run/{name}.py" for name in ("find_scheduler", "loader", "resolve", "run", "spec")),
 )
 """The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
 SUFFIXES = (".py", ".csv")
@@ -95,7 +96,9 @@ def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
     # the folder lies outside src/ in a checkout
     schedulers = Path(next(iter(importlib.import_module("batwatt.schedulers").__path__)))
     sources.update((f"schedulers/{file.name}", file) for file in schedulers.glob("*.py"))
-    sources.update((f"plugin {file.name}", file) for file in plugins)
+    for plugin in plugins:
+        above = plugin.parents[1]
+        sources.update((f"plugin {file.relative_to(above)}", file) for file in (plugin, *files_beside(plugin)))
     return digest_of_sources(sources, PACKAGES_OF_OPTIMUM if optimum else PACKAGES)
 
 
@@ -218,7 +221,8 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
         where = f"{place}: {label!r}"
         if scheduler == OPTIMUM:
             _check_optimum(study, where)
-        option_names, file = _scheduler(scheduler, sources, where, schedulers)
+        option_names, code = _scheduler(scheduler, sources, where, schedulers)
+        file, beside = (code[0], code[1:]) if code else (None, [])
         takes = set(option_names or ()) - options.keys()
         for platform, workload, envelope, whole, engine, seed in product(
             platforms, workloads, envelopes, capacities, engines, seeds
@@ -254,14 +258,14 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
                 "window": [inputs.window.begin_s, inputs.window.end_s] if inputs.window else None,
                 "length_unit": inputs.length_unit[0],
                 "begin": [inputs.log.begin, inputs.log.tz],
-                "depends": sorted(one.sha256 for one in depends),
+                "depends": sorted(one.sha256 for one in (*depends, *beside)),
                 "scheduler": Path(scheduler).stem if file else scheduler,
                 "options": run_options,
                 "engine": engine,
                 "engine_options": _engine_identity(engine, engine_options),
                 "code": code_digest(scheduler == OPTIMUM),
             }
-            others = filter(None, (events, file, *depends, reference))
+            others = filter(None, (events, file, *beside, *depends, reference))
             read = (*(one for part in parts for one in part.files), *others)
             yield Cell(
                 name,
@@ -300,21 +304,23 @@ def _check_optimum(study: Study, place: str) -> None:
 
 def _scheduler(
     name: str, sources: Sources, place: str, schedulers: OptionNames | None
-) -> tuple[Collection[str] | None, InputFile | None]:
-    """Return the names of the options of a declared scheduler, and its file if it is not shipped. Raises InputError.
+) -> tuple[Collection[str] | None, list[InputFile]]:
+    """Return the names of the options of a declared scheduler, and, if it is not shipped, its file and those beside it.
 
-    A scheduler that is not ours has no such names.
+    A scheduler that is not ours has no such names. Raises InputError.
     """
     if name == OPTIMUM:
-        return None, None
-    if "/" in name or name.endswith(".py"):
-        file = sources.file(name, place)
-        return schedulers.get(file.sha256) if schedulers is not None else _names(scheduler_class(str(file.path))), file
+        return None, []
+    if is_file_name(name):
+        code = sources.scheduler(name, place)
+        if schedulers is not None:
+            return schedulers.get(code[0].sha256), code
+        return _names(scheduler_class(str(code[0].path))), code
     try:
         kind = scheduler_class(name)
     except UnknownNameError as error:
         raise InputError(place, str(error).removeprefix("--scheduler: ")) from None
-    return _names(kind), None if issubclass(kind, Scheduler) else sources.file(inspect.getfile(kind), place)
+    return _names(kind), [] if issubclass(kind, Scheduler) else sources.scheduler(inspect.getfile(kind), place)
 
 
 def _names(kind: type[Any]) -> list[str] | None:

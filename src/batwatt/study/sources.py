@@ -19,6 +19,7 @@ from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 from batwatt.inputs.traces.job_log import USUAL, LogOptions
 from batwatt.model.machines import MachineSpec
 from batwatt.model.window import Window
+from batwatt.run.loader import files_beside
 from batwatt.study.files import Choice, InputFile
 from batwatt.study.generated import generated_capacities
 from batwatt.study.generators import GENERATORS, Generator
@@ -59,6 +60,15 @@ class Sources:
                 raise MissingFileError(where, f"the file {name!r} {reason} ({path})", hint)
             self._files[path] = InputFile(path.stem, path, name, sha256)
         return self._files[path]
+
+    def scheduler(self, name: str, where: str) -> list[InputFile]:
+        """Return the file of a scheduler, of a folder its `__init__.py`, and those that it imports beside it.
+
+        Raises InputError.
+        """
+        folder = is_folder(Path(self._base, name))
+        file = self.file(str(Path(name, "__init__.py")) if folder else name, where)
+        return [file, *(self.file(str(path), where) for path in files_beside(file.path))]
 
     def files(self, patterns: Sequence[str], where: str) -> list[InputFile]:
         """Return the files of paths and globs (each sorted), in the order of the patterns. Raises InputError."""

@@ -1,0 +1,311 @@
+"""Loading of schedulers as by pybatsim's launcher; each rule with files of its own, as strangers have them."""
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import pytest
+from batsim.batsim import BatsimScheduler
+from batsim.tools.launcher import instanciate_scheduler
+
+from batwatt.errors import InputError
+from batwatt.inputs.description import Inputs
+from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_class, scheduler_names
+from batwatt.run.loader import files_beside, load
+from batwatt.run.run import run
+from batwatt.run.spec import RunSpec
+
+ROOT = Path(__file__).parents[2]
+HEAD = "from batsim.batsim import BatsimScheduler\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of files of a user, in a folder of its own."""
+
+    def write(files):
+        for name, text in files.items():
+            path = tmp_path / "above" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path / "above"
+
+    return write
+
+
+def scheduler(name, value="None", base="BatsimScheduler", before=""):
+    return f"{before}\nclass {name}({base}):\n    value = {value}\n"
+
+
+def foo(before, value="X"):
+    return {"mine/foo.py": HEAD + scheduler("Foo", value, before=before)}
+
+
+def value_of(path, options=None):
+    return make_scheduler(str(path), options or {}).value
+
+
+# files beside the file -----------------------------------------------------------------------------------------------
+
+SIBLINGS = {
+    "sibling": ({"common.py": "X = 7\n"}, "from common import X"),
+    "module": ({"common.py": "X = 7\n"}, "import common; X = common.X"),
+    "inside a function": ({"common.py": "X = 7\n"}, "def read():\n    from common import X\n    return X\nX = read()"),
+    "relative": ({"base.py": "X = 7\n"}, "from .base import X"),
+    "relative module": ({"base.py": "X = 7\n"}, "from . import base; X = base.X"),
+    "package": ({"base.py": "X = 7\n"}, "from mine.base import X"),
+    "package as": ({"base.py": "X = 7\n"}, "import mine.base as b; X = b.X"),
+    "own package": ({"base.py": "X = 7\n"}, "import mine.base; X = mine.base.X"),
+    "above": ({"../tools/lists.py": "X = 7\n"}, "from tools.lists import X"),
+    "above, a file": ({"../lists.py": "X = 7\n"}, "import lists; X = lists.X"),
+    "of a sibling": ({"a.py": "from b import Y\nX = Y + 1\n", "b.py": "Y = 6\n"}, "from a import X"),
+    "relative of a sibling": ({"a.py": "from .b import Y as X\n", "b.py": "Y = 7\n"}, "from a import X"),
+    "all names": ({"common.py": "X = 7\n"}, "from common import *"),
+    "package of a sibling": ({"parts/__init__.py": "", "parts/p.py": "X = 7\n"}, "from parts.p import X"),
+    "init": ({"__init__.py": "X = 7\n"}, "from mine import X"),
+    "init in vain": ({"__init__.py": "import nowhere\n", "common.py": "X = 7\n"}, "from common import X"),
+    "pybatsim's folder": ({"schedulers/own.py": "X = 7\n"}, "from schedulers.own import X"),
+}
+
+
+@pytest.mark.parametrize("case", SIBLINGS)
+def test_files_beside_a_scheduler(case, folder):
+    beside, line = SIBLINGS[case]
+    files = {f"mine/{name}": text for name, text in beside.items()}
+    above = folder(files | foo(line))
+    assert value_of(above / "mine" / "foo.py") == 7
+
+
+def test_a_scheduler_derived_from_one_in_another_file(folder):
+    base = {"mine/easyFill.py": HEAD + scheduler("EasyFill", "[1]")}
+    better = scheduler("Better", "[*EasyFill.value, 2]", "EasyFill", "from easyFill import EasyFill")
+    assert value_of(folder({**base, "mine/better.py": better}) / "mine" / "better.py") == [1, 2]
+
+
+def test_equal_names_in_two_folders(folder):
+    above = folder(
+        {f"{name}/common.py": f"X = {name!r}\n" for name in "ab"}
+        | {f"{name}/foo.py": f"{HEAD}from common import X\n{scheduler('Foo', 'X')}" for name in "ab"}
+    )
+    first, second = (scheduler_class(str(above / name / "foo.py")) for name in "ab")
+    assert (first.value, second.value) == ("a", "b")
+    assert "common" not in sys.modules and "foo" not in sys.modules
+
+
+def test_an_import_while_it_runs(folder):
+    late = HEAD + scheduler(
+        "Foo", "property(lambda self: read())", before="def read():\n    import common\n    return common.X"
+    )
+    above = folder(
+        {f"{name}/foo.py": late for name in "ab"} | {f"{name}/common.py": f"X = {name!r}\n" for name in "ab"}
+    )
+    made = [make_scheduler(str(above / name / "foo.py"), {}) for name in "ab"]
+    assert [one.value for one in made] == ["a", "b"]
+
+
+def test_each_load_runs_the_code_again(folder):
+    lines = "from common import jobs\njobs.append(1)"
+    above = folder({"mine/common.py": "jobs = []\n"} | foo(lines, "len(jobs)"))
+    path = above / "mine" / "foo.py"
+    assert [value_of(path), value_of(path)] == [1, 1]
+    (above / "mine" / "common.py").write_text("jobs=[5]\n")
+    assert value_of(path) == 2
+    assert not list(above.rglob("__pycache__"))
+
+
+def test_a_file_is_one_module_by_all_of_its_names(folder):
+    lines = "import common, mine.common\nfrom . import common as third"
+    above = folder({"mine/common.py": ""} | foo(lines, "common is mine.common is third"))
+    assert value_of(above / "mine" / "foo.py") is True
+
+
+@pytest.mark.parametrize("name", ["random", "json", "statistics"])
+def test_modules_of_python_come_first_once_they_are_loaded(name, folder):
+    __import__(name)
+    above = folder({f"mine/{name}.py": ""} | foo(f"import {name} as m", "m.__name__"))
+    assert value_of(above / "mine" / "foo.py") == name
+
+
+def test_a_file_beside_wins_over_an_installed_package(folder):
+    above = folder({"mine/yaml.py": "X = 7\n"} | foo("from yaml import X"))
+    assert value_of(above / "mine" / "foo.py") == 7
+    # a folder without __init__.py does not
+    above = folder(
+        {"yaml/notes.txt": "", "other/bar.py": f"{HEAD}from yaml import dump\n" + scheduler("Bar", "[dump]")}
+    )
+    import yaml
+
+    assert value_of(above / "other" / "bar.py") == [yaml.dump]
+
+
+def test_names_with_dots(folder):
+    text = HEAD + scheduler("Foo", "X", before="from .common import X")
+    above = folder({"v1.2/common.py": "X = 7\n", "v1.2/foo.v3.py": text})
+    assert value_of(above / "v1.2" / "foo.v3.py") == 7
+
+
+def test_a_missing_library_is_named(folder):
+    above = folder({"mine/foo.py": "import nowhere.at_all\n", "mine/bar.py": "from .nowhere import X\n"})
+    with pytest.raises(InputError, match=r"No module named 'nowhere'.*install 'nowhere' beside batwatt"):
+        scheduler_class(str(above / "mine" / "foo.py"))
+    with pytest.raises(InputError, match=r"No module named 'mine.nowhere' .*correct the file"):
+        scheduler_class(str(above / "mine" / "bar.py"))
+
+
+def test_an_error_in_a_file_beside_has_its_place(folder):
+    above = folder({"mine/common.py": "\n1 / 0\n", "mine/foo.py": "import common\n"})
+    with pytest.raises(InputError, match=r"foo.py: cannot be loaded: ZeroDivisionError: .*common.py:2"):
+        scheduler_class(str(above / "mine" / "foo.py"))
+
+
+# names of pybatsim ---------------------------------------------------------------------------------------------------
+
+
+def test_the_names_of_pybatsim_4(folder):
+    text = "from pybatsim.batsim.batsim import BatsimScheduler\nimport pybatsim.batsim.batsim as b\n"
+    above = folder({"mine/foo.py": text + scheduler("Foo", "b.BatsimScheduler")})
+    assert value_of(above / "mine" / "foo.py") is BatsimScheduler
+    import batsim.batsim
+
+    assert sys.modules["batsim.batsim"] is batsim.batsim and batsim.batsim.__spec__.name == "batsim.batsim"
+
+
+def test_schedulers_of_pybatsim_as_modules(folder, monkeypatch):
+    # here Python finds another folder of that name
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT))
+    text = (
+        "from schedulers.easyBackfill import EasyBackfill\n"
+        "from pybatsim.schedulers.easyBackfill import EasyBackfill as Same\n"
+        "from schedulers.common_pyss_adaptator import CpuSnapshot\nimport schedulers.intervalContainer\n"
+    )
+    value = "EasyBackfill is Same, schedulers.intervalContainer.__file__"
+    above = folder({"mine/foo.py": text + scheduler("Foo", value, "EasyBackfill")})
+    same, file = value_of(above / "mine" / "foo.py")
+    installed = Path(str(importlib.metadata.distribution("pybatsim").locate_file("schedulers")))
+    assert same and Path(file) == installed / "intervalContainer.py"
+
+
+def test_names_that_are_no_schedulers_are_not_listed():
+    names = scheduler_names()
+    assert {"easyBackfill", "schedFcfs", "powercap"} <= set(names)
+    assert not {"common_pyss_adaptator", "intervalContainer", "__init__"} & set(names)
+    with pytest.raises(InputError, match="no scheduler 'intervalContainer'"):
+        scheduler_class("intervalContainer")
+
+
+# the class -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_class_has_the_name_of_the_file(folder):
+    above = folder({"mine/fooBar.py": HEAD + scheduler("Other", 1) + scheduler("FooBar", 2)})
+    assert value_of(above / "mine" / "fooBar.py") == 2
+    assert instanciate_scheduler(str(above / "mine" / "fooBar.py"), {}).value == 2
+
+
+def test_else_the_only_scheduler(folder):
+    above = folder({"mine/foo.py": HEAD + "class Queue: pass\n" + scheduler("Other", 1)})
+    assert value_of(above / "mine" / "foo.py") == 1
+    above = folder({"mine/bar.py": HEAD + scheduler("Base", 1) + scheduler("Leaf", 2, "Base")})
+    assert value_of(above / "mine" / "bar.py") == 2
+
+
+REFUSED = {
+    "two": (HEAD + scheduler("A") + scheduler("B"), "defines no class Foo and several schedulers .its classes: A, B"),
+    "none": ("class Queue: pass\n", "defines no class Foo and no scheduler .its classes: Queue"),
+    "no class": ("x = 1\n", "its classes: none"),
+    "imported": (HEAD, "its classes: none"),
+    "no scheduler": ("class Foo: pass\n", "Foo is not a scheduler"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_else_the_classes_are_named(case, folder):
+    text, problem = REFUSED[case]
+    with pytest.raises(InputError, match=problem):
+        scheduler_class(str(folder({"mine/foo.py": text}) / "mine" / "foo.py"))
+
+
+def test_a_folder_is_a_scheduler(folder):
+    files = {
+        "foo/__init__.py": "from .flow import Foo\n",
+        "foo/flow.py": HEAD + "from rules import X\n" + scheduler("Foo", "X"),
+    }
+    above = folder({**files, "foo/rules.py": "X = 7\n", "bar/flow.py": ""})
+    assert value_of(above / "foo") == value_of(above / "foo/") == value_of(above / "foo" / "__init__.py") == 7
+    with pytest.raises(InputError, match=r"is a folder without an __init__\.py"):
+        scheduler_class(str(above / "bar"))
+
+
+# options -------------------------------------------------------------------------------------------------------------
+
+OWN = """
+class Foo(BatsimScheduler):
+    def __init__(self, own):
+        super().__init__(own)
+        self.value = own
+
+    def onJobSubmission(self, job):
+        open({file!r}, "w").write(repr(sorted(self.value)))
+        self.bs.reject_jobs([job])
+"""
+KEYS = ("capacity", "envelope", "long_s", "platform", "shift", "switch", "until_s")
+
+
+@pytest.mark.parametrize("options", [{}, dict.fromkeys(KEYS, "no file")], ids=["none", "names of ours"])
+@pytest.mark.parametrize("engine", ["embedded", "wire"])
+def test_options_are_exactly_those_of_the_user(engine, options, folder, tmp_path):
+    path = folder({"mine/foo.py": HEAD + OWN.format(file=str(tmp_path / "seen"))}) / "mine" / "foo.py"
+    (tmp_path / "cap.csv").write_text("time_s,power_w\n0,100000\n")
+    inputs = Inputs(ROOT / "platforms/small.xml", (ROOT / "workloads/small.json",), envelope=tmp_path / "cap.csv")
+    run(RunSpec(inputs, str(path), options, tmp_path / "x", engine=engine))
+    assert (tmp_path / "seen").read_text() == repr(sorted(options))
+
+
+def test_shift_is_of_the_run_for_schedulers_of_pybatsim():
+    made = make_scheduler("easyBackfill", {"shift": "waiting", "envelope": 1})
+    assert made.options == {"envelope": 1}
+
+
+# keys and plugins ----------------------------------------------------------------------------------------------------
+
+
+def test_the_files_beside_are_those_that_it_imports(folder):
+    above = folder(
+        {
+            "mine/foo.py": "import common, numpy\nfrom .base import X\ndef late():\n    from tools import lists\n",
+            "mine/common.py": "import foo, json\n",
+            "mine/base/__init__.py": "from .deep import X\n",
+            "mine/base/deep.py": "X = 1\n",
+            "mine/other.py": "",
+            "tools/lists.py": "from mine import other_one\n",
+            "mine/other_one.py": "this is no Python\n",
+        }
+    )
+    names = [str(path.relative_to(above)) for path in files_beside(above / "mine" / "foo.py")]
+    assert names == [
+        "mine/base/__init__.py",
+        "mine/base/deep.py",
+        "mine/common.py",
+        "mine/other_one.py",
+        "tools/lists.py",
+    ]
+
+
+def test_a_plugin_is_the_module_that_a_scheduler_imports(folder):
+    part = (
+        'from batwatt.scheduling.registry import register\n@register("order", "mine")\nclass Order:\n    """Mine."""\n'
+    )
+    part += "    def key(self, jobs, now_s):\n        return jobs.hosts\n"
+    above = folder({"mine/parts.py": part, "mine/foo.py": HEAD + "import parts\n" + scheduler("Foo", "parts")})
+    load_plugins([above / "mine" / "parts.py"])
+    plugin = value_of(above / "mine" / "foo.py")
+    assert plugin is value_of(above / "mine" / "foo.py") and plugin.Order.name == "mine"
+
+
+def test_a_failed_load_leaves_no_module(folder):
+    before = set(sys.modules)
+    above = folder({"mine/common.py": "", "mine/foo.py": "import common\n1 / 0\n"})
+    with pytest.raises(ZeroDivisionError):
+        load(above / "mine" / "foo.py")
+    assert not {name for name in set(sys.modules) - before if name.startswith("batwatt_user_")}
