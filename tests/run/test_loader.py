@@ -201,6 +201,10 @@ def test_the_class_has_the_name_of_the_file(folder):
     above = folder({"mine/fooBar.py": HEAD + scheduler("Other", 1) + scheduler("FooBar", 2)})
     assert value_of(above / "mine" / "fooBar.py") == 2
     assert instanciate_scheduler(str(above / "mine" / "fooBar.py"), {}).value == 2
+    # as pybatsim, without its suffix; and a class of another name
+    assert value_of(above / "mine" / "fooBar") == 2
+    above = folder({"mine/round_robin.py": HEAD + scheduler("RoundRobin", 3) + "Round_robin = RoundRobin\n"})
+    assert value_of(above / "mine" / "round_robin.py") == 3
 
 
 def test_else_the_only_scheduler(folder):

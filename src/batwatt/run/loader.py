@@ -249,6 +249,8 @@ def code_file(path: Path) -> Path:
         if not is_file(init):
             raise InputError(path, "is a folder without an __init__.py", "give one of its files, or add one")
         return init
+    if not is_file(path) and is_file(named := path.with_name(f"{path.name}.py")):
+        return named
     if not is_file(path):
         raise InputError(path, "no such scheduler file", "give the path of a .py file; names: `batwatt policies`")
     if path.suffix != ".py":
