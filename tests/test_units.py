@@ -17,6 +17,7 @@ EXPONENTS = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, 
 
 def test_speeds():
     assert (speed_flops(" 38.4 Gflops "), speed_flops(".5f")) == (38.4e9, 0.5)
+    assert (speed_flops("2gigaflops"), speed_flops("1.5e3kiloflops"), speed_flops("0f", zero=True)) == (2e9, 1.5e6, 0.0)
 
 
 @given(st.integers(1, 10**17), st.integers(0, 20), st.integers(-30, 30), st.sampled_from(sorted(EXPONENTS)))
@@ -35,6 +36,7 @@ HOSTILE = {
     "zero": "0Gf",
     "nothing": "",
     "underscore": "1_000f",
+    "word for a letter": "1gigaf",
 }
 
 

@@ -28,25 +28,29 @@ REFERENCE_SPEED: Final = "18.4Gf"
 """Speed of a core of generated machines, at which generated work has its nominal length: that of a Taurus server in its
 fastest state (Table I of the powercap paper)."""
 
-_EXPONENTS = {None: 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
-_SPEED = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\s*([kMGTPEZY])?(?:f|flops)?")
+_PREFIXES = ("k kilo", "M mega", "G giga", "T tera", "P peta", "E exa", "Z zeta", "Y yotta")
+_EXPONENTS = {None: 0} | {name: 3 * (n + 1) for n, names in enumerate(_PREFIXES) for name in names.split()}
+_SPEED = re.compile(
+    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\s*"
+    r"(?:([kMGTPEZY])?(?:f|flops)?|(kilo|mega|giga|tera|peta|exa|zeta|yotta)flops)"
+)
 
 
-def speed_flops(text: str) -> float:
-    """Return the speed in flop/s of a SimGrid speed such as `38.4Gf`, `0.5f` or `1e9`: the nearest float.
+def speed_flops(text: str, zero: bool = False) -> float:
+    """Return the speed in flop/s of a SimGrid speed such as `38.4Gf`, `0.5f`, `1e9` or `2gigaflops`: the nearest float.
 
-    Raises ValueError for anything that is not a positive, finite speed.
+    Raises ValueError for anything that is not a finite speed above 0, or 0 with `zero`.
     """
     text = text.strip()
     quoted = repr(text[:60])
     match = _SPEED.fullmatch(text)
     if match is None:
         raise ValueError(f"{quoted} is not a speed such as '38.4Gf'")
-    number, exponent, prefix = match.groups()
+    number, exponent, short, long = match.groups()
     # 16.56 * 1e9 rounds twice, and gives 16559999999.999998
-    value = float(f"{number}e{int(exponent or 0) + _EXPONENTS[prefix]}")
-    if not (value > 0.0 and math.isfinite(value)):
-        raise ValueError(f"a speed must be positive and finite, got {quoted}")
+    value = float(f"{number}e{int(exponent or 0) + _EXPONENTS[short or long]}")
+    if not ((value > 0.0 or (zero and value == 0.0)) and math.isfinite(value)):
+        raise ValueError(f"a speed must be {'>= 0' if zero else 'positive'} and finite, got {quoted}")
     return value
 
 

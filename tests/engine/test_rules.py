@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from builders import ASLEEP_FAST, job, machine
 from scripted import Scripted, execute, kill, pstate, query, rows, run
 
 from batwatt.engine.requests import Requests
 from batwatt.engine.sharing import fair_rates
-from batwatt.errors import DeadlockError, IllegalDecisionError
+from batwatt.errors import DeadlockError, IllegalDecisionError, InputError
 from batwatt.inputs.workloads.batsim_files import read_events
 from batwatt.model.hostset import HostSet
-from batwatt.model.platform import Host, Platform, PState
+from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.protocol.workload4 import parse_workload
 
 # work, walltime -------------------------------------------------------------------------------------------------------
@@ -121,6 +123,41 @@ def test_sleeping_and_waking_take_their_time_and_power():
     ]
     host_0 = 10 * 100 + 10 * 20 + 30 * 5 + 20 * 50 + 30 * 40
     assert scheduler.energy == [(100.0, pytest.approx(host_0 + 100 * 100))]
+
+
+def halting(*, off: float = 0.5, on: float = 0.05) -> Platform:
+    """Two hosts of four cores, 30 W idle, that sleep at a speed of 0 by transitions of these speeds."""
+    asleep, moves = PState(0.0, 5.0, 6.0, 9.0), (PState(off, 120.0, 125.0, 130.0), PState(on, 150.0, 160.0, 170.0))
+    states = (PState(10.0, 30.0, 40.0, 100.0), asleep, *moves)
+    return Platform(tuple(Host(i, f"h{i}", states, 4, sleeps=(Sleep(1, 2, 3),), has_power=True) for i in (0, 1)))
+
+
+@pytest.mark.parametrize("sharing", [False, True])
+def test_hosts_that_sleep_at_a_speed_of_zero_draw_their_full_power(sharing):
+    """As of Batsim 4.2.1, to which 0 of 0 flop/s are a full load."""
+    scheduler = Scripted({}, {1: [pstate("0", 1)], 20: [pstate("0", 0)], 60: [query]})
+    run(scheduler, [], halting(), compute_sharing=sharing)
+    # off for 2 s at a load of 1/4, asleep for 17 s, on for 20 s
+    host_0 = 1 * 30 + 2 * (125 + 5 / 4) + 17 * 9 + 20 * (160 + 10 / 4) + 20 * 30
+    assert scheduler.energy == [(60.0, pytest.approx(host_0 + 60 * 30))]
+
+
+@pytest.mark.parametrize("sharing", [False, True])
+@pytest.mark.parametrize(("speeds", "asleep_s", "moving_w"), [({"off": 0.0}, 0, 130), ({"on": 0.0}, 17, 170)])
+def test_a_transition_of_speed_zero_never_ends(speeds, asleep_s, moving_w, sharing):
+    scheduler = Scripted({}, {1: [pstate("0", 1)], 20: [pstate("0", 0)] if asleep_s else [], 60: [query]})
+    with pytest.raises(DeadlockError, match="at 60 s, but hosts 0 switch through a p-state of speed 0, which never"):
+        run(scheduler, [], halting(**speeds), compute_sharing=sharing)
+    before = 2 * (125 + 5 / 4) + 17 * 9 if asleep_s else 0
+    host_0 = 30 + before + (60 - 20 if asleep_s else 60 - 1) * moving_w
+    assert scheduler.energy == [(60.0, pytest.approx(host_0 + 60 * 30))]
+
+
+def test_a_host_that_begins_asleep_at_a_speed_of_zero_needs_energy():
+    hosts = tuple(replace(host, initial_pstate=1) for host in halting().hosts)
+    run(Scripted({}), [], Platform(hosts))
+    with pytest.raises(InputError, match="host 'h0': begins asleep at a speed of 0, which needs energy accounting"):
+        run(Scripted({}), [], Platform(hosts), energy=False)
 
 
 def test_a_group_is_acknowledged_when_its_last_host_arrives():

@@ -128,7 +128,13 @@ def host(attributes: str = 'speed="1Gf"', **properties: str) -> str:
         (host(role="boss"), "unknown role 'boss'"),
         (host(role="master"), "found 'master_host', 'h'"),
         ('<host id="h" speed="1f"><prop id="x"/></host>', "<prop> has no attribute 'value'"),
-        ('<peer id="h" speed="1f"/>', "<peer> is not read"),
+        ('<include file="other.xml"/>', "<include> is not read, nor by SimGrid"),
+        (host('speed="0f,1f"'), "begins in p-state 0, at a speed of 0"),
+        (host('speed="1f,-1f"'), "a speed must be >= 0"),
+        (host('speed="1Gf" core="-1"'), "core: '-1' is not a number"),
+        (host('speed="1Gf" core="2.7"'), "core: '2.7' is not a number"),
+        (host(wattage_per_state="1:2:3:4"), "'1:2:3:4' is not two or three powers"),
+        (host('speed="1Gf" core="2"', watt_per_state="10:20:200"), "'10:20:200' is less than 0 W at no load"),
         ('<cluster id="c" prefix="n" suffix="" speed="1f"/>', "cluster 'c': <cluster> has no attribute 'radical'"),
         ('<cluster id="c" prefix="n" suffix="" radical="3-1" speed="1f"/>', "radical '3-1'"),
         ('<cluster id="c" prefix="n" suffix="" radical="0-999999999" speed="1f"/>', "more than"),
@@ -198,7 +204,7 @@ def test_a_host_without_one_power_for_each_pstate_has_no_energy(write, caplog):
     assert earth.sleeps == () and mars.sleeps != () and len(earth.pstates) == 9
     assert earth.no_power == "wattage_per_state has 6 entries for 9 p-states"
     assert caplog.messages == [
-        f"{path}: no energy is accounted for: 2 of 3 hosts have not one power per p-state "
+        f"{path}: no energy is accounted for: 2 of 3 hosts have no usable powers "
         "(host 'Earth': wattage_per_state has 6 entries for 9 p-states)"
     ]
     # a text that is no number is an error all the same
@@ -216,7 +222,7 @@ def test_hosts_without_watts_among_others(write, caplog):
     wrong = f'<host id="d" speed="1f,2f">{watts.format("1:2")}</host>'
     path_of_both = write(f"{cluster}</cluster>{zones}{wrong}")
     read_platform(path_of_both)
-    begin, count = f"{path}: no energy is accounted for:", "hosts have not one power per p-state"
+    begin, count = f"{path}: no energy is accounted for:", "hosts have no usable powers"
     assert caplog.messages == [
         f"{begin} 1 of 4 {count} (host 'b': no wattage_per_state)",
         f"{begin} 2 of 5 {count} (host 'd': wattage_per_state has 1 entries for 2 p-states)",
@@ -260,3 +266,56 @@ def test_the_first_hosts_in_the_order_of_their_names(write):
     assert "--mmax: -1" in refusal(HostChoice, mmax=-1)
     args = HostChoice("boss", 2, True).batsim_args()
     assert args == ["--master-host=boss", "--mmax=2", "--mmax-workload"] and HostChoice().batsim_args() == []
+
+
+STATES = {"speed": "1Gf, 0f, 0.5f, 0f", "watts": "30:40:100, 5:6:9, 120:125:130, 150:160:170"}
+
+
+def test_a_speed_of_zero_is_that_of_a_sleep_state_or_of_an_endless_transition(write, caplog):
+    """Batsim loads such hosts, and with -E refuses one that would compute at a speed of 0."""
+    four = f'<host id="{{}}" pstate="{{}}" speed="{STATES["speed"]}">'
+    watts = props(wattage_per_state=STATES["watts"])
+    sleeping, working = (watts + props(sleep_pstates=triple) + "</host>" for triple in ("1:2:3", "0:1:2"))
+    awake, asleep, stuck = read_platform(
+        write(four.format("a", 0) + sleeping + four.format("b", 1) + sleeping + four.format("c", 0) + working)
+    ).hosts
+    assert [state.speed_flops for state in awake.pstates] == [1e9, 0.0, 0.5, 0.0]
+    # fully loaded at 0 of 0 flop/s
+    assert [state.power_w(0.0) for state in awake.pstates] == [30, 9, 120, 170]
+    assert [state.duration_s for state in awake.pstates[2:]] == [2.0, float("inf")]
+    assert (awake.compute, awake.sleeps, asleep.initial_pstate) == ((0,), (Sleep(1, 2, 3),), 1)
+    assert (stuck.has_power, stuck.sleeps, stuck.compute) == (False, (), (0, 2))
+    assert stuck.no_power == "p-state 3 has a speed of 0 and is not in sleep_pstates"
+    assert "1 of 3 hosts have no usable powers" in caplog.text
+
+
+def test_the_older_form_of_powers_states_that_of_one_busy_core(read):
+    """SimGrid up to 3.27 reads watt_per_state as idle, one core busy, full."""
+    text = '<host id="{}" speed="1f" core="{}">{}</host>'
+    old = [props(watt_per_state=watts) for watts in ("100:120:200", "95:200")]
+    hosts = read("".join(text.format(f"h{cores}{n}", cores, old[n]) for cores in (1, 5) for n in (0, 1))).hosts
+    # of five cores the first draws 120 - 100, the others (200 - 120) / 4 each
+    assert [host.pstates[0].epsilon_w for host in hosts] == [200, 200, 100, 95]
+    assert hosts[2].pstates[0].power_w(0.2) == 120
+    both = text.format("h", 5, props(watt_per_state="100:120:200", wattage_per_state="100:120:200"))
+    assert read(both).hosts[0].pstates[0].epsilon_w == 120
+
+
+def test_a_peer_is_a_host_and_the_first_of_two_properties_counts(read):
+    peers = '<peer id="p" speed="730Mf" bw_in="1GBps" bw_out="1GBps" coordinates="0 0 0"/>'
+    twice = f'<host id="h" speed="2megaflops">{props(room="a")}{props(room="b")}</host>'
+    host, peer = read(peers + twice).hosts
+    assert (peer.name, peer.pstates[0].speed_flops, host.pstates[0].speed_flops) == ("p", 7.3e8, 2e6)
+    assert host.properties["room"] == "a"
+
+
+def test_speeds_that_vary_are_told(read, caplog):
+    connected = '<trace_connect kind="{}" trace="t" element="h"/>'
+    read('<host id="h" speed="1f"/>' + connected.format("SPEED") + connected.format("BANDWIDTH"))
+    (line,) = caplog.messages
+    assert "host 'h': <trace_connect> is ignored" in line
+
+
+def test_a_name_with_blanks_is_quoted_in_the_hint(read):
+    line = refusal(read, '<host id="Cpu A" speed="1f"/>', master="Cpu")
+    assert line.endswith("such as --master-host 'Cpu A'")

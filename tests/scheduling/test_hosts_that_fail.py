@@ -15,6 +15,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.inputs.workloads.phase_workload import phase_workload
 from batwatt.model.machines import MachineSpec, SpeedMachineSpec, machines_platform
 from batwatt.model.phases import ShiftJob, constant
+from batwatt.model.platform import Host, Platform, PState, Sleep
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.events import parse_events
@@ -149,9 +150,13 @@ def test_hosts_that_fail_under_varcap(options, rows, late, expected, said, caplo
 
 
 def test_default_limits():
-    """Three times 10 and 20 s are less than 5 minutes, three times 200 s are not."""
+    """Three times 10 and 20 s are less than 5 minutes, three times 200 s are not; a boot at a speed of 0 never ends."""
     slow = machines_platform(MachineSpec(1, 1, off_s=10.0, on_s=200.0))
-    for platform, on_s, off_s in ((MACHINES, 300.0, 300.0), (slow, 600.0, 300.0), (None, math.inf, math.inf)):
+    states = (PState(1.0), PState(0.0), PState(0.01), PState(0.0))
+    never = Platform((Host(0, "h", states, sleeps=(Sleep(1, 2, 3),)),))
+    limits = ((MACHINES, 300.0, 300.0), (slow, 600.0, 300.0), (never, 300.0, 300.0), (None, math.inf, math.inf))
+    assert Transitions(never).switching_s == 100.0
+    for platform, on_s, off_s in limits:
         for pstate, limit_s in ((0, on_s), (1, off_s)):
             transitions = Transitions(platform)
             transitions.began(1, pstate, 1000.0)

@@ -16,7 +16,7 @@ from batwatt.engine.catalogue import Catalogue
 from batwatt.engine.config import EngineConfig
 from batwatt.engine.execution import Executor
 from batwatt.engine.kernel import AFTER, ARRIVAL, LATE, TOO_LATE_S, Kernel
-from batwatt.engine.machines import COMPUTING, IDLE, UNAVAILABLE, Machines
+from batwatt.engine.machines import COMPUTING, IDLE, SWITCHING_OFF, SWITCHING_ON, UNAVAILABLE, Machines
 from batwatt.engine.recorder import Recorder
 from batwatt.engine.source import Source
 from batwatt.engine.switching import Switching
@@ -52,6 +52,10 @@ class Engine:
         energy = platform.has_power if self.config.energy is None else self.config.energy
         if energy and not platform.has_power:
             raise InputError(platform.source, platform.power_problem, "correct it or run without energy")
+        halted = [host for host in platform.hosts if not host.pstates[host.initial_pstate].speed_flops]
+        if halted and not energy:
+            problem = f"host {halted[0].name!r}: begins asleep at a speed of 0, which needs energy accounting (-E)"
+            raise InputError(platform.source, problem, "let it begin in a p-state that computes")
         self.kernel = Kernel(exact)
         self.machines = Machines(platform)
         self.recorder = Recorder(self.machines, energy)
@@ -211,12 +215,14 @@ class Engine:
         self.catalogue.collect(job)
 
     def _end_or_deadlock(self) -> None:
-        left = self._unfinished
-        if left or self.catalogue.open:
+        left, switching = self._unfinished, self.machines.mask[SWITCHING_ON] | self.machines.mask[SWITCHING_OFF]
+        if left or self.catalogue.open or switching:
             declared = sum(state == RUNNING for state in self.state.values())
             what = f"{left - declared} submitted jobs were neither started nor rejected"
             if not left:
                 what = "registration was not finished"
+                if switching:
+                    what = f"hosts {hostset.to_text(switching)} switch through a p-state of speed 0, which never ends"
             elif declared:
                 what = f"{declared} jobs were declared running by CHANGE_JOB_STATE, which nothing ends"
             raise DeadlockError(f"nothing can happen any more at {self.kernel.clock:g} s, but {what}")

@@ -45,7 +45,7 @@ class Mode:
         self.cores = host.cores
         self.pstate = pstate = host.pstates[index]
         # a transition loads one core
-        self.base_w: float = pstate.power_w(1.0 / host.cores) if index in host.virtual else pstate.idle_w
+        self.base_w: float = pstate.power_w(1.0 / host.cores if index in host.virtual else 0.0)
 
 
 class Machines:

@@ -37,7 +37,8 @@ class Meter:
             if elapsed > 0.0:
                 machine = machines.hosts[host]
                 pstate = machine.pstates[self._seen_pstate[host]]
-                load = min(1.0, self.load_flops[host] / pstate.speed_flops / machine.cores)
+                speed = pstate.speed_flops
+                load = min(1.0, self.load_flops[host] / speed / machine.cores) if speed else 1.0
                 self.energy_j[host] += elapsed * pstate.power_w(load)
                 self._seen_s[host] = now
                 self._seen_pstate[host] = machines.pstate[host]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from mypy_extensions import mypyc_attr
 
 from batwatt.engine.events import ResourceStateChanged
@@ -84,8 +86,8 @@ class Switching:
                 groups[key] = groups.get(key, 0) | members
                 if not exists:
                     # Batsim detects the invalid p-state when the first host has booted
-                    boot_s = host.pstates[host.sleep_of[current].switch_on].duration_s
-                    self._kernel.at(now + boot_s, END, self._unknown, (what, members))
+                    for boot_s, part in self._by_duration(members, host.sleep_of[current].switch_on):
+                        self._kernel.at(now + boot_s, END, self._unknown, (what, part))
             elif not exists:
                 self._unknown((what, members))
             elif target in host.virtual:
@@ -118,11 +120,13 @@ class Switching:
         raise IllegalDecisionError(what, f"{host.name} has p-states 0..{len(host.pstates) - 1}")
 
     def _by_duration(self, mask: int, virtual: int) -> list[tuple[float, int]]:
+        """Return the durations in s of a transition with their hosts, without those that never end."""
         parts: dict[float, int] = {}
         for kind, members in enumerate(self._machines.kind_mask):
             if members & mask:
                 duration = self._machines.kind_host[kind].pstates[virtual].duration_s
                 parts[duration] = parts.get(duration, 0) | (members & mask)
+        parts.pop(math.inf, None)
         return list(parts.items())
 
     def _arrived(self, arrival: tuple[int, int, int]) -> None:

@@ -31,7 +31,8 @@ class PState:
     """One p-state of a host.
 
     `speed_flops` in flop/s per core. Power in W: `idle_w` with no load, `epsilon_w` at a load just above 0,
-    `full_w` with all cores busy; a transition (virtual) p-state draws `full_w` for `1 / speed_flops` seconds.
+    `full_w` with all cores busy; a transition (virtual) p-state draws `full_w` for `1 / speed_flops` seconds. A speed
+    of 0 is that of a sleep p-state, which draws `full_w`, or of a transition that never ends.
     """
 
     speed_flops: float
@@ -40,8 +41,8 @@ class PState:
     full_w: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.speed_flops > 0.0 and math.isfinite(self.speed_flops)):
-            raise ValueError(f"speed_flops must be > 0 and finite, got {self.speed_flops!r}")
+        if not 0.0 <= self.speed_flops < math.inf:
+            raise ValueError(f"speed_flops must be >= 0 and finite, got {self.speed_flops!r}")
         for name in ("idle_w", "epsilon_w", "full_w"):
             value = getattr(self, name)
             if not (value >= 0.0 and math.isfinite(value)):
@@ -49,12 +50,14 @@ class PState:
 
     def power_w(self, load: float) -> float:
         """Return the power in W at a load in [0, 1] (used fraction of the flop/s of all cores)."""
+        if not self.speed_flops:
+            return self.full_w  # SimGrid takes 0 of 0 flop/s for fully loaded
         return self.epsilon_w + load * (self.full_w - self.epsilon_w) if load > 0.0 else self.idle_w
 
     @property
     def duration_s(self) -> float:
-        """Duration in s of a transition through this p-state: one flop at its speed."""
-        return 1.0 / self.speed_flops
+        """Duration in s of a transition through this p-state: one flop at its speed; infinite at a speed of 0."""
+        return 1.0 / self.speed_flops if self.speed_flops else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class Host:
             raise ValueError(f"host {self.name!r}: sleep_pstates names a p-state outside 0..{count - 1}")
         if len({sleep.sleep for sleep in self.sleeps}) != len(self.sleeps):
             raise ValueError(f"host {self.name!r}: a p-state is a sleep p-state twice")
+        if not (self.pstates[self.initial_pstate].speed_flops or self.initial_pstate in used):
+            raise ValueError(f"host {self.name!r}: begins in p-state {self.initial_pstate}, at a speed of 0")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes for pickle, which does not support read-only dictionaries."""
@@ -121,8 +126,9 @@ class Host:
 
     @cached_property
     def compute(self) -> tuple[int, ...]:
-        """Indices of the computation p-states, fastest first (ties: lower power, then lower index)."""
-        real = [i for i in range(len(self.pstates)) if i not in self.virtual and i not in self.sleep_of]
+        """Indices of the computation p-states, fastest first (ties: lower power, then lower index); none of speed 0."""
+        moving = (i for i, state in enumerate(self.pstates) if state.speed_flops)
+        real = [i for i in moving if i not in self.virtual and i not in self.sleep_of]
         return tuple(sorted(real, key=lambda i: (-self.pstates[i].speed_flops, self.pstates[i].full_w, i)))
 
     @property

@@ -50,7 +50,7 @@ class Transitions:
     def switching_s(self) -> float:
         """The longest time in s in which a host of the platform switches off and on again."""
         pairs = [(sleep.switch_off, sleep.switch_on, host) for host, _ in self._kinds for sleep in host.sleeps]
-        return max((sum(host.pstates[way].duration_s for way in ways) for *ways, host in pairs), default=0.0)
+        return max((sum(_expected_s(host, way) for way in ways) for *ways, host in pairs), default=0.0)
 
     @property
     def next_s(self) -> float:
@@ -95,7 +95,13 @@ def _limit_of(host: Host, pstate: int) -> float:
     """Return the default limit in s of a host's transition to a p-state."""
     sleep = host.sleep_of.get(pstate)
     virtual = [each.switch_on for each in host.sleeps] if sleep is None else [sleep.switch_off]
-    return max(LEAST_LIMIT_S, *[DURATIONS * host.pstates[state].duration_s for state in virtual])
+    return max(LEAST_LIMIT_S, *[DURATIONS * _expected_s(host, state) for state in virtual])
+
+
+def _expected_s(host: Host, virtual: int) -> float:
+    """Return the duration in s of a transition; 0 for one that never ends, whose host fails at its limit."""
+    duration_s = host.pstates[virtual].duration_s
+    return duration_s if duration_s < math.inf else 0.0
 
 
 def outage(mask: int) -> str:

@@ -42,7 +42,7 @@ def host_w(host: Host, node: SlurmNode, pstate: int) -> float:
     """Return the power of a host in W by the model of the platform; a node with jobs draws its full power."""
     sleep = host.sleep_of.get(pstate) or (host.sleeps[0] if host.sleeps else None)
     if node.off:
-        return host.pstates[sleep.sleep].idle_w if sleep else 0.0
+        return host.pstates[sleep.sleep].power_w(0.0) if sleep else 0.0
     if node.switching_on and sleep:
         return host.pstates[sleep.switch_on].full_w
     if node.switching_off and sleep and not node.busy:

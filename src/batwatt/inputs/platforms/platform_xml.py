@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import logging
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +24,13 @@ MASTER_HOST = "master_host"
 
 _ZONES = ("zone", "AS")
 _GROUPS = ("cluster", "cabinet")
-_OTHER_HOSTS = ("peer", "include")
+_HOSTS = ("host", "peer")
+_HOST_KINDS = ("HOST_AVAIL", "SPEED", "POWER")
 _LATENCIES = ("latency", "lat", "bb_lat", "loopback_lat")
 _TIME_VARYING = ("availability_file", "state_file", "speed_file")
 _ROLES = ("", "compute_node", "storage", "master")
 _WATTS_HINT = "write 'idle:full' or 'idle:epsilon:full' per p-state, separated by commas"
+_OLD_WATTS = WATTS[1]
 _SLEEP_HINT = "write 'SLEEP:OFF:ON', three indices of p-states"
 
 _log = logging.getLogger(__name__)
@@ -126,7 +129,7 @@ def _platform(
     powerless = [host for host in hosts if not host.has_power]
     if useless or 0 < len(powerless) < len(hosts):
         first = (useless or powerless)[0]
-        text = "%s: no energy is accounted for: %d of %d hosts have not one power per p-state (host %r: %s)"
+        text = "%s: no energy is accounted for: %d of %d hosts have no usable powers (host %r: %s)"
         reason = first.no_power or "no wattage_per_state"
         _log.warning(text, path, len(powerless), len(hosts), first.name, reason)
     ignored = [f"latency (first of {len(latencies)}: {text}): times differ from Batsim's" for text in latencies[:1]]
@@ -190,7 +193,7 @@ def _no_one_master(path: Path | str, master: str, masters: list[_Node], compute:
     near = difflib.get_close_matches(master, (node.name for node in compute), n=1)
     example = near or [node.name for node in compute[:1]]
     problem = f"no host is called {master!r} or has the role 'master': none would run the resource manager"
-    such = f" such as --master-host {example[0]}" if example else ""
+    such = f" such as --master-host {shlex.quote(example[0])}" if example else ""
     return InputError(path, problem, f"choose a host, which then runs no job,{such}")
 
 
@@ -210,16 +213,19 @@ class _Builder:
         if not self._open:
             self._check_root(frame)
         elif tag == "prop":
-            self._open[-1].properties[self._attribute(frame, "id")] = self._attribute(frame, "value")
-        elif tag in _OTHER_HOSTS:
-            raise InputError(self._place(frame), f"<{tag}> is not read", "write <host> or <cluster> instead")
+            # of two of a name SimGrid reads the first
+            self._open[-1].properties.setdefault(self._attribute(frame, "id"), self._attribute(frame, "value"))
+        elif tag == "include":
+            raise InputError(self._place(frame), "<include> is not read, nor by SimGrid", "write its hosts out")
+        elif tag == "trace_connect" and attributes.get("kind", _HOST_KINDS[0]) in _HOST_KINDS:
+            _log.warning("%s: host %r: <trace_connect> is ignored", self._place(frame), attributes.get("element"))
         self._note_latency(frame)
         self._open.append(frame)
 
     def end(self, tag: str) -> None:
         """Close an element, and add a host or a cluster, whose properties are complete."""
         frame = self._open.pop()
-        if tag == "host":
+        if tag in _HOSTS:
             self._add(frame, self._attribute(frame, "id"), self._zones())
         elif tag in _GROUPS:
             prefix, suffix = self._attribute(frame, "prefix"), self._attribute(frame, "suffix")
@@ -292,7 +298,7 @@ class _HostReader:
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
-        self._pstates: dict[tuple[str, str | None], tuple[PState, ...]] = {}
+        self._pstates: dict[tuple[str, str | None, int], tuple[PState, ...]] = {}
 
     def host(self, index: int, node: _Node) -> Host:
         """Return the host with number `index`. Raises InputError with the host if one of its texts is malformed."""
@@ -301,15 +307,18 @@ class _HostReader:
         zone_properties: dict[str, str] = {}
         for zone in node.zones:
             zone_properties.update(zone)
-        watts = next((properties[key] for key in WATTS if key in properties), None)
-        speeds = node.attributes["speed"]
-        problem = _unlike(speeds, watts)
-        if problem:
-            watts = None
-        pstates = self._states(speeds, watts, place)
+        name = next((key for key in WATTS if key in properties), "")
+        watts, speeds = properties.get(name), node.attributes["speed"]
         cores = _index(node.attributes.get("core", "1"), f"{place}: core")
         initial = _index(node.attributes.get("pstate", "0"), f"{place}: pstate")
-        sleeps = () if problem else _sleeps(properties.get(SLEEP_STATES), len(pstates), place)
+        sleeps: tuple[Sleep, ...] = ()
+        problem = _unlike(speeds, watts)
+        if not problem:
+            pstates = self._states(speeds, watts, place, cores if name == _OLD_WATTS else 0)
+            sleeps = _sleeps(properties.get(SLEEP_STATES), len(pstates), place)
+            problem = _halting(pstates, sleeps)
+        if problem:
+            pstates, watts, sleeps = self._states(speeds, None, place), None, ()
         try:
             return Host(
                 id=index,
@@ -327,19 +336,20 @@ class _HostReader:
             wrong = str(error).removeprefix(f"host {node.name!r}: ")
             raise InputError(place, wrong, "correct the host") from None
 
-    def _states(self, speeds: str, watts: str | None, place: str) -> tuple[PState, ...]:
-        cached = self._pstates.get((speeds, watts))
+    def _states(self, speeds: str, watts: str | None, place: str, old_cores: int = 0) -> tuple[PState, ...]:
+        """Return the p-states of a host; `old_cores` is its number of cores if its watts have the older form."""
+        cached = self._pstates.get((speeds, watts, old_cores))
         if cached is not None:
             return cached
         try:
-            flops = [speed_flops(text) for text in speeds.split(",")]
+            flops = [speed_flops(text, zero=True) for text in speeds.split(",")]
         except ValueError as error:
             raise InputError(place, f"speed: {error}", "write one speed per p-state, as in '38.4Gf, 19.2Gf'") from None
         powers = [(0.0, 0.0, 0.0)] * len(flops)
         if watts is not None:
-            powers = [_power(entry, place) for entry in watts.split(",")]
+            powers = [_power(entry, place, old_cores) for entry in watts.split(",")]
         states = tuple(PState(speed, *power) for speed, power in zip(flops, powers, strict=True))
-        self._pstates[speeds, watts] = states
+        self._pstates[speeds, watts, old_cores] = states
         return states
 
 
@@ -351,8 +361,18 @@ def _unlike(speeds: str, watts: str | None) -> str:
     return f"wattage_per_state has {powers} entries for {pstates} p-states"
 
 
-def _power(entry: str, place: str) -> tuple[float, float, float]:
-    """Return idle, epsilon and full watts of one entry; in an entry of two, epsilon is idle. Raises InputError."""
+def _halting(pstates: tuple[PState, ...], sleeps: tuple[Sleep, ...]) -> str:
+    """Return the reason why a host has no energy as it would compute at a speed of 0; empty if it does not."""
+    moved = {index for sleep in sleeps for index in (sleep.sleep, sleep.switch_off, sleep.switch_on)}
+    halts = [index for index, state in enumerate(pstates) if not state.speed_flops and index not in moved]
+    return f"p-state {halts[0]} has a speed of 0 and is not in {SLEEP_STATES}" if halts else ""
+
+
+def _power(entry: str, place: str, old_cores: int) -> tuple[float, float, float]:
+    """Return idle, epsilon and full watts of one entry; in an entry of two, epsilon is idle. Raises InputError.
+
+    SimGrid up to 3.27 reads `watt_per_state` of a host of `old_cores` cores as idle, one core busy, and full.
+    """
     try:
         values = [finite(text) for text in entry.split(":")]
     except ValueError as error:
@@ -360,7 +380,15 @@ def _power(entry: str, place: str) -> tuple[float, float, float]:
     if len(values) not in (2, 3) or not all(value >= 0.0 for value in values):
         problem = f"wattage_per_state: {shown(entry.strip())} is not two or three powers >= 0 W"
         raise InputError(place, problem, _WATTS_HINT)
-    return values[0], values[-2], values[-1]
+    idle_w, epsilon_w, full_w = values[0], values[-2], values[-1]
+    if old_cores == 1:
+        epsilon_w = full_w
+    elif old_cores and len(values) == 3:
+        epsilon_w -= (full_w - epsilon_w) / (old_cores - 1)
+        if not epsilon_w >= 0.0:
+            problem = f"{_OLD_WATTS}: {shown(entry.strip())} is less than 0 W at no load, by idle:one core:full"
+            raise InputError(place, problem, "write wattage_per_state with idle:epsilon:full")
+    return idle_w, epsilon_w, full_w
 
 
 def _sleeps(text: str | None, count: int, place: str) -> tuple[Sleep, ...]:
