@@ -121,6 +121,21 @@ def test_a_scheduler_is_a_name_or_a_class(house):
         bw.simulate(platform, workload, Powercap({"platform": platform}))
 
 
+def test_communication_is_ignored_on_request(house):
+    profile = {"type": "parallel_homogeneous", "cpu": 2e11, "com": 5}
+    path = house.workload({"id": 1, "subtime": 0, "res": 1, "profile": "talk"}, talk=profile)
+    platform = house.platform("a", "b")
+    for function in (bw.simulate, bw.compare):
+        with pytest.raises(InputError, match="give ignore_communication to run it as 0"):
+            function(platform, path)
+    assert bw.simulate(platform, path, "fcfs", ignore_communication=True).metrics["makespan_s"] == 1.0
+    cases = {"a": bw.Case("fcfs"), "b": bw.Case("easy")}
+    table = bw.compare(platform, path, cases=cases, ignore_communication=True).table
+    assert list(table["jobs_finished"]) == [1, 1]
+    (line,) = bw.Workload.read(path, ignore_communication=True).remarks
+    assert line.endswith("1 of 1 profiles communicate (first: 'talk'): they run as if their 'com' were 0")
+
+
 def test_campaigns_and_progress(tmp_path):
     study = {"workloads": [str(GOOGLE)], "envelopes": [str(PROFILE)], "options": {"response": "none"}}
     defaults = {"platforms": [str(GRID)], "scheduler": "powercap"}

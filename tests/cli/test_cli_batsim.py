@@ -147,3 +147,17 @@ def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code
         f"batwatt: {platform}: host 'n1': wattage_per_state has 1 entries for 2 p-states; give one power per p-state"
     )
     assert done.err.startswith(refused) == (code == 2)
+
+
+def test_communication_that_is_ignored_is_counted(house):
+    """A job of 1e9 flops on hosts of 1 Gflop/s runs for 1 s, with a `com` of 1e6 as with one of 0."""
+    talking = {"h": PROFILES["h"] | {"com": 1e6}, "d": PROFILES["d"]}
+    jobs = [{"id": name, "subtime": 0, "res": 1, "profile": name} for name in talking]
+    path = house.write("com.json", json.dumps({"nb_res": 2, "jobs": jobs, "profiles": talking}))
+    run = ("run", "-p", platform(house), "-m", "boss", "-w", path, "-s", "fcfs", "-e", house.out / "x")
+    refused = house.batwatt(*run)
+    assert refused.code == 2 and "give --ignore-communication to run it as 0" in refused.line
+    done = house.batwatt(*run, "--ignore-communication")
+    assert done.code == 0 and "com.json: 1 of 2 profiles communicate (first: 'h')" in done.err
+    assert {row["job_id"]: float(row["execution_time"]) for row in house.rows("x_jobs.csv")} == {"h": 1.0, "d": 10.0}
+    assert json.loads(house.file("x_metadata.json"))["ignore_communication"] is True

@@ -41,8 +41,9 @@ def workload(*jobs: object, profiles: object = None, **fields: object) -> dict[s
     return {"nb_res": 4, "jobs": list(jobs), "profiles": PROFILES if profiles is None else profiles} | fields
 
 
-def parse(*jobs: object, simulate: bool = True, **fields: object):
-    return parse_workload(workload(*jobs, **fields), "w0", "w.json", simulate=simulate)
+def parse(*jobs: object, simulate: bool = True, ignore_communication: bool = False, **fields: object):
+    how = {"simulate": simulate, "ignore_communication": ignore_communication}
+    return parse_workload(workload(*jobs, **fields), "w0", "w.json", **how)
 
 
 def test_profiles():
@@ -73,11 +74,31 @@ def test_only_used_profiles_are_kept():
 
 @pytest.mark.parametrize(("profile", "kept"), [("net", set()), ("pnet", set()), ("smpi", set()), ("cnet", {"d"})])
 def test_what_only_batsim_models(profile, kept):
-    with pytest.raises(UnsupportedError, match="--engine batsim"):
+    with pytest.raises(UnsupportedError, match="--engine batsim") as caught:
         parse(job(profile=profile))
+    assert ("give --ignore-communication" in str(caught.value)) == (profile != "smpi")
     made = parse(job(profile=profile), simulate=False)
     assert set(made.profiles) == kept
     assert profile in made.raw_profiles and len(made.jobs) == 1
+
+
+def test_communication_may_be_ignored(caplog):
+    profiles = {name: PROFILES[name] for name in ("d", "h", "net", "pnet", "cnet")}
+    profiles |= {"total": PROFILES["t"] | {"com": 5}, "unused": PROFILES["net"], "smpi": PROFILES["smpi"]}
+    used = [job(id=i, profile=name) for i, name in enumerate(("net", "pnet", "cnet", "h", "total"))]
+    made = parse(*used, profiles=profiles, ignore_communication=True)
+    assert made.profiles["net"] == made.profiles["h"] == Parallel(per_host_flops=1e9)
+    assert (made.profiles["pnet"], made.profiles["total"].total_flops) == (Parallel(flops=(1.0, 1.0)), 4e9)
+    assert (made.raw_profiles["pnet"]["com"], PROFILES["pnet"]["com"]) == ([0, 0, 0, 0], [0, 5, 0, 0])
+    assert caplog.messages == ["w.json: 3 of 6 profiles communicate (first: 'net'): they run as if their 'com' were 0"]
+    parse(job(profile="h"), profiles=profiles, ignore_communication=True)
+    assert len(caplog.messages) == 1
+    # wrong numbers and other communication are refused all the same
+    for name, com in (("net", -1), ("net", "many"), ("pnet", [0, -5, 0, 0])):
+        with pytest.raises(InputError, match="'com"):
+            parse(job(profile=name), profiles={name: PROFILES[name] | {"com": com}}, ignore_communication=True)
+    with pytest.raises(UnsupportedError, match="smpi"):
+        parse(job(profile="smpi"), ignore_communication=True)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ VARIED = {
     "options": {"mapping": "base"},
     "label": "{mapping}",
 }
+FILED = {"platforms": ["p.xml"], "workloads": ["w/a.json"], "scheduler": "powercap", "label": "x"}
 PHASED = {"scheduler": "optimum", "options": {}, "label": "x"}
 BEST = {"platforms": ["p.xml"], "workloads": ["w/*.json"], "envelopes": ["envelope.csv"], **PHASED}
 
@@ -254,6 +255,7 @@ COUNTS = [
     (GENERATED, {"seeds": [5]}),
     (VARIED, {"workloads": [TRACE | {"length_unit": "s"}]}),
     (VARIED, {"capacities": [{"spec": "carbon:DE.csv,headroom=0.9"}]}),
+    (FILED, {"workloads": [{"files": "w/a.json", "ignore_communication": True}]}),
 ]
 
 
@@ -269,6 +271,7 @@ def test_what_does_not(risky):
     again = {"capacities": ["same.csv"], "workloads": [{"trace": "alike.txt", "window": [0, 100.0]}]}
     assert key(risky, **again, label="other") == before
     assert key(risky, VARIED, workloads=[TRACE | {"length_unit": "h"}]) == key(risky, VARIED)
+    assert key(risky, FILED, workloads=[{"files": "w/a.json", "ignore_communication": False}]) == key(risky, FILED)
     (risky.folder / "elsewhere").mkdir()
     risky.house.write("elsewhere/copy.csv", FILES["DE.csv"])
     assert key(risky, VARIED, capacities=[{"spec": "carbon:elsewhere/copy.csv", "name": "other"}]) == usual
@@ -279,6 +282,8 @@ def test_what_does_not(risky):
 # mistakes ------------------------------------------------------------------------------------------------------------
 
 MISTAKES = [
+    (RISK, {"workloads": [{"trace": "jobs.txt", "ignore_communication": True}]},
+     "`ignore_communication` does not go with `trace`"),
     (RISK, {"platforms": [{"machines": 2}]}, "platforms[0]: must be a path, or `machines` and `cores`"),
     (RISK, {"platforms": [{"machines": 2, "cores": 1, "mmax": 1}]}, "`master_host` and `mmax` go with `files` only"),
     (RISK, {"platforms": [{"machines": 2, "cores": 2}] * 2}, "platforms: a file appears twice"),

@@ -128,6 +128,7 @@ def _seeds_of(name: str, value: Any) -> list[int]:
     samples=partial(whole, low=1, high=MOST_SAMPLES),
     unit=one_of(SECONDS),
     delays_to_flops=optional(flag),
+    ignore_communication=flag,
     seeds=_seeds_of,
     workers=optional(workers_of),
     lenient=optional(partial(several, one=text)),
@@ -150,6 +151,7 @@ def compare(
     begin: str | None = None,
     unit: TimeUnit = "s",
     delays_to_flops: bool | None = None,
+    ignore_communication: bool = False,
     seeds: Sequence[int] = (0,),
     workers: int | None = 1,
     lenient: Collection[str] | None = None,
@@ -175,6 +177,7 @@ def compare(
         begin: Date of 0 s, as for `simulate`.
         unit: Unit of the times of a trace: s or h.
         delays_to_flops: As for `simulate`.
+        ignore_communication: As for `simulate`.
         seeds: Of schedulers that have an option `seed`; others run once, and their figures count for all.
         workers: Processes. None: as many as cores.
         lenient: Labels of cases that are left out if they cannot run, and named in `errors`. Default: all of a preset.
@@ -200,7 +203,7 @@ def compare(
     source, hosts = platform_and_spec(platform)
     cut = cast(Window | None, window)
     with collected_remarks() as remarks:
-        jobs = _jobs_of(workload, cut, begin, unit, samples > 1)
+        jobs = _jobs_of(workload, cut, begin, unit, samples > 1, ignore_communication)
         log = USUAL if isinstance(workload, str | Path) else LogOptions(begin=begin)
         limits = {"envelope": envelope_or(envelope), "capacity": capacity_or(capacity)}
         if lenient and limits == {"envelope": None, "capacity": None}:
@@ -241,13 +244,13 @@ def _so_far(runs: ComparedRuns, ended: Mapping[RunTask, Ended], remarks: Sequenc
 
 
 def _jobs_of(
-    value: WorkloadLike, window: Window | None, begin: str | None, unit: TimeUnit, cut: bool
+    value: WorkloadLike, window: Window | None, begin: str | None, unit: TimeUnit, cut: bool, silent: bool
 ) -> workloads.Workload:
     """Return the jobs of the window; of a workload in memory all, if samples `cut` it later. Raises InputError."""
     workload = workload_arg(value, window)
     bounds = None if window is None else (window.begin_s, window.end_s)
     if not isinstance(workload, workloads.Workload):
-        return Workload.read(workload, unit=unit, window=bounds, begin=begin)
+        return Workload.read(workload, unit=unit, window=bounds, ignore_communication=silent, begin=begin)
     if window is not None and not cut:
         refuse_uncut(job for job in workload.jobs if not window.begin_s <= job.submit_time_s <= window.end_s)
     return workload

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, get_args
 from batwatt.api.arguments import (
     checked,
     count_or_0,
+    flag,
     hosts_of,
     one_of,
     optional,
@@ -135,6 +136,7 @@ class Workload(Described, workloads.Workload):
         unit=one_of(SECONDS),
         window=window_of,
         hosts=optional(hosts_of),
+        ignore_communication=flag,
         log=options_for("Workload.read", LogOptions),
     )
     def read(
@@ -144,15 +146,17 @@ class Workload(Described, workloads.Workload):
         unit: TimeUnit = "s",
         window: WindowLike | None = None,
         hosts: int | None = None,
+        ignore_communication: bool = False,
         **log: Any,
     ) -> Self:
         """Read a Batsim workload (.json), or a trace (.swf, .sacct, .csv, .txt, .parquet, .pbs), by its name.
 
         Args:
-            path: The file; what follows is for traces.
+            path: The file; what follows is for traces, but for `ignore_communication`.
             unit: Unit of the times of the trace.
             window: Part of the trace to take, by times of submission in s.
             hosts: Number of hosts. Default: as many as the widest job needs.
+            ignore_communication: Take profiles of a .json workload that communicate as if their `com` were 0.
             **log: `begin`, the date of 0 s (of a trace without dates also a number of s of its times; default: the
                 first submission), in the time zone `tz` if it has no offset; of sacct, tables and PBS also
                 width and fields, as in `batwatt.inputs.traces.job_log.LogOptions`.
@@ -172,7 +176,9 @@ class Workload(Described, workloads.Workload):
         elif window is not None or SECONDS[unit] != 1.0 or options.of_log:
             raise InputError(file, "is a Batsim workload, in s", "leave out window, unit, width, fields")
         else:
-            workload = read_workload(file)
+            with collected_remarks() as remarks:
+                workload = read_workload(file, ignore_communication=ignore_communication)
+            workload = replace(workload, remarks=tuple(remarks))
             date_s = options.date(file)
             workload = workload if date_s is None else replace(workload, begin=date_text(date_s))
         result: Self = _of(cls, workload)

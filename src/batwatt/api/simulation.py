@@ -68,6 +68,7 @@ def plugins_of(name: str, value: Any) -> tuple[Path, ...]:
     events=optional(path_or),
     energy=optional(flag),
     delays_to_flops=optional(flag),
+    ignore_communication=flag,
     unit=one_of(SECONDS),
     long_s=positive,
     plugins=plugins_of,
@@ -88,6 +89,7 @@ def simulate(
     events: PathLike | None = None,
     energy: bool | None = None,
     delays_to_flops: bool | None = None,
+    ignore_communication: bool = False,
     unit: TimeUnit = "s",
     long_s: float = LONG_S,
     plugins: Sequence[PathLike] = (),
@@ -114,6 +116,7 @@ def simulate(
         energy: Account for energy. Default: if the platform has watts.
         delays_to_flops: Run delays as the work of their time at full speed, for which slower hosts need longer.
             Default: those of traces, if the platform has several speeds or there is an envelope.
+        ignore_communication: Run profiles of a .json workload that communicate as if their `com` were 0.
         unit: Unit of the times of a trace: s or h.
         long_s: Jobs longer than this, in s, are long.
         plugins: Files that register parts.
@@ -144,6 +147,7 @@ def simulate(
         events=event_file,
         long_s=long_s,
         delays_to_flops=delays_to_flops,
+        ignore_communication=ignore_communication,
     )
     spec = RunSpec(inputs, scheduler, dict(options or {}), config=EngineConfig(energy=energy), plugins=files)
     outcome = perform(prepare(spec), progress)

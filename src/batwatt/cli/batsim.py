@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.options import ENGINE
+from batwatt.cli.options import ENGINE, IgnoreCommunication
 from batwatt.errors import InputError
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 
@@ -121,6 +121,7 @@ class Switches:
     profile_reuse: Annotated[bool, _switch("--enable-profile-reuse", "Keep unused profiles.")] = False
     forward_profiles: Annotated[bool, _switch("--forward-profiles-on-submission", "Send profiles with jobs.")] = False
     forward_unknown_events: Annotated[bool, _switch("--forward-unknown-events", "Pass all events on.")] = False
+    ignore_communication: IgnoreCommunication = False
     hosts: HostOptions
     sched_cfg: Annotated[str | None, _switch("--sched-cfg", "Text for the scheduler.")] = None
     sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "File with the text for the scheduler.")] = None
@@ -142,3 +143,5 @@ class Switches:
         names = [word.partition("=")[0] for word in self.config.batsim_args() if word != "-E"]
         if names:
             raise InputError(names[0], "Batsim 5 has no such option", "let the scheduler ask for it in its hello")
+        if self.ignore_communication:
+            raise InputError("--ignore-communication", "is for workloads of Batsim 4", "leave it out")

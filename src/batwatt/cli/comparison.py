@@ -16,6 +16,7 @@ from batwatt.cli.options import (
     CarbonText,
     DelaysToFlops,
     EnvelopeText,
+    IgnoreCommunication,
     MachineChoice,
     OptionalPlatform,
     Plugins,
@@ -95,6 +96,7 @@ def compare_command(
         int | None, typer.Option("-j", "--jobs", min=1, help="Processes.", show_default="all cores")
     ] = None,
     delays_to_flops: DelaysToFlops = None,
+    ignore_communication: IgnoreCommunication = False,
     figures: FigureKinds = "",
     by: Annotated[
         list[str] | None,
@@ -132,7 +134,8 @@ def compare_command(
     cases = cases_of(texts, preset)
     inputs = machines.inputs(platform, workload)
     window = None if inputs.window is None else (inputs.window.begin_s, inputs.window.end_s)
-    load = Workload.read(workload[0], unit=inputs.length_unit, window=window, **vars(inputs.log))
+    about: dict[str, Any] = {"unit": inputs.length_unit, "window": window, **vars(inputs.log)}
+    load = Workload.read(workload[0], ignore_communication=ignore_communication, **about)
     groupings = list(dict.fromkeys(by or ()))
     _check_by(groupings, load)
     own = {text.partition("=")[0].strip() for text in texts}

@@ -116,6 +116,9 @@ DelaysToFlops = Annotated[
 ]
 
 
+IgnoreCommunication = Annotated[bool, input_option("ignore_communication", "--ignore-communication")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class LogChoice:
     """Options of the readers of traces of jobs, and the time of 0 s."""

@@ -166,6 +166,12 @@ def engine_command(
     batsim5.refuse(len(files))
     if not workloads:
         raise InputError("--workload", "is missing", "give one with -w")
-    inputs = Inputs(platform, workloads, hosts=switches.hosts.choice, events=files[0] if files else None)
+    inputs = Inputs(
+        platform,
+        workloads,
+        hosts=switches.hosts.choice,
+        events=files[0] if files else None,
+        ignore_communication=switches.ignore_communication,
+    )
     spec = RunSpec(inputs, prefix=Path(export), config=switches.config, patience_s=patience_s)
     run_engine(spec, socket, ready)

@@ -87,7 +87,13 @@ def run_command(
         raise InputError("--engine", f"{engine!r} is not an engine", f"use {', '.join(names[:-1])} or {names[-1]}")
     series = {"envelope": envelope, "carbon": carbon, "price": price}
     inputs = machines.inputs(
-        platform, workload, hosts=switches.hosts.choice, events=events, delays_to_flops=delays_to_flops, **series
+        platform,
+        workload,
+        hosts=switches.hosts.choice,
+        events=events,
+        delays_to_flops=delays_to_flops,
+        ignore_communication=switches.ignore_communication,
+        **series,
     )
     spec = RunSpec(
         inputs,

@@ -114,6 +114,7 @@ class Inputs:
     )
     """"nominal": at the initial speed of the first host. None: only delays of a trace, if the platform has several
     speeds or the run is under power."""
+    ignore_communication: bool = _input("Run profiles that communicate as if `com` were 0.", default=False)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.long_s < math.inf:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -255,8 +255,11 @@ def _json_workloads(inputs: Inputs, needs: Needs) -> list[Workload]:
         raise InputError(traces[0], problem, "convert it with `batwatt convert`, or give it alone")
     if traces and inputs.hosts.mmax_workload:
         raise InputError("--mmax-workload", f"the trace {traces[0]} has no 'nb_res'", "use --mmax")
-    read = cached_workload if needs.shared else read_workload
-    return [] if traces else [read(path, f"w{i}", simulate=needs.simulate) for i, path in enumerate(paths)]
+    ignore = inputs.ignore_communication
+    if ignore and not needs.simulate:
+        raise InputError("--ignore-communication", "a real Batsim simulates communication", "leave it out")
+    read = partial(cached_workload if needs.shared else read_workload, simulate=needs.simulate)
+    return [] if traces else [read(path, f"w{i}", ignore_communication=ignore) for i, path in enumerate(paths)]
 
 
 def unshared(workload: Workload) -> Workload:
@@ -333,15 +336,17 @@ def _windowed(trace: Path, sha256: str, window: Window | None, hosts: int, unit:
     return windowed(trace, window, hosts, unit, log)
 
 
-def cached_workload(path: Path, name: str = "w0", *, simulate: bool = True) -> Workload:
+def cached_workload(
+    path: Path, name: str = "w0", *, simulate: bool = True, ignore_communication: bool = False
+) -> Workload:
     """Return `read_workload`, with a cache of small files by path and content for the runs of a campaign."""
     text = read_text(path)
-    return (_small if len(text) <= SMALL else parsed_workload)(text, name, path, simulate)
+    return (_small if len(text) <= SMALL else parsed_workload)(text, name, path, simulate, ignore_communication)
 
 
 @lru_cache(maxsize=32)
-def _small(text: str, name: str, path: Path, simulate: bool) -> Workload:
-    return parsed_workload(text, name, path, simulate)
+def _small(text: str, name: str, path: Path, simulate: bool, ignore_communication: bool) -> Workload:
+    return parsed_workload(text, name, path, simulate, ignore_communication)
 
 
 def bounds(window: Window | None) -> tuple[float | None, float | None]:

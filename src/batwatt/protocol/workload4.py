@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping
 from operator import attrgetter
@@ -14,7 +15,9 @@ from batwatt.model.workload import Composed, Delay, Job, Parallel, Profile, Work
 from batwatt.protocol.hash_order import kept_parts
 from batwatt.protocol.numbers import MAX_INT, batsim_float, batsim_number, json_number, wire_floats
 from batwatt.protocol.workload5 import refuse_batsim_5
+from batwatt.remarks import remark
 
+_log = logging.getLogger(__name__)
 MAX_TASKS = 10_000_000
 """Greatest number of tasks of a composed profile."""
 
@@ -28,6 +31,7 @@ NOT_SIMULATED = (
 )
 """Profile types of Batsim 4.x that the embedded engine does not model."""
 
+_COMMUNICATING = ("parallel", "parallel_homogeneous", "parallel_homogeneous_total")
 _REAL_BATSIM = "run it on the real Batsim with `--engine batsim`"
 
 
@@ -82,17 +86,25 @@ def parse_job(raw: Any, workload_name: str, where: object) -> Job:
         raise InputError(where, "a number is too large for a double", "give seconds") from None
 
 
-def parsed_workload(text: str, name: str, path: Path | str, simulate: bool) -> Workload:
+def parsed_workload(
+    text: str, name: str, path: Path | str, simulate: bool, ignore_communication: bool = False
+) -> Workload:
     """Parse the workload in the text of a Batsim JSON file.
 
     With `simulate=False` (for the real Batsim) profiles that only Batsim models are accepted; they are in
     `raw_profiles` but not in `profiles`. Raises InputError.
     """
-    return parse_workload(load_json(text, path, parse_float=batsim_float), name, path, simulate=simulate)
+    data = load_json(text, path, parse_float=batsim_float)
+    return parse_workload(data, name, path, simulate=simulate, ignore_communication=ignore_communication)
 
 
-def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True) -> Workload:
-    """Parse the workload of a JSON object: jobs by (submission time, full id) and the profiles that they use."""
+def parse_workload(
+    data: Any, name: str, where: object, *, simulate: bool = True, ignore_communication: bool = False
+) -> Workload:
+    """Parse the workload of a JSON object: jobs by (submission time, full id) and the profiles that they use.
+
+    With `ignore_communication` each `com` becomes 0, and a remark counts the profiles where it was not.
+    """
     if not isinstance(data, dict):
         problem = f"a workload must be an object, got {shown(data)}"
         raise InputError(where, problem, 'write {"nb_res": 4, "jobs": [...], "profiles": {...}}')
@@ -122,7 +134,8 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
         if job.id in jobs:
             raise InputError(f"{where}: jobs[{index}]", f"a second job {job.id!r}", "give each job an id of its own")
         jobs[job.id] = job
-    profiles = _Profiles(raw_profiles, where, simulate)
+    silent = {key: _without_communication(raw) for key, raw in raw_profiles.items()} if ignore_communication else {}
+    profiles = _Profiles(raw_profiles | silent, where, simulate)
     for job in jobs.values():
         if job.profile not in profiles.widths:
             profiles.use(job.profile, f"{where}: job {job.id!r}")
@@ -131,6 +144,9 @@ def parse_workload(data: Any, name: str, where: object, *, simulate: bool = True
             problem = f"'res' is {job.hosts} but its profile {job.profile!r} describes {width} hosts"
             raise InputError(f"{where}: job {job.id!r}", problem, "make the number of 'cpu' values equal to 'res'")
     profiles.keep_parts()
+    if ignored := [key for key in profiles.sent if silent.get(key, raw_profiles[key]) != raw_profiles[key]]:
+        text = "%s: %d of %d profiles communicate (first: %r): they run as if their 'com' were 0"
+        remark(_log, text, where, len(ignored), len(profiles.sent), ignored[0])
     return Workload(
         name=name,
         jobs=tuple(sorted(jobs.values(), key=attrgetter("submit_time_s", "id"))),
@@ -271,7 +287,19 @@ _READERS: dict[str, Callable[[Mapping[str, Any], object, int], Profile]] = {
 def _refuse_communication(com: float, where: object) -> None:
     if com > 0.0:
         problem = f"'com' is {com:g} but batwatt simulates no communication"
-        raise UnsupportedError(where, problem, f"set it to 0, or {_REAL_BATSIM}")
+        raise UnsupportedError(where, problem, f"give --ignore-communication to run it as 0, or {_REAL_BATSIM}")
+
+
+def _without_communication(raw: Any) -> Any:
+    """Return a profile with 0 for each positive `com`."""
+    if not (isinstance(raw, dict) and raw.get("type") in _COMMUNICATING and "com" in raw):
+        return raw
+    com = raw["com"]
+    return {**raw, "com": [_silent(each) for each in com] if isinstance(com, list) else _silent(com)}
+
+
+def _silent(com: Any) -> Any:
+    return 0 if (json_number(com) or 0.0) > 0.0 else com
 
 
 def _plain(value: Any) -> bool:

@@ -93,6 +93,7 @@ def write_metadata(
         "files": digests_of(prefix),
         **({"envelope": str(described.envelope)} if isinstance(described.envelope, EnvelopeSpec) else {}),
         **{name: str(signal) for name, signal in signals.items() if isinstance(signal, SignalSpec)},
+        **({"ignore_communication": True} if described.ignore_communication else {}),
         **(about or {}),
     }
     # an option of a foreign scheduler may be NaN

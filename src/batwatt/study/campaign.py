@@ -248,7 +248,8 @@ def check_inputs(cells: Sequence[Cell]) -> None:
                     windowed(jobs.path, inputs.window, 1, inputs.length_unit, inputs.log)
             else:
                 # cached for the runs
-                cached_workload(jobs.path, simulate=spec.engine != "batsim")
+                ignore = inputs.ignore_communication
+                cached_workload(jobs.path, simulate=spec.engine != "batsim", ignore_communication=ignore)
         if cell.envelope is not None and new(cell.envelope.sha256):
             read_series(cell.envelope.files[0].path)
         if cell.capacity is not None and new((cell.capacity.sha256, slots)):

@@ -257,6 +257,7 @@ def _cells_of(name: str, study: Study, sources: Sources, place: str, schedulers:
                 **hashes,
                 "window": [inputs.window.begin_s, inputs.window.end_s] if inputs.window else None,
                 "length_unit": inputs.length_unit[0],
+                "ignore_communication": inputs.ignore_communication,
                 "begin": [inputs.log.begin, inputs.log.tz],
                 "depends": sorted(one.sha256 for one in (*depends, *beside)),
                 "scheduler": Path(scheduler).stem if file else scheduler,

@@ -144,6 +144,7 @@ class Sources:
         reference = self.file(entry.reference, where) if entry.reference else None
         log = _made(where, LogOptions, begin=entry.begin, tz=entry.tz or USUAL.tz)
         inputs = {"window": _window(entry), "length_unit": entry.length_unit or "s", "log": log}
+        inputs["ignore_communication"] = bool(entry.ignore_communication)
         return [Choice.of(file, inputs | {"workloads": (file.path,)}, reference=reference) for file in files]
 
     def _generated_workloads(self, entry: Workloads, kind: str, where: str) -> list[Choice]:

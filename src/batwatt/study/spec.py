@@ -122,6 +122,7 @@ class Workloads(_Files):
     name: str | None = None
     window: WINDOW | None = None
     length_unit: TimeUnit | None = None
+    ignore_communication: bool | None = None
     begin: str | int | float | None = None
     tz: str | None = None
     reference: str | None = None
@@ -130,7 +131,7 @@ class Workloads(_Files):
     @model_validator(mode="after")
     def _one_kind(self) -> Workloads:
         allowed: dict[str, tuple[str, ...]] = {
-            "files": (),
+            "files": ("ignore_communication",),
             "trace": ("window", "reference", "length_unit", "begin", "tz"),
             "google_like": ("seeds", "name"),
             "pmbs": ("seeds", "window", "reference_seed"),
@@ -146,8 +147,8 @@ class Workloads(_Files):
                 raise wrong(f"`{kind}` needs `seeds`")
             _parameters(kind, getattr(self, kind))
             _parameters(kind, self.grid or {})
-        for name in ("seeds", "name", "window", "reference", "reference_seed", "length_unit", "begin", "tz", "grid"):
-            if getattr(self, name) is not None and name not in allowed[kind]:
+        for name in type(self).model_fields:
+            if name not in (*allowed, *allowed[kind]) and getattr(self, name) is not None:
                 raise wrong(f"`{name}` does not go with `{kind}`")
         for name in self.grid or {}:
             if name in (self.varcap or {}):

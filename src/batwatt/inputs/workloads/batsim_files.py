@@ -10,9 +10,11 @@ from batwatt.protocol.events import ExternalEvent, parse_events
 from batwatt.protocol.workload4 import parsed_workload
 
 
-def read_workload(path: Path | str, name: str = "w0", *, simulate: bool = True) -> Workload:
+def read_workload(
+    path: Path | str, name: str = "w0", *, simulate: bool = True, ignore_communication: bool = False
+) -> Workload:
     """Read the workload in a Batsim JSON file; see `parsed_workload`. Raises InputError."""
-    return parsed_workload(read_text(path), name, path, simulate)
+    return parsed_workload(read_text(path), name, path, simulate, ignore_communication)
 
 
 def read_events(path: Path | str, forward_unknown: bool, nb_hosts: int | None = None) -> tuple[ExternalEvent, ...]:
