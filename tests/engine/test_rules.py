@@ -48,6 +48,15 @@ def sharing(executors):
     return Scripted({"m": "0"}, mapping={"m": {str(i): "0" for i in range(executors)}})
 
 
+SIX = parse_workload(
+    {
+        "nb_res": 1,
+        "jobs": [{"id": name, "subtime": at, "res": 3, "profile": "p"} for name, at in (("a", 0), ("b", 5))],
+        "profiles": {"p": {"type": "parallel_homogeneous", "cpu": 100, "com": 0}},
+    },
+    "w0",
+    "test",
+)
 FAILING = COMPOSED["profiles"]["w"] | {"ret": 3}
 FAILS = COMPOSED | {"profiles": COMPOSED["profiles"] | {"w": FAILING}}
 RUNS = {
@@ -78,6 +87,12 @@ RUNS = {
     "sharing gives each task an equal share": (
         Scripted({"a": "0", "b": "0"}), [job("a", 0, 1, 10, flops=True), job("b", 5, 1, 10, flops=True)],
         {"compute_sharing": True}, {"a": {"finish": 15}, "b": {"finish": 20}}),
+    # four cores of 10 flop/s, executors of 100 flops: a alone until 5 (50 left), six executors at 40/6 flop/s until
+    # a ends at 12.5 (b has 50 left), b alone; 90 W with three cores busy, 110 W with four
+    "two jobs share the cores of a host": (
+        Scripted({"a": "0", "b": "0"}, mapping={key: {str(i): "0" for i in range(3)} for key in "ab"}), SIX,
+        {"platform": cores(4), "compute_sharing": True},
+        {"a": {"finish": 12.5, "energy": 1275}, "b": {"finish": 17.5, "energy": 1275}}),
 }  # fmt: skip
 
 
