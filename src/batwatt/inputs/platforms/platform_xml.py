@@ -58,14 +58,16 @@ class _Node:
     """Properties of the zones around the host, outermost first; complete after the file is read."""
 
 
-def read_platform(path: Path | str, master: str = MASTER_HOST) -> Platform:
-    """Read the compute hosts of a SimGrid platform file, with Batsim's numbers.
+def read_platform(
+    path: Path | str, master: str = MASTER_HOST, roles: Mapping[str, str] = MappingProxyType({})
+) -> Platform:
+    """Read the compute hosts of a SimGrid platform file, with Batsim's numbers; `roles` replace those of the file.
 
     The host named `master` (or of role `master`) and storage hosts are left out. A host with another number of powers
     than of p-states has neither watts nor sleep p-states, as in a Batsim without `-E`. One line tells of hosts without
     watts among hosts with watts. Raises InputError.
     """
-    nodes, latencies = _read_nodes(path)
+    nodes, latencies = _read_nodes(path, roles)
     platform = _platform(path, nodes, latencies, master, lambda node: node.name)
     if storage := [node.name for node in nodes if _is_storage(node)]:
         ignored = f"storage hosts (first of {len(storage)}: {storage[0]!r})"
@@ -81,12 +83,7 @@ def read_platform5(
     `roles` replace those of the file. Raises InputError; also, as Batsim 5 does with `--energy-host`, for a host
     without one power per p-state, unless `energy` is False.
     """
-    nodes, latencies = _read_nodes(path)
-    for name, role in roles.items():
-        node = next((node for node in nodes if node.name == name), None)
-        if node is None:
-            raise InputError(f"-r {name} {role}", f"{path} has no host of that name", "name one of its hosts")
-        node.properties["role"] = role
+    nodes, latencies = _read_nodes(path, roles)
     platform = _platform(path, nodes, latencies, master, _by_number, energy is not False)
     reader = _HostReader(path)
     disks = sorted((node for node in nodes if _is_storage(node)), key=_by_number)
@@ -136,8 +133,8 @@ def _platform(
     return Platform(hosts, source=str(path), not_simulated=tuple(ignored))
 
 
-def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
-    """Return the hosts of a file, and its elements with latency. Raises InputError."""
+def _read_nodes(path: Path | str, roles: Mapping[str, str]) -> tuple[list[_Node], list[str]]:
+    """Return the hosts of a file with their roles, and its elements with latency. Raises InputError."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import XMLParser
 
@@ -154,6 +151,11 @@ def _read_nodes(path: Path | str) -> tuple[list[_Node], list[str]]:
         raise InputError(path, f"is not well-formed XML ({error})", "correct the file there") from None
     except (ValueError, LookupError) as error:
         raise InputError(path, f"is not XML in a known encoding ({error})", "save the file as UTF-8") from None
+    for name, role in roles.items():
+        node = next((node for node in builder.nodes if node.name == name), None)
+        if node is None:
+            raise InputError(f"-r {name} {role}", f"{path} has no host of that name", "name one of its hosts")
+        node.properties["role"] = role
     return builder.nodes, builder.latencies
 
 
