@@ -35,7 +35,8 @@ FIGURE1 = (
     "-w periods/figure1-jobs.csv --machines 22 --cores 1 --window 0:5400 "
     "--capacity periods/figure1-capacity.csv -s checkpoint"
 )
-SOCKET = "ipc://out/socket --timeout 60"
+PATIENCE = " --timeout 60"
+SOCKET = f"ipc://out/socket{PATIENCE}"
 
 SHARED = " && ".join(
     [
@@ -304,24 +305,32 @@ def _engines() -> Named:
     yield _run("batsim 5 varcap", f"{RICH} --capacity made/machines.csv -s varcap {batsim}")
     plain = '-o \'{"response": "none"}\''
     serve = f"serve -p platforms/small.xml --socket {SOCKET}"
-    engine = f"engine -p platforms/small.xml -e out/x -s {SOCKET}"
-    yield "serve batsim 4", f"{engine} -w workloads/small.json & {serve} --envelope power_profiles/small.csv"
-    yield "serve events", f"{engine} -w workloads/small.json --events made/events.txt & {serve} {plain} --protocol 4"
+    small = f"-p platforms/small.xml -e out/x -s {SOCKET}"
+    batsim = f"batsim {small.removesuffix(PATIENCE)} -E -w workloads/small.json"
+    engine = f"engine {small} --trace-pstate-changes"
+    yield "serve batsim 4", f"{batsim} & {serve} --envelope power_profiles/small.csv"
+    yield "serve events", f"{batsim} --events made/events.txt & {serve} {plain} --protocol 4"
+    taken = "--sg-log a --redis-hostname a --redis-port 1 --redis-prefix a --workflow-jobs-limit 1"
+    states = "-r a:storage --disable-storage-sharing --disable-machine-state-tracing --ignore-beyond-last-workflow"
+    refused = "-W a --WS a 1 --enable-redis --sg-cfg a --no-sched --sched-cfg-file a --verbosity debug -q"
+    yield (
+        "batsim context",
+        f"batsim -p a {taken} {states} {refused} --disable-schedule-tracing --dump-execution-context",
+    )
     limit = '-o \'{"envelope": "events"}\''
     forwarded = "--events made/envelope.txt --forward-unknown-events"
-    yield "serve envelope", f"{engine} -w workloads/small.json {forwarded} & {serve} {limit}"
-    five = "--protocol 5 --trace-pstate-changes"
-    yield "serve batsim 5", f"{engine} -w made/small5.json {five} & {serve} --envelope power_profiles/small.csv"
+    yield "serve envelope", f"{batsim} {forwarded} & {serve} {limit}"
+    yield "serve batsim 5", f"{engine} -w made/small5.json & {serve} --envelope power_profiles/small.csv"
     options = '--init \'{"order": "slowdown", "envelope": "events"}\' --events made/falls5.txt'
-    yield "serve batsim 5 init", f"{engine} -w made/small5.json {five} {options} & {serve} --protocol 5"
+    yield "serve batsim 5 init", f"{engine} -w made/small5.json {options} & {serve} --protocol 5"
     profiles = "--protocol 5 --forward-profiles-at-begin --enable-dynamic-jobs"
-    roles = f"{five} --add-role slow-2 compute_node --master-host master_host"
+    roles = "--add-role slow-2 compute_node --master-host master_host"
     yield "serve batsim 5 profiles", f"{engine} -w made/small5.json {roles} & {serve} {plain} {profiles}"
     capacity = "--capacity constant:mean=0.5 -s varcap"
     again = "--enable-dynamic-jobs --enable-profile-reuse"
     yield (
         "serve varcap",
-        f"{engine} {again} -w workloads/small.json --mmax 3 & {serve} {capacity} --mmax 3",
+        f"{batsim} {again} --mmax 3 & {serve} {capacity} --mmax 3",
     )
     yield _run("events of machines", f"{SMALL} --events made/events.txt", response="none")
     forward = f"{SMALL} --events made/envelope.txt --forward-unknown-events"

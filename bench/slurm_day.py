@@ -130,7 +130,7 @@ def main() -> None:
     simulate = [*batwatt, "run", "-s", arguments.scheduler, "-o", json.dumps(options), *series]
     if arguments.socket:
         server = subprocess.Popen(shlex.split(arguments.socket.replace("{port}", str(port))), stdout=subprocess.DEVNULL)
-        simulate = [*batwatt, "engine", "-s", f"tcp://localhost:{port}"]
+        simulate = [*batwatt, "batsim", "-E", "-s", f"tcp://localhost:{port}"]
     result |= compared(folder, simulate)
     print(json.dumps(result))
 

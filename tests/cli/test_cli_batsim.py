@@ -141,7 +141,7 @@ def test_too_few_watts_are_refused_unless_energy_is_left_out(house, energy, code
     text = platform.read_text().replace('speed="2e11f"', 'speed="2e11f, 1e11f"')
     platform.write_text(text)
     words = ("-p", platform, "-s", "tcp://127.0.0.1:9", "-e", f"{house.folder}/out/", "--timeout", 0.2)
-    done = house.batwatt("engine", "--protocol", 5, *words, *energy)
+    done = house.batwatt("engine", *words, *energy)
     assert done.code == code, done.err
     refused = (
         f"batwatt: {platform}: host 'n1': wattage_per_state has 1 entries for 2 p-states; give one power per p-state"

@@ -128,7 +128,8 @@ def in_a_shell(house, lines: list[str], endpoint: str) -> None:
     false_batsim(tools / "batsim", "play", endpoint)
     text = "\n".join(lines).replace(DEFAULT, endpoint)
     text = text.replace("batwatt serve", f"batwatt serve --socket {endpoint}")
-    text = text.replace("batwatt engine", f"batwatt engine -s {endpoint}")
+    for command in ("batsim", "engine"):
+        text = text.replace(f"batwatt {command}", f"batwatt {command} -s {endpoint}")
     script = f"set -e\nPATH={shlex.quote(str(tools))}:$PATH\n{text}\nfor job in $(jobs -p); do wait $job; done\n"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, (script, done.stderr)

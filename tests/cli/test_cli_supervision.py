@@ -81,7 +81,7 @@ def slow_run(house, *more):
 
 def engines(pid):
     """The engine processes that `pid` started."""
-    return [child for child in children(pid) if b"engine" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")]
+    return [child for child in children(pid) if b"batsim" in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")]
 
 
 @linux
@@ -139,7 +139,7 @@ def bound(kind, endpoint):
     ("words", "waiting", "line"),
     [
         (
-            ("engine", "-p", SMALL, "-w", JOBS, "-e", "x", "-s"),
+            ("engine", "-p", SMALL, "-e", "x", "-s"),
             "asking the scheduler at {}; waiting for its answer for 0.3 s at most",
             "the scheduler at {} has been silent for 0.3 s and never connected",
         ),

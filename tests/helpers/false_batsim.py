@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A false Batsim for tests: `false_batsim(path, PART, ...)` writes an executable that takes Batsim's options.
 
-play [ENDPOINT]         `batwatt engine` plays Batsim 5; without -s Batsim 4, with the scheduler at this endpoint
+play [ENDPOINT]         `batwatt engine` plays Batsim 5; without -s `batwatt batsim` Batsim 4, for this endpoint
 talk CODE MESSAGE ...   say these messages of Batsim 4, each after the answer to the last, whatever signal comes
 script LINE             run a line of shell
 garbage                 print bytes that are no text, and die of SIGKILL
@@ -36,10 +36,10 @@ def play(words: list[str], endpoint: str = "") -> None:
         text = words.index("-s") + 2
         options = [NAMES.get(word, word) for word in words]
         options[text] = f"--init={words[text]}"
-        options += ["--protocol", "5", *([] if "--energy-host" in words else ["--no-energy"])]
+        options = ["engine", *options, *([] if "--energy-host" in words else ["--no-energy"])]
     else:
-        options = ["-s", endpoint, *(word for word in words if word != "-E")]
-    os.execv(sys.executable, [sys.executable, "-m", "batwatt", "engine", *options])
+        options = ["batsim", "-s", endpoint, *words]
+    os.execv(sys.executable, [sys.executable, "-m", "batwatt", *options])
 
 
 def talk(words: list[str], code: str, *messages: str) -> None:

@@ -1,16 +1,24 @@
-"""Options that Batsim has, too, and that several commands share."""
+"""Options that Batsim has, too, and that several commands share; the command `batsim`, which has all of them."""
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from batwatt import __version__
+from batwatt.cli.models import options_of
 from batwatt.cli.options import ENGINE, IgnoreCommunication
-from batwatt.errors import InputError
+from batwatt.cli.printing import manners, note
+from batwatt.errors import DeadlockError, InputError, printable
 from batwatt.inputs.platforms.platform_xml import MASTER_HOST
 
 if TYPE_CHECKING:
@@ -23,6 +31,12 @@ def _switch(names: str, help: str, **more: Any) -> Any:
     return typer.Option(*names.split(), help=help, **({"rich_help_panel": "Batsim's switches"} | more))
 
 
+LEVELS = ("quiet", "network-only", "information", "debug")
+"""Values of Batsim's `--verbosity`."""
+BATSIM_VERSION, SIMGRID_VERSION = (f"{version}+batwatt.{__version__}" for version in ("v4.2.1", "3.32.0"))
+"""Versions of Batsim and SimGrid that `batwatt batsim` plays, with our own."""
+USAGE_CODE = 255
+"""Exit code of Batsim for a command line that its usage does not have."""
 _feature = partial(_switch, rich_help_panel="Batsim 5: what the scheduler asks for")
 
 
@@ -78,43 +92,18 @@ class RequestedFeatures:
         return Dialect(config)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Batsim5Options:
-    """Options that Batsim 5 has and Batsim 4 has not."""
-
-    protocol: Annotated[int, _switch("--protocol", "Batsim's version, 4 or 5.", min=4, max=5)] = 4
-    init: Annotated[str, _switch("--init", "Text for the scheduler. Batsim 5.")] = ""
-    trace_pstate_changes: Annotated[bool, _switch("--trace-pstate-changes", "Write pstate_changes.csv. Batsim 5.")] = (
-        False
-    )
-    role: Annotated[tuple[str, str] | None, _switch("-r --add-role", "A host and its role. Batsim 5.")] = None
-
-    def refuse(self, event_files: int) -> None:
-        """Raise InputError for an option that Batsim 4 has not."""
-        options = {
-            "--init": bool(self.init),
-            "--trace-pstate-changes": self.trace_pstate_changes,
-            "--add-role": self.role is not None,
-            "several --events": event_files > 1,
-        }
-        for name, is_set in options.items():
-            if is_set:
-                raise InputError(name, "Batsim 4 has no such option", "add --protocol 5, or leave it out")
+Energy = Annotated[
+    bool | None,
+    _switch(
+        "--energy/--no-energy", "Account for energy.", show_default="if the platform has watts", rich_help_panel=ENGINE
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Switches:
-    """Switches of Batsim, with the choice of hosts."""
+class SharedSwitches:
+    """Switches of Batsim that `run` has, too, with the choice of hosts."""
 
-    energy: Annotated[
-        bool | None,
-        _switch(
-            "--energy/--no-energy",
-            "Account for energy.",
-            show_default="if the platform has watts",
-            rich_help_panel=ENGINE,
-        ),
-    ] = None
     compute_sharing: Annotated[bool, _switch("--enable-compute-sharing", "Jobs may share a host.")] = False
     dynamic_jobs: Annotated[bool, _switch("--enable-dynamic-jobs", "The scheduler adds jobs.")] = False
     acknowledge_dynamic_jobs: Annotated[bool, _switch("--acknowledge-dynamic-jobs", "Announce added jobs.")] = False
@@ -127,8 +116,8 @@ class Switches:
     sched_cfg_file: Annotated[Path | None, _switch("--sched-cfg-file", "File with the text for the scheduler.")] = None
 
     @property
-    def config(self) -> EngineConfig:
-        """Options of the engine. Raises InputError."""
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the engine's configuration. Raises InputError."""
         from batwatt.engine.config import EngineConfig
         from batwatt.files import read_text
 
@@ -136,12 +125,215 @@ class Switches:
             raise InputError("--sched-cfg, --sched-cfg-file", "both are given", "give one of them")
         text = self.sched_cfg or "" if self.sched_cfg_file is None else read_text(self.sched_cfg_file)
         own = {field.name for field in fields(EngineConfig)} & vars(self).keys()
-        return EngineConfig(**{name: getattr(self, name) for name in own}, sched_config=text)
+        return {name: getattr(self, name) for name in own} | {"sched_config": text}
 
-    def refuse_batsim_4(self) -> None:
-        """Raise InputError for an option that Batsim 5 has not: its scheduler requests it in its hello."""
-        names = [word.partition("=")[0] for word in self.config.batsim_args() if word != "-E"]
-        if names:
-            raise InputError(names[0], "Batsim 5 has no such option", "let the scheduler ask for it in its hello")
-        if self.ignore_communication:
-            raise InputError("--ignore-communication", "is for workloads of Batsim 4", "leave it out")
+
+@dataclass(frozen=True, kw_only=True)
+class Switches(SharedSwitches):
+    """Switches of Batsim on an engine of ours."""
+
+    energy: Energy = None
+
+    @property
+    def config(self) -> EngineConfig:
+        """Options of the engine. Raises InputError."""
+        from batwatt.engine.config import EngineConfig
+
+        return EngineConfig(**self.settings)
+
+
+_taken = partial(_switch, rich_help_panel="Taken, without effect")
+_refused = partial(_switch, help="Refused.", rich_help_panel="Batsim has them, the engine has not")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherOptions:
+    """Options of Batsim that have no effect on the embedded engine, or that it refuses."""
+
+    schedule: Annotated[bool, _taken("--disable-schedule-tracing", "Never write the Pajé trace (it is not.)")] = False
+    sg_log: Annotated[list[str] | None, _taken("--sg-log", "Log of SimGrid.")] = None
+    redis_hostname: Annotated[str, _taken("--redis-hostname", "Told to the scheduler.")] = "127.0.0.1"
+    redis_port: Annotated[int, _taken("--redis-port", "Told to the scheduler.")] = 6379
+    redis_prefix: Annotated[str, _taken("--redis-prefix", "Told to the scheduler.")] = "default"
+    jobs_limit: Annotated[int, _taken("--workflow-jobs-limit", "Jobs of workflows at once.", min=0)] = 0
+    beyond: Annotated[bool, _taken("--ignore-beyond-last-workflow", "No jobs after the workflows.")] = False
+    workflow: Annotated[list[Path] | None, _refused("-W --workflow")] = None
+    cut_workflow: Annotated[tuple[str, str] | None, _refused("--WS --workflow-start")] = None
+    enable_redis: Annotated[bool, _refused("--enable-redis")] = False
+    sg_cfg: Annotated[list[str] | None, _refused("--sg-cfg")] = None
+    no_sched: Annotated[bool, _refused("--no-sched")] = False
+
+    def refuse(self) -> None:
+        """Raise InputError for an option that the engine cannot carry out."""
+        reasons = {
+            "--workflow": (self.workflow, "workflows are not simulated"),
+            "--workflow-start": (self.cut_workflow, "workflows are not simulated"),
+            "--enable-redis": (self.enable_redis, "there is no Redis: jobs come in the messages"),
+            "--sg-cfg": (self.sg_cfg, "the engine has no SimGrid to configure"),
+            "--no-sched": (self.no_sched, "jobs need a scheduler"),
+        }
+        for name, (value, reason) in reasons.items():
+            if value:
+                raise InputError(name, reason, "leave it out, or run the real Batsim")
+
+
+class BatsimCommand(TyperCommand):
+    """The command `batsim`, whose words are read as Batsim reads them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words; an error has Batsim's exit code."""
+        try:
+            return super().parse_args(ctx, list(self._whole(ctx, args)))
+        except Exception as error:
+            if hasattr(error, "format_message"):
+                error.exit_code = USAGE_CODE  # type: ignore[attr-defined]
+            raise
+
+    def _whole(self, ctx: Any, words: Sequence[str]) -> Iterator[str]:
+        """Yield the words with long names in full; refuse a second value, which Batsim does not overwrite."""
+        options = {name: option for option in self.params for name in option.opts}
+        seen = set()
+        rest = iter(words)
+        for word in rest:
+            name, equals, value = word.partition("=") if word.startswith("--") else (word[:2], "", word[2:])
+            if name.startswith("--") and name not in options:
+                longer = [long for long in options if long.startswith(name)]
+                if len(longer) > 1:
+                    ctx.fail(f"{name} is not a unique prefix: {', '.join(longer)}")
+                word = "".join((*longer, equals, value)) if longer else word
+                name = longer[0] if longer else name
+            yield word
+            option: Any = options.get(name)
+            if option is None:
+                continue
+            if option in seen and not option.multiple:
+                ctx.fail(f"{name} is given twice")
+            seen.add(option)
+            if not (option.is_flag or equals or value):
+                for _, more in zip(range(option.nargs), rest, strict=False):
+                    yield more
+        if {options["--sched-cfg"], options["--sched-cfg-file"]} <= seen:
+            ctx.fail("--sched-cfg and --sched-cfg-file are both given")
+
+
+def _print_version(text: str) -> Any:
+    def show(wanted: bool) -> None:
+        if wanted:
+            print(text)
+            raise typer.Exit
+
+    return show
+
+
+def _version(name: str, text: str) -> Any:
+    return typer.Option(name, help="Print the version.", callback=_print_version(text), is_eager=True)
+
+
+_files = partial(_switch, rich_help_panel=None)
+
+
+@options_of
+def batsim_command(
+    *,
+    platform: Annotated[Path, _files("-p --platform", "SimGrid platform file (XML 4.1).")],
+    workload: Annotated[list[Path] | None, _files("-w --workload", "Batsim's JSON; repeatable.")] = None,
+    events: Annotated[list[Path] | None, _files("--events", "External events, one JSON a line; repeatable.")] = None,
+    socket: Annotated[
+        str, _files("-s --socket-endpoint", "Endpoint of the scheduler, which may begin to listen later.")
+    ] = "tcp://localhost:28000",
+    export: Annotated[str, _files("-e --export", "Prefix of the names of the output files.")] = "out",
+    energy: Annotated[bool, _files("-E --energy", "Account for energy.")] = False,
+    roles: Annotated[
+        list[str] | None,
+        _switch("-r --add-role-to-hosts", "HOST,...:ROLE with the role master, storage or compute_node; repeatable."),
+    ] = None,
+    switches: SharedSwitches,
+    storage: Annotated[bool, _switch("--disable-storage-sharing", "Told to the scheduler.")] = False,
+    machine_states: Annotated[
+        bool, _switch("--disable-machine-state-tracing", "Write no PREFIX_machine_states.csv.")
+    ] = False,
+    dump: Annotated[bool, _switch("--dump-execution-context", "Print endpoint and prefix as JSON, and end.")] = False,
+    verbosity: Annotated[str, _switch("-v --verbosity", f"{', '.join(LEVELS[:-1])} or {LEVELS[-1]}.")] = LEVELS[2],
+    quiet: Annotated[bool, _switch("-q --quiet", "Only errors.")] = False,
+    other: OtherOptions,
+    version: Annotated[bool, _version("--version", BATSIM_VERSION)] = False,
+    simgrid_version: Annotated[bool, _version("--simgrid-version", SIMGRID_VERSION)] = False,
+) -> None:
+    """Play Batsim 4.2.1 for a scheduler in any language: its options, messages, files and exit codes, without Batsim.
+
+    Called by a link named `batsim`, `batwatt` is this command.
+
+    [bold]Example:[/]
+    batwatt serve -o '{"response": "none"}' &
+    batwatt batsim -p platforms/small.xml -w workloads/small.json -E -e out/x
+
+    Exit codes are Batsim's: 0 also after a deadlock, 1 or 2 for missing files, 255 for other options. Where Batsim
+    aborts with 134, it is 2 for an input and 1 for a decision of the scheduler.
+    """
+    redis = {name: value for name, value in vars(other).items() if name.startswith("redis_")}
+    if dump:
+        context = {"socket_endpoint": socket, "redis_enabled": other.enable_redis, **redis, "export_prefix": export}
+        print(json.dumps(context | {"external_scheduler": not other.no_sched}, separators=(",", ":")))
+        return
+    other.refuse()
+    workloads, lists = workload or [], events or []
+    _refuse_missing(platform, [*workloads, *lists])
+    if verbosity not in LEVELS:
+        raise InputError("--verbosity", f"{verbosity!r} is none", f"give {', '.join(LEVELS[:-1])} or {LEVELS[-1]}")
+    if quiet or verbosity == "quiet":
+        manners.quiet = True
+    elif verbosity == "debug":
+        manners.verbose = 2
+    logging.getLogger().setLevel(manners.level)
+    if switches.profile_reuse and not switches.dynamic_jobs:
+        raise InputError("--enable-profile-reuse", "is for dynamic jobs", "add --enable-dynamic-jobs, or leave it out")
+
+    from batwatt.run.batsim import BatsimConfig, play_batsim
+
+    settings = switches.settings | {"energy": energy, "storage_sharing": not storage, **redis}
+    if not lists:
+        settings["forward_unknown_events"] = False
+    config = BatsimConfig(**settings)
+
+    try:
+        play_batsim(
+            platform,
+            workloads,
+            lists,
+            socket,
+            lambda: note(f"asking the scheduler at {printable(socket)}; waiting for its answer for ever"),
+            config=config,
+            prefix=export,
+            hosts=switches.hosts.choice,
+            roles=_roles_of(roles or []),
+            machine_states=not machine_states,
+            ignore_communication=switches.ignore_communication,
+        )
+    except DeadlockError as error:
+        # Batsim ends well, with its files
+        print(f"batwatt: deadlock: {error}", file=sys.stderr)
+    if not other.schedule:
+        note(f"{printable(export)}_schedule.trace (Pajé) is not written; --disable-schedule-tracing expects none")
+
+
+batsim_command.command_class = BatsimCommand  # type: ignore[attr-defined]
+
+
+def _refuse_missing(platform: Path, others: Sequence[Path]) -> None:
+    """Raise InputError for files that are missing; its exit code has Batsim's bit 1 for the platform, 2 for others."""
+    missing = [path for path in (platform, *others) if not path.exists()]
+    if missing:
+        error = InputError(", ".join(map(str, missing)), "cannot be read", "check the path")
+        error.exit_code = (platform in missing) + 2 * (not set(missing) <= {platform})
+        raise error
+
+
+def _roles_of(texts: Sequence[str]) -> dict[str, str]:
+    """Return the roles of hosts by their names. Raises InputError."""
+    roles: dict[str, str] = {}
+    for text in texts:
+        names, colon, role = text.partition(":")
+        if not colon or ":" in role:
+            raise InputError("--add-role-to-hosts", f"{text!r} has not one ':'", "write HOST,HOST:ROLE")
+        roles |= dict.fromkeys(names.split(","), role)
+    return roles

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +36,11 @@ COMMANDS = {
         "checkpoint": "checkpoint:checkpoint",
         "carbon": "carbon:carbon",
     },
-    "Real Batsim": {"serve": "serve:serve_command", "engine": "serve:engine_command"},
+    "Real Batsim": {
+        "serve": "serve:serve_command",
+        "batsim": "batsim:batsim_command",
+        "engine": "serve:engine_command",
+    },
     "Real Slurm": {"slurm": "slurm:slurm"},
     "Make inputs": {
         "convert": "inputs:convert",
@@ -58,11 +63,16 @@ COMPLETE = "_BATWATT_COMPLETE"
 """Variable by which a shell requests completions."""
 ANYWHERE = ("verbose", "quiet")
 """Options that may stand before and after the command."""
+LINK = "batsim"
+"""Name of a link to `batwatt` that is the command `batsim`."""
 
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and exit; an error becomes one line on stderr, and an exit code."""
-    words = sys.argv[1:] if args is None else args
+    words = args
+    if words is None:
+        program, *words = sys.argv
+        words = [LINK, *words] if Path(program).name == LINK else words
     sys.exit(exit_code_of(lambda: _carry_out(words)))
 
 
@@ -97,7 +107,8 @@ def commands_of(app: typer.Typer) -> Any:
         option.hidden, option.expose_value = True, False  # type: ignore[attr-defined]
     for command in walk(root):
         if command is not root:
-            command.params = [*command.params, *anywhere]
+            own = {name for option in command.params for name in option.opts}
+            command.params = [*command.params, *(option for option in anywhere if not own & set(option.opts))]
         command.help = re.sub(r"\n(?=  \S)", r" \\\n", command.help or "")
     return root
 
@@ -142,7 +153,8 @@ def application(needed: Container[str] = ALL) -> typer.Typer:
                 if isinstance(command, typer.Typer):
                     app.add_typer(command, rich_help_panel=panel)
                 else:
-                    app.command(name, rich_help_panel=panel)(command)
+                    kind = getattr(command, "command_class", None)
+                    app.command(name, cls=kind, rich_help_panel=panel)(command)
     return app
 
 

@@ -1,4 +1,4 @@
-"""The commands `serve`, a scheduler for a real Batsim, and `engine`, Batsim for a scheduler."""
+"""The commands `serve`, a scheduler for a real Batsim, and `engine`, a Batsim 5 for a decision component."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from batwatt.cli.batsim import Batsim5Options, FirstHosts, RequestedFeatures, Switches
+from batwatt.cli.batsim import Energy, FirstHosts, HostOptions, RequestedFeatures
 from batwatt.cli.inputs import read_options
 from batwatt.cli.models import options_of
 from batwatt.cli.options import (
@@ -119,59 +119,40 @@ def engine_command(
     socket: Annotated[
         str, typer.Option("-s", "--socket-endpoint", help="Endpoint of the scheduler.")
     ] = DEFAULT_ENDPOINT,
-    export: PrefixText = "out/engine",
+    init: Annotated[str, typer.Option("--init", help="Text for the scheduler.")] = "",
+    export: PrefixText = "out/",
     events: EventsFiles = None,
     timeout: Timeout = 0.0,
-    batsim5: Batsim5Options,
-    switches: Switches,
+    energy: Energy = None,
+    trace_pstate_changes: Annotated[
+        bool, typer.Option("--trace-pstate-changes", help="Write pstate_changes.csv.")
+    ] = False,
+    role: Annotated[tuple[str, str] | None, typer.Option("-r", "--add-role", help="A host and its role.")] = None,
+    hosts: HostOptions,
 ) -> None:
-    """Play Batsim on the wire for a scheduler in any language, without Batsim: the embedded engine behind a socket.
+    """Play Batsim 5 (v5.0.0-rc2) for a decision component in any language; `batwatt batsim` plays Batsim 4.
 
     [bold]Example:[/]
+    batwatt convert workloads/small.json --to batsim5 -o small5.json
     batwatt serve -o '{"response": "none"}' &
-    batwatt engine -p platforms/small.xml -w workloads/small.json -e out/x
-
-    With --protocol 5 it plays Batsim 5 (v5.0.0-rc2), whose workloads and files are others.
+    batwatt engine -p platforms/small.xml -w small5.json -e out/x5-
     """
-    from batwatt.inputs.description import Inputs
     from batwatt.run.engine5 import run_engine5
-    from batwatt.run.run import run_engine
-    from batwatt.run.spec import RunSpec
 
     patience_s = patience_of(timeout)
     waiting = f"asking the scheduler at {printable(socket)}; waiting for its answer {at_most(patience_s)}"
-
-    def ready() -> None:
-        note(waiting)
-
-    workloads, files = tuple(workload or ()), tuple(events or ())
-    if batsim5.protocol == 5:
-        switches.refuse_batsim_4()
-        run_engine5(
-            platform,
-            workloads,
-            files,
-            socket,
-            ready,
-            prefix=export,
-            init=batsim5.init,
-            energy=switches.energy,
-            hosts=switches.hosts.choice,
-            trace_pstates=batsim5.trace_pstate_changes,
-            roles=dict([batsim5.role] if batsim5.role else ()),
-            patience_s=patience_s,
-            arguments=sys.argv,
-        )
-        return
-    batsim5.refuse(len(files))
-    if not workloads:
-        raise InputError("--workload", "is missing", "give one with -w")
-    inputs = Inputs(
+    run_engine5(
         platform,
-        workloads,
-        hosts=switches.hosts.choice,
-        events=files[0] if files else None,
-        ignore_communication=switches.ignore_communication,
+        workload or (),
+        events or (),
+        socket,
+        lambda: note(waiting),
+        prefix=export,
+        init=init,
+        energy=energy,
+        hosts=hosts.choice,
+        trace_pstates=trace_pstate_changes,
+        roles=dict([role] if role else ()),
+        patience_s=patience_s,
+        arguments=sys.argv,
     )
-    spec = RunSpec(inputs, prefix=Path(export), config=switches.config, patience_s=patience_s)
-    run_engine(spec, socket, ready)

@@ -205,7 +205,7 @@ def batsim_version(batsim: str) -> tuple[str, int]:
 
 
 def batsim_command(
-    batsim: str,
+    program: Sequence[str],
     platform: Path,
     workloads: Sequence[Path],
     prefix: str,
@@ -217,7 +217,7 @@ def batsim_command(
 
     def command(endpoint: str) -> list[str]:
         # the text for the scheduler is empty: batwatt sets its options
-        line: list[Any] = [batsim, "-p", platform, "-s", endpoint, *([""] if protocol == 5 else []), "-e", prefix]
+        line: list[Any] = [*program, "-p", platform, "-s", endpoint, *([""] if protocol == 5 else []), "-e", prefix]
         for workload in workloads:
             line += ["-w", workload]
         if events is not None:

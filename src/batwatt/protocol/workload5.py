@@ -83,7 +83,7 @@ def refuse_batsim_5(raw_profiles: Mapping[str, Any], where: object) -> None:
     """Raise InputError if a profile of a workload is one of Batsim 5."""
     if profile := of_batsim_5(raw_profiles):
         problem = f"is a workload of Batsim 5 ({profile}), and batwatt reads those of Batsim 4"
-        hint = "convert it: `batwatt convert FILE --to batsim4`; or play Batsim 5 with `batwatt engine --protocol 5`"
+        hint = "convert it: `batwatt convert FILE --to batsim4`; or play Batsim 5 with `batwatt engine`"
         raise InputError(where, problem, hint)
 
 

@@ -33,6 +33,8 @@ from batwatt.run.find_scheduler import blaming
 from batwatt.run.spec import RunSpec
 
 Watch = Callable[[Link], Link]
+PLAYED = (sys.executable, "-m", "batwatt", "batsim")
+"""Command line of the embedded engine as a process of its own."""
 
 
 @dataclass(frozen=True)
@@ -76,22 +78,32 @@ class Apart:
         """
         jobs = file_of(self.prefix, "jobs")
         if self.spec.engine == "wire":
-            return {}, self._drive(self._engine_command(), "the engine process", jobs)
+            return {}, self._drive(self._batsim4(*PLAYED), "the engine process", jobs)
         binary = shutil.which(self.spec.batsim)
         if binary is None:
             problem = f"{self.spec.batsim!r} is not an executable on PATH"
             raise InputError("--batsim", problem, "install Batsim 4.x or 5 or give its path")
         version, major = batsim_version(binary)
+        if "batwatt" in version:
+            problem = f"{binary!r} is batwatt, which plays Batsim ({version})"
+            raise InputError("--batsim", problem, "give the path of a real one, or use --engine wire")
         if major >= 5:
             deadlock = self._batsim5(binary)
             return {"batsim": {"version": version, "protocol": 5, "worked_out": dict(WORKED_OUT)}}, deadlock
-        spec, inputs = self.spec, self.spec.inputs
-        hosts = inputs.hosts.batsim_args()
-        if inputs.events is not None:
-            refuse_batsim5_events(read_events(inputs.events, forward_unknown=True), inputs.events)
-        args = [*self.config.batsim_args(), *hosts, "--disable-schedule-tracing", *spec.batsim_args]
-        command = batsim_command(binary, self.platform_file, self.workloads, str(self.prefix), inputs.events, args)
-        return {"batsim": {"version": version, "protocol": 4}}, self._drive(command, "Batsim", jobs)
+        events = self.spec.inputs.events
+        if events is not None:
+            refuse_batsim5_events(read_events(events, forward_unknown=True), events)
+        return {"batsim": {"version": version, "protocol": 4}}, self._drive(self._batsim4(binary), "Batsim", jobs)
+
+    def _batsim4(self, *program: str) -> Callable[[str], list[str]]:
+        """Return the command line of a program with Batsim 4's options as a function of the scheduler's endpoint."""
+        inputs = self.spec.inputs
+        args = [*self.config.batsim_args(), *inputs.hosts.batsim_args(), "--disable-schedule-tracing"]
+        if self.spec.engine == "batsim":
+            args += self.spec.batsim_args
+        elif inputs.ignore_communication:
+            args += ["--ignore-communication"]
+        return batsim_command(program, self.platform_file, self.workloads, str(self.prefix), inputs.events, args)
 
     def _drive(
         self, command: Callable[[str], list[str]], name: str, jobs: Path, dialect: Dialect | None = None
@@ -125,25 +137,8 @@ class Apart:
             out.mkdir()
             energy = ["--energy-host"] if self.config.energy else []
             args = [*energy, "--trace-pstate-changes", *inputs.hosts.batsim_args(), *spec.batsim_args]
-            command = batsim_command(binary, self.platform_file, workloads, f"{out}{os.sep}", events, args, 5)
+            command = batsim_command((binary,), self.platform_file, workloads, f"{out}{os.sep}", events, args, 5)
             dialect = Dialect(self.config)
             deadlock = self._drive(command, "Batsim", out / "jobs.csv", dialect)
             map_files(out, self.prefix, self.platform, dialect.metadata, ended=deadlock is None)
             return deadlock
-
-    def _engine_command(self) -> Callable[[str], list[str]]:
-        """Return the command line of `batwatt engine` as a function of the scheduler's endpoint."""
-        inputs, config = self.spec.inputs, self.config
-
-        def command(endpoint: str) -> list[str]:
-            line: list[Any] = [sys.executable, "-m", "batwatt", "engine", "-p", self.platform_file]
-            line += inputs.hosts.batsim_args()
-            for workload in self.workloads:
-                line += ["-w", workload]
-            line += ["-s", endpoint, "-e", self.prefix, "--energy" if config.energy else "--no-energy"]
-            line += [flag for flag in config.batsim_args() if flag != "-E"]
-            if inputs.events is not None:
-                line += ["--events", inputs.events]
-            return [str(word) for word in line]
-
-        return command

@@ -13,11 +13,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from batwatt.engine.core import Engine
-from batwatt.engine.embedded import seldom_collected, serve, simulate
+from batwatt.engine.embedded import seldom_collected, simulate
 from batwatt.engine.events import JobCompleted, Message, Reply, SimulationEnds
 from batwatt.errors import DeadlockError, InputError
 from batwatt.files import refuse_folder, whole_set, write_json, write_text
-from batwatt.inputs.load import Needs, RunInputs, load
+from batwatt.inputs.load import RunInputs
 from batwatt.inputs.series.capacity import to_csv
 from batwatt.inputs.series.envelope_spec import EnvelopeSpec
 from batwatt.model.record import Record
@@ -180,26 +180,6 @@ def _run_apart(
     elapsed_s = time.perf_counter() - began
     write_metadata(inner, resolved.spec, resolved.config, inputs.clock, elapsed_s, about)
     return figures, deadlock
-
-
-def run_engine(spec: RunSpec, endpoint: str, ready: Callable[[], None] = lambda: None) -> None:
-    """Play Batsim on the wire for a scheduler that listens on `endpoint`, and write Batsim's files.
-
-    `ready` is called when all inputs are read, before the wait for the scheduler. A deadlock leaves the files, too, and
-    is raised.
-    """
-    inputs = load(spec.inputs, Needs(unknown_events=spec.config.forward_unknown_events))
-    engine = Engine(inputs.platform, inputs.run, spec.config, inputs.events)
-    deadlock: DeadlockError | None = None
-    with staging(spec.prefix) as inner:
-        ready()
-        try:
-            record = serve(engine, endpoint, spec.patience_s)
-        except DeadlockError as error:
-            record, deadlock = engine.close(), error
-        write_record(record, inner)
-    if deadlock is not None:
-        raise deadlock
 
 
 def outputs_of(prefix: Path) -> list[str]:
