@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import sys
+from importlib.util import spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from batsim.tools.launcher import instanciate_scheduler
 
 from batwatt.errors import InputError
 from batwatt.inputs.description import Inputs
+from batwatt.run import loader
 from batwatt.run.find_scheduler import load_plugins, make_scheduler, scheduler_class, scheduler_names
 from batwatt.run.loader import files_beside, load
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
+from batwatt.study.sources import Sources
 
 ROOT = Path(__file__).parents[2]
 HEAD = "from batsim.batsim import BatsimScheduler\n"
@@ -64,6 +67,16 @@ SIBLINGS = {
     "package of a sibling": ({"parts/__init__.py": "", "parts/p.py": "X = 7\n"}, "from parts.p import X"),
     "init": ({"__init__.py": "X = 7\n"}, "from mine import X"),
     "init in vain": ({"__init__.py": "import nowhere\n", "common.py": "X = 7\n"}, "from common import X"),
+    "import_module": ({"common.py": "X = 7\n"}, "import importlib; X = importlib.import_module('common').X"),
+    "import_module by name": (
+        {"parts/__init__.py": "", "parts/p.py": "X = 7\n"},
+        "from importlib import import_module as get; X = get('parts.p').X",
+    ),
+    "import_module, relative": (
+        {"base.py": "X = 7\n"},
+        "import importlib.util as u, importlib as i; u.find_spec; X = i.import_module('.base', __package__).X",
+    ),
+    "__import__": ({"common.py": "X = 7\n"}, "X = __import__('common').X"),
     "pybatsim's folder": ({"schedulers/own.py": "X = 7\n"}, "from schedulers.own import X"),
 }
 
@@ -103,6 +116,39 @@ def test_an_import_while_it_runs(folder):
     assert [one.value for one in made] == ["a", "b"]
 
 
+def test_import_module_while_it_runs(folder):
+    late = HEAD + "import importlib\n" + scheduler("Foo", "property(lambda self: importlib.import_module('common').X)")
+    above = folder(
+        {f"{name}/foo.py": late for name in "ab"} | {f"{name}/common.py": f"X = {name!r}\n" for name in "ab"}
+    )
+    made = [make_scheduler(str(above / name / "foo.py"), {}) for name in "ab"]
+    assert [one.value for one in made] == ["a", "b"]
+    assert "common" not in sys.modules
+    assert importlib.import_module.__module__ == "importlib"
+
+
+@pytest.mark.parametrize("init", [{}, {"v1.2/__init__.py": ""}], ids=["no init", "init"])
+def test_an_import_while_it_runs_in_a_folder_with_a_dot(init, folder):
+    late = HEAD + scheduler("Foo", "property(lambda self: read())", before="def read():\n    import common as c")
+    late = late.replace("as c", "as c\n    return c.X")
+    above = folder(
+        {f"{name}/foo.py": late for name in ("v1.2", "b")}
+        | {f"{name}/common.py": f"X = {name!r}\n" for name in ("v1.2", "b")}
+        | init
+    )
+    made = [make_scheduler(str(above / name / "foo.py"), {}) for name in ("v1.2", "b")]
+    assert [one.value for one in made] == ["v1.2", "b"]
+
+
+def test_an_import_while_it_runs_is_searched_once(folder, monkeypatch):
+    late = "property(lambda self: [__import__(name).__name__ for name in ('common', 'procset')])"
+    above = folder({"mine/common.py": ""} | foo("", late))
+    made = make_scheduler(str(above / "mine" / "foo.py"), {})
+    first = made.value
+    monkeypatch.setattr(loader.PathFinder, "find_spec", None)
+    assert made.value == first and first[1] == "procset"
+
+
 def test_each_load_runs_the_code_again(folder):
     lines = "from common import jobs\njobs.append(1)"
     above = folder({"mine/common.py": "jobs = []\n"} | foo(lines, "len(jobs)"))
@@ -119,11 +165,18 @@ def test_a_file_is_one_module_by_all_of_its_names(folder):
     assert value_of(above / "mine" / "foo.py") is True
 
 
-@pytest.mark.parametrize("name", ["random", "json", "statistics"])
-def test_modules_of_python_come_first_once_they_are_loaded(name, folder):
-    __import__(name)
+@pytest.mark.parametrize("name", ["random", "json", "queue", "asyncio"])
+def test_modules_of_python_that_pybatsims_launcher_has_loaded_come_first(name, folder):
     above = folder({f"mine/{name}.py": ""} | foo(f"import {name} as m", "m.__name__"))
     assert value_of(above / "mine" / "foo.py") == name
+
+
+@pytest.mark.parametrize("name", ["statistics", "decimal", "sched"])
+def test_other_modules_of_python_come_last_whether_they_are_loaded_or_not(name, folder):
+    # what is loaded differs by command and by notebook
+    __import__(name)
+    above = folder({f"mine/{name}.py": "X = 7\n"} | foo(f"from {name} import X"))
+    assert value_of(above / "mine" / "foo.py") == 7
 
 
 def test_a_file_beside_wins_over_an_installed_package(folder):
@@ -136,6 +189,22 @@ def test_a_file_beside_wins_over_an_installed_package(folder):
     import yaml
 
     assert value_of(above / "other" / "bar.py") == [yaml.dump]
+
+
+def test_a_folder_beside_does_not_win_over_a_package_with_a_finder_of_its_own(folder, monkeypatch):
+    # packages that are installed editable have one
+    class Finder:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            file = above / "elsewhere" / "tool.py"
+            return spec_from_file_location(name, file) if name == "editable_tool" else None
+
+    above = folder(
+        {"editable_tool/setup.cfg": "", "elsewhere/tool.py": "X = 7\n"} | foo("from editable_tool import X")
+    )
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
+    assert value_of(above / "mine" / "foo.py") == 7
+    monkeypatch.delitem(sys.modules, "editable_tool")
 
 
 def test_names_with_dots(folder):
@@ -186,6 +255,18 @@ def test_schedulers_of_pybatsim_as_modules(folder, monkeypatch):
     assert same and Path(file) == installed / "intervalContainer.py"
 
 
+@pytest.mark.parametrize("line", ["from schedulers import easyBackfill", "from schedulers import *"])
+def test_a_folder_with_the_name_of_pybatsims(line, folder):
+    text = f"{line}\nimport schedulers.easyBackfill as easyBackfill\n"
+    text += scheduler("Foo", "easyBackfill.__file__", "easyBackfill.EasyBackfill")
+    above = folder({"schedulers/foo.py": text, "other/schedulers/bar.py": "from schedulers import mine\n"})
+    installed = Path(str(importlib.metadata.distribution("pybatsim").locate_file("schedulers")))
+    assert Path(value_of(above / "schedulers" / "foo.py")) == installed / "easyBackfill.py"
+    own = HEAD + "from schedulers import mine\n" + scheduler("Foo", "mine.X")
+    above = folder({"schedulers/foo.py": own, "schedulers/mine.py": "X = 7\n"})
+    assert value_of(above / "schedulers" / "foo.py") == 7
+
+
 def test_names_that_are_no_schedulers_are_not_listed():
     names = scheduler_names()
     assert {"easyBackfill", "schedFcfs", "powercap"} <= set(names)
@@ -212,6 +293,20 @@ def test_else_the_only_scheduler(folder):
     assert value_of(above / "mine" / "foo.py") == 1
     above = folder({"mine/bar.py": HEAD + scheduler("Base", 1) + scheduler("Leaf", 2, "Base")})
     assert value_of(above / "mine" / "bar.py") == 2
+
+
+def test_a_class_with_two_names(folder):
+    above = folder({"mine/foo.py": HEAD + scheduler("RoundRobin", 1) + "RR = RoundRobin\n"})
+    assert value_of(above / "mine" / "foo.py") == 1
+
+
+def test_a_folder_of_data_beside_a_file_of_its_name(folder):
+    above = folder({"mine/foo.py": HEAD + scheduler("Foo", 1), "mine/foo/data.txt": ""})
+    assert value_of(above / "mine" / "foo") == value_of(above / "mine" / "foo.py") == 1
+    (above / "mine" / "foo" / "__init__.py").write_text(HEAD + scheduler("Foo", 2))
+    assert (value_of(above / "mine" / "foo"), value_of(above / "mine" / "foo.py")) == (2, 1)
+    with pytest.raises(InputError, match="is a folder without"):
+        scheduler_class("/")
 
 
 REFUSED = {
@@ -272,6 +367,22 @@ def test_shift_is_of_the_run_for_schedulers_of_pybatsim():
 
 
 # keys and plugins ----------------------------------------------------------------------------------------------------
+
+
+def test_the_file_of_a_study_is_that_of_a_run(folder, tmp_path):
+    above = folder(
+        {"real/impl.py": HEAD + "from common import X\n" + scheduler("Foo", "X"), "real/common.py": "X = 'real'\n"}
+        | {"link/common.py": "X = 'link'\n", "both/foo.py": "", "both/foo/data.txt": "", "bare/__init__.py": ""}
+    )
+    (above / "link" / "foo.py").symlink_to(above / "real" / "impl.py")
+    sources = Sources(above, tmp_path)
+    # a link counts where it lies, as in pybatsim: also its name
+    names = [str(file.path.relative_to(above)) for file in sources.scheduler("link/foo.py", "here")]
+    assert names == ["link/foo.py", "link/common.py"] and value_of(above / names[0]) == "link"
+    for name in ("both/foo", "both/foo/", "both/foo.py", "link/foo"):
+        file = sources.scheduler(name, "here")[0]
+        assert file.path == above / f"{name.removesuffix('.py').rstrip('/')}.py"
+    assert sources.scheduler("bare", "here")[0].declared == "bare/__init__.py"
 
 
 def test_the_files_beside_are_those_that_it_imports(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import pkgutil
 import sys
 import sysconfig
@@ -168,7 +169,9 @@ def _from_file(path: Path) -> type[Any]:
     named = file.parent if file.name == "__init__.py" else file
     expected = class_name(named.name.partition(".")[0])
     thing = vars(module).get(expected)
-    classes = [kind for kind in vars(module).values() if isinstance(kind, type) and _is_of(module, kind.__module__)]
+    own = (kind for kind in vars(module).values() if isinstance(kind, type) and _is_of(module, kind.__module__))
+    # a class may have two names
+    classes = list(dict.fromkeys(own))
     try:
         if isinstance(thing, type | FunctionType):
             schedulers = [kind] if (kind := _scheduler_of(thing)) else []
@@ -328,6 +331,7 @@ def _culprit(error: BaseException) -> FrameType | None:
     # our compiled modules name files of the machine on which they were compiled
     frames = [frame for frame in frames if not frame.f_globals.get("__name__", "").startswith("batwatt.")]
     # <frozen ...> and <string> are not files
+    others = tuple(f"{folder}{os.sep}" for folder in others)
     files = ((frame, frame.f_code.co_filename) for frame in reversed(frames) if frame.f_code.co_filename[:1] != "<")
     return next((frame for frame, file in files if not file.startswith(others)), None)
 

@@ -4,7 +4,8 @@ Rules (`batsim.tools.launcher` of pybatsim 3.2), for a file `folder/mine.py`:
 
 1. The file is a module of the package `folder`, whose `__init__.py` runs first if it can: `from .base import X`.
 2. The folder above and the folder are searched before the installed packages: `from common import X`,
-   `from folder.base import X`. A module of the standard library that is loaded, pybatsim and batwatt come first.
+   `from folder.base import X`. The modules of the standard library that pybatsim's launcher has loaded, pybatsim and
+   batwatt come first. `importlib.import_module` and `__import__` follow this rule, too.
 3. `schedulers.X` is a file of a folder `schedulers` there, else of the installed pybatsim.
 4. `pybatsim.X`, as pybatsim 4 has it, is the module `X` of pybatsim 3, unless a pybatsim 4 is installed.
 
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import module_from_spec
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -37,6 +38,15 @@ from batwatt.files import is_file, is_folder
 PREFIX = "batwatt_user_"
 """Begin of the names of modules of users; a digest of the folder above follows."""
 _OURS = ("batsim", "batwatt", "pybatsim")
+_LOADED = frozenset(
+    """abc argparse ast asyncio atexit base64 binascii bisect builtins bz2 calendar codecs collections concurrent
+    contextlib contextvars copy copyreg csv dataclasses datetime dis email encodings enum errno fcntl fnmatch functools
+    genericpath hashlib heapq importlib inspect io ipaddress itertools json keyword linecache locale logging lzma
+    marshal math ntpath opcode operator os pathlib pickle platform posix posixpath queue quopri random re reprlib
+    select selectors shutil signal site socket ssl stat string struct subprocess sys tempfile textwrap threading time
+    token tokenize traceback types typing urllib uuid warnings weakref zipfile zipimport zlib""".split()
+)
+"""Modules of the standard library that pybatsim's launcher has loaded before a scheduler; ours differ by command."""
 _ROOT = re.compile(rf"{PREFIX}\w+\.?")
 
 
@@ -63,17 +73,25 @@ class _Home:
             if not _is_library(place):
                 yield package, place
 
-    def package_of(self, name: str) -> str | None:
-        """Return the package in which an absolute import finds a module of the user; None: the module is no user's."""
+    def package_of(self, name: str, parts: Sequence[str] = ()) -> str | None:
+        """Return the package in which an absolute import finds a module of the user; None: the module is no user's.
+
+        `parts`: the names that `from ... import` takes from the module.
+        """
         top, _, rest = name.partition(".")
-        if top in _OURS or (top in sys.stdlib_module_names and top in sys.modules):
+        if top in _OURS or top in _LOADED or top in sys.builtin_module_names:
             return None
+        if (key := (self, name, *parts)) not in _owners:
+            _owners[key] = self._search(top, rest, parts)
+        return _owners[key]
+
+    def _search(self, top: str, rest: str, parts: Sequence[str]) -> str | None:
         namespace = None
         for package, place in self.places:
             spec = PathFinder.find_spec(top, [str(place)])
             if spec is None:
                 continue
-            if top == "schedulers" and not _has(spec.submodule_search_locations, rest):
+            if top == "schedulers" and not _has_all(spec, [rest] if rest else [] if spec.origin else parts):
                 continue
             if spec.origin is not None or top == "schedulers":
                 return package
@@ -81,21 +99,30 @@ class _Home:
         if top == "schedulers" and (installed := _installed_home()):
             return installed.root
         # a folder without __init__.py is the last that Python takes
-        return namespace if namespace and PathFinder.find_spec(top) is None else None
+        return None if namespace is None or _is_installed(top) else namespace
 
 
 _homes: dict[str, _Home] = {}
 """Package of a folder -> its home; root -> the home that was loaded last, whose folder its own files search."""
 _plugins: dict[Path, ModuleType] = {}
+_owners: dict[tuple[Any, ...], str | None] = {}
+"""(home, module, parts) -> its package, from one load to the next: an import in a callback runs at every event."""
 
 
 def _is_library(folder: Path) -> bool:
     return next(folder.glob("*.dist-info"), None) is not None
 
 
-def _has(places: Sequence[str] | None, name: str) -> bool:
-    first = name.partition(".")[0]
-    return not first or PathFinder.find_spec(first, places) is not None
+def _has_all(spec: ModuleSpec, names: Sequence[str]) -> bool:
+    """Return whether a module has all submodules of some names."""
+    places = spec.submodule_search_locations
+    return all(PathFinder.find_spec(name.partition(".")[0], places) for name in names)
+
+
+def _is_installed(name: str) -> bool:
+    # packages that are installed editable have finders of their own
+    finders = (finder for finder in sys.meta_path if not isinstance(finder, _Finder))
+    return name in sys.modules or any(finder.find_spec(name, None) for finder in finders)
 
 
 def pybatsim_files() -> dict[str, Path]:
@@ -136,6 +163,20 @@ class _UserFile(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         root, *package = module.__name__.split(".")[:2]
 
+        def owner_of(name: str, parts: Sequence[str] = ()) -> str | None:
+            home = _homes.get(".".join([root, *package])) or _homes[root]
+            return home.package_of(name, tuple(parts))
+
+        def import_module(name: str, package: str | None = None) -> ModuleType:
+            owner = None if name.startswith(".") else owner_of(name)
+            return importlib.import_module(name if owner is None else f"{owner}.{name}", package)
+
+        def view_of(module: ModuleType) -> ModuleType:
+            # nothing is replaced for the code of others
+            view = ModuleType(module.__name__, module.__doc__)
+            view.__dict__.update(vars(module), import_module=import_module)
+            return view
+
         def import_(
             name: str,
             globals: Mapping[str, Any] | None = None,
@@ -143,10 +184,10 @@ class _UserFile(SourceFileLoader):
             fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
-            home = _homes.get(".".join([root, *package])) or _homes[root]
-            owner = None if level else home.package_of(name)
+            owner = None if level else owner_of(name, fromlist or ())
             if owner is None:
-                return builtins.__import__(name, globals, locals, fromlist or (), level)
+                module = builtins.__import__(name, globals, locals, fromlist or (), level)
+                return view_of(module) if module is importlib else module
             module = builtins.__import__(f"{owner}.{name}", globals, locals, fromlist or (), 0)
             return module if fromlist else sys.modules[f"{owner}.{name.partition('.')[0]}"]
 
@@ -182,6 +223,8 @@ class _Finder(MetaPathFinder):
             return None
         if not rest:
             return _package_spec(top, home.folder.parent)
+        if "." in (own := _homes.get(fullname, home)).folder.name and own.package == fullname:
+            return _folder_spec(own)
         spec = PathFinder.find_spec(fullname, path)
         if spec is None or not isinstance(spec.loader, SourceFileLoader):
             return spec
@@ -200,6 +243,14 @@ def _second_name(fullname: str, rest: str) -> ModuleSpec | None:
         return None
     module = importlib.import_module(rest)
     return ModuleSpec(fullname, _Same(module), is_package=hasattr(module, "__path__"))
+
+
+def _folder_spec(home: _Home) -> ModuleSpec | None:
+    """Return the package of a folder whose name has a dot, which Python does not find."""
+    init = home.folder / "__init__.py"
+    if not is_file(init):
+        return _package_spec(home.package, home.folder)
+    return spec_from_file_location(home.package, init, loader=_UserFile(home.package, str(init)))
 
 
 def _package_spec(name: str, *folders: Path) -> ModuleSpec:
@@ -223,6 +274,7 @@ def load(path: Path) -> ModuleType:
     for root in {home.root, *([installed.root] if (installed := _installed_home()) else [])}:
         _drop(root)
     _homes[home.root] = _homes[home.package] = home
+    _owners.clear()
     importlib.invalidate_caches()
     try:
         if is_package:
@@ -246,6 +298,8 @@ def code_file(path: Path) -> Path:
     path = _absolute(path)
     if is_folder(path):
         init = path / "__init__.py"
+        if not is_file(init) and is_file(named := Path(f"{path}.py")):
+            return named
         if not is_file(init):
             raise InputError(path, "is a folder without an __init__.py", "give one of its files, or add one")
         return init

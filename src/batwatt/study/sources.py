@@ -47,10 +47,10 @@ class Sources:
         self._made: dict[tuple[Any, int], InputFile] = {}
         self._content: dict[str, str] = {}
 
-    def file(self, name: str, where: str) -> InputFile:
-        """Return one file. Raises InputError."""
+    def file(self, name: str, where: str, follow: bool = True) -> InputFile:
+        """Return one file, by `follow` that to which a link leads. Raises InputError."""
         path = Path(self._base, name)
-        path = path.resolve() if is_file(path) else Path(os.path.abspath(path))  # noqa: PTH100
+        path = path.resolve() if follow and is_file(path) else Path(os.path.abspath(path))  # noqa: PTH100
         if path not in self._files:
             sha256 = digest_of(path)
             if sha256 is None:
@@ -66,9 +66,13 @@ class Sources:
 
         Raises InputError.
         """
-        folder = is_folder(Path(self._base, name))
-        file = self.file(str(Path(name, "__init__.py")) if folder else name, where)
-        return [file, *(self.file(str(path), where) for path in files_beside(file.path))]
+        path = Path(self._base, name)
+        if not is_file(path):
+            named = not is_file(path / "__init__.py") and is_file(f"{path}.py")
+            name = f"{name.rstrip('/')}.py" if named else str(Path(name, "__init__.py")) if is_folder(path) else name
+        # a scheduler's link counts where it lies: its name, and the files beside it
+        file = self.file(name, where, follow=False)
+        return [file, *(self.file(str(path), where, follow=False) for path in files_beside(file.path))]
 
     def files(self, patterns: Sequence[str], where: str) -> list[InputFile]:
         """Return the files of paths and globs (each sorted), in the order of the patterns. Raises InputError."""
