@@ -116,6 +116,21 @@ def test_an_import_while_it_runs(folder):
     assert [one.value for one in made] == ["a", "b"]
 
 
+@pytest.mark.parametrize("line", ["import helper", "import helper.deep as helper"])
+def test_equal_names_in_folders_on_the_path(line, folder, monkeypatch):
+    monkeypatch.setattr(sys, "path", before := list(sys.path))
+    text = f"import sys\nsys.path.insert(0, __file__[:-6] + 'lib')\n{line}\n"
+    above = folder(
+        {f"{name}/foo.py": HEAD + scheduler("Foo", "helper.X", before=text) for name in "ab"}
+        | {f"{name}/lib/helper/__init__.py": f"X = {name!r}\n" for name in "ab"}
+        | {f"{name}/lib/helper/deep.py": f"X = {name!r}\n" for name in "ab"}
+        | {"c/foo.py": HEAD + scheduler("Foo", 7)}
+    )
+    before = list(before)
+    assert [value_of(above / name / "foo.py") for name in "abac"] == ["a", "b", "a", 7]
+    assert sys.path == before and "helper" not in sys.modules and "helper.deep" not in sys.modules
+
+
 def test_import_module_while_it_runs(folder):
     late = HEAD + "import importlib\n" + scheduler("Foo", "property(lambda self: importlib.import_module('common').X)")
     above = folder(
@@ -199,9 +214,7 @@ def test_a_folder_beside_does_not_win_over_a_package_with_a_finder_of_its_own(fo
             file = above / "elsewhere" / "tool.py"
             return spec_from_file_location(name, file) if name == "editable_tool" else None
 
-    above = folder(
-        {"editable_tool/setup.cfg": "", "elsewhere/tool.py": "X = 7\n"} | foo("from editable_tool import X")
-    )
+    above = folder({"editable_tool/setup.cfg": "", "elsewhere/tool.py": "X = 7\n"} | foo("from editable_tool import X"))
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder])
     assert value_of(above / "mine" / "foo.py") == 7
     monkeypatch.delitem(sys.modules, "editable_tool")

@@ -10,7 +10,8 @@ Rules (`batsim.tools.launcher` of pybatsim 3.2), for a file `folder/mine.py`:
 4. `pybatsim.X`, as pybatsim 4 has it, is the module `X` of pybatsim 3, unless a pybatsim 4 is installed.
 
 In pybatsim a process has one scheduler. Here each load runs the code again, a file is one module by whichever name it
-is imported, and no file takes a name in `sys.modules`: two folders may have a `common.py` each.
+is imported, and no file takes a name in `sys.modules`: two folders may have a `common.py` each. Folders that the code
+puts on `sys.path` are taken off it by the next load, with their modules.
 """
 
 from __future__ import annotations
@@ -39,12 +40,15 @@ PREFIX = "batwatt_user_"
 """Begin of the names of modules of users; a digest of the folder above follows."""
 _OURS = ("batsim", "batwatt", "pybatsim")
 _LOADED = frozenset(
-    """abc argparse ast asyncio atexit base64 binascii bisect builtins bz2 calendar codecs collections concurrent
+    re.findall(
+        r"\w+",
+        """abc argparse ast asyncio atexit base64 binascii bisect builtins bz2 calendar codecs collections concurrent
     contextlib contextvars copy copyreg csv dataclasses datetime dis email encodings enum errno fcntl fnmatch functools
     genericpath hashlib heapq importlib inspect io ipaddress itertools json keyword linecache locale logging lzma
     marshal math ntpath opcode operator os pathlib pickle platform posix posixpath queue quopri random re reprlib
     select selectors shutil signal site socket ssl stat string struct subprocess sys tempfile textwrap threading time
-    token tokenize traceback types typing urllib uuid warnings weakref zipfile zipimport zlib""".split()
+    token tokenize traceback types typing urllib uuid warnings weakref zipfile zipimport zlib""",
+    )
 )
 """Modules of the standard library that pybatsim's launcher has loaded before a scheduler; ours differ by command."""
 _ROOT = re.compile(rf"{PREFIX}\w+\.?")
@@ -107,6 +111,8 @@ _homes: dict[str, _Home] = {}
 _plugins: dict[Path, ModuleType] = {}
 _owners: dict[tuple[Any, ...], str | None] = {}
 """(home, module, parts) -> its package, from one load to the next: an import in a callback runs at every event."""
+_added: dict[str, frozenset[str]] = {}
+"""Folder that the code of the last load has put on `sys.path` -> the modules that were there before."""
 
 
 def _is_library(folder: Path) -> bool:
@@ -275,7 +281,9 @@ def load(path: Path) -> ModuleType:
         _drop(root)
     _homes[home.root] = _homes[home.package] = home
     _owners.clear()
+    _take_off()
     importlib.invalidate_caches()
+    entries, modules = set(sys.path), frozenset(sys.modules)
     try:
         if is_package:
             return _run(home.package, path, home.folder)
@@ -291,6 +299,29 @@ def load(path: Path) -> ModuleType:
     except BaseException:
         _drop(home.root)
         raise
+    finally:
+        _added.update((entry, modules) for entry in sys.path if entry not in entries)
+
+
+def _take_off() -> None:
+    """Take the folders that the last load put on `sys.path` off it, with the modules that they brought."""
+    for entry, before in _added.items():
+        if entry in sys.path:
+            sys.path.remove(entry)
+        # a library of compiled code cannot be loaded twice
+        if _is_library(folder := _absolute(Path(entry))):
+            continue
+        tops = {name for name in sys.modules if name not in before and name not in _OURS and "." not in name}
+        brought = {name for name in tops if _place_of(sys.modules[name]) == folder}
+        for name in [name for name in sys.modules if name.partition(".")[0] in brought]:
+            del sys.modules[name]
+    _added.clear()
+
+
+def _place_of(module: ModuleType | None) -> Path | None:
+    """Return the folder in which Python finds a module."""
+    places = list(getattr(module, "__path__", ())) or [getattr(module, "__file__", None)]
+    return _absolute(Path(places[0])).parent if isinstance(places[0], str) else None
 
 
 def code_file(path: Path) -> Path:
@@ -340,6 +371,8 @@ def load_plugin(path: Path) -> ModuleType:
     path = code_file(path)
     if path not in _plugins:
         _plugins[path] = load(path)
+        # it stays
+        _added.clear()
     return _plugins[path]
 
 
