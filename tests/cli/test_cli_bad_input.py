@@ -80,11 +80,8 @@ REFUSED = {
     'TRACE -s checkpoint -o \'{"checkpoint_s": 60, "recovery_s": 1e-9}\'': "recovery_s must be 0 or at least 1e-06 s",
     "serve -s riskaware --capacity walk:range=0.6": "is made for a number of machines; give --platform",
     # Batsim's own command line
-    "ENGINE -w JOBS --init x": "--init: Batsim 4 has no such option; add --protocol 5",
-    "ENGINE": "--workload: is missing",
-    "ENGINE --protocol 5 --enable-compute-sharing": "--enable-compute-sharing: Batsim 5 has no such option; let the",
-    "ENGINE --protocol 5 --ignore-communication": "--ignore-communication: is for workloads of Batsim 4",
-    "ENGINE --protocol 5 -r n3 storage": "has no host of that name",
+    "ENGINE -w JOBS --enable-compute-sharing": "No such option: --enable-compute-sharing",
+    "ENGINE -r n3 storage": "has no host of that name",
     "serve NONE --socket tcp://300.1.1.1:1": "300.1.1.1",
     "events envelope.csv --to batsim3": "'batsim3' is not known",
     # comparisons
