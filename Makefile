@@ -67,6 +67,7 @@ docs: $(VENV)/dev  ## the documentation as a site, in site/
 wheel: $(VENV)/dev  ## build the sdist and of it the wheel, install it without extras in a clean environment, check that it is compiled, run the main example there
 	rm -rf dist build && $(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
+	$(BIN)/python setup.py check_wheel dist/*.whl
 	$(PYTHON) -m venv --clear build/clean
 	build/clean/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	cd build && clean/bin/python -c 'import batwatt, batwatt.schedulers.powercap; print("wheel", batwatt.__version__)'

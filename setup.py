@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from configparser import ConfigParser
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,6 +69,23 @@ class Compile(build_ext):
         keep({name: (Path(self.build_lib) / self.get_ext_filename(name)).read_bytes() for name in names})
 
 
+def sources() -> list[Path]:
+    """Return the modules of the package, sorted; a search of folders does not follow the link to the schedulers."""
+    return sorted({*ROOT.rglob("*.py"), *(ROOT / "schedulers").rglob("*.py")})
+
+
+def check_wheel(path: str) -> None:
+    """Check that all modules that setup.cfg lists are compiled. Raises SystemExit with those that are not."""
+    settings = ConfigParser()
+    settings.read("setup.cfg", encoding="utf-8")
+    modules = settings["mypy"]["files"].replace(",", " ").split()
+    with ZipFile(path) as wheel:
+        names = {name.partition(".")[0] for name in wheel.namelist() if name.endswith(EXTENSION_SUFFIXES[0])}
+    missing = [module for module in modules if module.removeprefix("src/").removesuffix(".py") not in names]
+    if missing:
+        raise SystemExit(f"{path}: not compiled: {', '.join(missing)}")
+
+
 def keep(modules: dict[str, bytes]) -> None:
     """Write compiled modules by name, and the state of the sources for which they stand."""
     shutil.rmtree(COMPILED, ignore_errors=True)
@@ -75,7 +93,7 @@ def keep(modules: dict[str, bytes]) -> None:
     for name, content in modules.items():
         (COMPILED / f"{name}.so").write_bytes(content)
     # of all modules: constants of those that are not compiled may be compiled in
-    states = {path.relative_to(ROOT).as_posix(): path.stat() for path in sorted(ROOT.rglob("*.py"))}
+    states = {path.relative_to(ROOT).as_posix(): path.stat() for path in sources()}
     lines = [f"{path} {state.st_mtime_ns} {state.st_size}\n" for path, state in states.items()]
     if modules:
         (COMPILED / "sources").write_text("".join(lines))
@@ -86,7 +104,7 @@ def take_wheel(path: str) -> None:
     suffix = EXTENSION_SUFFIXES[0]
     with ZipFile(path) as wheel:
         files = {name: wheel.read(name) for name in wheel.namelist()}
-    for source in sorted(ROOT.rglob("*.py")):
+    for source in sources():
         if files.get(source.relative_to(SRC).as_posix()) != source.read_bytes():
             raise SystemExit(f"{source} has changed since {path} was built")
     keep({name.removesuffix(suffix).replace("/", "."): files[name] for name in files if name.endswith(suffix)})
@@ -102,9 +120,10 @@ class Package(build_py):
             copy_start(Path(), Path(self.build_lib) / "batwatt" / PACKED)
 
 
-# for an editable installation, that the same is not compiled twice: python setup.py take_wheel FILE
-if sys.argv[1:2] == ["take_wheel"]:
-    take_wheel(sys.argv[2])
+# for an editable installation, that the same is not compiled twice: python setup.py take_wheel FILE;
+# a failure of mypyc is only a warning: python setup.py check_wheel FILE
+if sys.argv[1:2] in (["take_wheel"], ["check_wheel"]):
+    {"take_wheel": take_wheel, "check_wheel": check_wheel}[sys.argv[1]](sys.argv[2])
     sys.exit()
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": Compile, "build_py": Package})

@@ -20,9 +20,9 @@ import sys
 import batwatt as bw
 from builders import envelope, job, machine, workload_of
 
-from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.problem import make_problem
-from batwatt.systems.powercap.optimum.search import Search
+from batwatt.schedulers.planned.relaxation import Relaxation
+from batwatt.schedulers.planned.problem import make_problem
+from batwatt.schedulers.planned.search import Search
 
 CASES = {"riskaware": {"strategy": "target-asap"}, "varcap": {"mapping": "longshort"}, "powercap": {"response": "hfld"}}
 hosts = bw.Platform.machines(6, 4)
@@ -62,6 +62,40 @@ def test_a_wheel_of_other_sources_is_not_taken(tmp_path):
     command = [sys.executable, "setup.py", "take_wheel", str(tmp_path / "x.whl")]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
     assert done.returncode == 1 and f"has changed since {tmp_path / 'x.whl'} was built" in done.stderr
+
+
+def built(path: Path, *, changed: str = "") -> Path:
+    """A wheel of the sources in Python alone, with one that differs."""
+    root = Path(__file__).parents[1] / "src"
+    with ZipFile(path, "w") as wheel:
+        for source in sources(root / "batwatt"):
+            name = source.relative_to(root).as_posix()
+            wheel.writestr(name, source.read_bytes() + b"#" * (name == changed))
+    return path
+
+
+def sources(folder: Path) -> list[Path]:
+    """The modules below a folder, those of folders behind links, too."""
+    found = []
+    for place, _, names in os.walk(folder, followlinks=True):
+        found += [Path(place) / name for name in names if name.endswith(".py")]
+    return found
+
+
+def setup(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "setup.py", *map(str, words)]
+    return subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+
+
+def test_a_change_of_a_scheduler_is_seen_behind_the_link(tmp_path):
+    name = "batwatt/schedulers/replay.py"
+    done = setup("take_wheel", built(tmp_path / "x.whl", changed=name))
+    assert done.returncode == 1 and f"src/{name} has changed since" in done.stderr
+
+
+def test_a_wheel_without_a_module_that_is_to_be_compiled_is_refused(tmp_path):
+    done = setup("check_wheel", built(tmp_path / "x.whl"))
+    assert done.returncode == 1 and "not compiled: src/batwatt/arrays.py, " in done.stderr
 
 
 def test_only_what_was_compiled_of_the_sources_that_are_there_is_taken(tmp_path, monkeypatch):
