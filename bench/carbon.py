@@ -18,7 +18,7 @@ from apart import GIB, in_child, least, peak_bytes
 
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.optimum import plan
+from batwatt.schedulers.carbon.optimum import plan
 
 PHASES = 6
 

@@ -27,8 +27,7 @@ from batwatt.inputs.workloads.varcap_synthetic import varcap_table
 from batwatt.model.machines import MachineSpec
 from batwatt.run.run import run
 from batwatt.run.spec import RunSpec
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob
-from batwatt.systems.checkpoint.period_plan import checkpoint_ends, plan, solve
+from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, checkpoint_ends, plan, solve
 
 WALK = "walk:range=0.6,mean=0.7,step=0.1,period=3600,seed=1"
 

@@ -221,14 +221,14 @@ def _machines() -> Named:
     yield _run("replay", "-w tests/data/oddities.sacct --machines 8 --cores 8 -s replay")
     yield _run("replay strict", f"{SITE} -s replay", strict=True)
     yield _run("replay nodes", "-w made/pm100.parquet --width nodes --machines 40 -s replay")
-    yield _run("slurm", f"{SITE} -s slurm")
+    yield _run("slurm", f"{SITE} -s multifactor")
     yield _run("easy", f"{SITE} -s easy")
     yield _run("fcfs", f"{SITE} -s fcfs")
     parts = {"batch": {}, "long": {"hosts": "0-79", "max_nodes": 4}, "debug": {"max_time_s": 7200, "priority_tier": 2}}
     tree = {"fairshare": "fair-tree", "fairshare_by": "account", "qos": {"high": 10}, "shares": {"genomics": 2}}
-    yield _run("slurm partitions", f"{SITE} -s slurm", partitions=parts, **tree, priority_favor_small=True)
+    yield _run("slurm partitions", f"{SITE} -s multifactor", partitions=parts, **tree, priority_favor_small=True)
     classic = {"fairshare": "classic", "fairshare_by": "user", "bf_window_s": 7200, "bf_max_job_user": 2}
-    yield _run("slurm classic", f"{SITE} -s slurm", **classic, default_queue_depth=2)
+    yield _run("slurm classic", f"{SITE} -s multifactor", **classic, default_queue_depth=2)
 
 
 def _checkpoint() -> Named:

@@ -24,7 +24,7 @@ from batwatt.engine.embedded import simulate
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.model.workload import Workload
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.schedulers.easy import Easy
 
 HOSTS = 128
 SPEED = 1e9
@@ -69,7 +69,7 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
     platform, work = machine(), workload(jobs, load)
     best = float("inf")
     for _ in range(7 if jobs <= 10_000 else 2):
-        scheduler = EnvelopeScheduler({"order": order, "backfilling": "easy"})
+        scheduler = Easy({"order": order, "backfilling": "easy"})
         engine = Engine(platform, [work])
         began = time.perf_counter()
         record = simulate(engine, scheduler)
@@ -81,7 +81,7 @@ def measure(jobs: int, load: float, order: str) -> dict[str, float]:
 def shares() -> None:
     """Print the share of time of each module under cProfile, which overrates calls."""
     platform, work = machine(), workload(10_000, 0.75)
-    scheduler = EnvelopeScheduler({"order": "fcfs", "backfilling": "easy"})
+    scheduler = Easy({"order": "fcfs", "backfilling": "easy"})
     engine = Engine(platform, [work])
     profile = cProfile.Profile(builtins=False)
     profile.runcall(simulate, engine, scheduler)

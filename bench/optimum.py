@@ -22,8 +22,8 @@ from batwatt.inputs.workloads.batsim_files import read_workload
 from batwatt.model.platform import Host, Platform
 from batwatt.model.series import Series
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.systems.powercap.optimum.optimum import SearchBudget, optimise
-from batwatt.systems.powercap.optimum.problem import OptimumJob, Problem, ServerMode, make_problem
+from batwatt.schedulers.planned.optimum import SearchBudget, optimise
+from batwatt.schedulers.planned.problem import OptimumJob, Problem, ServerMode, make_problem
 
 ROOT = Path(__file__).resolve().parents[1]
 GRID = ROOT / "platforms" / "grid5000.xml"

@@ -14,9 +14,9 @@ import time
 from optimum import SMALL, small
 from ortools.linear_solver.python import model_builder
 
-from batwatt.systems.powercap.optimum.bound import Relaxation
-from batwatt.systems.powercap.optimum.problem import Problem
-from batwatt.systems.powercap.optimum.search import Search
+from batwatt.schedulers.planned.problem import Problem
+from batwatt.schedulers.planned.relaxation import Relaxation
+from batwatt.schedulers.planned.search import Search
 
 SLOT = 60_000
 PER_STEP = 300_000 // SLOT

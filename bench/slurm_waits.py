@@ -1,4 +1,4 @@
-"""Waits of recorded jobs under the scheduler `slurm`, EASY and FCFS, compared with their recorded waits.
+"""Waits of recorded jobs under the scheduler `multifactor`, EASY and FCFS, compared with their recorded waits.
 
 python bench/slurm_waits.py LOG --machines N [--cores C] [--days A:B] [--warm-up D] [--options JSON]
 
@@ -27,7 +27,7 @@ from batwatt.protocol.workload4 import parse_workload
 DAY_S = 86_400.0
 QUEUE = {"response": "none", "order": "fcfs"}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "slurm": ("slurm", {}),
+    "slurm": ("multifactor", {}),
     "EASY": ("powercap", {**QUEUE, "backfilling": "easy"}),
     "FCFS": ("powercap", {**QUEUE, "backfilling": "none"}),
 }
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--per-host", type=int, default=1, help="processors of the log that are one host")
     parser.add_argument("--days", default="0:36500", metavar="A:B")
     parser.add_argument("--warm-up", type=float, default=1.0, metavar="D", help="days without measures")
-    parser.add_argument("--options", type=json.loads, default={}, metavar="JSON", help="of the scheduler slurm")
+    parser.add_argument("--options", type=json.loads, default={}, metavar="JSON", help="of the scheduler multifactor")
     parser.add_argument("--log-options", type=json.loads, default={}, metavar="JSON", help="of Workload.read")
     arguments = parser.parse_args()
     logging.getLogger("batwatt").setLevel(logging.ERROR)
@@ -99,7 +99,7 @@ def main() -> None:
     print(row_of("recorded", recorded_s, recorded_s, 0.0))
     for name, (scheduler, options) in CASES.items():
         began_s = time.perf_counter()
-        own = arguments.options if scheduler == "slurm" else {}
+        own = arguments.options if scheduler == "multifactor" else {}
         jobs = bw.simulate(platform, workload, scheduler, options={**options, **own}).jobs
         took_s = time.perf_counter() - began_s
         waits_s = jobs.set_index(jobs["job_id"].astype(str))["waiting_time_s"].dropna()

@@ -23,9 +23,9 @@ from batwatt.cli.main import application
 from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
+from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS
 from batwatt.scheduling.options import bounds_of
 from batwatt.scheduling.registry import KINDS, describe, first_line
-from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {

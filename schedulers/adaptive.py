@@ -11,7 +11,6 @@ from batwatt.errors import InputError
 from batwatt.model.platform import machine_of
 from batwatt.model.series import Series
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.options.files import read_options
 from batwatt.protocol.phases import NotForPhasesError, reported_machines
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.powercap import Powercap
@@ -66,7 +65,7 @@ class Adaptive(Scheduler[AdaptiveOptions]):
     Options: ClassVar[type[AdaptiveOptions]] = AdaptiveOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(read_options(self.Options, options))
+        super().__init__(options)
 
     @property
     def needs_dynamic_jobs(self) -> bool:

@@ -1,8 +1,8 @@
 """EASY backfilling, the scheduler that others are compared with, as a Batsim scheduler."""
 
 from batwatt.schedulers.powercap import Powercap
+from batwatt.schedulers.powercap.responses import NoConfiguration
 from batwatt.scheduling.orders import Fcfs
-from batwatt.systems.powercap.responses import NoConfiguration
 
 
 class Easy(Powercap):

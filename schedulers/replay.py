@@ -12,7 +12,6 @@ from pydantic import Field
 from batwatt.errors import InputError
 from batwatt.model import hostset
 from batwatt.model.workload import RELEASE, START_S
-from batwatt.options.files import read_options
 from batwatt.scheduling.base import Job, Scheduler
 from batwatt.scheduling.cluster import Cluster
 from batwatt.scheduling.job_lengths import number_in
@@ -45,7 +44,7 @@ class Replay(Scheduler[ReplayOptions]):
     Options: ClassVar[type[ReplayOptions]] = ReplayOptions
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        super().__init__(read_options(self.Options, options))
+        super().__init__(options)
         self._coming: list[tuple[float, int, ManagedJob]] = []
         """(start in s, number, job) of jobs to come; the `plan` of a job is that start if it is recorded, else NaN."""
         self._waiting: list[ManagedJob] = []

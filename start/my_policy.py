@@ -5,11 +5,11 @@ batwatt run --plugin my_policy.py -o '{"order": "my-order"}' ...  run a schedule
 batwatt run -s my_policy.py ...                                   run the scheduler
 """
 
+from batwatt.schedulers.powercap.responses import NoConfiguration
+from batwatt.schedulers.powercap.scheduler import Powercap
 from batwatt.scheduling.backfilling import EasyBackfilling
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import register
-from batwatt.systems.powercap.responses import NoConfiguration
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 # The name stands in options, tables and the list of `batwatt policies`. Other kinds of parts, such as responses to a
 # change of power, are registered in the same way.
@@ -34,7 +34,7 @@ class MyOrder(Order):
 # pybatsim loads the class with the name of the file and a capital letter.
 
 
-class My_policy(EnvelopeScheduler):
+class My_policy(Powercap):
     """EASY backfilling by `my-order`; every server stays on unless the options name a response."""
 
     order = MyOrder()

@@ -53,7 +53,7 @@ def forgotten_parts():
     if loading := sys.modules.get("batwatt.run.loader"):
         loading._plugins.clear()
     tables = list(registry._parts.values()) if (registry := sys.modules.get("batwatt.scheduling.registry")) else []
-    if carbon := sys.modules.get("batwatt.systems.carbon.policies"):
+    if carbon := sys.modules.get("batwatt.schedulers.carbon.policies"):
         tables.append(carbon.POLICIES)
     for table in tables:
         for name in [name for name, part in table.items() if _own(part)]:

@@ -15,8 +15,8 @@ from cli_commands import COMMANDS, LEAVES
 from batwatt.results.columns import FILES
 from batwatt.results.figures import METRICS
 from batwatt.run.find_scheduler import our_schedulers
+from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS
 from batwatt.scheduling.registry import describe
-from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS
 
 pytest.importorskip("mkdocs", reason="no MkDocs: pip install -e '.[docs]'")
 

@@ -227,7 +227,8 @@ def test_type_checkers_see_the_api_and_the_schedulers(tmp_path):
     environment = os.environ | {"MYPYPATH": str(ROOT / "src")}
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
     lines = [line.partition(": ")[2] for line in done.stdout.splitlines()]
-    assert lines[0].startswith("note: Revealed type is") and "batwatt.schedulers.powercap.Powercap" in lines[0]
+    name = "batwatt.schedulers.powercap.scheduler.Powercap"
+    assert lines[0].startswith("note: Revealed type is") and name in lines[0]
     wrong = [line for line in lines if line.startswith("error")]
     assert [line.partition("has incompatible")[0] for line in wrong] == [
         'error: Argument "long_s" to "simulate" ',

@@ -1,4 +1,4 @@
-"""`batwatt.testing`: parts of ours keep the laws (all of them in systems/test_laws.py), and it finds others."""
+"""`batwatt.testing`: parts of ours keep the laws (all of them in schedulers/test_laws.py), and it finds others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from batwatt.scheduling.backfilling import Backfilling, Start
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import register
 from batwatt.scheduling.victims import VictimRule
-from batwatt.systems.carbon.policies import carbon_policy
+from batwatt.schedulers.carbon.policies import carbon_policy
 
 @register("order", "fickle")
 class Fickle(Order):

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 
 from batwatt.model.phases import Array
-from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.outcome import SEGMENT_COLUMNS, Outcome
+from batwatt.schedulers.carbon.execution import ShiftJob
+from batwatt.schedulers.carbon.simulator import SEGMENT_COLUMNS, Outcome
 from batwatt.units import HOUR_S
 
 TICK_S = 5.0

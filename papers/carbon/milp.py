@@ -15,7 +15,7 @@ import pulp
 
 from batwatt.model.phases import PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.optimum import ShiftPlan, TimeGrid, grid_of, plan_of
+from batwatt.schedulers.carbon.optimum import ShiftPlan, TimeGrid, grid_of, plan_of
 
 
 def plan_milp(

@@ -29,12 +29,11 @@ from batwatt.model.machines import machines_platform
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
 from batwatt.protocol.workload4 import parse_workload
+from batwatt.results.carbon import RunCarbon, account
 from batwatt.results.writers import write_record
 from batwatt.schedulers.carbon import Carbon
-from batwatt.systems.carbon.account import RunCarbon, account
-from batwatt.systems.carbon.execution import ShiftJob
-from batwatt.systems.carbon.outcome import Outcome
-from batwatt.systems.carbon.simulate import ShiftOptions, simulate
+from batwatt.schedulers.carbon.execution import ShiftJob
+from batwatt.schedulers.carbon.simulator import Outcome, ShiftOptions, simulate
 from batwatt.units import DAY_S, HOUR_S
 from papers.carbon import gaia, tables
 from papers.pages import number

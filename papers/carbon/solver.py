@@ -25,7 +25,7 @@ import pandas as pd
 
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.optimum import plan
+from batwatt.schedulers.carbon.optimum import plan
 from batwatt.units import HOUR_S
 from papers.carbon import tables
 from papers.carbon.milp import plan_milp

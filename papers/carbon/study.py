@@ -28,10 +28,9 @@ from batwatt.inputs.series.integrals import read_integral
 from batwatt.inputs.series.signal_file import SignalFile
 from batwatt.model.phases import Phase, PhaseModel
 from batwatt.model.signal_integral import SignalIntegral
-from batwatt.systems.carbon.execution import Execution, ShiftJob, carry_out
-from batwatt.systems.carbon.optimum import plan
-from batwatt.systems.carbon.policies import Facts, immediate, oracle, suspend_resume
-from batwatt.systems.carbon.windows import StartWindow
+from batwatt.schedulers.carbon.execution import Execution, ShiftJob, carry_out
+from batwatt.schedulers.carbon.optimum import plan
+from batwatt.schedulers.carbon.policies import Facts, StartWindow, immediate, oracle, suspend_resume
 from batwatt.units import DAY_S, HOUR_S, PRECISION_S
 
 TABLE, SUMMARY = "table.parquet", "summary.csv"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from batwatt.checks import rng_of
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, State
-from batwatt.systems.checkpoint.period_plan import plan
+from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, State, plan
 from papers.checkpoint.grid import schedules
 
 INSTANCES = 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob
+from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob
 
 JobState = tuple[str, int]
 """State of a job between two steps, and its remaining steps; off and clean are saved, dirty is not."""

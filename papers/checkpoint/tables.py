@@ -19,8 +19,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from batwatt.systems.checkpoint.files import read_sequence
-from batwatt.systems.checkpoint.sequence import follow
+from batwatt.schedulers.checkpoint.files import read_sequence
+from batwatt.schedulers.checkpoint.sequence import follow
 from papers import pages
 from papers.checkpoint import alignment
 from papers.checkpoint.claims import CLAIMS

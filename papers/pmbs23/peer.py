@@ -20,7 +20,7 @@ import pandas as pd
 
 import batwatt as bw
 from batwatt.inputs.traces.reference import read_reference
-from batwatt.systems.riskaware.strategies import BORG_WEEK
+from batwatt.schedulers.riskaware.scheduler import BORG_WEEK
 from papers.pages import markdown, number
 
 PEER = Path(__file__).parent / "data" / "peer.csv"

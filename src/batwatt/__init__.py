@@ -3,18 +3,10 @@
 import sys
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from batwatt._editable import take_compiled
 from batwatt._version import __version__
-
-if TYPE_CHECKING:
-    from batwatt.api.account import account
-    from batwatt.api.comparison import Case, compare
-    from batwatt.api.inputs import Platform, Series, Workload, read_series, read_signal
-    from batwatt.api.planning import optimum, plan_carbon, plan_checkpoints
-    from batwatt.api.result import Result
-    from batwatt.api.simulation import campaign, simulate
 
 __all__ = [
     "Case",

@@ -22,6 +22,8 @@ from typing import IO, Any, TextIO
 
 from batwatt.errors import InputError
 
+PACKAGE = Path(__file__).parent
+"""Folder of the package."""
 PART = ".batwatt-"
 """Begin of the names of hidden folders of files that are being written."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -31,11 +31,10 @@ from batwatt.results.writers import file_of
 from batwatt.run.resolve import prepare
 from batwatt.run.run import RunOutcome, perform, staging
 from batwatt.run.spec import RunSpec
-from batwatt.systems.powercap.optimum.optimum import Report, SearchBudget, Solution, optimise
-from batwatt.systems.powercap.optimum.plan_file import SchedulePlan, write_plan
-from batwatt.systems.powercap.optimum.problem import Problem, make_problem
-from batwatt.systems.powercap.optimum.schedule import BrokenScheduleError, name_servers
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.schedulers.planned.optimum import Report, SearchBudget, Solution, optimise
+from batwatt.schedulers.planned.problem import Problem, make_problem
+from batwatt.schedulers.planned.scheduler import BrokenScheduleError, SchedulePlan, name_servers, write_plan
+from batwatt.schedulers.powercap.scheduler import Powercap
 
 LOGGER = logging.getLogger(__name__)
 DEFAULT_TIME_LIMIT_S = 600.0
@@ -150,7 +149,7 @@ def _orders(problem: Problem, platform: Platform, workload: Workload, envelope: 
     """Yield the orders in which heuristics start the jobs; those that they kill come by their submission."""
     tasks = problem.tasks
     for parts in HEURISTICS:
-        scheduler: EnvelopeScheduler[Any] = EnvelopeScheduler({**parts, "platform": platform, "envelope": envelope})
+        scheduler: Powercap[Any] = Powercap({**parts, "platform": platform, "envelope": envelope})
         # warnings of a heuristic are not of interest to the user of the optimum
         scheduler.logger = logging.Logger("heuristic", logging.CRITICAL)
         record = simulate(Engine(platform, [workload], EngineConfig(energy=True)), scheduler)

@@ -17,8 +17,8 @@ from batwatt.model.phases import constant
 from batwatt.results.columns import FILES
 from batwatt.results.read import jobs as read_jobs
 from batwatt.run.find_scheduler import scheduler_class
+from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.powercap import Powercap
-from batwatt.systems.carbon.execution import ShiftJob
 
 GOOGLE, PROFILE = ROOT / "workloads" / "google-288-00.json", ROOT / "power_profiles" / "profile3.csv"
 GRID = ROOT / "platforms" / "grid5000.xml"

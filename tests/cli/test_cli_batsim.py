@@ -98,7 +98,7 @@ def test_no_envelope_is_no_cap(house):
 
 
 ORDER = """
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.schedulers.easy import Easy
 from batwatt.scheduling.orders import Order
 from batwatt.scheduling.registry import register
 
@@ -111,7 +111,7 @@ class Picky(Order):
         return {4: 1}[jobs.hosts]
 
 
-class Mine(EnvelopeScheduler):
+class Mine(Easy):
     \"\"\"Picky jobs first.\"\"\"
 
     order = Picky()

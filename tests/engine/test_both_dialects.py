@@ -31,12 +31,12 @@ from batwatt.protocol.batprotocol import to_batsim5
 from batwatt.protocol.events import batsim5_events, parse_events
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.schedulers.carbon import Carbon
+from batwatt.schedulers.carbon.execution import ShiftJob
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
 from batwatt.schedulers.varcap import Varcap
-from batwatt.systems.carbon.execution import ShiftJob
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

@@ -20,7 +20,7 @@ from batwatt.engine.wire import SchedulerSocket
 from batwatt.errors import BatwattError, PeerError, ProtocolError
 from batwatt.model.platform import Host, Platform, PState
 from batwatt.protocol.workload4 import parse_workload
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.schedulers.easy import Easy
 
 HUGE = "1" + "0" * 400
 WORK = {
@@ -167,7 +167,7 @@ class Messages:
         assert reply.decisions == []
 
     def run(self) -> None:
-        Bs(EnvelopeScheduler({"response": "none"}), self).start()
+        Bs(Easy({"response": "none"}), self).start()
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_frames_to_either_side(frames):
         peer = threading.Thread(target=speak, args=(zmq.REQ, frames, link.endpoint, [], done))
         peer.start()
         with pytest.raises(ProtocolError) as error:
-            Bs(EnvelopeScheduler({"response": "none"}), link).start()
+            Bs(Easy({"response": "none"}), link).start()
         done.set()
         peer.join(10)
     one_line(error.value)

@@ -22,7 +22,7 @@ from batwatt.engine.core import Engine
 from batwatt.engine.embedded import simulate
 from batwatt.gym import ENVIRONMENT, OBSERVATIONS, REWARDS, BatwattEnv
 from batwatt.model.series import Series
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.schedulers.easy import Easy
 
 FAST, SLOW = 3, 2
 HOSTS = FAST + SLOW
@@ -98,7 +98,7 @@ def test_the_first_possible_job_is_first_fit(rows, places):
     load, platform = load_of(rows), machine(FAST, SLOW)
     env = BatwattEnv(platform, load, queue=places)
     play(env, first_possible)
-    scheduler = EnvelopeScheduler({"order": "fcfs", "backfilling": backfilling, "response": "none"})
+    scheduler = Easy({"order": "fcfs", "backfilling": backfilling, "response": "none"})
     record = simulate(Engine(platform, [load]), scheduler)
     assert sorted(env.record.jobs) == sorted(record.jobs)
     assert env.record.consumed_energy == record.consumed_energy

@@ -17,16 +17,16 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower
+from batwatt.schedulers.multifactor import Multifactor
 from batwatt.schedulers.oversubscribed import Oversubscribed
 from batwatt.schedulers.planned import Planned
+from batwatt.schedulers.planned.scheduler import PlannedJob, PlannedState, SchedulePlan
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
-from batwatt.schedulers.slurm import Slurm
+from batwatt.schedulers.riskaware.scheduler import LOST
 from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.registry import names
-from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
-from batwatt.systems.riskaware.scheduler import LOST
 
 # what cases are made of ---------------------------------------------------------------------------------------------
 
@@ -121,7 +121,7 @@ victims_that_stay = st.one_of(
 victims = victims_that_stay | st.builds(lambda r: {"name": "migrate", "cost_s": r}, seconds)
 
 
-# powercap, planned, jobpower, replay, slurm -------------------------------------------------------------------------
+# powercap, planned, jobpower, replay, multifactor -------------------------------------------------------------------
 
 
 @st.composite
@@ -209,7 +209,7 @@ PARTITIONS = {
 
 
 @st.composite
-def slurm(draw) -> Case:
+def multifactor(draw) -> Case:
     """Jobs of three users with and without requests, in partitions that overlap."""
     platform = machines_platform(MachineSpec(MACHINES, CORES))
     optional = {
@@ -228,7 +228,7 @@ def slurm(draw) -> Case:
     options = draw(st.fixed_dictionaries({}, optional=optional))
     estimates = st.just({}) | st.builds(lambda s: {"estimate_s": s}, times)
     jobs = [job | {"queue": job["user"]} | draw(estimates) for job in draw(mixed_jobs(platform))]
-    return Case(Slurm, platform, tuple(jobs), options, hopeless=hopeless_of_slurm, compact=False)
+    return Case(Multifactor, platform, tuple(jobs), options, hopeless=hopeless_of_multifactor, compact=False)
 
 
 def request_of(job: Job, otherwise_s: float) -> float:
@@ -236,7 +236,7 @@ def request_of(job: Job, otherwise_s: float) -> float:
     return job.get("estimate_s", job.get("walltime", otherwise_s))
 
 
-def hopeless_of_slurm(run: Observed, job: Job) -> bool:
+def hopeless_of_multifactor(run: Observed, job: Job) -> bool:
     """It is over a limit of its partition."""
     if "partitions" not in run.case.options:
         return False

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from batwatt.systems.checkpoint.instance import STATES, Instance, PeriodJob
+from batwatt.schedulers.checkpoint.period_plan import STATES, Instance, PeriodJob
 
 
 @st.composite

@@ -8,9 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 from by_hand import options_of
 
+from batwatt.schedulers.riskaware.planners import MachinePlan, MachinePlanner, Targets, TargetSettings
 from batwatt.scheduling.jobs import ManagedJob
-from batwatt.systems.riskaware.strategy import MachinePlan, MachinePlanner
-from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 
 def machine_job(number: int, release_s: float, length_s: float, run_s: float, cores: int) -> ManagedJob:

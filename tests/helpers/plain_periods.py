@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
 
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob, PeriodPlan
+from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, PeriodPlan
 
 Works = tuple[Fraction, ...]
 """W of each job."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batwatt.model.phases import constant
-from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.schedulers.carbon.execution import ShiftJob
 from papers.carbon import gaia
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,8 +7,7 @@ from draw_periods import instances
 from examples import examples
 from hypothesis import given
 
-from batwatt.systems.checkpoint.instance import Instance, PeriodJob
-from batwatt.systems.checkpoint.period_plan import plan
+from batwatt.schedulers.checkpoint.period_plan import Instance, PeriodJob, plan
 from papers.checkpoint import alignment
 from papers.checkpoint.grid import schedules
 

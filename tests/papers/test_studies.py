@@ -7,9 +7,9 @@ from importlib import import_module
 import pandas as pd
 import pytest
 
+from batwatt.schedulers.checkpoint.files import read_sequence
+from batwatt.schedulers.checkpoint.sequence import follow
 from batwatt.study.campaign import campaign_in, carry_out
-from batwatt.systems.checkpoint.files import read_sequence
-from batwatt.systems.checkpoint.sequence import follow
 from papers import pages
 from papers.checkpoint import jobs
 from papers.checkpoint.tables import HERE, PERIODS

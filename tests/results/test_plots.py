@@ -18,7 +18,7 @@ from batwatt.results.power_bins import bin_edges
 from batwatt.results.style import draw, new_figure
 from batwatt.results.timeline import ASLEEP, SWITCHING_OFF, SWITCHING_ON, DrawnRun, StateSegment, read_timeline
 from batwatt.results.writers import write_record
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
+from batwatt.schedulers.easy import Easy
 
 ENVELOPE = Series((0.0, 300.0, 600.0), (1000.0, 400.0, 1200.0))
 TRACE = PowerTrace(np.array([0.0, 310.0, 700.0]), np.array([900.0, 300.0, 1100.0]), 7200.0)
@@ -118,7 +118,7 @@ def test_timeline_by_hand(tmp_path):
 
 def test_the_engine_agrees_with_itself(tmp_path):
     """The time in states adds up to the servers' time, and the jobs' to what they ran."""
-    scheduler = EnvelopeScheduler({"platform": machine(2, 2), "envelope": envelope(400.0, 150.0, 60.0, 400.0)})
+    scheduler = Easy({"platform": machine(2, 2), "envelope": envelope(400.0, 150.0, 60.0, 400.0)})
     record = played(scheduler, machine(2, 2), *(job(n, 40.0 * n, 1 + n % 3, 90.0, 400.0) for n in range(9)))
     write_record(record, tmp_path / "x")
     timeline = read_timeline(tmp_path / "x", machine(2, 2))

@@ -25,7 +25,7 @@ from batwatt.run.find_scheduler import our_names
 from batwatt.run.resolve import prepare
 from batwatt.run.run import run, write_results
 from batwatt.run.spec import RunSpec
-from batwatt.systems.carbon.execution import ShiftJob
+from batwatt.schedulers.carbon.execution import ShiftJob
 
 MACHINES, CORES = 4, 4
 FILES = ("metrics.json", "power.csv", "classes.csv")
@@ -50,7 +50,7 @@ CHOICES = {
     "checkpoint": [{"k": 3}, {"prepare": "all"}, {"cover": "needed"}],
     "oversubscribed": [{"oversubscription": 1.5, "use": 0.7}],
     "replay": [{}],
-    "slurm": [{}, {"fairshare": "fair-tree", "bf_window_s": 600}],
+    "multifactor": [{}, {"fairshare": "fair-tree", "bf_window_s": 600}],
     "adaptive": [{}, {"checkpoint_s": 20, "recovery_s": 5}, {"objective": "goodput"}],
     "jobpower": [{"excess": "kill-latest"}, {"excess": "kill-latest", "victim": "resubmit", "power_check": "knapsack"}],
 }
@@ -90,7 +90,7 @@ def test_every_scheduler_is_here():
 def test_random_runs(scheduler, rows, seed, cut, data):
     options = data.draw(st.sampled_from(CHOICES[scheduler]))
     power = scheduler in ("powercap", "easy", "fcfs", "jobpower")
-    follows = not power and scheduler not in ("replay", "slurm")
+    follows = not power and scheduler not in ("replay", "multifactor")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         # one is in the window

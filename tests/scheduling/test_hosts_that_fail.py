@@ -24,15 +24,15 @@ from batwatt.schedulers.adaptive import Adaptive
 from batwatt.schedulers.carbon import Carbon
 from batwatt.schedulers.checkpoint import Checkpoint
 from batwatt.schedulers.jobpower import Jobpower
+from batwatt.schedulers.multifactor import Multifactor
 from batwatt.schedulers.oversubscribed import Oversubscribed
 from batwatt.schedulers.planned import Planned
+from batwatt.schedulers.planned.scheduler import PlannedJob, PlannedState, SchedulePlan
 from batwatt.schedulers.powercap import Powercap
 from batwatt.schedulers.replay import Replay
 from batwatt.schedulers.riskaware import Riskaware
-from batwatt.schedulers.slurm import Slurm
 from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.transitions import Transitions
-from batwatt.systems.powercap.optimum.plan_file import PlannedJob, PlannedState, SchedulePlan
 
 SERVERS = machine(3)
 """Off in 10 s, on in 20 s."""
@@ -187,7 +187,7 @@ FOLLOWING = {
                        SERVERS, ONE_BY_ONE),
     "jobpower": (lambda: Jobpower({}), BASIC, SERVERS, ONE_BY_ONE),
     "replay": (lambda: Replay({}), BASIC, SERVERS, ONE_BY_ONE),
-    "slurm": (lambda: Slurm({}), BASIC, MACHINES, ONE_BY_ONE),
+    "slurm": (lambda: Multifactor({}), BASIC, MACHINES, ONE_BY_ONE),
 }  # fmt: skip
 
 

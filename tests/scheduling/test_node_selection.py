@@ -10,9 +10,9 @@ from builders import job, machine, played, starts
 from varcap_talk import scheduler
 
 from batwatt.model.platform import Platform
+from batwatt.schedulers.easy import Easy
 from batwatt.scheduling.node_selection import Nodes
 from batwatt.scheduling.registry import make
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
 
 # 4 nodes of 8 cores: free, watts, speed
 NODES = Nodes(
@@ -51,5 +51,5 @@ def test_powercap():
     """A slow server has the lower id."""
     platform = Platform(tuple(replace(host, id=i) for i, host in enumerate(reversed(machine(1, 1).hosts))))
     options = {"response": "none", "platform": platform, "node_selection": "fastest"}
-    record = played(EnvelopeScheduler(options), platform, job("a", 0, 1, 10))
+    record = played(Easy(options), platform, job("a", 0, 1, 10))
     assert starts(record) == {"a": (0, "1")}

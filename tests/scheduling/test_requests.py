@@ -84,7 +84,7 @@ EASY = {
     "jobpower": {"order": "fcfs"},
     "varcap": {"backfilling": "easy", "order": "fcfs"},
     "adaptive": {"parts": {"order": "fcfs"}},
-    "slurm": {"sched_interval_s": 1, "bf_interval_s": 1},
+    "multifactor": {"sched_interval_s": 1, "bf_interval_s": 1},
     "easyBackfill": {},
 }
 """Schedulers that backfill by run times, with options."""
@@ -108,7 +108,7 @@ def test_easy_tells_jobs_apart_that_differ_in_the_request_only(tmp_path, kind, n
         path.write_text(READERS[kind]([*JOBS, (*LAST, asks)]))
         begun[asks] = begins(path, name, EASY[name])["3"]
     assert begun[60] < 100 < begun[600]
-    if name != "slurm":
+    if name != "multifactor":
         assert begun == {60: 2.0, 600: 150.0}
 
 
@@ -143,7 +143,7 @@ def test_only_jobs_that_get_a_request_are_copied(tmp_path):
     assert (run.jobs[1].raw, "estimate_s" in load.jobs[1].raw) == ({**load.jobs[1].raw, "estimate_s": 50.0}, False)
 
 
-@pytest.mark.parametrize("name", [name for name in EASY if name != "slurm"])
+@pytest.mark.parametrize("name", [name for name in EASY if name != "multifactor"])
 @pytest.mark.parametrize("first", [120, ""])
 def test_jobs_of_a_trace_without_a_request_are_planned_by_their_run_times(tmp_path, caplog, name, first):
     """The last job takes 50 s, and does not delay the second, or 500 s, and would."""
@@ -177,7 +177,7 @@ RESERVED = "nothing is reserved behind those that run, and none is backfilled be
         ("powercap", {"response": "none", "backfilling": "none"}, "the order 'slowdown' takes them as endless"),
         ("powercap", {"response": "none", "backfilling": "none", "order": "asc_size"}, None),
         ("varcap", {}, "they are planned by their exact run times"),
-        ("slurm", {}, "they have the time limit of their partition"),
+        ("multifactor", {}, "they have the time limit of their partition"),
         ("easy", {"run_times": {"name": "walltime", "otherwise_s": 60}}, None),
     ],
 )

@@ -16,14 +16,13 @@ from varcap_talk import job_of, play, scheduler
 from batwatt.errors import InputError
 from batwatt.model.workload import OVERHEAD
 from batwatt.schedulers.checkpoint import Checkpoint
+from batwatt.schedulers.easy import Easy
+from batwatt.schedulers.riskaware.planners import FirstFitStrategy, Targets, TargetSettings
+from batwatt.schedulers.riskaware.scheduler import Riskaware
 from batwatt.schedulers.varcap import Varcap
 from batwatt.scheduling.job_lengths import JobLengths
 from batwatt.scheduling.registry import parts_of
 from batwatt.scheduling.victims import CheckpointOnKill, Lose, Migrate, NextRun, Resubmit, Victim, VictimRule, next_run
-from batwatt.systems.powercap.scheduler import EnvelopeScheduler
-from batwatt.systems.riskaware.first_fit import FirstFitStrategy
-from batwatt.systems.riskaware.scheduler import MachineScheduler
-from batwatt.systems.riskaware.targets import Targets, TargetSettings
 
 HALF = Victim(length_s=100.0, done_s=0.0, recovery_s=0.0, ran_s=50.0)
 SAVED = {"name": "checkpoint", "checkpoint_s": 10.0, "recovery_s": 5.0}
@@ -197,7 +196,7 @@ def test_powercap(victim, end_s, flops):
     if flops:
         speed = machine(1).fastest_flops
         row["_profile"] = {"type": "parallel_homogeneous", "cpu": 1000 * speed, "com": 0}
-    record = played(EnvelopeScheduler(options), machine(1), row, energy=True)
+    record = played(Easy(options), machine(1), row, energy=True)
     runs = {row[0]: (row[7], row[8], row[10]) for row in record.jobs}
     assert runs["a"] == ("COMPLETED_KILLED", 0.0, 300.0)
     state, begin_s, finish_s = runs["a#1"]
@@ -212,7 +211,7 @@ def test_a_checkpoint_needs_a_job_of_which_something_can_be_left():
     with pytest.raises(InputError, match="w0!a is neither a delay nor flops that are alike"):
         row["profile"] = "c"
         rows = [row, {**job("b", 0, 1, 1000, 5000), "profile": "x"}]
-        played(EnvelopeScheduler(options), machine(1), *rows, energy=True)
+        played(Easy(options), machine(1), *rows, energy=True)
 
 
 # flops ------------------------------------------------------------------------------------------------------------
@@ -252,7 +251,7 @@ def like(row, kind):
     [(Varcap, {"termination": name}) for name, _ in parts_of("termination")]
     + [(Varcap, {"preemption": "slowdown", "order": "asc_walltime"}), (Varcap, {"mapping": "migration"})]
     + [(Checkpoint, {"checkpoint_s": 10, "recovery_s": 5})]
-    + [(MachineScheduler, {"strategy": name}) for name in ("first-fit-unaware", "target-asap", "packed-target-asap")],
+    + [(Riskaware, {"strategy": name}) for name in ("first-fit-unaware", "target-asap", "packed-target-asap")],
     ids=str,
 )
 def test_flops_on_machines_of_one_speed_run_as_delays_of_their_length(make, parts, kind, victim):

@@ -365,7 +365,7 @@ ALIKE = {
     "powercap with machines": ("powercap", {"response": "none"}, False, "capacity"),
     "frugal on machines": ("powercap", {"response": "frugal"}, True, "envelope"),
     "jobpower on machines": ("jobpower", {}, True, "envelope"),
-    "slurm": ("slurm", {}, True, "envelope"),
+    "multifactor": ("multifactor", {}, True, "envelope"),
     "oversubscribed": ("oversubscribed", {}, True, "capacity"),
 }
 

@@ -6,11 +6,10 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import batwatt
+from batwatt.files import PACKAGE
 from batwatt.run import loader
 from batwatt.run.find_scheduler import load_plugins
 from batwatt.study import cells as cells_module
@@ -20,8 +19,7 @@ from batwatt.study.execute import task_of
 
 # what a process that runs cells has loaded, but what does not change their figures
 HARMLESS = {
-    *("batwatt", "batwatt._editable", "batwatt.study", "batwatt.errors", "batwatt.remarks", "batwatt.results"),
-    *("batwatt.run", "batwatt.results.unfinished", "batwatt.run.metadata", "batwatt.run.repeats", "batwatt.systems"),
+    *("batwatt", "batwatt._editable", "batwatt.study"),
     *(f"batwatt.study.{name}" for name in ("cells", "execute", "files", "generated", "generators", "sources", "spec")),
     "batwatt.study.yaml_model",
 }
@@ -123,11 +121,19 @@ def test_runs_with_a_plugin_are_not_stale(small):
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
     """A copy of the sources whose digest is taken."""
-    root = Path(batwatt.__file__).parent
+    root = PACKAGE
     place = tmp_path / "copy"
     shutil.copytree(root, place, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(cells_module.batwatt, "__file__", str(place / "__init__.py"))
+    monkeypatch.setattr(cells_module, "PACKAGE", place)
     return place
+
+
+def test_a_name_without_a_file_is_an_error(copy):
+    with pytest.raises(FileNotFoundError, match=r"copy/nowhere\.py has no sources"):
+        sources_of(("nowhere.py",))
+    (copy / "nothing").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"copy/nothing has no sources"):
+        sources_of(("nothing",))
 
 
 def digest(optimum=False) -> str:
@@ -143,9 +149,10 @@ def digest(optimum=False) -> str:
     [
         ("engine/core.py", True, True),
         # the reference that a scheduler has by default is a file next to the code
-        ("systems/riskaware/borg_week.csv", True, True),
-        ("systems/powercap/optimum/search.py", False, True),
-        ("results/plots.py", False, False),
+        ("schedulers/riskaware/borg_week.csv", True, True),
+        ("schedulers/planned/search.py", True, True),
+        ("offline.py", False, True),
+        ("report/page.py", False, False),
         ("study/store.py", False, False),
     ],
 )
@@ -168,7 +175,7 @@ def test_all_code_that_a_run_loads_counts_or_is_known_to_be_harmless(module, roo
     }
     # what an installation compiles is made of the sources that count
     expected = HARMLESS | counted | {"batwatt__mypyc"}
-    left = [name for name in loaded if name not in expected and not name.startswith("batwatt.schedulers")]
+    left = [name for name in loaded if name not in expected]
     assert not left
 
 

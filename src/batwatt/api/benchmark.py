@@ -19,7 +19,7 @@ from typing import Any
 
 import pandas as pd
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.api.comparison import compare, sample_read
 from batwatt.api.inputs import Platform
 from batwatt.checks import load_json

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 
 MOST_SAMPLES = 1000
 SYSTEMS: Mapping[str, Case] = {
-    "as today": Case("slurm", {}, "none"),
+    "as today": Case("multifactor", {}, "none"),
     "no limit": Case("powercap", {"order": "fcfs", "backfilling": "easy", "response": "none"}, "none"),
     "constant": Case("varcap", {"termination": "random"}, "mean"),
     "kill at random": Case("varcap", {"termination": "random"}),

@@ -31,7 +31,7 @@ from batwatt.run.spec import RunSpec
 
 if TYPE_CHECKING:
     from batwatt.model.signal_integral import SignalIntegral
-    from batwatt.systems.checkpoint.sequence import Method
+    from batwatt.schedulers.checkpoint.sequence import Method
 
 
 @checked(instance=path_or_json, method=text)
@@ -48,8 +48,7 @@ def plan_checkpoints(instance: PathLike | Mapping[str, Any], *, method: Method =
     Raises:
         batwatt.errors.InputError: Bad input; jobs that no plan can save in time.
     """
-    from batwatt.systems.checkpoint.files import instance_of, plan_json, read_instance
-    from batwatt.systems.checkpoint.plans import plan_instance
+    from batwatt.schedulers.checkpoint.files import instance_of, plan_instance, plan_json, read_instance
 
     where = "instance" if isinstance(instance, Mapping) else Path(instance)
     period = instance_of(dict(instance), where) if isinstance(instance, Mapping) else read_instance(Path(where))
@@ -103,7 +102,7 @@ def plan_carbon(
     from batwatt.inputs.workloads.phase_jobs import read_model
     from batwatt.model.clock import Clock, date_s_of
     from batwatt.protocol.phases import model_of
-    from batwatt.systems.carbon.job_plan import plan_job
+    from batwatt.schedulers.carbon.optimum import plan_job
 
     model = model_of(dict(job), "job") if isinstance(job, Mapping) else read_model(Path(job))
     carbon = _integral("carbon", "signal", signal)

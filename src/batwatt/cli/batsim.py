@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.cli.models import options_of
 from batwatt.cli.options import ENGINE, IgnoreCommunication
 from batwatt.cli.printing import manners, note

@@ -77,8 +77,8 @@ def account_command(
     from batwatt.inputs.workloads.batsim_files import read_workload
     from batwatt.model.clock import Clock
     from batwatt.report.saved_runs import begin_of
+    from batwatt.results.carbon import account
     from batwatt.results.csv_block import without_formulas_in
-    from batwatt.systems.carbon.account import account
 
     file = signal_file("carbon", carbon)
     begin_s = begin_of(prefix)

@@ -49,7 +49,7 @@ def plan_command(
     """
     from batwatt.inputs.series.integrals import offset_s, read_integral
     from batwatt.inputs.workloads.phase_jobs import read_model
-    from batwatt.systems.carbon.job_plan import plan_job
+    from batwatt.schedulers.carbon.optimum import plan_job
 
     weights = weights_of(price, carbon_weight, price_weight)
     if slot_s is not None:

@@ -37,8 +37,7 @@ from batwatt.units import DAY_S, HOUR_S, J_PER_KWH
 if TYPE_CHECKING:
     import pandas as pd
 
-    from batwatt.systems.carbon.outcome import Outcome
-    from batwatt.systems.carbon.simulate import ShiftOptions
+    from batwatt.schedulers.carbon.simulator import Outcome, ShiftOptions
 
 BASE = "immediate"
 """The policy that savings are measured against."""
@@ -85,7 +84,7 @@ class ShiftRequest:
         Raises InputError.
         """
         from batwatt.inputs.series.integrals import read_integral
-        from batwatt.systems.carbon.simulate import simulate
+        from batwatt.schedulers.carbon.simulator import simulate
 
         file = signal_file("carbon", self.carbon)
         options = self._options(file.tz)
@@ -105,7 +104,7 @@ class ShiftRequest:
 
     def _options(self, clock: str) -> ShiftOptions:
         """Return all options but the price and its weight."""
-        from batwatt.systems.carbon.simulate import ShiftOptions
+        from batwatt.schedulers.carbon.simulator import ShiftOptions
 
         ways = without_none({"--wait": self.wait, "--deadline": self.deadline, "--constraint": self.constraint})
         if len(ways) > 1:
@@ -121,7 +120,7 @@ class ShiftRequest:
 
     def _refuse_unused(self, policies: Sequence[str]) -> None:
         """Raise InputError if slots are set, all policies are ours and none of them uses slots."""
-        from batwatt.systems.carbon.policies import policy_named
+        from batwatt.schedulers.carbon.policies import policy_named
 
         used = [policy_named(name) for name in policies]
         ours = all(policy.choose.__module__.startswith("batwatt.") for policy in used)
@@ -170,7 +169,7 @@ def run_command(
 def _write(request: ShiftRequest, export: Path, outcome: Outcome, table: pd.DataFrame) -> str:
     """Write the files of an outcome, compared with immediate starts; return their names."""
     from batwatt.results.writers import file_of
-    from batwatt.systems.carbon.outcome import write_outcome
+    from batwatt.schedulers.carbon.simulator import write_outcome
 
     segments, metrics = file_of(export, "segments"), file_of(export, "metrics", ".json")
     about = {

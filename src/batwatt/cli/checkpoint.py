@@ -48,9 +48,8 @@ def plan_command(
 
     [bold]Example:[/] batwatt checkpoint plan workloads/periods/period.json
     """
-    from batwatt.systems.checkpoint.files import plan_json, read_instance
-    from batwatt.systems.checkpoint.plans import plan_instance
-    from batwatt.systems.checkpoint.sequence import METHODS
+    from batwatt.schedulers.checkpoint.files import plan_instance, plan_json, read_instance
+    from batwatt.schedulers.checkpoint.sequence import METHODS
 
     algorithm = one_of("--method", "method", method, METHODS)
     file = read_instance(instance)
@@ -72,9 +71,8 @@ def prepare_command(
     [bold]Example:[/]
     batwatt checkpoint prepare workloads/periods/change.json --objective worst
     """
-    from batwatt.systems.checkpoint.files import read_running
-    from batwatt.systems.checkpoint.plans import blaming
-    from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES, prepare
+    from batwatt.schedulers.checkpoint.files import blaming, read_running
+    from batwatt.schedulers.checkpoint.sequence import COVERS, OBJECTIVES, prepare
 
     wanted = one_of("--objective", "objective", objective, OBJECTIVES)
     covered = one_of("--cover", "cover", cover, COVERS)
@@ -119,10 +117,8 @@ def follow_command(
     [bold]Example:[/]
     batwatt checkpoint follow workloads/periods/figure1.json --min-yield 0.2
     """
-    from batwatt.systems.checkpoint.files import followed_json, read_sequence
-    from batwatt.systems.checkpoint.plans import blaming
-    from batwatt.systems.checkpoint.prepare import COVERS, OBJECTIVES
-    from batwatt.systems.checkpoint.sequence import METHODS, follow
+    from batwatt.schedulers.checkpoint.files import blaming, followed_json, read_sequence
+    from batwatt.schedulers.checkpoint.sequence import COVERS, METHODS, OBJECTIVES, follow
 
     algorithm = one_of("--method", "method", method, METHODS)
     if min_yield > 0.0 and algorithm == "subset-sum":

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.cli.exits import Warnings, exit_code_of
 from batwatt.cli.printing import manners
 from batwatt.errors import InputError

@@ -16,7 +16,7 @@ from batwatt.cli.shared import without_none
 from batwatt.errors import printable
 
 if TYPE_CHECKING:
-    from batwatt.systems.powercap.optimum.optimum import Stand
+    from batwatt.schedulers.planned.optimum import Stand
 
 PER_CENT = 100.0
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.engine.machines import Machines
 from batwatt.engine.sharing import Meter
 from batwatt.engine.tasks import Run

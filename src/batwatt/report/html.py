@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.report.chart import Chart
 from batwatt.report.glossary import Glossary
 

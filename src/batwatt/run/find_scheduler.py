@@ -16,18 +16,17 @@ from pathlib import Path
 from types import FrameType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, Literal, get_args, get_origin
 
-import batwatt
 from batwatt.errors import BatwattError, InputError, UnknownNameError
+from batwatt.files import PACKAGE
 from batwatt.model.clock import Clock
-from batwatt.options.files import read_options
 from batwatt.run.loader import PREFIX, code_file, defines, load, load_plugin, pybatsim_files, readable
 from batwatt.scheduling.base import Scheduler
-from batwatt.scheduling.options import SchedulerOptions
+from batwatt.scheduling.options import SchedulerOptions, read_options
 from batwatt.scheduling.registry import KINDS, first_line, kind_of, parts_of
 
 _WIRE = "batwatt.engine.wire"
 SHIFT = "shift"
-"""The option by which a run holds jobs (`batwatt.options.shift`)."""
+"""The option by which a run holds jobs (`batwatt.shift`)."""
 
 
 class SchedulerError(BatwattError):
@@ -325,7 +324,7 @@ def _blame(name: str, scheduler: Any, error: BaseException) -> SchedulerError:
 def _culprit(error: BaseException) -> FrameType | None:
     """Return the innermost frame of a file of the user: none of ours, of Python's or of an installed package."""
     paths = sysconfig.get_paths()
-    others = (str(Path(batwatt.__file__).parent), *(paths[name] for name in ("stdlib", "purelib", "platlib")))
+    others = (str(PACKAGE), *(paths[name] for name in ("stdlib", "purelib", "platlib")))
     others += tuple(importlib.import_module("batwatt.schedulers").__path__)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     # our compiled modules name files of the machine on which they were compiled

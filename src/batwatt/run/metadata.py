@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.engine.config import EngineConfig
 from batwatt.files import is_file, write_json
 from batwatt.inputs.platforms.host_choice import HostChoice

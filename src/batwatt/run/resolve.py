@@ -172,7 +172,7 @@ def _held(inputs: RunInputs, shift: Any, run_times: Any) -> Mapping[str, float]:
     signal = inputs.carbon or inputs.price
     if signal is None:
         raise InputError("option 'shift'", "needs a carbon or price signal", "give --carbon or --price")
-    from batwatt.options.shift import held_until
+    from batwatt.shift import held_until
 
     return held_until(shift, inputs.measured, signal, inputs.platform.fastest_flops, run_times)
 

@@ -17,6 +17,14 @@ from batwatt.model.series import Series
 EngineName = Literal["embedded", "wire", "batsim"]
 
 
+_SECOND_NAMES = {"slurm": "multifactor"}
+
+
+def own_name(scheduler: Any) -> Any:
+    """Return a scheduler; for the second name of one of ours, its own."""
+    return _SECOND_NAMES.get(scheduler, scheduler) if isinstance(scheduler, str) else scheduler
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """Everything that determines a run: its inputs, a scheduler with its options, and an engine.
@@ -35,6 +43,10 @@ class RunSpec:
     batsim_args: Sequence[str] = ()
     patience_s: float | None = 300.0
     plugins: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Take the scheduler by its own name."""
+        object.__setattr__(self, "scheduler", own_name(self.scheduler))
 
     @property
     def scheduler_name(self) -> str:

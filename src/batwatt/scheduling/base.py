@@ -14,7 +14,7 @@ from batwatt.model.hostset import HostSet
 from batwatt.model.series import Series
 from batwatt.scheduling.jobs import ManagedJob
 from batwatt.scheduling.lifecycle import Job, JobLifecycle
-from batwatt.scheduling.options import SchedulerOptions, parse_options
+from batwatt.scheduling.options import SchedulerOptions, parse_options, read_options
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.run_times import ExactRunTimes, RunTimes
 from batwatt.scheduling.transitions import Transitions, named
@@ -42,7 +42,7 @@ class Scheduler(BatsimScheduler, Generic[Settings]):
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         super().__init__(dict(options or {}))
         self.logger = logging.getLogger(f"batwatt.{type(self).__name__.lower()}")
-        self.settings: Settings = parse_options(self.Options, self.options)  # type: ignore[assignment]
+        self.settings: Settings = parse_options(self.Options, read_options(self.Options, options))  # type: ignore[assignment]
         self.platform = self.settings.platform
         choice = self.settings.run_times
         self.run_times: RunTimes | None = None if choice is None else make("run_times", choice)

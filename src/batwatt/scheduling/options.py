@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,8 +12,11 @@ from pydantic.fields import FieldInfo
 
 from batwatt.checks import shown_json, validated
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.inputs.option_files import READERS, SIGNALS, read_signal_option
+from batwatt.model.clock import Clock
 from batwatt.model.platform import Platform
 from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
 from batwatt.scheduling.registry import KINDS
 from batwatt.units import number_text
 
@@ -86,6 +90,33 @@ class EnvelopeOptions(PowerOptions):
     )
     forecast_seed: int = Field(0, ge=0, description="seed of the forecast's errors, a whole number >= 0")
     transition_limit_s: float | None = Field(None, gt=0.0, description=LIMIT)
+
+
+def read_options(
+    model: type[SchedulerOptions], options: Mapping[str, Any] | None, clock: Clock | None = None
+) -> dict[str, Any]:
+    """Return the options of a scheduler, with the content of files in place of their names. Raises InputError.
+
+    Signals begin on the clock of the run, else both with the first row of carbon.
+    """
+    read = dict(options or {})
+    paths = {name: read.pop(name) for name, (kind, _) in READERS.items() if _is_path(model, name, kind, read)}
+    signals = {name: read.pop(name) for name in SIGNALS if _is_path(model, name, SignalIntegral, read)}
+    if not (paths or signals):
+        return read
+    # errors of the other options come before a file is read
+    parse_options(model, read)
+    read |= {name: READERS[name][1](path) for name, path in paths.items()}
+    for name, path in signals.items():
+        read[name] = read_signal_option(name, path, getattr(read.get("signal"), "begin", None) or None, clock)
+    return read
+
+
+def _is_path(model: type[SchedulerOptions], name: str, kind: type[Any], options: Mapping[str, Any]) -> bool:
+    """Return whether an option names a file of the type `kind`; a scheduler may have another meaning for its name."""
+    value, field = options.get(name), model.model_fields.get(name)
+    path = isinstance(value, str | Path) and value not in ("", EVENTS)
+    return path and field is not None and kind in get_args(field.annotation)
 
 
 def parse_options(model: type[SchedulerOptions], options: Mapping[str, Any]) -> SchedulerOptions:

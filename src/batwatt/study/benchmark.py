@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import batwatt
 from batwatt.checks import rng_of
 from batwatt.errors import InputError
+from batwatt.files import PACKAGE
 from batwatt.inputs.load import windowed
 from batwatt.inputs.traces.job_log import LogOptions
 from batwatt.inputs.traces.trace import TraceJob
@@ -117,9 +117,8 @@ def benchmark() -> Benchmark:
 
 def data_folder() -> Path:
     """Return the folder of the files that are shipped: `start` of a package, or the repository."""
-    package = Path(batwatt.__file__).parent
-    packed = package / "start"
-    return packed if packed.is_dir() else package.parents[1]
+    packed = PACKAGE / "start"
+    return packed if packed.is_dir() else PACKAGE.parents[1]
 
 
 def _read(log: Log) -> Workload:

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.errors import InputError, errors_of
 from batwatt.files import read_text
 from batwatt.inputs.load import BEYOND_S, cached_workload, is_trace, machines_of, windowed

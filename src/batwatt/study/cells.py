@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import shutil
 from collections import Counter
@@ -14,9 +13,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import batwatt
-from batwatt import __version__
+from batwatt._version import __version__
 from batwatt.errors import InputError, UnknownNameError
+from batwatt.files import PACKAGE
 from batwatt.inputs.description import Inputs
 from batwatt.run.find_scheduler import is_file_name, scheduler_class
 from batwatt.run.loader import files_beside, loaded_plugins
@@ -30,23 +29,14 @@ from batwatt.study.spec import OPTIMUM, Campaign, EngineOptions, Rule, Study, ca
 
 FORMAT = 1
 """Version of the content of a key and of the files of cells."""
-_RESULTS = (
-    *("classes", "columns", "csv_block", "figures", "goodput", "metrics", "origins", "run_data", "run_table"),
-    *("parts", "power", "read", "slowdowns", "work", "writers", "yields"),
-)
 CODE = (
-    *("_version.py", "arrays.py", "units.py", "checks.py", "files.py", "model", "protocol", "inputs"),
-    *("engine", "scheduling", "options"),
-    *("systems/riskaware", "systems/varcap"),
-    *("systems/powercap/*.py", "systems/powercap/job_power", "systems/checkpoint/*.py"),
-    "systems/carbon/*.py",
-    *(f"results/{name}.py" for name in _RESULTS),
-    *(f"run/{name}.py" for name in ("find_scheduler", "loader", "resolve", "run", "spec")),
+    *("_version.py", "arrays.py", "checks.py", "errors.py", "files.py", "remarks.py", "shift.py", "units.py"),
+    *("model", "protocol", "inputs", "engine", "scheduling", "results", "schedulers", "run"),
 )
-"""The sources, and `batwatt.schedulers`, that determine the figures of a run: files, patterns, and whole folders."""
+"""The sources that determine the figures of a run: modules of the package, and whole rooms."""
 SUFFIXES = (".py", ".csv")
 """Suffixes of the files in these folders that count: modules and data."""
-CODE_OF_OPTIMUM = (*CODE, "systems/powercap/optimum", "offline.py")
+CODE_OF_OPTIMUM = (*CODE, "offline.py")
 OptionNames = Mapping[str, Collection[str] | None]
 """SHA-256 of the file of a scheduler -> names of its options; None for a scheduler that is not ours."""
 PACKAGES, PACKAGES_OF_OPTIMUM = ("pybatsim",), ("pybatsim", "ortools", "highspy")
@@ -93,9 +83,6 @@ def code_digest(optimum: bool = False) -> str:
 @cache
 def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
     sources = sources_of(CODE_OF_OPTIMUM if optimum else CODE)
-    # the folder lies outside src/ in a checkout
-    schedulers = Path(next(iter(importlib.import_module("batwatt.schedulers").__path__)))
-    sources.update((f"schedulers/{file.name}", file) for file in schedulers.glob("*.py"))
     for plugin in plugins:
         above = plugin.parents[1]
         sources.update((f"plugin {file.relative_to(above)}", file) for file in (plugin, *files_beside(plugin)))
@@ -103,12 +90,17 @@ def _code_digest(optimum: bool, plugins: tuple[Path, ...]) -> str:
 
 
 def sources_of(names: Iterable[str]) -> dict[str, Path]:
-    """Return the modules and data in some files and folders of the package, by relative path."""
-    root = Path(batwatt.__file__).parent
+    """Return the modules and data in some files and folders of the package, by relative path.
+
+    Raises FileNotFoundError for a name without any.
+    """
     sources: dict[str, Path] = {}
     for name in names:
-        files = (file for path in root.glob(name) for file in (path.rglob("*") if path.is_dir() else [path]))
-        sources.update((file.relative_to(root).as_posix(), file) for file in files if file.suffix in SUFFIXES)
+        path = PACKAGE / name
+        files = [file for file in (path.rglob("*") if path.is_dir() else [path]) if file.suffix in SUFFIXES]
+        if not files or not files[0].is_file():
+            raise FileNotFoundError(f"{path} has no sources: correct the list of those that determine figures")
+        sources.update((file.relative_to(PACKAGE).as_posix(), file) for file in files)
     return sources
 
 

@@ -41,13 +41,11 @@ from batwatt.model.signal_integral import SignalIntegral
 from batwatt.model.workload import OVERHEAD, POWER_W, Workload
 from batwatt.protocol.workload4 import parse_workload
 from batwatt.run.find_scheduler import load_plugins, scheduler_class
+from batwatt.schedulers.carbon.policies import Facts, StartWindow, policy_named
+from batwatt.schedulers.jobpower.power import Load, Submitted
 from batwatt.scheduling.orders import Columns
 from batwatt.scheduling.registry import make
 from batwatt.scheduling.victims import NextRun, Victim, next_run
-from batwatt.systems.carbon.policies import Facts, policy_named
-from batwatt.systems.carbon.windows import StartWindow
-from batwatt.systems.powercap.job_power.power_checks import Load
-from batwatt.systems.powercap.job_power.predictors import Submitted
 
 SYSTEMS: Mapping[str, tuple[str, ...]] = {
     "order": ("powercap", "varcap", "jobpower"),

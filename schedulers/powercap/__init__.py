@@ -1,0 +1,3 @@
+"""A queue under a power envelope (powercap paper): docs/explanation/powercap.md."""
+
+from batwatt.schedulers.powercap.scheduler import Powercap as Powercap

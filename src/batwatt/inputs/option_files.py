@@ -1,0 +1,35 @@
+"""Readers of the files that options of a scheduler name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from batwatt.inputs.platforms.platform_xml import read_platform
+from batwatt.inputs.series.capacity import read_capacity
+from batwatt.inputs.series.on_clock import read_on_clock
+from batwatt.inputs.series.series_csv import read_series
+from batwatt.inputs.series.signal_file import SignalFile, Wanted
+from batwatt.inputs.traces.reference import read_reference
+from batwatt.model.clock import Clock
+from batwatt.model.platform import Platform
+from batwatt.model.reference import Reference
+from batwatt.model.series import Series
+from batwatt.model.signal_integral import SignalIntegral
+
+READERS: Mapping[str, tuple[type[Any], Callable[[str | Path], Any]]] = {
+    "platform": (Platform, read_platform),
+    "envelope": (Series, read_series),
+    "capacity": (Series, lambda path: read_capacity(path, None)),
+    "reference": (Reference, read_reference),
+}
+"""Option -> type of its value, and the reader of its file."""
+SIGNALS: Mapping[str, Wanted] = {"signal": "carbon", "price": "price"}
+"""Option -> quantity of the signal in its file."""
+
+
+def read_signal_option(name: str, path: str | Path, begin: str | None, clock: Clock | None) -> SignalIntegral:
+    """Return the signal of an option on the clock of the run, else from `begin` (a date) on. Raises InputError."""
+    file = SignalFile(Path(path), begin=None if clock else begin, wanted=SIGNALS[name], run_clock=clock)
+    return SignalIntegral.of(read_on_clock(file))

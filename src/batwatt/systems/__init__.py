@@ -1,1 +1,0 @@
-"""One room for each paper; none imports another."""

@@ -1,1 +1,0 @@
-"""Shifting and suspending jobs under a carbon or price signal (carbon thesis)."""

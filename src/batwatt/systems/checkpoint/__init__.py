@@ -1,1 +1,0 @@
-"""Planning of checkpoints before the capacity changes (checkpoint paper)."""

@@ -1,1 +1,0 @@
-"""Jobs under a power envelope (powercap paper)."""

@@ -1,1 +1,0 @@
-"""The offline optimum under a power envelope, and a lower bound (powercap paper, section IV)."""

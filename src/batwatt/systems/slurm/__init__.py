@@ -1,1 +1,0 @@
-"""Slurm's own scheduling in simulation: multifactor priority, partitions and backfill."""

@@ -1,1 +1,0 @@
-"""Jobs under a capacity that varies (varcap dissertation)."""
